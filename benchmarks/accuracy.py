@@ -71,7 +71,7 @@ def guide() -> Iterator[Row]:
 
 
 def stream(target: Target, size: int) -> int:
-    """Give the cycles of a stream copy."""
+    """Return the cycles of a stream copy."""
     cost = host_exchange_cost(target, np.array([0]), np.array([size]), True)
     return int(cost.cycles.max())
 

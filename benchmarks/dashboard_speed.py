@@ -138,7 +138,7 @@ def opened(playwright: Any, url: str) -> Iterator[Session]:
 
 
 def held(process: int) -> float:
-    """Give the memory that a process holds, in MB; Linux."""
+    """Return the memory that a process holds, in MB; Linux."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
     assert found
@@ -146,7 +146,7 @@ def held(process: int) -> float:
 
 
 def first_page(session: Session) -> float:
-    """Give how long the Memory page takes when nothing is open and nothing cached.
+    """Return how long the Memory page takes when nothing is open and nothing cached.
 
     The browser is there by then, as a reader's is: in its first seconds Chromium loads and compiles
     some 150 scripts of its own.
@@ -158,7 +158,7 @@ def first_page(session: Session) -> float:
 
 
 def switches(session: Session) -> dict[str, float]:
-    """Give how long a click in the menu takes, by page; each page was open before."""
+    """Return how long a click in the menu takes, by page; each page was open before."""
     session.open("/memory")
     titles = session.page.locator(".nav-link").all_inner_texts()
     times: dict[str, list[float]] = {title: [] for title in titles}
@@ -172,7 +172,7 @@ def switches(session: Session) -> dict[str, float]:
 
 
 def hover(session: Session) -> float:
-    """Give how long it is from moving over the plot of memory to the words beside the pointer."""
+    """Return how long it is from moving over the plot of memory to the words beside the pointer."""
     session.open("/memory")
     box = session.page.locator("#memory-plot .nsewdrag").first.bounding_box()
     times = []
@@ -187,7 +187,7 @@ def hover(session: Session) -> float:
 
 
 def select(session: Session) -> float:
-    """Give how long it is from a click on a tile to its details."""
+    """Return how long it is from a click on a tile to its details."""
     session.open("/memory")
     box = session.page.locator("#memory-plot .nsewdrag").first.bounding_box()
     times = []
@@ -203,7 +203,7 @@ def select(session: Session) -> float:
 
 
 def filter_rows(session: Session) -> float:
-    """Give how long it is from Enter in the filter to the rows, of 40,000 variables."""
+    """Return how long it is from Enter in the filter to the rows, of 40,000 variables."""
     session.open("/memory?tab=variables")
     box = session.page.get_by_label("Filter variables")
     times = []

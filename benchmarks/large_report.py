@@ -39,7 +39,7 @@ def large_report(size: Size, seed: int = 0) -> Dataset:
 
 
 def _parents(tables: dict[str, Columns]) -> Values:
-    """Give the program around each, for there is a liveness step for each program."""
+    """Return the program around each, for there is a liveness step for each program."""
     parents = np.full(len(np.asarray(tables["programs"]["type"])), -1)
     tree = tables["program_children"]
     parents[np.asarray(tree["child"])] = tree["program"]

@@ -66,7 +66,7 @@ def image(model: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 
 def expected(model: onnx.ModelProto, inputs: dict[str, np.ndarray]) -> np.ndarray:
-    """Give the output that the reference evaluator computes.
+    """Return the output that the reference evaluator computes.
 
     It has Softmax and BatchNormalization of old versions by the rules of new ones (1.23), so that
     the model is converted first.

@@ -173,7 +173,7 @@ def in_a_process(name: str, values: bool) -> dict[str, float]:
 
 
 def verdict(case: Case, values: bool, found: dict[str, float]) -> str:
-    """Say whether the goals are met; "" where there are none."""
+    """Return whether the goals are met; "" where there are none."""
     size = found["bytes"] / 1e9
     if values:
         ratio = found["seconds"] / found["reference"]

@@ -93,7 +93,7 @@ class Comparison:
     reason: str = ""
 
     def errors(self) -> tuple[float, ...]:
-        """Give how far each figure is from the published one, as a share of that."""
+        """Return how far each figure is from the published one, as a share of that."""
         if self.ours is None:
             return ()
         ours, published = (asdict(figures) for figures in (self.ours, self.benchmark.published))

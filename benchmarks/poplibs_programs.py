@@ -88,7 +88,7 @@ def _list_of(text: str) -> list[int]:
 
 
 def host_copies(graph: Graph, tensors: Mapping[str, Tensor]) -> tuple[Sequence, Sequence]:
-    """Give the programs that write all tensors from the host, and read them."""
+    """Return the programs that write all tensors from the host, and read them."""
     upload, download = Sequence(), Sequence()
     for name, tensor in tensors.items():
         elements = tensor.numElements()

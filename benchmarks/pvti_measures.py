@@ -87,7 +87,7 @@ def calls(function: Any, channel: object) -> Callable[[], None]:
 
 
 def best(work: Callable[[], None], after: Callable[[], None] | None = None) -> float:
-    """Give the fewest nanoseconds a block; `after` is not counted."""
+    """Return the fewest nanoseconds a block; `after` is not counted."""
     times = []
     for _ in range(ROUNDS):
         start = perf_counter_ns()

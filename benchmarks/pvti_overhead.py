@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 def environment_of(accelerated: bool) -> dict[str, str]:
-    """Give what a measured process finds in its environment."""
+    """Return what a measured process finds in its environment."""
     own = {k: v for k, v in os.environ.items() if k not in NOT_MEASURED}
     return own | ALIKE | {"PVTI_ACCELERATOR": str(int(accelerated))}
 

@@ -30,7 +30,7 @@ Job = Callable[[Path], float]
 
 
 def best(action: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Give the least of several times, in seconds."""
+    """Return the least of several times, in seconds."""
     times = []
     for _ in range(repeats):
         gc.collect()
@@ -66,7 +66,7 @@ def category_frame(folder: Path) -> float:
 
 
 def walk(folder: Path) -> float:
-    """Give the most memory, in MB, of a process that looks at all tables, arrays and objects."""
+    """Return the most memory, in MB, of a process that looks at all tables, arrays and objects."""
     import pva
     from pva import schema
 
@@ -192,7 +192,7 @@ def import_reader(_: Path) -> float:
 
 
 def long_size(folder: Path) -> float:
-    """Give the size of the report of a million steps, in MB."""
+    """Return the size of the report of a million steps, in MB."""
     return (folder / "long.pop").stat().st_size / MB
 
 

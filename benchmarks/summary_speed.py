@@ -30,7 +30,7 @@ LINES: tuple[tuple[str, tuple[str, ...], bool, float], ...] = (
 
 
 def summarise(report: Path, options: tuple[str, ...], first: bool) -> float:
-    """Give the seconds until the first or the last line of the summary."""
+    """Return the seconds until the first or the last line of the summary."""
     command = [sys.executable, "-m", "cli.main", "summary", str(report), *options]
     # Bytecode is kept as that of an installed package is.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

@@ -43,7 +43,7 @@ SERVE = """
 import sys
 from dashboard import early
 from dashboard.server import serve
-early.MOST_BYTES *= int(sys.argv[1])
+early.MAX_BYTES *= int(sys.argv[1])
 serve(sys.argv[2:], port=0)
 """
 MOVES = 120
@@ -104,7 +104,7 @@ def made_trace(path: Path, events: int, seed: int = 0) -> None:
 
 
 def _nested(random: Any, count: int) -> tuple[Any, Any, Any]:
-    """Give events of DEPTH depths, each depth within the one around it, about as many of each."""
+    """Return events of DEPTH depths, each depth within the one around it, about as many of each."""
     size = count // DEPTH
     length = random.integers(2_000, 40_000, size)
     end = np.cumsum(length + random.integers(100, 20_000, size))
@@ -134,13 +134,13 @@ def served(path: Path, *, early: bool) -> Iterator[tuple[str, int]]:
 
 
 def memory(process: int) -> int:
-    """Give the resident bytes of a process."""
+    """Return the resident bytes of a process."""
     pages = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * 4096
 
 
 def processor_seconds(process: int) -> float:
-    """Give how long a process was run."""
+    """Return how long a process was run."""
     fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -142,7 +142,7 @@ def _length(trace: Any) -> int:
 
 
 def memory(folder: Path, events: int) -> float:
-    """Give the most memory of open, a window and labels above the imports, in bytes an event."""
+    """Return the most memory of open, a window and labels above the imports, in bytes an event."""
     _imports()
     import pva
 
@@ -164,7 +164,7 @@ def nested(folder: Path, events: int) -> float:
 
 
 def nested_memory(folder: Path, events: int) -> float:
-    """Give the most memory of all columns with depth, parent and self time, in bytes an event."""
+    """Return the most memory of all columns with depth, parent and self time, in bytes an event."""
     _imports()
     import pva
 
@@ -176,7 +176,7 @@ def nested_memory(folder: Path, events: int) -> float:
 
 
 def chrome_import(folder: Path, _: int) -> float:
-    """Give the speed at which Chrome JSON is opened, in MB/s."""
+    """Return the speed at which Chrome JSON is opened, in MB/s."""
     _imports()
     import pva
 
@@ -185,7 +185,7 @@ def chrome_import(folder: Path, _: int) -> float:
 
 
 def chrome_memory(folder: Path, _: int) -> float:
-    """Give the most memory of that above the imports, as a multiple of the file."""
+    """Return the most memory of that above the imports, as a multiple of the file."""
     _imports()
     import pva
 
@@ -195,12 +195,12 @@ def chrome_memory(folder: Path, _: int) -> float:
 
 
 def chrome_export(folder: Path, _: int) -> float:
-    """Give the speed at which Chrome JSON is written, in events a second."""
+    """Return the speed at which Chrome JSON is written, in events a second."""
     return _export(folder, "chrome")
 
 
 def perfetto_export(folder: Path, _: int) -> float:
-    """Give the speed at which Perfetto's packets are written, in events a second."""
+    """Return the speed at which Perfetto's packets are written, in events a second."""
     return _export(folder, "perfetto")
 
 

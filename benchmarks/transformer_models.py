@@ -42,7 +42,7 @@ class Making:
 
     @property
     def dtype(self) -> type[np.floating]:
-        """Give the element type of weights and activations."""
+        """Return the element type of weights and activations."""
         return np.float16 if self.size.half else np.float32
 
     def add(self, operator: str, *inputs: str, **attributes: object) -> str:

@@ -37,7 +37,7 @@ def run_tutorial(folder: Path) -> tuple[int, int, list[str]]:
 
 
 def phases(trace: Trace, begin: int, end: int) -> list[tuple[str, float]]:
-    """Give the phases of the process and their seconds, each indented below what it is part of."""
+    """Find the phases of the process and their seconds, each indented below what it is part of."""
     thread = trace.threads[0].columns
     rows = zip(
         thread.begin_ns.tolist(),

@@ -109,7 +109,7 @@ def _budgets(report: Report, path: str) -> pd.DataFrame:
 
 
 def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
-    """Give the budgets that are not kept as rows of COLUMNS."""
+    """Return the budgets that are not kept as rows of COLUMNS."""
     return [
         ("budget", name, _number(found), _wanted(found, least, most), 1)
         for name, found, least, most, kept, _ in budgets.itertuples(index=False)

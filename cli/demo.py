@@ -78,7 +78,7 @@ def train(out: Path, even: Path) -> str:
 
 
 def _gain(out: Path, even: Path) -> str:
-    """Say by how much the second report is faster."""
+    """Write by how much the second report is faster."""
     from pva.analysis.main_runs import main_run
     from pva.report import openReport
 

@@ -92,7 +92,7 @@ def _sections(command: click.Command, above: str) -> Iterator[str]:
 
 
 def help_text(command: click.Command, path: str) -> str:
-    """Give the help of a command as on a terminal of WIDTH columns."""
+    """Return the help of a command as on a terminal of WIDTH columns."""
     parent = click.Context(tilescope, info_name="tilescope")
     settings: dict[str, Any] = {"terminal_width": WIDTH, "max_content_width": WIDTH}
     name = path.removeprefix("tilescope ")

@@ -36,7 +36,7 @@ class Command(click.Command):
     """A command whose errors are one line: what failed, what was found, what would be right."""
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """Give the first sentence of the help in full; the list of commands wraps it."""
+        """Return the first sentence of the help in full; the list of commands wraps it."""
         return super().get_short_help_str(max(limit, _SENTENCE))
 
     def main(  # type: ignore[override]

@@ -91,7 +91,7 @@ def info(path: str, tables: bool, form: str, limit: int | None) -> None:
 
 
 def _is_trace(path: Path) -> bool:
-    """Tell a host trace, or a directory that holds some and no report."""
+    """Return whether this is a host trace, or a directory of some and no report."""
     from pva.formats import registry
     from pva.formats.trace_files import in_directory, is_trace
 
@@ -130,7 +130,7 @@ def _files(report: Report) -> list[tuple[str, int]]:
 
 
 def _parts(report: Report) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Give the names of tables and arrays that are there, and that are not, by option."""
+    """Return the names of tables and arrays that are there, and that are not, by option."""
     from pva import schema
     from pva.analysis.memory import counts_code
 
@@ -155,7 +155,7 @@ def _recorded(report: Report) -> str:
 
 
 def _missing(report: Report) -> str:
-    """Say which option records what is not there; of a part that is there in part, what lacks."""
+    """Find which option records what is not there; of a part that is there in part, what lacks."""
     recorded, missing = _parts(report)
     texts = []
     for option, names in missing.items():
@@ -204,7 +204,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def verdict(report: Report) -> Iterator[tuple[str, str]]:
-    """Tell whether the program fits and how long it took, as far as the report holds it."""
+    """Return whether the program fits and how long it took, as far as the report holds it."""
     return ((label, text) for label, text in _facts(report) if label in VERDICT)
 
 
@@ -273,7 +273,7 @@ def _liveness(report: Report) -> str:
 
 
 def _runs_alone(report: Report) -> str:
-    """Say how long the runs took when none was recorded step by step."""
+    """Return how long the runs took when none was recorded step by step."""
     cycles = report.dataset.column("runs", "cycles")
     took = int(cycles[cycles >= 0].sum())
     runs = counted(len(cycles), "run")

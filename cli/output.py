@@ -88,7 +88,7 @@ def of_frame(frame: pd.DataFrame) -> Rows:
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
-    """Give the values of a column; what is missing, whatever the type, is not a number."""
+    """Return the values of a column; what is missing, whatever the type, is not a number."""
     if column.hasnans:
         column = column.astype(object).where(column.notna(), math.nan)
     return column.tolist()
@@ -137,7 +137,7 @@ def write_result(result: Any, form: str, limit: int | None = None) -> None:
 
 
 def plain_result(result: Any) -> Any:
-    """Give what an analysis gave as plain values: an object, or a list of one object a row."""
+    """Return what an analysis gave as plain values: an object, or a list of one object a row."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.asdict(result)
     rows = of_frame(result)

@@ -108,7 +108,7 @@ def _run_file(path: Path, arguments: Sequence[str]) -> int:
 
 
 def _say_raised(path: Path, error: Exception) -> int:
-    """Say what a program raised: of the simulator one line with the place, else as Python does."""
+    """Find what a program raised: of the simulator one line with the place, else as Python does."""
     from simulator.graph.errors import PoplarError
 
     frames = traceback.extract_tb(error.__traceback__)
@@ -125,7 +125,7 @@ def _say_raised(path: Path, error: Exception) -> int:
 
 
 def _show_progress(event: Event) -> None:
-    """Say on a terminal what an engine did: compilation, and the runs 1, 2, 4, 8, ..."""
+    """Write on a terminal what an engine did: compilation, and the runs 1, 2, 4, 8, ..."""
     if not sys.stderr.isatty():
         return
     if event.kind == "compiled":
@@ -156,7 +156,7 @@ def _say_what_is_kept(path: Path, compiled: Sequence[Event], target: Mapping[str
 
 
 def say_where(out: Path) -> None:
-    """Say where the report is, how large, whether the program fits and how long it took."""
+    """Write where the report is, how large, whether the program fits and how long it took."""
     from cli.info import verdict
     from pva.report import openReport
 

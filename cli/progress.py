@@ -72,7 +72,7 @@ def time_left_shown() -> Iterator[None]:
 
 
 def steps_shown(work: str, parts: int = 0) -> Progress:
-    """Give what shows the steps of some work: in the one line, or without a terminal a line each.
+    """Return what shows the steps of some work: in the one line, or without a terminal a line each.
 
     Of more steps than `parts` those lines are so many.
     """

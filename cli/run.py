@@ -57,7 +57,7 @@ class RunCommand(Command):
     """A command whose switches take yes or no, or stand alone, before the program."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Give switches that stand alone their value."""
+        """Return switches that stand alone their value."""
         return super().parse_args(ctx, _with_values(args))
 
 

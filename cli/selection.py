@@ -90,7 +90,7 @@ def _with_units(rows: Rows, units: dict[str, str]) -> Rows:
 
 
 def frame_of_record(record: Any) -> pd.DataFrame:
-    """Give the fields of a dataclass as rows, their values as texts."""
+    """Return the fields of a dataclass as rows, their values as texts."""
     import pandas as pd
 
     rows = of_record(record)

@@ -72,7 +72,7 @@ def serve(paths: tuple[Path, ...], host: str, port: int) -> None:
 
 
 def _fault(path: Path) -> PvaError | None:
-    """Say why a path cannot be shown now; beside others it is served, and may yet be written."""
+    """Return why a path cannot be shown now; beside others it is served, and may yet be written."""
     from pva.errors import UnknownFormatError
     from pva.report import openReport
 
@@ -108,7 +108,7 @@ def _timelines(path: Path) -> list[list[Path]]:
 
 
 def _opens(files: list[Path]) -> bool:
-    """Tell whether files open as one trace; a large one is not read just for that."""
+    """Return whether files open as one trace; a large one is not read just for that."""
     from pva.trace import openTrace
 
     try:
@@ -120,7 +120,7 @@ def _opens(files: list[Path]) -> bool:
 
 
 def _any_below(directory: Path) -> bool:
-    """Tell whether a directory that holds no report has some in the directories in it."""
+    """Return whether a directory that holds no report has some in the directories in it."""
     try:
         return reports_below(directory) != [directory]
     except PvaError:

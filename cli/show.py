@@ -143,7 +143,7 @@ def _of_table(name: str, table: str) -> click.Command:
 
 
 def _note(opened: Any, units: dict[str, str]) -> str:
-    """Say how code is counted, below a table that has it, where it was not."""
+    """Return how code is counted, below a table that has it, where it was not."""
     if not (CODE | {"code_counted"}) & set(units):
         return ""
     from pva.analysis.memory import COUNT_CODE, counts_code
@@ -157,7 +157,7 @@ def _columns_text(name: str) -> str:
 
 
 def _units(name: str) -> dict[str, str]:
-    """Give the units of the columns of an analysis, or of a table under either of its names."""
+    """Return the units of the columns of an analysis, or of a table under either of its names."""
     known = {entry: units for entry, _, _, units in entries()}
     return known.get(name) or known.get(name.removeprefix(TABLE), {})
 

@@ -116,7 +116,7 @@ def _checked_options(pairs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
-    """Give the target options for a part and a number of IPUs; raises PoplarError."""
+    """Return the target options for a part and a number of IPUs; raises PoplarError."""
     from simulator.graph.target import part_name
     from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
 

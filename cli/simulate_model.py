@@ -175,7 +175,7 @@ def _say_outputs(outputs: Mapping[str, Any], path: Path, out: Path, form: str | 
 
 
 def _fits(directory: Path) -> bool:
-    """Tell whether every tile has the memory that the report in a directory says it needs."""
+    """Return whether every tile has the memory that the report in a directory says it needs."""
     from pva.analysis.memory import memory_overview
     from pva.report import openReport
 
@@ -213,7 +213,7 @@ def _save(path: Path, outputs: dict[str, Any]) -> None:
 
 
 def _told(shown: Progress) -> Progress:
-    """Say of what is lowered, and that all of it is then compiled."""
+    """Write of what is lowered, and that all of it is then compiled."""
 
     def tell(done: int, total: int, what: str) -> None:
         shown(done, total, f"lowering {what}" if what else "compiling")

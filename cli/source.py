@@ -37,7 +37,7 @@ def open_trace(path: str, *more: str, align: Align = "wall") -> Trace:
 
 
 def source(path: str) -> str:
-    """Give a path to read from: of `-` that of a copy, which goes when the command ends."""
+    """Return a path to read from: of `-` that of a copy, which goes when the command ends."""
     if path != STANDARD_INPUT:
         return path
     data = sys.stdin.buffer.read() if sys.stdin else b""  # None where it was closed
@@ -50,5 +50,5 @@ def source(path: str) -> str:
 
 
 def told(text: str) -> str:
-    """Say "standard input" in a text that names the copy."""
+    """Write "standard input" in a text that names the copy."""
     return _COPY.sub("standard input", text)

@@ -98,7 +98,7 @@ def write_summary(
 
 
 def _found(report: Report, sections: dict[str, bool]) -> dict[str, Any]:
-    """Give what the text is written from, by name; None where it was not recorded."""
+    """Return what the text is written from, by name; None where it was not recorded."""
     from pva.analysis import CATALOGUE
     from pva.errors import NotRecordedError
 

@@ -127,7 +127,7 @@ def _of_file(path: Path, make: Callable[[Trace], T]) -> T:
 
 
 def _size(opened: Trace) -> dict[str, Any]:
-    """Give what the headline says of a trace, for JSON."""
+    """Return what the headline says of a trace, for JSON."""
     return {
         "path": told(str(opened.path)),
         "finished": opened.is_finished,
@@ -138,7 +138,7 @@ def _size(opened: Trace) -> dict[str, Any]:
 
 
 def trace_facts(opened: Trace) -> dict[str, Any]:
-    """Give what a trace holds, for JSON."""
+    """Return what a trace holds, for JSON."""
     from datetime import UTC, datetime
 
     began = datetime.fromtimestamp(opened.anchor.wall_ns // 10**9, UTC)
@@ -201,7 +201,7 @@ def _of(files: tuple[str, ...]) -> str | list[str]:
 
 
 def headline(opened: Trace) -> str:
-    """Say in a line how much a trace holds, and whether it was closed."""
+    """Return in a line how much a trace holds, and whether it was closed."""
     events = sum(thread.count for thread in opened.threads)
     state = "" if opened.is_finished else "; not closed: still growing, or its program was killed"
     size = f"{counted(events, 'event')} on {counted(len(opened.threads), 'thread')}"

@@ -71,11 +71,11 @@ TOKEN = "token"  # the key in the link that the command prints
 CALLBACKS = "/_dash-update-component"
 _FOREIGN = ("cross-site", "same-site")  # the second: another port of this machine
 _ANY = ("0.0.0.0", "::")
-MOST_BYTES = 4_000_000  # of a request
+MAX_BYTES = 4_000_000  # of a request
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host name or address is this machine and no other."""
+    """Return whether a host name or address is this machine and no other."""
     if host == "localhost":
         return True
     return _is_address(host) and ip_address(host.strip("[]")).is_loopback
@@ -90,7 +90,7 @@ def _is_address(host: str) -> bool:
 
 
 def is_served(named: str, host: str) -> bool:
-    """Tell whether the Host header of a request names the address that is served.
+    """Return whether the Host header of a request names the address that is served.
 
     A foreign name that was made to lead here reads nothing (DNS rebinding). The port may be
     another: a tunnel changes it.
@@ -155,7 +155,7 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
         response.headers.update(_HEADERS)
         return response
 
-    server.config["MAX_CONTENT_LENGTH"] = MOST_BYTES
+    server.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     server.before_request_funcs.setdefault(None, []).insert(0, refuse)
     server.after_request(add_headers)
     server.register_error_handler(Exception, _failed)

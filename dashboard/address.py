@@ -32,7 +32,7 @@ __all__ = [
     "write",
 ]
 
-MOST_CHOSEN = 20_000  # tiles or steps of one address
+MAX_CHOSEN = 20_000  # tiles or steps of one address
 LONGEST_OPTION = 2000  # letters
 _OPTION = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 
@@ -67,24 +67,24 @@ class Address:
 
     @property
     def tile(self) -> int | None:
-        """Give the first of the chosen tiles."""
+        """Return the first of the chosen tiles."""
         return self.tiles[0] if self.tiles else None
 
     @property
     def step(self) -> int | None:
-        """Give the first of the chosen steps."""
+        """Return the first of the chosen steps."""
         return self.steps[0] if self.steps else None
 
     def numbers(self, key: str) -> tuple[int, ...]:
-        """Give an option that holds numbers and ranges; raises AddressError."""
+        """Return an option that holds numbers and ranges; raises AddressError."""
         return _numbers(key, self.text(key))
 
     def text(self, key: str, default: str = "") -> str:
-        """Give an option of the page as it stands in the link."""
+        """Return an option of the page as it stands in the link."""
         return dict(self.options).get(key, default)
 
     def option(self, key: str, known: Sequence[str]) -> str:
-        """Give an option that may be one of these, the first unless chosen; raises AddressError."""
+        """Find an option that may be one of these, the first unless chosen; raises AddressError."""
         found = self.text(key, known[0])
         if found not in known:
             raise AddressError(f"{key}={found}: not there; known: {', '.join(known)}")
@@ -128,8 +128,8 @@ def _numbers(key: str, text: str) -> tuple[int, ...]:
         end = _number(key, last) if dash else begin
         if end < begin:
             raise AddressError(f"{key}={part}: empty; write the smaller number first")
-        if end - begin + len(chosen) >= MOST_CHOSEN:
-            raise AddressError(f"{key}={part}: too many; choose at most {MOST_CHOSEN:,}")
+        if end - begin + len(chosen) >= MAX_CHOSEN:
+            raise AddressError(f"{key}={part}: too many; choose at most {MAX_CHOSEN:,}")
         chosen.update(dict.fromkeys(range(begin, end + 1)))
     return tuple(chosen)
 

@@ -159,7 +159,7 @@ def show(
     asked_by: str | None = None,
     writing: object = None,
 ) -> tuple[Any, ...]:
-    """Give page, navigation, report name, target, notice and what is now shown.
+    """Return page, navigation, report name, target, notice and what is now shown.
 
     The page stays as it is while path, report, files and units are the same: its own callbacks
     follow what else the address says.
@@ -191,24 +191,24 @@ def show(
 
 
 def _follows(path: str) -> bool:
-    """Tell whether the parts of a page follow its files, so that it is not laid out anew."""
+    """Return whether the parts of a page follow its files, so that it is not laid out anew."""
     return any(getattr(page, "FOLLOWS", False) for page in PAGES if path == page.PATH)
 
 
-def _stamps(store: Store, chosen: Address) -> str:
-    """Give what changes when a file of the report, or of the one it is compared with, does."""
-    if chosen.path == start.PATH:
+def _stamps(store: Store, state: Address) -> str:
+    """Return what changes when a file of the report, or of the one it is compared with, does."""
+    if state.path == start.PATH:
         store.scan()
         return str(store.keys)
-    if chosen.path == documentation.PATH:
+    if state.path == documentation.PATH:
         return ""
-    stamps = [store.shown(chosen.report)]
-    stamps += [store.shown(chosen.against)] if chosen.against else []
+    stamps = [store.shown(state.report)]
+    stamps += [store.shown(state.against)] if state.against else []
     return str(stamps)
 
 
 def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
-    """Say that what is on the page was read again."""
+    """Write that what is on the page was read again."""
     if asked_by == "watch" and changed:
         return f"The files of {key} have changed; this page shows them as they are now."
     if asked_by == "reload":
@@ -216,14 +216,14 @@ def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
     return None
 
 
-def _page(store: Store, chosen: Address) -> Any:
+def _page(store: Store, state: Address) -> Any:
     """Lay out a page, or the message that takes its place."""
-    page = next((page for page in PAGES if chosen.path == page.PATH), None)
-    preferences.clocked(store, chosen.report)
-    instead = partial(_faulty, chosen.path)
+    page = next((page for page in PAGES if state.path == page.PATH), None)
+    preferences.clocked(store, state.report)
+    instead = partial(_faulty, state.path)
     if page is None:
-        return instead(f"{chosen.path}: no such page; choose one of the pages in the menu")
-    return components.or_else(_laid_out, _same, instead)(page, store, chosen)
+        return instead(f"{state.path}: no such page; choose one of the pages in the menu")
+    return components.or_else(_laid_out, _same, instead)(page, store, state)
 
 
 def _same(laid: Any) -> Any:
@@ -231,7 +231,7 @@ def _same(laid: Any) -> Any:
 
 
 def _faulty(path: str, text: str) -> Any:
-    """Say below the name of a page why it cannot be shown, and lead to what can be."""
+    """Write below the name of a page why it cannot be shown, and lead to what can be."""
     heading = next((page.TITLE for page in PAGES if path == page.PATH), "No such page")
     ways = {start.PATH: "All reports and traces", documentation.PATH: "Documentation"}
     links = [dcc.Link(words, href=way, className="button") for way, words in ways.items()]
@@ -240,31 +240,31 @@ def _faulty(path: str, text: str) -> Any:
     )
 
 
-def _laid_out(page: Page, store: Store, chosen: Address) -> Any:
+def _laid_out(page: Page, store: Store, state: Address) -> Any:
     """Lay a page out, or give it as it was laid out before; raises PvaError.
 
     Of what was not recorded it says so in its place, which is no fault.
     """
 
     def make() -> Any:
-        laid = page.layout(store, chosen)
+        laid = page.layout(store, state)
         if page is documentation:
             return still.settled(laid)
-        aside = drawer.place(chosen)
-        return still.settled([help_link(chosen), *broken_laws.place(chosen), laid, *aside])
+        aside = drawer.place(state)
+        return still.settled([help_link(state), *broken_laws.place(state), laid, *aside])
 
     try:
         if page in (start, documentation):
             return make()
-        return view.remembered(store, chosen, page.PATH, make, about=str(store.keys))
+        return view.remembered(store, state, page.PATH, make, about=str(store.keys))
     except AddressError as problem:
-        bare = Address(chosen.path, chosen.report, chosen.against)
-        if bare == chosen:
+        bare = Address(state.path, state.report, state.against)
+        if bare == state:
             raise
         return html.Div([components.fault(str(problem)), _laid_out(page, store, bare)])
     except NotRecordedError as problem:
         said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
-        parts = [help_link(chosen), components.title(page.TITLE)]
+        parts = [help_link(state), components.title(page.TITLE)]
         return still.settled([*parts, components.message(said, hint=hint)])
 
 

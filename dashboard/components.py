@@ -184,13 +184,13 @@ def with_note(element: Element, note: str) -> Element:
 
 
 def message(text: str, *, hint: str = "") -> Element:
-    """Say what is the matter or what to do, in place of a view."""
+    """Return what is the matter or what to do, in place of a view."""
     parts = [html.P(text), html.P(hint, className="quiet")] if hint else [html.P(text)]
     return html.Div(parts, className="message", role="status")
 
 
 def fault(text: str) -> Element:
-    """Say in one line what went wrong."""
+    """Return in one line what went wrong."""
     return html.Div(html.P(text), className="message fault", role="alert")
 
 
@@ -253,12 +253,12 @@ def table(
 
 
 def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Give the rows of a table; a number comes with its text, which `pva.units` writes."""
+    """Return the rows of a table; a number comes with its text, which `pva.units` writes."""
     return formatted(frame.head(MAX_ROWS), columns)
 
 
 def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
-    """Give all rows of a frame, a number with its text beside it."""
+    """Return all rows of a frame, a number with its text beside it."""
     rows: list[dict[str, Any]] = frame[[column.field for column in columns]].to_dict("records")
     for column in columns:
         write = FORMATS.get(column.kind)
@@ -334,12 +334,12 @@ Callback = Callable[..., Any]
 
 
 def or_fault(make: Callback) -> Callback:
-    """Give what a callback makes, or in its place the line that says what is wrong."""
+    """Return what a callback makes, or in its place the line that says what is wrong."""
     return or_else(make, _same, fault)
 
 
 def or_nothing(make: Callback) -> Callback:
-    """Give what a callback makes, or leave its output as it is; `or_fault` beside it says why."""
+    """Return what a callback makes, or leave its output as it is; `or_fault` beside it says why."""
     return or_else(make, _same, lambda _: no_update)
 
 

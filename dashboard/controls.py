@@ -34,103 +34,103 @@ def _data(choices: Choices) -> list[dict[str, str]]:
     return [{"value": value, "label": words} for value, words in choices]
 
 
-def _now(chosen: Address, key: str, default: str) -> str:
-    """Give what the link says of a key, of the default without it."""
+def _now(state: Address, key: str, default: str) -> str:
+    """Return what the link says of a key, of the default without it."""
     fields = {
-        "show": chosen.show,
-        "against": chosen.against,
-        "ipu": "" if chosen.ipu is None else str(chosen.ipu),
+        "show": state.show,
+        "against": state.against,
+        "ipu": "" if state.ipu is None else str(state.ipu),
     }
-    return fields.get(key, chosen.text(key)) or default
+    return fields.get(key, state.text(key)) or default
 
 
-def _hinted(control: Element, chosen: Address, key: str) -> Element:
-    """Say on hover what a control does."""
-    words = hint(chosen.path, key)
+def _hinted(control: Element, state: Address, key: str) -> Element:
+    """Return on hover what a control does."""
+    words = hint(state.path, key)
     return html.Div(control, className="hinted", title=words) if words else control
 
 
-def choice(key: str, choices: Choices, chosen: Address, *, label: str = "") -> Element:
+def choice(key: str, choices: Choices, state: Address, *, label: str = "") -> Element:
     """Choose one of a few, which stand beside each other; the first is the default."""
     default = choices[0][0]
     made = dmc.SegmentedControl(
         id={"address": key, "default": default},
         data=_data(choices),
-        value=_now(chosen, key, default),
+        value=_now(state, key, default),
         size="xs",
         **{"aria-label": label or key},
     )
-    return _hinted(made, chosen, key)
+    return _hinted(made, state, key)
 
 
-def select(key: str, choices: Choices, chosen: Address, *, label: str, width: int = 150) -> Element:
+def select(key: str, choices: Choices, state: Address, *, label: str, width: int = 150) -> Element:
     """Choose one of many from a drop-down with a search; the first is the default."""
     default = choices[0][0]
     made = dmc.Select(
         id={"address": key, "default": default},
         data=_data(choices),
-        value=_now(chosen, key, default),
+        value=_now(state, key, default),
         allowDeselect=False,
         searchable=len(choices) > 8,
         size="xs",
         w=width,
         **{"aria-label": label},
     )
-    return _hinted(made, chosen, key)
+    return _hinted(made, state, key)
 
 
-def switch(key: str, words: str, chosen: Address, *, on: bool = False) -> Element:
+def switch(key: str, words: str, state: Address, *, on: bool = False) -> Element:
     """Choose on or off; `on` is the default."""
     default = "on" if on else "off"
     made = dmc.Switch(
         id={"switch": key, "default": default},
         label=words,
-        checked=_now(chosen, key, default) == "on",
+        checked=_now(state, key, default) == "on",
         size="xs",
     )
-    return _hinted(made, chosen, key)
+    return _hinted(made, state, key)
 
 
-def box(key: str, words: str, chosen: Address, *, width: int = 210, column: str = "") -> Element:
+def box(key: str, words: str, state: Address, *, width: int = 210, column: str = "") -> Element:
     """Type the value of a key; it is taken on Enter and when the box is left."""
     made = dmc.TextInput(
         id={"box": key, "column": column},
-        value=typed(chosen, key, column),
+        value=typed(state, key, column),
         placeholder=words,
         debounce=True,
         size="xs",
         w=width,
         **{"aria-label": words},
     )
-    return _hinted(made, chosen, key)
+    return _hinted(made, state, key)
 
 
-def typed(chosen: Address, key: str, column: str = "") -> str:
-    """Give the text of a box as the link has it."""
+def typed(state: Address, key: str, column: str = "") -> str:
+    """Return the text of a box as the link has it."""
     if column:
-        kept = chosen.filter
+        kept = state.filter
         return kept.value if kept and (kept.column, kept.operator) == (column, "~") else ""
-    numbers = {"tile": chosen.tiles, "step": chosen.steps}
+    numbers = {"tile": state.tiles, "step": state.steps}
     if key in numbers:
         return ranges(numbers[key]).replace(",", ", ")
-    return chosen.text(key)
+    return state.text(key)
 
 
-def filter_box(column: str, words: str, chosen: Address, *, width: int = 190) -> Element:
+def filter_box(column: str, words: str, state: Address, *, width: int = 190) -> Element:
     """Type a text that rows must have in a column; the key `/` leads here."""
-    return box("filter", words, chosen, width=width, column=column)
+    return box("filter", words, state, width=width, column=column)
 
 
 Tab = tuple[str, str] | tuple[str, str, str]
 
 
-def tabs(choices: Sequence[Tab], chosen: Address, *, key: str = "tab") -> Element:
+def tabs(choices: Sequence[Tab], state: Address, *, key: str = "tab") -> Element:
     """List tabs; the page fills its panel with what `chosen.option(key, values)` names."""
     default = choices[0][0]
     return dmc.Tabs(
         dmc.TabsList([_tab(*each) for each in choices]),
         id={"address": key, "default": default},
-        value=_now(chosen, key, default),
+        value=_now(state, key, default),
         className="tabs",
     )
 

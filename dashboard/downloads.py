@@ -34,7 +34,7 @@ def offer(app: Dash, name: str, make: MakeFrame) -> None:
 
 
 def offered(server: Flask) -> dict[str, MakeFrame]:
-    """Give what the pages offer, by name."""
+    """Return what the pages offer, by name."""
     found: dict[str, MakeFrame] = server.extensions.get(_OFFERED, {})
     return found
 

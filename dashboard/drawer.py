@@ -25,29 +25,29 @@ PATHS = (
 )  # fmt: skip
 
 
-def place(chosen: Address) -> list[Element]:
+def place(state: Address) -> list[Element]:
     """Make room for the drawer on a page of a report."""
-    return [view.panel(PANEL, chosen.path, (KEY, VARIABLE))] if chosen.path in PATHS else []
+    return [view.panel(PANEL, state.path, (KEY, VARIABLE))] if state.path in PATHS else []
 
 
-def object_of(chosen: Address) -> str:
+def object_of(state: Address) -> str:
     """Return the object that an address chooses, the variable chosen last without one."""
-    text = chosen.text(KEY)
-    numbers = () if text else chosen.numbers(VARIABLE)
+    text = state.text(KEY)
+    numbers = () if text else state.numbers(VARIABLE)
     return text or (f"variable:{numbers[-1]}" if numbers else "")
 
 
-def drawer(store: Store, chosen: Address, _theme: Theme) -> Element:
+def drawer(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the chosen object; nothing where none is. Raises PvaError, AddressError."""
-    text = object_of(chosen)
+    text = object_of(state)
     if not text or (
-        text.startswith(VARIABLE) and not store.report(chosen.report).dataset.has("variables")
+        text.startswith(VARIABLE) and not store.report(state.report).dataset.has("variables")
     ):
         return None
-    subject = describe(store, chosen, text)
-    kept = tuple(pair for pair in chosen.options if pair[0] not in (KEY, VARIABLE))
+    subject = describe(store, state, text)
+    kept = tuple(pair for pair in state.options if pair[0] not in (KEY, VARIABLE))
     close = dcc.Link(
-        "Close", href=address.write(replace(chosen, options=kept)), className="button drawer-close",
+        "Close", href=address.write(replace(state, options=kept)), className="button drawer-close",
         title="Escape",
     )  # fmt: skip
     return html.Aside(
@@ -55,15 +55,15 @@ def drawer(store: Store, chosen: Address, _theme: Theme) -> Element:
             html.Div([html.H2(subject.kind), close], className="drawer-head"),
             html.P(components.prose(subject.name), className="subject", title=subject.name),
             facts(prose_of(subject.figures)),
-            _links(chosen, subject, text),
-            view.panel(FINDINGS, chosen.path, (KEY, VARIABLE), inner=True),
+            _links(state, subject, text),
+            view.panel(FINDINGS, state.path, (KEY, VARIABLE), inner=True),
         ],
         className="drawer",
         **{"aria-label": f"{subject.kind} {subject.name}"},
     )
 
 
-def _links(chosen: Address, subject: Subject, text: str) -> Element:
+def _links(state: Address, subject: Subject, text: str) -> Element:
     """Lead to the other pages that show the object; it stays chosen there."""
     links = [
         dcc.Link(
@@ -72,7 +72,7 @@ def _links(chosen: Address, subject: Subject, text: str) -> Element:
             className="step-link",
         )
         for words, to in subject.shown_in
-        if to.path != chosen.path
+        if to.path != state.path
     ]
     return html.P(links, className="step-links")
 
@@ -83,16 +83,16 @@ def _kept(to: Address, text: str) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(to.options if own else (*to.options, (KEY, text))))
 
 
-def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
+def findings(store: Store, state: Address, _theme: Theme) -> Element:
     """List what Insights says of the chosen object; nothing where it says nothing."""
     from dashboard.pages.insights import examined
 
-    text = object_of(chosen)
+    text = object_of(state)
     if not text or text.startswith("event"):
         return None
-    about = set(describe(store, chosen, text).about)
+    about = set(describe(store, state, text).about)
     try:
-        frame, _ = examined(store, chosen)
+        frame, _ = examined(store, state)
     except PvaError:
         return None
     rows = [

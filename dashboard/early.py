@@ -19,8 +19,8 @@ from dashboard.view import makers
 from pva.errors import PvaError
 
 FIRST = ("/", "/_dash-layout", "/_dash-dependencies")
-MOST_BYTES = 200_000_000  # of the files of a report that is made ready
-MOST_SECONDS = 5.0  # that a server's end waits for a view
+MAX_BYTES = 200_000_000  # of the files of a report that is made ready
+MAX_SECONDS = 5.0  # that a server's end waits for a view
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def ready(app: Dash, store: Store) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(MOST_SECONDS)
+        thread.join(MAX_SECONDS)
 
 
 def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
@@ -44,7 +44,7 @@ def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
         client = app.server.test_client()
         for path in FIRST:
             client.get(path, buffered=True)
-        if store.keys and store.has_report() and store.size() <= MOST_BYTES:
+        if store.keys and store.has_report() and store.size() <= MAX_BYTES:
             make_pages(app, store, stopped)
     except Exception:  # who asks for the page is told
         logging.getLogger("tilescope").debug("no page is ready", exc_info=True)

@@ -25,7 +25,7 @@ from pva.model.series import Instants
 from pva.model.trace_content import Anchor
 
 NANOSECONDS = 1e9  # a second
-MOST_EVENTS = 2_000_000  # of a file; a larger window is refused
+MAX_EVENTS = 2_000_000  # of a file; a larger window is refused
 
 
 def exported(whole: Timeline, kind: str, begin: int, end: int) -> bytes:
@@ -33,9 +33,9 @@ def exported(whole: Timeline, kind: str, begin: int, end: int) -> bytes:
     if kind not in KINDS:
         raise NotFoundError(f"export.{kind}", "not there", f"known: {', '.join(KINDS)}")
     frame = events_in_window(whole.tracks, np.arange(whole.tracks.rows), begin, end)
-    if len(frame) > MOST_EVENTS:
+    if len(frame) > MAX_EVENTS:
         found = f"{len(frame):,} events in the window"
-        raise PvaError(f"export.{kind}", found, f"choose one of at most {MOST_EVENTS:,}")
+        raise PvaError(f"export.{kind}", found, f"choose one of at most {MAX_EVENTS:,}")
     return KINDS[kind][0](whole, frame)
 
 
@@ -60,7 +60,7 @@ def _csv(whole: Timeline, frame: Any) -> bytes:
 
 
 def _as_trace(whole: Timeline, frame: Any) -> Any:
-    """Give the window as what the writers of traces take."""
+    """Return the window as what the writers of traces take."""
     used = whole.tracks.kind[: len(whole.labels)].astype(np.int32)
     channels = tuple(words for _, words in whole.colours)
     names = Names(tuple(whole.labels), channels, used)
@@ -101,7 +101,7 @@ def _as_trace(whole: Timeline, frame: Any) -> Any:
 
 
 def _instants(frame: Any, thread: Any, names: Names) -> Instants:
-    """Give flags, which only the host has, in the order of their time."""
+    """Return flags, which only the host has, in the order of their time."""
     order = np.argsort(frame["begin"].to_numpy(), kind="stable")
     label = frame["label"].to_numpy()[order].astype(np.int32)
     nothing = np.full(len(order), None, dtype=object)
@@ -114,7 +114,7 @@ def _same(columns: ThreadColumns) -> ThreadColumns:
 
 
 def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
-    """Give the events of one lane in the order of their begin, in nanoseconds."""
+    """Return the events of one lane in the order of their begin, in nanoseconds."""
     begin = frame["begin"].to_numpy() * scale
     end = np.rint(begin + frame["length"].to_numpy() * scale).astype(np.int64)
     begin = np.rint(begin).astype(np.int64)

@@ -104,13 +104,13 @@ def outermost(flame: Flame, frames: set[int]) -> list[int]:
     return [frame for frame in frames if not frames.intersection(flame.around(frame)[:-1])]
 
 
-def drawn(flame: Flame, chosen: Address, text: str) -> Element:
+def drawn(flame: Flame, state: Address, text: str) -> Element:
     """Draw the graph, zoomed as the address says, and mark what a text finds."""
-    root = flame.find(chosen.text(KEY))
+    root = flame.find(state.text(KEY))
     shown = placed(flame, root)
     matched = matching(flame, text) if text else set()
     links = [
-        _frame(flame, chosen, one, root, matched if text else None)
+        _frame(flame, state, one, root, matched if text else None)
         for one in sorted(shown, key=lambda one: (one[1], one[2]))
     ]
     rows = 1 + max((row for _, row, _, _ in shown), default=0)
@@ -144,15 +144,15 @@ def _frame(
     )
 
 
-def link_to(chosen: Address, path: str) -> str:
+def link_to(state: Address, path: str) -> str:
     """Return the link that zooms to a frame; to all with an empty path."""
-    options = tuple(pair for pair in chosen.options if pair[0] != KEY)
+    options = tuple(pair for pair in state.options if pair[0] != KEY)
     more = ((KEY, path),) if path else ()
-    return address.write(replace(chosen, options=tuple(sorted((*options, *more)))))
+    return address.write(replace(state, options=tuple(sorted((*options, *more)))))
 
 
 def told(flame: Flame, frame: int) -> str:
-    """Say what a frame takes, as a part of all and of the frame around it."""
+    """Return what a frame takes, as a part of all and of the frame around it."""
     size, parent = flame.size(frame), int(flame.parent[frame])
     of_all = units.share(size / max(flame.whole, 1))
     text = f"{flame.write(size)}, {of_all} of all"

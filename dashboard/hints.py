@@ -119,5 +119,5 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 def hint(path: str, key: str) -> str:
-    """Give what a control of a page does; empty for one that says so itself."""
+    """Return what a control of a page does; empty for one that says so itself."""
     return HINTS.get(path, {}).get(key, ("", ""))[1]

@@ -46,18 +46,18 @@ class Subject:
     about: tuple[tuple[str, object], ...] = ()
 
 
-def with_object(chosen: Address, kind: str, which: object) -> Address:
+def with_object(state: Address, kind: str, which: object) -> Address:
     """Return the address with an object chosen."""
-    options = tuple(pair for pair in chosen.options if pair[0] != KEY)
-    return replace(chosen, options=tuple(sorted((*options, (KEY, f"{kind}:{which}")))))
+    options = tuple(pair for pair in state.options if pair[0] != KEY)
+    return replace(state, options=tuple(sorted((*options, (KEY, f"{kind}:{which}")))))
 
 
-def describe(store: Store, chosen: Address, text: str) -> Subject:
+def describe(store: Store, state: Address, text: str) -> Subject:
     """Return what is said of an object; raises PvaError, AddressError."""
     kind, colon, which = text.partition(":")
     if kind not in KINDS or not colon:
         raise AddressError(f"{KEY}={text}: not there; known: {', '.join(KINDS)}, as in variable:3")
-    report = chosen.report
+    report = state.report
     if kind == "event":
         return _event(store, report, _row(kind, which))
     opened = store.report(report)
@@ -122,7 +122,7 @@ def _operation_link(key: str, operation: str) -> tuple[tuple[str, Address], ...]
 
 
 def _cycles_of_users(report: Report, number: int) -> Pairs:
-    """Say what the steps that read or write a variable take."""
+    """Return what the steps that read or write a variable take."""
     data = report.dataset
     if not (data.has("access") and data.has("steps")):
         return []
@@ -319,7 +319,7 @@ def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Su
 
 
 def _phases_of(row: object) -> Pairs:
-    """Say what the cycles of an operation are spent on, where they are."""
+    """Return what the cycles of an operation are spent on, where they are."""
     words = ("compute", "exchange", "host exchange", "sync")
     spent = [(word, int(row[word.replace(" ", "_")])) for word in words]  # type: ignore[index]
     whole = sum(amount for _, amount in spent)

@@ -47,7 +47,7 @@ def strip(heights: npt.NDArray[np.number], plot: str, what: str) -> Element:
 
 
 def magnifier(plot: str) -> Element:
-    """Tell how large a plot is shown, take another magnification, move what is seen.
+    """Return how large a plot is shown, take another magnification, move what is seen.
 
     It is open or closed as the browser keeps it.
     """
@@ -69,7 +69,7 @@ def _act(name: str, words: str, hint: str) -> list[object]:
 
 
 def outline(heights: npt.NDArray[np.number]) -> str:
-    """Give the outline of bars, one for each place or stretch of places, as the path of an SVG."""
+    """Find the outline of bars, one for each place or stretch of places, as the path of an SVG."""
     count = len(heights)
     edges = np.unique(np.linspace(0, count, min(count, POINTS) + 1).astype(np.int64))
     highest = np.maximum.reduceat(heights, edges[:-1])

@@ -27,25 +27,25 @@ CYCLE_WORDS = {"cycles": "cycles", "time": "time"}
 
 
 def sizes() -> str:
-    """Give the key of the units of bytes that the browser asks for."""
+    """Return the key of the units of bytes that the browser asks for."""
     wanted = request.cookies.get(SIZES, "")
     return wanted if wanted in BYTE_STEPS else Writing().sizes
 
 
 def cycles() -> str:
-    """Tell whether the browser asks for `cycles` or `time`."""
+    """Return whether the browser asks for `cycles` or `time`."""
     wanted = request.cookies.get(CYCLES, "")
     return wanted if wanted in CYCLE_WORDS else "cycles"
 
 
 def chosen_theme() -> theme.Theme:
-    """Give the theme that the browser asks for; assets/early.js keeps it in a cookie."""
+    """Return the theme that the browser asks for; assets/early.js keeps it in a cookie."""
     wanted = request.cookies.get("tilescope-theme", "")
     return next((name for name in theme.THEMES if name == wanted), theme.THEMES[0])
 
 
 def chosen_units() -> tuple[str, str]:
-    """Give all that changes how figures are written; outside of a request what is usual."""
+    """Return all that changes how figures are written; outside of a request what is usual."""
     return (sizes(), cycles()) if has_request_context() else (Writing().sizes, "cycles")
 
 

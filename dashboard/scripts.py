@@ -66,7 +66,7 @@ def together(kind: str) -> list[Path]:
 
 
 def link(kind: str) -> str:
-    """Give the address of the scripts (`js`) or styles (`css`) as they are now."""
+    """Return the address of the scripts (`js`) or styles (`css`) as they are now."""
     newest = max(path.stat().st_mtime_ns for path in together(kind))
     return f"/vendor/assets.{kind}?m={newest}"
 

@@ -28,9 +28,9 @@ class Page(Protocol):
     TITLE: str
 
     def available(self, store: Store, report: str) -> bool:
-        """Tell whether the report has what the page shows."""
+        """Return whether the report has what the page shows."""
 
-    def layout(self, store: Store, chosen: Address) -> Element:
+    def layout(self, store: Store, state: Address) -> Element:
         """Lay the page out; raises PvaError."""
 
     def register(self, app: Any, store: Store) -> None:
@@ -137,18 +137,18 @@ def _preferences() -> Element:
     return html.Details([summary, html.Div(groups, className="menu")], className="preferences")
 
 
-def navigation(pages: Sequence[Page], store: Store, chosen: Address) -> list[Element]:
+def navigation(pages: Sequence[Page], store: Store, state: Address) -> list[Element]:
     """List the pages that this report can fill; the link keeps the reports and the tiles."""
-    kept = Address(report=chosen.report, against=chosen.against, tiles=chosen.tiles)
+    kept = Address(report=state.report, against=state.against, tiles=state.tiles)
     return [
         dcc.Link(
             [icon(page.PATH), page.TITLE],
             href=address.write(replace(kept, path=page.PATH)),
-            className="nav-link active" if chosen.path == page.PATH else "nav-link",
+            className="nav-link active" if state.path == page.PATH else "nav-link",
             title=f"Keys: g {keys.LETTERS[page.PATH]}",
         )
         for page in pages
-        if chosen.path == page.PATH or _can_fill(page, store, chosen.report)
+        if state.path == page.PATH or _can_fill(page, store, state.report)
     ]
 
 

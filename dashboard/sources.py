@@ -14,19 +14,19 @@ from pva.errors import PvaError
 from pva.trace import CHROME_SUFFIXES, isTrace
 from pva.trace import SUFFIX as TRACE_SUFFIX
 
-DEEPEST, MOST_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
+DEEPEST, MAX_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
 REPORT_FILES = (
     "profile.pop", "graph.json", "graph.cbor", "execution.json", "execution.cbor", "debug.cbor",
     "framework.json", "app.json",
 )  # fmt: skip
-MOST_COMPLETED, MOST_LOOKED_AT = 20, 5000  # names that a path may go on with, of so many files
+MAX_COMPLETED, MAX_LOOKED_AT = 20, 5000  # names that a path may go on with, of so many files
 READ_SUFFIXES = (
     ".pop", ".json", ".cbor", ".pvti", ".gz", ".parquet", "-journal", "-wal", "-shm",
 )  # fmt: skip
 
 
 def is_trace(path: Path) -> bool:
-    """Tell whether a file is a host trace: by its suffix, or by how it begins."""
+    """Return whether a file is a host trace: by its suffix, or by how it begins."""
     if path.suffix == TRACE_SUFFIX:
         return True
     named = path.name.endswith(CHROME_SUFFIXES) and path.name not in REPORT_FILES
@@ -62,14 +62,14 @@ def traces_in(folder: Path) -> list[Path]:
 
 
 def has_report(path: Path) -> bool:
-    """Tell whether a source is more than a host trace."""
+    """Return whether a source is more than a host trace."""
     if isdir(path):
         return any(isfile(path / name) for name in REPORT_FILES)
     return not is_trace(path)
 
 
 def is_source(path: Path) -> bool:
-    """Tell whether a directory holds a report or a trace."""
+    """Return whether a directory holds a report or a trace."""
     return any(isfile(path / name) for name in REPORT_FILES[:5]) or bool(traces_in(path))
 
 
@@ -81,7 +81,7 @@ def sources(path: Path) -> list[Path]:
 
 
 def _own(path: Path) -> list[Path]:
-    """Give a directory of a report or of `.pvti`, or of a directory of Chrome traces each file."""
+    """Find a directory of a report or of `.pvti`, or of a directory of Chrome traces each file."""
     if has_report(path):
         return [path] if is_source(path) else []
     traces = traces_in(path)
@@ -94,7 +94,7 @@ def _below(path: Path) -> list[Path]:
     for folder, names, _ in os.walk(path):
         here = Path(folder)
         found += _own(here) if here != path else []
-        deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MOST_SOURCES
+        deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MAX_SOURCES
         names[:] = [] if deep else sorted(name for name in names if not name.startswith("."))
     return found
 
@@ -112,11 +112,11 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
         for here in filter(isdir, within(root, folder or ("/" if before else "."))):
             found += (before + name for name in _named(here, begun, root))
     typed_so = (name for name in dict.fromkeys(found) if as_text(name) == name)
-    return list(islice(typed_so, MOST_COMPLETED))
+    return list(islice(typed_so, MAX_COMPLETED))
 
 
 def within(root: Path, text: str) -> list[Path]:
-    """Give what a path may name in a root: from there, or from the working directory, as typed."""
+    """Find what a path may name in a root: from there, or from the working directory, as typed."""
     named = [real(start / text) for start in (root, Path())]
     return [path for path in named if is_within(path, [root])]
 
@@ -140,7 +140,7 @@ def readable(path: Path) -> list[Path]:
 
 
 def is_within(path: Path, roots: Sequence[Path]) -> bool:
-    """Tell whether a resolved path is one of the roots or lies in one."""
+    """Return whether a resolved path is one of the roots or lies in one."""
     return any(path == root or root in path.parents for root in roots)
 
 
@@ -148,7 +148,7 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
     """Name what is in a directory and begins so: what may lead to a report, or is one."""
     hidden = begun.startswith(".")
     with suppress(OSError), os.scandir(folder) as entries:
-        names = sorted(entry.name for entry in islice(entries, MOST_LOOKED_AT))
+        names = sorted(entry.name for entry in islice(entries, MAX_LOOKED_AT))
         for name in names:
             path = folder / name
             fits = name.lower().startswith(begun.lower()) and name.startswith(".") <= hidden
@@ -161,7 +161,7 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
 
 
 def as_text(name: str) -> str:
-    r"""Give the name of a file as a page may show it: bytes that are no UTF-8 become `\xff`."""
+    r"""Return the name of a file as a page may show it: bytes that are no UTF-8 become `\xff`."""
     return os.fsencode(name).decode(errors="backslashreplace")
 
 

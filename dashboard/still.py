@@ -52,7 +52,7 @@ def _grouped(parts: Iterable[tuple[bool, Any]]) -> list[Element]:
 
 
 def _settled(element: Element) -> tuple[bool, Any]:
-    """Give an element as a node, or, when Dash has to know it, with what is in it settled."""
+    """Return an element as a node, or, when Dash has to know it, with what is in it settled."""
     if not isinstance(element, Component):
         known = element is None or isinstance(element, str | int | float)
         return known, "" if element is None else str(element) if known else element
@@ -74,7 +74,7 @@ def _settled(element: Element) -> tuple[bool, Any]:
 
 
 def _tag(element: Component) -> str:
-    """Give the tag of an element that no callback names; empty for others."""
+    """Return the tag of an element that no callback names; empty for others."""
     if getattr(element, "id", None) is not None:
         return ""
     if element._namespace == HTML:

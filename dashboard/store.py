@@ -29,7 +29,7 @@ from pva.trace import openTrace
 
 Value = TypeVar("Value")
 
-MOST_LETTERS = 2000  # of a name or another text of a report or trace that pages show
+MAX_LETTERS = 2000  # of a name or another text of a report or trace that pages show
 KEPT_OPEN = 8
 # Of the files of all that is kept: what was worked out of a report takes about as much. What is
 # looked at last is kept whatever its size.
@@ -37,7 +37,7 @@ KEPT_BYTES = 200_000_000
 HELD_BYTES = 120_000_000  # of the columns of all reports, which can be read again
 KEPT_ANSWERS = 600  # small results, which stay when their source is let go
 JOIN = "+"
-MOST_JOINED = 64
+MAX_JOINED = 64
 # Files that grow are read again when that took at most one part in SPARED of the time since.
 SPARED, QUICK = 5, 0.25  # and what took less seconds than this is read again at once
 
@@ -64,7 +64,7 @@ class _Opened:
         return self.kept.get("report")  # type: ignore[return-value]
 
     def get(self, name: str, make: Callable[[], Value]) -> Value:
-        """Give what is kept under a name, or make it."""
+        """Return what is kept under a name, or make it."""
         with self.locks.setdefault(name, threading.RLock()):
             if name not in self.kept:
                 begin = time.monotonic()
@@ -75,7 +75,7 @@ class _Opened:
 
     @property
     def is_spared(self) -> bool:
-        """Tell whether it is too early to read the files again."""
+        """Return whether it is too early to read the files again."""
         return self.cost > QUICK and time.monotonic() - self.made < SPARED * self.cost
 
 
@@ -96,7 +96,7 @@ class Store:
         for key, path in self._paths.items():
             if isfile(path) and sources.is_trace(path):
                 together.setdefault(None if path in paths else path.parent, []).append(key)
-        several = [keys for keys in together.values() if 1 < len(keys) <= MOST_JOINED]
+        several = [keys for keys in together.values() if 1 < len(keys) <= MAX_JOINED]
         self._joined += map(JOIN.join, several)
 
     def scan(self) -> None:
@@ -115,7 +115,7 @@ class Store:
         return known[source]
 
     def find(self, text: str) -> str:
-        """Give the key of the report at a path below those given; raises NotFoundError.
+        """Return the key of the report at a path below those given; raises NotFoundError.
 
         The path is absolute, or starts from one of those given or from the working directory.
         """
@@ -144,7 +144,7 @@ class Store:
             return self._add(path, path)
 
     def size(self, key: str = "") -> int:
-        """Give the bytes of the files of a source; raises PvaError."""
+        """Return the bytes of the files of a source; raises PvaError."""
         return sum(size for _, size, _ in self.stamp(key))
 
     def forget(self, key: str = "") -> None:
@@ -167,21 +167,21 @@ class Store:
         return [key for key, path in self._paths.items() if sources.has_report(path)]
 
     def parts(self, key: str = "") -> tuple[str, ...]:
-        """Give the keys that a key joins, or it alone; raises NotFoundError."""
+        """Return the keys that a key joins, or it alone; raises NotFoundError."""
         if not self._paths:
             raise NotFoundError(
                 "dashboard", "no report was given", "start it with tilescope serve REPORT"
             )
         key = key or self.keys[0]
         parts = (key,) if key in self._paths else tuple(dict.fromkeys(key.split(JOIN)))
-        if len(parts) <= MOST_JOINED and not self._knows(parts):
+        if len(parts) <= MAX_JOINED and not self._knows(parts):
             self.scan()  # it may have been written since
             parts = (key,) if key in self._paths else parts
-        if len(parts) > MOST_JOINED or not self._knows(parts):
+        if len(parts) > MAX_JOINED or not self._knows(parts):
             there = ", ".join(known for known, path in self._paths.items() if exists(path))
             wanted = f"known: {there}" if there else "no report is left below the paths given"
             raise NotFoundError(f"report={key}", "not there", wanted)
-        if len(parts) > 1 and key not in self._joined and len(self._joined) < MOST_JOINED:
+        if len(parts) > 1 and key not in self._joined and len(self._joined) < MAX_JOINED:
             self._joined.append(key)
         return parts
 
@@ -189,7 +189,7 @@ class Store:
         return all(part in self._paths for part in parts)
 
     def path(self, key: str = "") -> Path:
-        """Give the path of a source, the first one without a key; raises NotFoundError.
+        """Return the path of a source, the first one without a key; raises NotFoundError.
 
         That of several is the path of the first report among them.
         """
@@ -197,7 +197,7 @@ class Store:
         return next((path for path in paths if sources.has_report(path)), paths[0])
 
     def has_report(self, key: str = "") -> bool:
-        """Tell whether a source is more than a host trace; raises NotFoundError."""
+        """Return whether a source is more than a host trace; raises NotFoundError."""
         return sources.has_report(self.path(key))
 
     def report(self, key: str = "") -> Report:
@@ -207,10 +207,10 @@ class Store:
     def report_anew(self, key: str = "") -> Report:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
         self._files(key)
-        return openReport(str(self.path(key)), longest=MOST_LETTERS)
+        return openReport(str(self.path(key)), longest=MAX_LETTERS)
 
     def has_trace(self, key: str = "") -> bool:
-        """Tell whether a source has a host trace; raises PvaError."""
+        """Return whether a source has a host trace; raises PvaError."""
         return any(map(sources.is_trace, self._files(key)))
 
     def trace(self, key: str = "", align: Align = "wall") -> Trace | None:
@@ -226,7 +226,7 @@ class Store:
             path = self._paths[part]
             files = sources.traces_in(path) if path.is_dir() else [path]
             paths += map(str, _of_last_run(files) if len(files) > 1 else files)
-        return openTrace(list(dict.fromkeys(paths)), align=align, longest=MOST_LETTERS)
+        return openTrace(list(dict.fromkeys(paths)), align=align, longest=MAX_LETTERS)
 
     def traces(self, key: str = "") -> list[str]:
         """Name sources that have traces and can be joined to this one; raises NotFoundError."""
@@ -237,15 +237,15 @@ class Store:
         ]  # fmt: skip
 
     def derived(self, key: str, name: str, make: Callable[[], Value]) -> Value:
-        """Give what was worked out of a source under this name, or work it out and keep it."""
+        """Return what was worked out of a source under this name, or work it out and keep it."""
         return self._current(key).get(f"of {name}", make)
 
     def knows(self, key: str, name: str) -> bool:
-        """Tell whether `derived` has what is under this name and need not make it."""
+        """Return whether `derived` has what is under this name and need not make it."""
         return f"of {name}" in self._current(key).kept
 
     def continued(self, key: str, name: str, make: Callable[[Value | None], Value]) -> Value:
-        """Give what was worked out of a source as `derived` does.
+        """Return what was worked out of a source as `derived` does.
 
         `make` is given what was worked out under this name before the files changed, or None.
         """
@@ -259,7 +259,7 @@ class Store:
         return opened.get(f"of {name}", anew)
 
     def answer(self, entry: Hashable, make: Callable[[], Value]) -> Value:
-        """Give a small result that was made under this entry, or make it and keep it for a while.
+        """Return a small result that was made under this entry, or make it and keep it for a while.
 
         The entry tells all that it depends on, the stamps of its files with it. What raises is not
         kept, and what is kept stays when the source is let go.
@@ -294,7 +294,7 @@ class Store:
                 over -= held - room.held
 
     def stamp(self, key: str = "") -> Stamp:
-        """Give what changes when a file of the source does: names, sizes and times."""
+        """Return what changes when a file of the source does: names, sizes and times."""
         found = []
         for file in self._files(key):
             try:
@@ -305,7 +305,7 @@ class Store:
         return tuple(found)
 
     def shown(self, key: str = "") -> Stamp:
-        """Give the stamp of what is shown of a source: large files that grow are read seldom."""
+        """Return the stamp of what is shown of a source: large files that grow are read seldom."""
         return self._current(key).stamp
 
     def _files(self, key: str) -> list[Path]:
@@ -318,12 +318,12 @@ class Store:
         return [file for path in paths for file in sources.files_of(path)]
 
     def _is_much(self) -> bool:
-        """Tell whether what is open stands for more bytes of files than are kept."""
+        """Return whether what is open stands for more bytes of files than are kept."""
         sizes = (size for opened in self._opened.values() for _, size, _ in opened.stamp)
         return sum(sizes) > KEPT_BYTES
 
     def _current(self, key: str) -> _Opened:
-        """Give the entry of a source as its files are now, or were a little while ago."""
+        """Return the entry of a source as its files are now, or were a little while ago."""
         self.parts(key)
         key, stamp = key or self.keys[0], self.stamp(key)
         with self._lock:
@@ -338,7 +338,7 @@ class Store:
 
 
 def _of_last_run(files: list[Path]) -> list[Path]:
-    """Give the traces that were written at the same time as the last one, and that one."""
+    """Return the traces that were written at the same time as the last one, and that one."""
     spans = {file: span for file in files if (span := _span(file))}
     chosen: list[Path] = []
     more = [max(spans, key=lambda file: spans[file])] if spans else files[-1:]
@@ -351,7 +351,7 @@ def _of_last_run(files: list[Path]) -> list[Path]:
 
 
 def _span(file: Path) -> tuple[int, int] | None:
-    """Give begin and end of a trace by the wall clock; none of one that cannot be read."""
+    """Return begin and end of a trace by the wall clock; none of one that cannot be read."""
     try:
         trace = openTrace(str(file))
     except PvaError:

@@ -139,7 +139,7 @@ def pick_rows(app: Dash, identifier: str) -> None:
 
 
 def served(server: Flask) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-    """Give what sends the rows of each table, by its name."""
+    """Return what sends the rows of each table, by its name."""
     found: dict[str, Any] = server.extensions.get(_SERVED, {})
     return found
 
@@ -173,7 +173,7 @@ def _is_asked(asked: dict[str, Any]) -> bool:
 
 
 def counted_rows(number: int) -> str:
-    """Say how long a table is."""
+    """Return how long a table is."""
     return "1 row" if number == 1 else f"{number:,} rows"
 
 
@@ -211,7 +211,7 @@ class Row:
 def tree(
     headings: Sequence[str],
     rows: Sequence[Row],
-    chosen: Address,
+    state: Address,
     *,
     name: str,
     texts: bool = False,
@@ -220,7 +220,7 @@ def tree(
 
     Cells are numbers, at the right, unless they are `texts`.
     """
-    folded = set(filter(None, chosen.text("folded").split(",")))
+    folded = set(filter(None, state.text("folded").split(",")))
     parents = {row.path.rpartition("/")[0] for row in rows}
     head = html.Tr([html.Th(words, scope="col") for words in headings])
     body = [

@@ -112,24 +112,24 @@ _CATEGORY_ORDER = (
 
 
 def token(name: str, theme: Theme) -> str:
-    """Give a colour of a theme."""
+    """Return a colour of a theme."""
     return TOKENS[name][THEMES.index(theme)]
 
 
 def step_colour(kind: str, theme: Theme) -> str:
-    """Give the colour of a type of step or program; grey for a type that is not known."""
+    """Return the colour of a type of step or program; grey for a type that is not known."""
     known = _OF_KINDS.get(kind)
     return known[1 + THEMES.index(theme)] if known else token("quiet", theme)
 
 
 def step_words(kind: str) -> str:
-    """Give the words for a type of step or program; the type itself when it is not known."""
+    """Return the words for a type of step or program; the type itself when it is not known."""
     known = _OF_KINDS.get(kind)
     return known[0] if known else kind
 
 
 def category_colour(category: str) -> str:
-    """Give the colour of a category of memory, the same in every report."""
+    """Return the colour of a category of memory, the same in every report."""
     known = category in _CATEGORY_ORDER
     return SERIES[_CATEGORY_ORDER.index(category) if known else -1]
 
@@ -147,7 +147,7 @@ def css() -> str:
 
 
 def plot_layout(theme: Theme) -> dict[str, Any]:
-    """Give what every plot shares: type, colours, margins, no mode bar logo."""
+    """Return what every plot shares: type, colours, margins, no mode bar logo."""
     axis = {
         "gridcolor": token("grid", theme),
         "linecolor": token("line", theme),

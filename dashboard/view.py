@@ -110,8 +110,8 @@ def fill(app: Dash, store: Store, identifier: str, make: Make, *, keep: bool = T
     It is kept for the same address, files and units unless it shows more than these tell.
     """
 
-    def settled(store: Store, chosen: Address, theme: Theme) -> Any:
-        return or_empty(make(store, chosen, theme))
+    def settled(store: Store, state: Address, theme: Theme) -> Any:
+        return or_empty(make(store, state, theme))
 
     made: Make = settled
     if keep:
@@ -122,7 +122,7 @@ def fill(app: Dash, store: Store, identifier: str, make: Make, *, keep: bool = T
 
 
 def makers(app: Dash) -> dict[str, Make]:
-    """Give what makes the views of an application that are kept."""
+    """Return what makes the views of an application that are kept."""
     made: dict[str, Make] = app.server.extensions.setdefault("tilescope views", {})
     return made
 
@@ -130,27 +130,27 @@ def makers(app: Dash) -> dict[str, Make]:
 def kept(identifier: str, make: Make) -> Make:
     """Make a part again only where address, theme, files or units are others."""
 
-    def answer(store: Store, chosen: Address, theme: Theme) -> Any:
-        return remembered(store, chosen, (identifier, theme), lambda: make(store, chosen, theme))
+    def answer(store: Store, state: Address, theme: Theme) -> Any:
+        return remembered(store, state, (identifier, theme), lambda: make(store, state, theme))
 
     return answer
 
 
 def remembered(
-    store: Store, chosen: Address, name: Hashable, make: Callable[[], Value], *, about: str = ""
+    store: Store, state: Address, name: Hashable, make: Callable[[], Value], *, about: str = ""
 ) -> Value:
-    """Give what was made under a name for this address, files and units, or make it.
+    """Return what was made under a name for this address, files and units, or make it.
 
     `about` tells what else it depends on.
     """
-    keys = (chosen.report, *([chosen.against] if chosen.against else []))
+    keys = (state.report, *([state.against] if state.against else []))
     stamps = tuple(store.shown(key) for key in keys)
-    entry = (name, address.write(chosen), stamps, about, preferences.chosen_units())
+    entry = (name, address.write(state), stamps, about, preferences.chosen_units())
     return store.answer(entry, make)
 
 
 def or_empty(made: Any) -> Any:
-    """Give what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
+    """Find what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
     return still.settled(html.Div() if made is None else made)
 
 
@@ -175,7 +175,7 @@ def _not_drawn(text: str) -> tuple[Any, Any]:
 def following(
     store: Store, make: Make, *, leniently: bool = False
 ) -> Callable[[dict[str, Any] | None], Any]:
-    """Give the callback: from what the browser says of a view to what is shown there.
+    """Return the callback: from what the browser says of a view to what is shown there.
 
     A wrong value of a key raises AddressError; what is made `leniently` passes over the key.
     """
@@ -197,7 +197,7 @@ def following(
 
 
 def seen_theme(view: dict[str, Any]) -> Theme:
-    """Give the theme in which a view is shown."""
+    """Return the theme in which a view is shown."""
     return next((name for name in THEMES if name == view.get("theme")), THEMES[0])
 
 

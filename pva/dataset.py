@@ -78,7 +78,7 @@ class Dataset:
         return joined
 
     def select(self, *documents: schema.Document) -> Dataset:
-        """Give what belongs to the documents named, from graph, execution and debug."""
+        """Return what belongs to the documents named, from graph, execution and debug."""
         items: list[schema.Table | schema.Array] = [*schema.TABLES, *schema.ARRAYS]
         names = {item.name for item in items if item.document in documents}
         return Dataset(Joined([self], names), self.name)
@@ -96,11 +96,11 @@ class Dataset:
         return tuple(array.name for array in schema.ARRAYS if array.name in present)
 
     def has(self, name: str) -> bool:
-        """Tell whether the table or array was recorded."""
+        """Return whether the table or array was recorded."""
         return name in self.source.tables() or name in self.source.arrays()
 
     def column(self, table: str, column: str) -> Values:
-        """Give one column, one value a row; raises NotRecordedError."""
+        """Return one column, one value a row; raises NotRecordedError."""
         wide = self._wide.get((table, column))  # asked once: another thread may let go of it
         if wide is not None:
             return wide
@@ -111,7 +111,7 @@ class Dataset:
             return self._wide.hold((table, column), _frozen(values), self.size(table, column))
 
     def stored(self, table: str, column: str) -> Values:
-        """Give the same in the type that it has in the file, which may be a narrower one."""
+        """Return the same in the type that it has in the file, which may be a narrower one."""
         held = self._stored.get((table, column))
         if held is not None:
             return held
@@ -128,24 +128,24 @@ class Dataset:
             return self._stored.hold((table, column), _frozen(values), size)
 
     def size(self, table: str, column: str) -> int:
-        """Tell the bytes of a column that was read, its texts among them."""
+        """Return the bytes of a column that was read, its texts among them."""
         return self._sizes[table, column]
 
     def texts(self, table: str, column: str) -> Values:
-        """Give a column of codes as the texts that they stand for."""
+        """Return a column of codes as the texts that they stand for."""
         return texts_of(schema.TABLE[table].column(column), self.column(table, column))
 
     @staticmethod
     def words(table: str, column: str) -> tuple[str, ...]:
-        """Give the texts that the codes of a column stand for, by code."""
+        """Return the texts that the codes of a column stand for, by code."""
         return schema.TABLE[table].column(column).values
 
     def table(self, table: str) -> dict[str, Values]:
-        """Give all columns of a table; raises NotRecordedError, DamagedFileError (too large)."""
+        """Return all columns of a table; raises NotRecordedError, DamagedFileError (too large)."""
         return dict(self.columns(table))
 
     def columns(self, table: str) -> Iterator[tuple[str, Values]]:
-        """Give the columns of a table one by one, for one who keeps them all."""
+        """Return the columns of a table one by one, for one who keeps them all."""
         self._require(table, self.source.tables())
         columns, rows = schema.TABLE[table].columns, self.length(table)
         self.make_room(8 * len(columns) * rows, f"table {table}")
@@ -173,11 +173,11 @@ class Dataset:
         self.room.check(amount, place)
 
     def value(self, table: str, column: str) -> Any:
-        """Give the value of a table of one row, as a Python object."""
+        """Return the value of a table of one row, as a Python object."""
         return self.column(table, column).tolist()[0]
 
     def of_replica(self, column: str) -> int:
-        """Give how many tiles or IPUs (a column of `target`) a replica of the graph has.
+        """Return how many tiles or IPUs (a column of `target`) a replica of the graph has.
 
         All that is held by tile or by IPU is of one replica: the others are alike.
         """
@@ -198,7 +198,7 @@ class Dataset:
         return order[begins + np.arange(len(begins))]
 
     def _sorted(self, table: str, column: str) -> tuple[Values, Values]:
-        """Give the order of the rows by a column, and the column in that order."""
+        """Return the order of the rows by a column, and the column in that order."""
 
         def sort(data: Dataset) -> tuple[Values, Values]:
             values = data.column(table, column)
@@ -208,7 +208,7 @@ class Dataset:
         return self.kept((table, column), sort)
 
     def kept(self, key: object, make: Callable[[Dataset], T]) -> T:
-        """Give what `make` finds in this dataset; it is called once for a key."""
+        """Return what `make` finds in this dataset; it is called once for a key."""
         if key not in self._kept:
             self._kept[key] = make(self)
         found: T = self._kept[key]
@@ -221,7 +221,7 @@ class Dataset:
         return self.source.length(table)
 
     def array(self, array: str) -> Values:
-        """Give a whole array; raises NotRecordedError."""
+        """Return a whole array; raises NotRecordedError."""
         if array in self._wide:
             return self._wide[array]
         with self.room.spending() as spend:
@@ -236,13 +236,13 @@ class Dataset:
             return self._wide.hold(array, _frozen(wide), wide.nbytes)
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
-        """Give rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
+        """Return rows `first` to `stop` of an array and read no others; raises NotRecordedError."""
         with self.room.spending() as spend:
             values = self._rows(array, first, stop, spend)
             return _frozen(self._widened(values, schema.ARRAY[array].kind, array, spend))
 
     def _rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
-        """Give the same in the type that it has in the file."""
+        """Return the same in the type that it has in the file."""
         declared = schema.ARRAY[array]
         self._require(array, self.source.arrays())
         if array in self._stored:
@@ -257,7 +257,7 @@ class Dataset:
         return _frozen(values)
 
     def _widened(self, values: Values, kind: schema.Kind, place: str, spend: Spend) -> Values:
-        """Give values in the type that the schema has."""
+        """Return values in the type that the schema has."""
         if values.dtype != DTYPES[kind]:
             spend(values.size * np.dtype(DTYPES[kind]).itemsize, place)
         try:
@@ -267,7 +267,7 @@ class Dataset:
             raise InconsistentDataError(self.name, found, wanted, place=place) from error
 
     def row(self, array: str, row: int) -> Values:
-        """Give one row of an array; raises NotRecordedError, InconsistentDataError."""
+        """Return one row of an array; raises NotRecordedError, InconsistentDataError."""
         found = self.rows(array, max(row, 0), row + 1)
         if not len(found):
             wanted = "each row that is used"
@@ -298,7 +298,7 @@ class Dataset:
     __hash__ = None  # type: ignore[assignment]
 
     def why_absent(self, name: str) -> str:
-        """Say why a table or array is not there, or which engine option records it."""
+        """Return why a table or array is not there, or which engine option records it."""
         declared = schema.TABLE.get(name) or schema.ARRAY[name]
         items: list[schema.Table | schema.Array] = [*schema.TABLES, *schema.ARRAYS]
         recorded = any(item.option == declared.option and self.has(item.name) for item in items)
@@ -321,7 +321,7 @@ class Dataset:
             raise NotRecordedError(self.name, f"{name} not recorded", self.why_absent(name))
 
     def axis(self, axis: str) -> int:
-        """Tell how long an index of arrays is; -1 when no table tells."""
+        """Return how long an index of arrays is; -1 when no table tells."""
         counted = schema.DIMENSIONS.get(axis, "")
         if isinstance(counted, int):
             return counted
@@ -335,7 +335,7 @@ class Dataset:
         return self.of_replica(of_target) if of_target and self.has("target") else -1
 
     def dimensions(self) -> dict[str, int]:
-        """Tell how long the index of arrays is, where the tables say so."""
+        """Return how long the index of arrays is, where the tables say so."""
         axes = {axis for array in schema.ARRAYS for axis in array.index}
         lengths = {axis: self.axis(axis) for axis in axes}
         return {name: length for name, length in lengths.items() if length >= 0}
@@ -355,7 +355,7 @@ class Dataset:
 
 
 def texts_of(column: schema.Column, codes: Values) -> Values:
-    """Give codes as the texts that they stand for."""
+    """Return codes as the texts that they stand for."""
     return np.array(column.values, dtype=np.object_)[codes]
 
 

@@ -141,7 +141,7 @@ def markdown() -> str:
 
 
 def attributes(kind: type, fields: Fields) -> list[Attribute]:
-    """Give what the objects of a class have beside what a class above it on the page has."""
+    """Return what the objects of a class have beside what a class above it on the page has."""
     inherited = {name for each in _above(kind) for name in dir(each)}
     documented = [
         attribute

@@ -23,7 +23,7 @@ from typing import Any
 
 
 def _text(said: object) -> str:
-    """Give what can be written everywhere: the name of a file may be no UTF-8."""
+    """Return what can be written everywhere: the name of a file may be no UTF-8."""
     return str(said).encode(errors="backslashreplace").decode()
 
 
@@ -85,7 +85,7 @@ class OverwriteError(PvaError):
 
 
 def nearest(name: str, known: Iterable[str], lists: str = "") -> str:
-    """Say which known names are near; else name what `lists` them, or list them all."""
+    """Return which known names are near; else name what `lists` them, or list them all."""
     import difflib
 
     names = list(known)

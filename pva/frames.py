@@ -71,7 +71,7 @@ class Frames:
 def frame_of(
     data: Dataset, name: str, *, copy: bool = True, columns: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Give a table or array as a DataFrame; without `copy` it shares memory and is to be read only.
+    """Find a table or array as a DataFrame; without `copy` it shares memory and is to be read only.
 
     Of a table only these `columns`, if they are given; of an array all.
 

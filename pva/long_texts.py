@@ -88,7 +88,7 @@ def _are_objects(values: Any) -> bool:
 
 
 def with_cut_texts(dataset: Dataset, most: int) -> Dataset:
-    """Give a report whose texts are cut as they are read."""
+    """Return a report whose texts are cut as they are read."""
     made = Dataset(CutTexts(dataset.source, most), dataset.name)
     made.foreign = dataset.foreign
     return made

@@ -35,7 +35,7 @@ def tell(work: str, done: int, total: int, now: str = "") -> None:
 
 @contextmanager
 def part_of(work: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give what tells how much of some work is done; the work ends with the block."""
+    """Return what tells how much of some work is done; the work ends with the block."""
     try:
         yield lambda done: tell(work, done, total)
     finally:

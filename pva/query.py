@@ -40,7 +40,7 @@ ROW = "row"  # the column of a table that a frame has as its index
 SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
 # Values of an answer: two GB of memory, as numbers or, from SQLite, as Python's objects. A join
 # without a condition has more, and would fill the memory of the machine.
-MOST_VALUES, SQLITE_VALUES = 250_000_000, 20_000_000
+MAX_VALUES, SQLITE_VALUES = 250_000_000, 20_000_000
 FEWER = "join by a condition, choose rows with WHERE, or add LIMIT"
 OUT_OF_MEMORY = "Out of Memory Error"  # DuckDB's words
 STEPS_UNTIL_CTRL_C = 1_000_000  # of SQLite's machine: some 10 ms
@@ -129,7 +129,7 @@ def by_duckdb(data: Dataset, query: str, lend: Lend | None = None) -> pd.DataFra
                 names.append(_known(data, missing, names))
                 (lend or partial(_lend_to_duckdb, data))(connection, names[-1])
             relation = connection.sql(query)
-            rows = MOST_VALUES // len(relation.columns)
+            rows = MAX_VALUES // len(relation.columns)
             return _frame(_bounded(data, _answer(relation.limit(rows + 1)), rows))
         except duckdb.Error as error:
             raise _fault(data, names, str(error)) from None
@@ -172,7 +172,7 @@ def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> s
 
 
 def _known(data: Dataset, found: str, lent: Iterable[str]) -> str:
-    """Give the name of a table that is not lent yet; raises QueryError."""
+    """Return the name of a table that is not lent yet; raises QueryError."""
     name = found.lower()
     if name in lent:  # DuckDB before 2.0 does not tell where it looked
         wanted = "tables are in no schema: write the name alone"
@@ -334,7 +334,7 @@ def _dtype_of(types: set[type]) -> str:
 
 
 def _bounded(data: Dataset, columns: list[_Column], rows: int) -> list[_Column]:
-    """Give columns of at most so many rows; raises QueryError."""
+    """Return columns of at most so many rows; raises QueryError."""
     if len(columns[0].values) > rows:
         found = f"the answer has more than {rows:,} rows of {len(columns)} columns"
         raise QueryError(data.name, found, FEWER)
@@ -375,7 +375,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
-    """Say in one line what is wrong with a query over the tables named."""
+    """Return in one line what is wrong with a query over the tables named."""
     if text.startswith(OUT_OF_MEMORY):
         return QueryError(data.name, "the query takes more memory than there is", FEWER)
     for pattern in NO_COLUMN:

@@ -289,5 +289,5 @@ class Report(Shown):
 
 
 def _extent(data: Dataset) -> tuple[object, ...]:
-    """Give what grows while a program runs."""
+    """Return what grows while a program runs."""
     return data.tables, data.length("runs"), data.length("other_runs")

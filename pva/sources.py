@@ -63,7 +63,7 @@ class Room:
 
     @contextmanager
     def spending(self) -> Iterator[Spending]:
-        """Give what takes bytes until the end of the block."""
+        """Return what takes bytes until the end of the block."""
         spend = Spending(self)
         try:
             yield spend
@@ -202,16 +202,16 @@ class Part(Protocol):
         """Count the rows of a table."""
 
     def column(self, table: str, column: str) -> Values:
-        """Give a column."""
+        """Return a column."""
 
     def size(self, table: str, column: str) -> int:
-        """Tell the bytes of a column that was read."""
+        """Return the bytes of a column that was read."""
 
     def whole(self, table: str, spend: Spend) -> list[Values] | None:
         """Read all columns of a table at once, where that is faster."""
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
-        """Give rows of an array."""
+        """Return rows of an array."""
 
 
 class Joined:

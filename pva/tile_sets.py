@@ -14,12 +14,12 @@ ALL, COMPUTE, IO = range(len(schema.TILE_SETS))
 
 
 def has_io_tiles(data: Dataset) -> bool:
-    """Tell whether some tiles only exchange, while the others compute."""
+    """Return whether some tiles only exchange, while the others compute."""
     return data.length("io_tiles") > 0 and data.has("target")
 
 
 def tiles_of_sets(data: Dataset) -> npt.NDArray[np.bool_]:
-    """Tell by [tile set][tile] of a replica which tiles are of it; all are, without I/O tiles."""
+    """Return by [tile set][tile] of a replica which tiles are of it; all are, without I/O tiles."""
     tiles = max(data.of_replica("num_tiles"), 0)
     result = np.ones((len(schema.TILE_SETS), tiles), dtype=np.bool_)
     if has_io_tiles(data):

@@ -48,7 +48,7 @@ def openTrace(
 
 
 def isTrace(path: TracePath) -> bool:
-    """Tell a host trace from other files by how it begins; raises PvaError."""
+    """Return whether a file is a host trace, by how it begins; raises PvaError."""
     return trace_files.is_trace(Path(fspath(path)))
 
 
@@ -111,7 +111,7 @@ class Trace(Shown):
         return tuple(self.paths[place] for place in self._content.files)
 
     def process(self, pid: int) -> Process:
-        """Give a process by its identifier; raises PvaError."""
+        """Return a process by its identifier; raises PvaError."""
         for process in self.processes:
             if process.pid == pid:
                 return process
@@ -124,7 +124,7 @@ class Trace(Shown):
         return self._content.threads
 
     def columns(self, pid: int, tid: int) -> ThreadColumns:
-        """Give all events of a thread as arrays; raises PvaError."""
+        """Return all events of a thread as arrays; raises PvaError."""
         return self.process(pid).thread(tid).columns
 
     def read_threads(self) -> Iterator[ThreadColumns]:
@@ -187,7 +187,7 @@ class Trace(Shown):
         return TraceFrames(self._content)
 
     def window(self, begin_ns: int, end_ns: int) -> pd.DataFrame:
-        """Give the events that are open at some time from `begin_ns` to before `end_ns`.
+        """Return the events that are open at some time from `begin_ns` to before `end_ns`.
 
         Reads nothing else of the file. Columns as in `frames.events()`: thread, begin_ns,
         duration_ns, depth (among these events), label, channel, open. Raises PvaError.
@@ -199,7 +199,7 @@ class Trace(Shown):
         return window(self._content, begin_ns, end_ns)
 
     def since(self, begin_ns: int) -> list[ThreadColumns]:
-        """Give of each thread, as in `threads`, what had not ended at a moment; reads nothing else.
+        """Find of each thread, as in `threads`, what had not ended at a moment; reads nothing else.
 
         Depth, parent and self time are those among these events. Raises PvaError.
         """
@@ -211,7 +211,7 @@ class Trace(Shown):
 
 
 def _moment(name: str, value: Any) -> Any:
-    """Give a time back; raises PvaError for what is none."""
+    """Return a time back; raises PvaError for what is none."""
     if not isinstance(value, Real) or value != value:  # NaN
         raise PvaError(f"{name}={value!r}", "no time", "nanoseconds since the trace began")
     return value

@@ -75,7 +75,7 @@ class TraceFrames:
 
 
 def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
-    """Give a table as a DataFrame, its columns as the schema declares them."""
+    """Return a table as a DataFrame, its columns as the schema declares them."""
     import pandas as pd
 
     made = _TABLES[name](content)
@@ -87,7 +87,7 @@ def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
 
 
 def window(content: TraceContent, begin_ns: int, end_ns: int) -> pd.DataFrame:
-    """Give the events that are open at some time of a window; reads no others."""
+    """Return the events that are open at some time of a window; reads no others."""
     import pandas as pd
 
     lanes = content.lanes.window((begin_ns, end_ns), content.names)
@@ -144,7 +144,7 @@ def _codes(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
 
 
 def _code_type(count: int) -> Any:
-    """Give the type that pandas takes codes in, so that it makes no others."""
+    """Return the type that pandas takes codes in, so that it makes no others."""
     return np.int8 if count < 127 else np.int16 if count < 32767 else np.int32
 
 
@@ -165,7 +165,7 @@ class _Distinct(dict[str, int]):
 
 
 def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
-    """Give the columns label and channel; a text on two channels is one category."""
+    """Return the columns label and channel; a text on two channels is one category."""
     codes, texts = _codes(content.names.labels)
     channels, names = _codes(content.names.channels)
     return {
@@ -175,7 +175,7 @@ def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
 
 
 def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Give the value at each place, some at a time: NumPy makes places of eight bytes of them."""
+    """Return the value at each place, some at a time: NumPy makes places of eight bytes of them."""
     found = np.empty(len(places), table.dtype)
     for first in range(0, len(places), BLOCK):
         found[first : first + BLOCK] = table[places[first : first + BLOCK]]
@@ -185,7 +185,7 @@ def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray
 def _told(
     numbers: _Distinct, places: Any, texts: Iterable[str], count: int
 ) -> tuple[npt.NDArray[Any], list[str]]:
-    """Give texts of some of `count` rows as codes, -1 where there is none."""
+    """Return texts of some of `count` rows as codes, -1 where there is none."""
     codes = np.fromiter(map(numbers.__getitem__, map(str, texts)), np.int32, len(places))
     found = np.full(count, -1, _code_type(len(numbers)))
     found[places] = codes
@@ -355,7 +355,7 @@ def _heatmaps(content: TraceContent) -> Columns:
 
 
 def _cells(one: Heatmap) -> Iterator[tuple[npt.NDArray[Any], ...]]:
-    """Give time, lower and upper edge, and count of the cells that hold a value."""
+    """Return time, lower and upper edge, and count of the cells that hold a value."""
     edges = np.concatenate(([-np.inf], one.edges, [np.inf]))
     step = max(BLOCK // len(edges), 1)
     for first in range(0, len(one.time_ns), step):

@@ -49,7 +49,7 @@ def write_as(writing: Writing) -> None:
 
 
 def byte_steps() -> ByteSteps:
-    """Give the units in which bytes are written now, the largest first."""
+    """Return the units in which bytes are written now, the largest first."""
     return BYTE_STEPS[_writing.get().sizes]
 
 
@@ -91,7 +91,7 @@ def cycles_in_words(value: float) -> str:
 
 
 def manner() -> Writing:
-    """Tell how numbers are written now."""
+    """Return how numbers are written now."""
     return _writing.get()
 
 

@@ -40,23 +40,23 @@ class Data(Protocol):
     foreign: bool  # another writer leaves out what can be worked out
 
     def has(self, name: str) -> bool:
-        """Tell whether a table is there."""
+        """Return whether a table is there."""
 
     def length(self, table: str) -> int:
         """Count the rows of a table."""
 
     def axis(self, axis: str) -> int:
-        """Tell how long an index of arrays is; -1 when nothing tells."""
+        """Return how long an index of arrays is; -1 when nothing tells."""
 
     def column(self, table: str, column: str) -> Values:
-        """Give another column."""
+        """Return another column."""
 
     def make_room(self, amount: int, place: str) -> None:
         """Let go of what is held; raises DamagedFileError when there are not so many bytes."""
 
 
 def limits(data: Data, table: str, column: schema.Column) -> tuple[int, int]:
-    """Give the least and the greatest value of a column of whole numbers or codes."""
+    """Return the least and the greatest value of a column of whole numbers or codes."""
     declared = column.range
     if declared.rows and data.has(declared.rows):
         return declared.least, data.length(declared.rows) - (not declared.end)

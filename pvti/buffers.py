@@ -84,7 +84,7 @@ def createJsonMetadata(value: object) -> Metadata:
 
 
 def json_text(metadata: Any) -> str | None:
-    """Give the JSON of a tracepoint's metadata, whatever the program gave; None of none."""
+    """Return the JSON of a tracepoint's metadata, whatever the program gave; None of none."""
     if metadata is None:
         return None
     return (metadata if isinstance(metadata, Metadata) else createJsonMetadata(metadata)).text

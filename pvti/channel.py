@@ -56,7 +56,7 @@ def disableTraceChannel(channel: TraceChannel) -> None:
 
 
 def checkTraceChannel(channel: TraceChannel) -> bool:
-    """Tell whether `channel` is enabled."""
+    """Return whether `channel` is enabled."""
     return channel.enabled
 
 
@@ -82,7 +82,7 @@ def send_to(buffers: Buffers | None) -> None:
 
 
 def recording() -> Buffers | None:
-    """Give where events go now, None while nothing is recorded."""
+    """Return where events go now, None while nothing is recorded."""
     return _recording
 
 

@@ -58,7 +58,7 @@ one transaction sees. Numbers in `id` columns are those that other tables refer 
 
 
 def text() -> str:
-    """Give the whole document."""
+    """Return the whole document."""
     parts = [INTRODUCTION]
     for table in schema.TABLES:
         parts.append(f"\n### `{table.name}`\n\n{table.meaning[0].upper()}{table.meaning[1:]}.\n\n")

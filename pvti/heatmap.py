@@ -95,7 +95,7 @@ def _count_sorted(edges: list[float], values: Any) -> tuple[int, list[int], int]
 
 
 def _flat(values: Any) -> Iterable[Any]:
-    """Give the values of sequences, buffers and arrays of any shape in a row."""
+    """Return the values of sequences, buffers and arrays of any shape in a row."""
     to_list = getattr(values, "tolist", None)
     try:
         listed = memoryview(values).tolist() if to_list is None else to_list()

@@ -393,5 +393,5 @@ def _after_in_child() -> None:
 
 
 def _told(error: BaseException) -> str:
-    """Say what the system refused, without the path, which the line begins with."""
+    """Return what the system refused, without the path, which the line begins with."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

@@ -207,7 +207,7 @@ def insert_statement(table: str, rows: int = 1) -> str:
 
 
 def little_endian(values: array[Any]) -> bytes:
-    """Give the bytes of an array, least significant first, on every machine."""
+    """Return the bytes of an array, least significant first, on every machine."""
     if sys.byteorder == "big":
         values = values[:]
         values.byteswap()

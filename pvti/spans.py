@@ -127,7 +127,7 @@ def do_at_once(*steps: Callable[[], object]) -> None:
 
 
 def checksums(all_data: Iterable[bytes]) -> list[int]:
-    """Give the CRC-32 of each."""
+    """Return the CRC-32 of each."""
     return list(map(zlib.crc32, all_data))
 
 
@@ -342,7 +342,7 @@ def warn(text: str) -> None:
 
 
 def find_key(channel: Channel, label: object) -> int:
-    """Give the number of a label; what is no text goes by its text."""
+    """Return the number of a label; what is no text goes by its text."""
     if isinstance(label, str):
         try:
             return channel.keys[label]
@@ -352,7 +352,7 @@ def find_key(channel: Channel, label: object) -> int:
 
 
 def writable(text: object) -> str:
-    """Give the text of anything, and spell out what UTF-8 cannot hold (lone surrogates)."""
+    """Return the text of anything, and spell out what UTF-8 cannot hold (lone surrogates)."""
     try:
         return str(text).encode("utf-8", "backslashreplace").decode("utf-8")
     except MemoryError:  # another label is none
@@ -363,7 +363,7 @@ def writable(text: object) -> str:
 
 
 def _find_loop() -> Any:
-    """Give the loop that runs in this thread; from then on, ask asyncio directly."""
+    """Return the loop that runs in this thread; from then on, ask asyncio directly."""
     global running_loop
     # Missing while asyncio itself is being imported.
     found = getattr(_modules.get("asyncio"), "_get_running_loop", None)

@@ -67,7 +67,7 @@ class TaskTracks:
         self._last_track = outside
 
     def of(self, loop: Any) -> Track:
-        """Give the track of the task that runs in this loop."""
+        """Return the track of the task that runs in this loop."""
         task = sys.modules["asyncio"].current_task(loop)
         if task is None:
             return self._outside
@@ -99,7 +99,7 @@ class TaskTracks:
 
 
 def _given_name(task: Any) -> str:
-    """Give the name the program gave a task; the empty text for the numbers asyncio gives."""
+    """Return the name the program gave a task; the empty text for the numbers asyncio gives."""
     get_name = getattr(task, "get_name", None)
     name = writable(get_name()) if get_name is not None else ""
     start, dash, number = name.partition("-")

@@ -41,7 +41,7 @@ class Device:
 
     @staticmethod
     def createCPUDevice() -> Device:
-        """Give a device that runs values without a model."""
+        """Return a device that runs values without a model."""
         return Device(Target.createCPUTarget())
 
     def getTarget(self) -> Target:
@@ -87,7 +87,7 @@ class Device:
         raise PoplarError(f"{what}: device {self.id} is attached {held}; detach it first")
 
     def createVirtualDevice(self, tilesPerIPU: int) -> Device:
-        """Give a device of the first tiles of each IPU, attached in the place of this one."""
+        """Return a device of the first tiles of each IPU, attached in the place of this one."""
         target = self.target.createVirtualTarget(self.target.num_ipus, tilesPerIPU)
         device, attached = Device(target, self.id, self.driver_ids), self._attached
         if attached:
@@ -145,7 +145,7 @@ class DeviceManager:
     def getDevice(
         self, deviceManagerId: int, options: Mapping[str, object] | None = None
     ) -> Device:
-        """Give a device by its id; raises PoplarError."""
+        """Return a device by its id; raises PoplarError."""
         if deviceManagerId not in range(len(_GROUPS)):
             raise PoplarError(
                 f"DeviceManager: no device {deviceManagerId!r}; there are 0 to {len(_GROUPS) - 1}"
@@ -167,7 +167,7 @@ class DeviceManager:
     def acquireAvailableDevice(
         self, numIPUs: int | None = None, options: Mapping[str, object] | None = None
     ) -> Device:
-        """Give the first device with so many IPUs that can be attached, attached.
+        """Return the first device with so many IPUs that can be attached, attached.
 
         Without a number it has one IPU, or as many as POPLAR_TARGET_OPTIONS says
         (`ipuModel.numIPUs`). Raises PoplarError when there is none.
@@ -308,7 +308,7 @@ class IPUModel:
         return getattr(TARGETS[self._name], MEMBERS[member].field)
 
     def getTarget(self, options: Mapping[str, object] | None = None) -> Target:
-        """Give the target of a device of this model."""
+        """Return the target of a device of this model."""
         return self._target(options)
 
     def createDevice(

@@ -132,7 +132,7 @@ class Engine:
             return ReportFiles(self._directory, self._executable, self._options)
 
     def _checked_replica(self) -> int:
-        """Give the replica that is profiled; raises PoplarError when there is none."""
+        """Return the replica that is profiled; raises PoplarError when there is none."""
         chosen = int(self._options["profiler.replicaToProfile"])
         if chosen >= self._graph.replication:
             raise PoplarError(
@@ -150,7 +150,7 @@ class Engine:
 
     @property
     def reportDirectory(self) -> Path:
-        """Give the folder of the report."""
+        """Return the folder of the report."""
         return self._directory
 
     def load(self, device: Device) -> None:
@@ -306,13 +306,13 @@ class Engine:
 
     # Profiles
     def getGraphProfile(self) -> dict[str, Any]:
-        """Give what the compiler knows, as the document `graph.json` has it."""
+        """Return what the compiler knows, as the document `graph.json` has it."""
         from simulator.profile.values import graph_profile_value
 
         return graph_profile_value(self._executable, self._options)
 
     def getExecutionProfile(self) -> dict[str, Any]:
-        """Give what ran since the last reset, as the document `execution.json` has it."""
+        """Return what ran since the last reset, as the document `execution.json` has it."""
         from simulator.profile.values import execution_profile_value
 
         return execution_profile_value(self._executable, self._records, profiled=self._most > 0)
@@ -331,7 +331,7 @@ class Engine:
         self._profiling = False
 
     def getReport(self, reportExecution: bool = True) -> Report:
-        """Give the report so far: the one that is written, if it has both profiles, else in memory.
+        """Find the report so far: the one that is written, if it has both profiles, else in memory.
 
         One in memory has the runs since the last reset; without `reportExecution` it has none.
         """
@@ -353,11 +353,11 @@ class Engine:
         printProfileSummary(text, self.getGraphProfile(), self.getExecutionProfile(), options)
 
     def getTimeStamp(self) -> TimerTimePoint:
-        """Give the time in nanoseconds, on the clock of the host trace, and the device's cycles."""
+        """Find the time in nanoseconds, on the clock of the host trace, and the device's cycles."""
         return TimerTimePoint.now(0 if self._runner is None else self._runner.cycles)
 
     def reportTiming(self, start: TimerTimePoint, end: TimerTimePoint) -> str:
-        """Say in words how much time passed from one stamp to another, on host and device."""
+        """Return in words how much time passed from one stamp to another, on host and device."""
         return end.since(start, self._graph.target.clock_frequency)
 
 
@@ -367,7 +367,7 @@ def _compiled(
     options: Mapping[str, object] | None,
     progress: ProgressFunc | None,
 ) -> tuple[Executable, Mapping[str, object] | None]:
-    """Give an executable, whose options may stand in the place of programs, or compile one."""
+    """Return an executable, whose options may stand in the place of programs, or compile one."""
     if not isinstance(graph, Executable):
         if programs is None or isinstance(programs, Mapping):
             raise PoplarError("Engine: a graph needs programs")

@@ -52,7 +52,7 @@ def log_run(executable: Executable, record: RunRecord) -> None:
 
 
 def overflow(executable: Executable) -> str:
-    """Say how much more memory the program needs than there is; empty when it fits."""
+    """Return how much more memory the program needs than there is; empty when it fits."""
     over = executable.memory.by_tile["overflowed"]
     if not over.any():
         return ""
@@ -103,7 +103,7 @@ def _exchanges(executable: Executable) -> dict[str, Sequence[Exchange]]:
 
 
 def _cycles_by_tile(executable: Executable, times: IntArray) -> IntArray:
-    """Give the cycles of each activity by tile when programs run so many times."""
+    """Return the cycles of each activity by tile when programs run so many times."""
     programs = executable.lowered.programs
     found = np.zeros((len(TYPES), executable.graph.target.num_tiles), dtype=np.int64)
     for row in np.flatnonzero(times).tolist():

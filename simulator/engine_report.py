@@ -33,7 +33,7 @@ def report_of(
     *,
     profiled: bool,
 ) -> Report:
-    """Give the report of an engine that is in no file; without `records` that of its compilation.
+    """Return the report of an engine that is in no file; without `records` that of its compilation.
 
     Raises PvaError.
     """

@@ -141,7 +141,7 @@ def check_memory(
 def options_for(
     executable: Executable, given: Mapping[str, object] | None
 ) -> dict[str, bool | int | str]:
-    """Give an engine's options: its own over those of the executable, which is not compiled anew.
+    """Return an engine's options: its own over those of the executable, which is not compiled anew.
 
     What was compiled into it stays, and a line of the log says so.
     """

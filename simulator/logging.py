@@ -29,7 +29,7 @@ _R = TypeVar("_R")
 
 
 def enabled(source: Source, level: Level, module: str = "") -> bool:
-    """Tell whether lines of this level are wanted; to be asked before a line is put together."""
+    """Return whether lines of this level are wanted; to be asked before a line is put together."""
     family = _VARIABLES[source]
     variable = f"{family}_{module}_LOG_LEVEL"
     chosen = os.environ.get(variable)

@@ -39,7 +39,7 @@ Node = list[Any]
 
 
 def packed(root: object) -> tuple[bytes, bytes]:
-    """Give the table and the bytes of all that an object leads to; raises PoplarError."""
+    """Return the table and the bytes of all that an object leads to; raises PoplarError."""
     writer = _Writer()
     nodes = writer.nodes
     top = writer.value(root)
@@ -51,7 +51,7 @@ def packed(root: object) -> tuple[bytes, bytes]:
 
 
 def unpacked(table: bytes, data: bytes) -> object:
-    """Give the object that was packed; raises PoplarError, or an error of what is wrong in it."""
+    """Return the object that was packed; raises PoplarError, or an error of what is wrong in it."""
     content = json.loads(table)
     reader = _Reader(content["classes"], content["nodes"], data)
     return reader.value(content["root"])
@@ -68,7 +68,7 @@ class _Writer:
         self._kept: list[object] = []  # so that no other object gets the id of one
 
     def value(self, value: Any) -> Any:
-        """Give a value as it stands in the table; its node follows."""
+        """Return a value as it stands in the table; its node follows."""
         if value is None or type(value) in (bool, str, float):
             return value
         if type(value) is int and abs(value) < INLINE:
@@ -89,7 +89,7 @@ class _Writer:
         return number
 
     def node(self, value: Any) -> Node:
-        """Give the node of a value."""
+        """Return the node of a value."""
         if isinstance(value, Enum):
             return ["enum", self._class(type(value)), value.name]
         if isinstance(value, type):
@@ -112,18 +112,18 @@ class _Writer:
         return ["object", kind, [v if v is ABSENT else self.value(v) for v in given]]
 
     def values(self, values: Iterable[Any]) -> list[Any]:
-        """Give values one after another."""
+        """Return values one after another."""
         return [self.value(value) for value in values]
 
     def array(self, value: np.ndarray[Any, Any]) -> Node:
-        """Give the node of an array, and keep its bytes."""
+        """Return the node of an array, and keep its bytes."""
         if value.dtype.kind not in ARRAYS:
             raise PoplarError(f"executable: it cannot be kept: an array of {value.dtype}")
         place = self._bytes(value.tobytes())
         return ["array", value.dtype.str, value.shape, place, value.flags.writeable]
 
     def octets(self, value: bytes) -> Node:
-        """Give the node of bytes, and keep them."""
+        """Return the node of bytes, and keep them."""
         return ["bytes", self._bytes(value), len(value)]
 
     def _bytes(self, value: bytes) -> int:
@@ -183,7 +183,7 @@ class _Reader:
                     act(number, kinds[node[0]], node[1:])
 
     def value(self, value: Any) -> Any:
-        """Give a value of the table."""
+        """Return a value of the table."""
         if not isinstance(value, list):
             return value
         (number,) = value
@@ -192,11 +192,11 @@ class _Reader:
         return self._made[number]
 
     def values(self, values: list[Any]) -> list[Any]:
-        """Give values one after another."""
+        """Return values one after another."""
         return [self.value(value) for value in values]
 
     def bytes(self, place: int, size: int) -> memoryview:
-        """Give some of the bytes of arrays, which all together are no more than the file has."""
+        """Return some of the bytes of arrays, which all together are no more than the file has."""
         self._taken += size
         if self._taken > len(self.data):
             raise PoplarError("executable: its arrays have more bytes than the file")
@@ -205,7 +205,7 @@ class _Reader:
         return self.data[place : place + size]
 
     def array(self, dtype: str, shape: list[int], place: int, writeable: bool) -> Any:
-        """Give an array, of its own when it may be written."""
+        """Return an array, of its own when it may be written."""
         kind, count = _dtype(dtype), prod(shape)
         if min(shape, default=0) < 0:
             raise PoplarError(f"executable: an array has the shape {shape}")

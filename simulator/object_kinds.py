@@ -96,7 +96,7 @@ def field_names(kind: type) -> tuple[str, ...]:
 
 
 def class_name(kind: type) -> tuple[str, str]:
-    """Give the module and name of a class; raises PoplarError when it is not in the table."""
+    """Return the module and name of a class; raises PoplarError when it is not in the table."""
     name = kind.__module__, kind.__qualname__
     if "<locals>" in kind.__qualname__:
         raise PoplarError(f"executable: it cannot be kept: {name[1]} is defined inside a function")
@@ -106,7 +106,7 @@ def class_name(kind: type) -> tuple[str, str]:
 
 
 def class_of(module: str, name: str) -> type:
-    """Give the class of a name; raises PoplarError when it is not in the table."""
+    """Return the class of a name; raises PoplarError when it is not in the table."""
     kind = _member(sys.modules.get(module), name)
     if module in CLASSES:
         kind = _member(import_module(module), name)
@@ -121,14 +121,14 @@ def class_of(module: str, name: str) -> type:
 
 @functools.cache
 def checks(kind: type) -> tuple[tuple[type, ...], ...]:
-    """Give what each field of a class must be, an empty tuple where anything may stand."""
+    """Return what each field of a class must be, an empty tuple where anything may stand."""
     if not is_dataclass(kind):
         return tuple(() for _ in field_names(kind))
     return tuple(_accepted(str(field.type), kind) for field in fields(kind))
 
 
 def function_name(function: FunctionType) -> tuple[str, str, int]:
-    """Give module, name and number among those of one name; raises PoplarError for others."""
+    """Return module, name and number among those of one name; raises PoplarError for others."""
     name, module = function.__qualname__, function.__module__
     codes = _codes(module).get(name, []) if module in FUNCTIONS else []
     if function.__code__ not in codes:
@@ -137,7 +137,7 @@ def function_name(function: FunctionType) -> tuple[str, str, int]:
 
 
 def function_of(module: str, name: str, number: int) -> FunctionType:
-    """Give a function of the codelets, whose cells are empty; raises PoplarError for others."""
+    """Return a function of the codelets, whose cells are empty; raises PoplarError for others."""
     codes = _codes(module).get(name, []) if module in FUNCTIONS else []
     if not 0 <= number < len(codes):
         raise PoplarError(f"executable: {name} of {module} is no function of a codelet")
@@ -152,12 +152,12 @@ def function_of(module: str, name: str, number: int) -> FunctionType:
 
 
 def is_own(function: FunctionType) -> bool:
-    """Tell whether a function is the one that its module has under its name."""
+    """Return whether a function is the one that its module has under its name."""
     return _member(sys.modules[function.__module__], function.__qualname__) is function
 
 
 def ufunc_of(name: str) -> Callable[..., Any]:
-    """Give NumPy's function of arrays; raises PoplarError for anything else of that name."""
+    """Return NumPy's function of arrays; raises PoplarError for anything else of that name."""
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc):
         raise PoplarError(f"executable: numpy.{name} is no function of arrays")

@@ -166,7 +166,7 @@ _PATHS = (
 
 
 def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
-    """Give every option its value: the environment's, else the program's, else the default.
+    """Assign every option its value: the environment's, else the program's, else the default.
 
     Raises InvalidOptionError for an option that is not known, with near names, or a value that it
     cannot have.
@@ -187,7 +187,7 @@ def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
 
 
 def _instead(name: str, value: OptionValue) -> str:
-    """Say what happens in the place of what is asked for; nothing when it is done."""
+    """Return what happens in the place of what is asked for; nothing when it is done."""
     if name in NOT_MODELLED:
         default, meaning = NOT_MODELLED[name][:2]
         return "" if value == default else meaning
@@ -195,7 +195,7 @@ def _instead(name: str, value: OptionValue) -> str:
 
 
 def as_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
-    """Give options as texts for a report; of a path only its name, so that no machine's is kept."""
+    """Find options as texts for a report; of a path only its name, so that no machine's is kept."""
     shown = {
         name: PurePath(str(options[name])).name or (OPTIONS | NOT_MODELLED)[name].default
         for name in _PATHS

@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 OUT = ROOT / "docs" / "screens"
-MOST_BYTES = 150_000
+MAX_BYTES = 150_000
 WIDTH, HEIGHT = 1440, 900
 CHROMIUM = ("--no-sandbox", "--disable-gpu", "--disable-background-networking")
 # Name of the picture: the link, and the theme.
@@ -69,7 +69,7 @@ def with_palette(png: bytes) -> bytes:
         picture.quantize(colours, method=Image.Quantize.MEDIANCUT).save(
             buffer, "PNG", optimize=True
         )
-        if buffer.tell() < MOST_BYTES:
+        if buffer.tell() < MAX_BYTES:
             break
     return buffer.getvalue()
 

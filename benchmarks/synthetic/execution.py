@@ -51,7 +51,7 @@ class Body:
 
 
 def contents(size: Size, arrays: dict[str, Values]) -> tuple[dict[str, Columns], dict[str, Values]]:
-    """Give the tables and arrays of the execution of a graph with `arrays`."""
+    """Return the tables and arrays of the execution of a graph with `arrays`."""
     body = _body(size, arrays)
     in_run = np.tile(np.arange(size.body_steps), size.iterations)
     in_run[0] = size.body_steps

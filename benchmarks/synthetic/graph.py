@@ -30,7 +30,7 @@ BODY_ROW = 3  # behind the control program, its Repeat and the body
 
 
 def tables(size: Size, numbers: np.random.Generator) -> dict[str, Columns]:
-    """Give the tables of the graph but for memory."""
+    """Return the tables of the graph but for memory."""
     vertices = _vertices(size, numbers)
     count = int(np.sum(vertices["count"]))
     codelets = [
@@ -68,7 +68,7 @@ def _target(size: Size) -> Columns:
 
 
 def _vertices(size: Size, numbers: np.random.Generator) -> Columns:
-    """Give each compute set four neighbouring vertex types."""
+    """Assign each compute set four neighbouring vertex types."""
     compute_set = np.repeat(np.arange(size.compute_sets), 4)
     vertex_type = (compute_set + np.tile(np.arange(4), size.compute_sets)) % size.vertex_types
     counts = numbers.integers(1, 6, len(compute_set)) * size.tiles_per_ipu
@@ -85,7 +85,7 @@ def _debug_contexts(size: Size) -> Columns:
 
 
 def leaf_types(count: int) -> Values:
-    """Give the types of the first leaves, as codes."""
+    """Return the types of the first leaves, as codes."""
     segments = -(-count // len(SEGMENT))
     kinds = np.tile([TYPE[tag] for tag in SEGMENT], (segments, 1))
     kinds[EVERY_GLOBAL - 1 :: EVERY_GLOBAL, 1] = TYPE["GlobalExchange"]
@@ -94,7 +94,7 @@ def leaf_types(count: int) -> Values:
 
 
 def operands(types: Values, size: Size, first: int = 0) -> tuple[Values, Values]:
-    """Give compute sets and exchanges of leaves, -1 for none, all in turn, from `first` on."""
+    """Return compute sets and exchanges of leaves, -1 for none, all in turn, from `first` on."""
     segment = np.cumsum(types == TYPE["Sync"]) - 1 + first
     compute_set = np.where(types == TYPE["OnTileExecute"], segment % size.compute_sets, -1)
     exchange = np.full(len(types), -1)
@@ -109,13 +109,13 @@ def operands(types: Values, size: Size, first: int = 0) -> tuple[Values, Values]
 
 
 def body_leaves(size: Size) -> Values:
-    """Give the rows of the programs that one pass through the body runs, in order."""
+    """Return the rows of the programs that one pass through the body runs, in order."""
     leaf = np.arange(size.body_steps)
     return BODY_ROW + leaf + leaf // GROUP + 1
 
 
 def programs(size: Size, numbers: np.random.Generator) -> dict[str, Columns]:
-    """Give the tree: a control program to train, one to evaluate, and a function that it calls."""
+    """Find the tree: a control program to train, one to evaluate, and a function that it calls."""
     types = np.full(size.programs, TYPE["Sequence"])
     parent = np.full(size.programs, -1)
     types[1], parent[1:BODY_ROW] = TYPE["Repeat"], (0, 1)
@@ -178,7 +178,7 @@ def _program_tables(
 def _written(
     types: Values, parent: Values, compute_set: Values, more: Columns
 ) -> dict[str, Columns]:
-    """Give the programs as written: what follows a sync in a group became of one Execute."""
+    """Return the programs as written: what follows a sync in a group became of one Execute."""
     leaf = np.isin(types, [TYPE[tag] for tag in (*FIRST_SEGMENT, "GlobalExchange")])
     goes_on = leaf & (types != TYPE["Sync"]) & (parent == np.append(-1, parent[:-1]))
     origin = np.cumsum(~goes_on) - 1
@@ -220,7 +220,7 @@ def _access(rows: Values, compute_set: Values, size: Size) -> Columns:
 
 
 def arrays(size: Size, numbers: np.random.Generator) -> dict[str, Values]:
-    """Give the arrays of the graph but for memory."""
+    """Return the arrays of the graph but for memory."""
     used = used_tiles(numbers, size.compute_sets, size)
     base = numbers.integers(2000, 20_000, size.compute_sets)[:, None]
     cycles = np.where(used, base + numbers.integers(0, base, used.shape), 0)

@@ -26,7 +26,7 @@ CATEGORY = {name: code for code, name in enumerate(schema.CATEGORIES)}
 def contents(
     size: Size, numbers: np.random.Generator
 ) -> tuple[dict[str, Columns], dict[str, Values]]:
-    """Give the tables and arrays of memory and liveness."""
+    """Return the tables and arrays of memory and liveness."""
     code = np.stack([at_most - numbers.integers(0, at_most // 4, size.tiles) // 4 * 4
                      for at_most in CODE.values()])  # fmt: skip
     variables, when = _variables(size, numbers)
@@ -90,7 +90,7 @@ def _lives(size: Size, numbers: np.random.Generator, when: Values) -> Columns:
 def _liveness(
     size: Size, pieces: Columns, lives: Columns, code: Values, variables: Columns
 ) -> tuple[dict[str, Columns], dict[str, Values]]:
-    """Give what is live at each program step, and what is always live."""
+    """Return what is live at each program step, and what is always live."""
     variable, begin, end = (np.asarray(values) for values in lives.values())
     sizes, tile = np.asarray(pieces["bytes"]), np.asarray(pieces["tile"])
     by_ipu = np.zeros((size.variables, size.ipus), dtype=np.int64)
@@ -117,7 +117,7 @@ def _liveness(
 
 
 def _peaks(size: Size, pieces: Columns, lives: Columns) -> Values:
-    """Give the most that is live on each tile: what dies at a step leaves before what is born."""
+    """Return the most that is live on each tile: what dies at a step leaves before what is born."""
     life = np.full(size.variables, -1)
     life[np.asarray(lives["variable"])] = np.arange(len(np.asarray(lives["variable"])))
     rows = life[np.asarray(pieces["variable"])]
@@ -135,7 +135,7 @@ def _peaks(size: Size, pieces: Columns, lives: Columns) -> Values:
 def _regions(
     size: Size, code: Values, pieces: Columns, when: Values, category: Values
 ) -> tuple[dict[str, Columns], Values]:
-    """Give memory by tile and category; what shares addresses with the other half overlaps."""
+    """Return memory by tile and category; what shares addresses with the other half overlaps."""
     rows = np.asarray(pieces["variable"])
     tile, region, sizes = (np.asarray(pieces[name]) for name in ("tile", "region", "bytes"))
     by_category = np.zeros((len(schema.CATEGORIES), 3, 2, size.tiles), dtype=np.int64)

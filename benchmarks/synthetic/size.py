@@ -54,7 +54,7 @@ LAYERS = ("embedding", "attention/query", "attention/scores", "mlp/up", "mlp/dow
 
 
 def names(what: str, count: int) -> list[str]:
-    """Give debug names as a model of several layers has them."""
+    """Return debug names as a model of several layers has them."""
     return [
         f"layer{row // len(LAYERS) % 48}/{LAYERS[row % len(LAYERS)]}/{what}_{row}"
         for row in range(count)

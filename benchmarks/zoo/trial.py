@@ -28,7 +28,7 @@ SIMULATE = (sys.executable, "-c", "from cli.main import main; main()", "simulate
 TARGET = ("--target", "mk2")
 SEED = 7
 IDS = 100  # tokens, bytes and classes are below
-MOST_WEIGHTS = 30_000_000  # of models whose values are compared
+MAX_WEIGHTS = 30_000_000  # of models whose values are compared
 LEAST = 1e-3  # onnxruntime's Sigmoid has steps of 6e-8: all smaller outputs count as this large
 NO = "no"
 DOES_NOT_FIT = "memory: does not fit"
@@ -160,7 +160,7 @@ def _compare(
     model: Model, path: Path, command: tuple[str, ...], figures: Figures, limit: float
 ) -> None:
     """Run a model with random data, and compare what comes out with the evaluator's."""
-    if figures.weights > MOST_WEIGHTS:
+    if figures.weights > MAX_WEIGHTS:
         figures.values = f"not compared: {figures.weights / 1e6:,.0f} million weights"
         return
     fed = inputs(path, model.options)

@@ -31,7 +31,7 @@ def warm() -> None:
 
 
 def nice_step(extent: float, ticks: int = 5) -> float:
-    """Give 1, 2, 2.5 or 5 times a power of ten, such that `extent` has few of them."""
+    """Return 1, 2, 2.5 or 5 times a power of ten, such that `extent` has few of them."""
     if extent <= 0:
         return 1.0
     rough = extent / ticks
@@ -80,7 +80,7 @@ Window = tuple[int, int]  # of whole numbers on the horizontal axis, the end not
 
 
 def whole(count: int, window: Window | None) -> Window:
-    """Give the part of 0 to `count` - 1 that is in view: the window where it meets it, or all."""
+    """Return the part of 0 to `count` - 1 that is in view: the window where it meets it, or all."""
     begin, end = window or (0, count)
     begin, end = min(max(begin, 0), count), min(end, count)
     return (begin, end) if begin < end else (0, count)
@@ -122,7 +122,7 @@ def shown_places(values: Numbers, most: int = MAX_POINTS) -> Numbers:
 
 
 def widened(places: Numbers, count: int) -> tuple[Numbers, Numbers]:
-    """Give x and places with both ends drawn half a step further, so that each step is whole.
+    """Return x and places with both ends drawn half a step further, so that each step is whole.
 
     The outer points still round to the first and the last step.
     """
@@ -145,7 +145,7 @@ def shortened(text: str, most: int = LONGEST_NAME) -> str:
 
 
 def scale_of(top: float) -> tuple[int, str]:
-    """Give the unit in which numbers of bytes up to `top` are drawn, and its name."""
+    """Return the unit in which numbers of bytes up to `top` are drawn, and its name."""
     steps = units.byte_steps()
     return next((pair for pair in steps if top >= pair[0]), steps[-1])
 

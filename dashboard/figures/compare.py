@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.12
-MOST_POINTS = 1200  # of each line
+MAX_POINTS = 1200  # of each line
 LONGEST_REPORT, LONGEST_STEP = 40, 40  # letters of a name
 # How the lines of the first and the second report are drawn: not by colour alone.
 LINES = (("before", "dash"), ("after", "solid"))
@@ -47,7 +47,7 @@ def two_curves(
     """
     figure = go.Figure()
     for place, (curve, (colour, dash)) in enumerate(zip(curves, LINES, strict=True)):
-        x, shown = widened(shown_places(curve.values, MOST_POINTS), len(curve.values))
+        x, shown = widened(shown_places(curve.values, MAX_POINTS), len(curve.values))
         figure.add_scatter(
             x=x,
             y=curve.values[shown],
@@ -146,9 +146,7 @@ def change_by_tile(frame: pd.DataFrame, *, theme: Theme) -> go.Figure:
     tiles = ordered["tile"].to_numpy()
     change = np.zeros(int(tiles.max(initial=-1)) + 1, dtype=np.int64)
     change[tiles] = ordered["change"].to_numpy()
-    kept = np.union1d(
-        shown_places(change, MOST_POINTS // 2), shown_places(-change, MOST_POINTS // 2)
-    )
+    kept = np.union1d(shown_places(change, MAX_POINTS // 2), shown_places(-change, MAX_POINTS // 2))
     x, shown = widened(kept, len(change))
     figure = go.Figure()
     parts = (("Grew", "grew", np.maximum(change, 0)), ("Shrank", "shrank", np.minimum(change, 0)))

@@ -15,7 +15,7 @@ from pva import units
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_WORDS = 12  # groups each way whose cells have room for their bytes
+MAX_WORDS = 12  # groups each way whose cells have room for their bytes
 TICKS = 16
 
 
@@ -46,7 +46,7 @@ def exchange_matrix(frame: pd.DataFrame, *, names: list[str], theme: Theme) -> g
             colorbar={"thickness": 12, "ticksuffix": f" {name}", "outlinewidth": 0, "len": 0.9},
         )
     )  # fmt: skip
-    if len(names) <= MOST_WORDS:
+    if len(names) <= MAX_WORDS:
         _write_cells(figure, cells, unit, theme)
     layout = plot_layout(theme)
     every = max(-(-len(names) // TICKS), 1)

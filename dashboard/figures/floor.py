@@ -22,7 +22,7 @@ _ENDS = {  # from little to much: the colours of each scale in the light theme, 
     "heat": (["#fdf3e7", "#f0a04b", "#a3231b"], ["#2b2422", "#b5532c", "#ffd28a"]),
 }
 NAME_HEIGHT = 0.045  # of the plot: a line of text
-MOST_PIECES = 1500  # of an address map, the largest; the table has them all
+MAX_PIECES = 1500  # of an address map, the largest; the table has them all
 
 
 def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: Theme) -> go.Figure:
@@ -68,18 +68,18 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
 
 
 def _room_for_names(bands: int, high: int) -> int:
-    """Give the rows above each band of IPUs in which their names stand, of all bands alike."""
+    """Return the rows above each band of IPUs in which their names stand, of all bands alike."""
     share = min(NAME_HEIGHT * bands, 0.5)
     return max(2, ceil(high * share / (1 - share)))
 
 
 def _gap(cells: int, few: int) -> float:
-    """Give the pixels between cells, the fewer the more cells share the plot."""
+    """Return the pixels between cells, the fewer the more cells share the plot."""
     return next((pixels for most, pixels in ((few, 1), (2 * few, 0.5)) if cells < most), 0)
 
 
 def colours(scale: str, theme: Theme) -> Any:
-    """Give a scale that begins near the ground of the page; the named ones are plotly's."""
+    """Return a scale that begins near the ground of the page; the named ones are plotly's."""
     known = _ENDS.get(scale)
     if known is None:
         return scale.capitalize()
@@ -133,7 +133,7 @@ def address_map(
     `frame` is that of the analysis `address_map`. Gaps are hatched; pieces that share an address
     lie above each other, as they are not live together.
     """
-    pieces = frame[frame["kind"] == "piece"].nlargest(MOST_PIECES, "bytes", keep="first")
+    pieces = frame[frame["kind"] == "piece"].nlargest(MAX_PIECES, "bytes", keep="first")
     gaps = frame[frame["kind"] == "gap"]
     figure = go.Figure()
     last = max(steps, 1)

@@ -59,7 +59,7 @@ def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> 
 
 
 def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
-    """Give each node its layer, and a place in it, 1 apart and around 0."""
+    """Assign each node its layer, and a place in it, 1 apart and around 0."""
     layer = nodes["layer"].to_numpy(dtype=np.int64)
     rows = {key: row for row, key in enumerate(nodes["key"].tolist())}
     pairs = zip(edges["source"].tolist(), edges["target"].tolist(), strict=True)
@@ -145,12 +145,12 @@ def _hover(nodes: pd.DataFrame) -> list[str]:
 
 
 def kind_words(kind: str) -> str:
-    """Give the words for a kind of node."""
+    """Return the words for a kind of node."""
     return "Variable" if kind == VARIABLE else step_words(kind)
 
 
 def _ink(nodes: pd.DataFrame, theme: Theme) -> list[str]:
-    """Give the colour of the text of each node."""
+    """Return the colour of the text of each node."""
     return [token("text" if kind == VARIABLE else "on-colour", theme) for kind in nodes["kind"]]
 
 
@@ -176,7 +176,7 @@ def _draw_boxes(
 
 
 def _outline(x: float, y: float, *, rounded: bool) -> tuple[Numbers, Numbers]:
-    """Give the corners of a box around a point, those of a rounded one as arcs; then a gap."""
+    """Return the corners of a box around a point, those of a rounded one as arcs; then a gap."""
     turns = np.linspace(0, np.pi / 2, 6) if rounded else np.zeros(1)
     across, down = (ROUND * 0.4, ROUND) if rounded else (0.0, 0.0)
     xs, ys = [], []

@@ -14,7 +14,7 @@ from pva import units
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_BARS = 64
+MAX_BARS = 64
 LIMIT_IN_VIEW = 2.0  # the limit is drawn when it is at most so many times the fullest tile
 
 
@@ -24,7 +24,7 @@ def memory_histogram(frame: pd.DataFrame, *, limit: int, theme: Theme) -> go.Fig
     `frame` has the columns low_kb, high_kb (of 1,024 bytes) and tiles; `limit` is in bytes.
     """
     low, high, tiles = (frame[name].to_numpy() for name in ("low_kb", "high_kb", "tiles"))
-    together = -(-max(len(low), 1) // MOST_BARS)
+    together = -(-max(len(low), 1) // MAX_BARS)
     first = np.arange(0, len(low), together)
     last = np.minimum(first + together, len(low)) - 1
     begin, end = low[first] * units.KILOBYTE, high[last] * units.KILOBYTE

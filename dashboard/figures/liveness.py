@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.18
-MOST_STEPS, MOST_FOUND = 1800, 700  # points of the curve, and of the steps that a filter finds
+MAX_STEPS, MAX_FOUND = 1800, 700  # points of the curve, and of the steps that a filter finds
 SERIES = (("always_live", "Always live", "always-live"),
           ("not_always_live", "Not always live", "not-always-live"))  # fmt: skip
 BAR_PIXELS = 26  # of a lifetime with what is around it
@@ -52,11 +52,11 @@ def liveness_curve(
     moving = frame["not_always_live"].to_numpy()
     heights = frame["total" if always else "not_always_live"].to_numpy()
     begin, end = whole(len(frame), window)
-    kept = begin + shown_places(moving[begin:end], MOST_STEPS)
+    kept = begin + shown_places(moving[begin:end], MAX_STEPS)
     if matches is not None:
         # What the filter found must be seen, also where it is not the highest of its stretch.
         found = np.where(matches, heights, 0)[begin:end]
-        kept = np.union1d(kept, begin + shown_places(found, MOST_FOUND))
+        kept = np.union1d(kept, begin + shown_places(found, MAX_FOUND))
     x, shown = widened(kept, len(frame))
     part = frame.iloc[shown]
     figure = go.Figure()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MANY_TIMES = 100  # from which on a multiple is told without decimals
 HEADROOM = 1.12  # how far the plot reaches above the fullest tile
-MOST_NAMED = 16  # IPUs whose names have room
+MAX_NAMED = 16  # IPUs whose names have room
 TEXTED = 4  # series that have a text of their own at every point
 POINTS, FEWER_POINTS = 1500, 800  # of each series: what is seen, and what 26 series can carry
 
@@ -163,7 +163,7 @@ def add_ipu_borders(figure: go.Figure, tiles: int, each: int, theme: Theme) -> N
     for ipu, first in enumerate(firsts):
         if ipu:
             figure.add_vline(x=first - 0.5, line=line)
-        if len(firsts) <= MOST_NAMED:
+        if len(firsts) <= MAX_NAMED:
             figure.add_annotation(
                 text=f"IPU {ipu}", x=first - 0.5, xanchor="left", yref="paper", y=1,
                 yanchor="top", showarrow=False, font={"size": 11, "color": token("quiet", theme)},

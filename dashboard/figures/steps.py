@@ -14,13 +14,13 @@ from pva import units
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-MOST_BARS = 30
+MAX_BARS = 30
 
 
 def tile_histogram(cycles: npt.NDArray[np.int64], kind: str, theme: Theme) -> go.Figure:
     """Draw how many tiles take how many cycles in a step of a type; `cycles` by tile."""
     most = int(cycles.max(initial=0))
-    bars = min(MOST_BARS, max(most, 1))
+    bars = min(MAX_BARS, max(most, 1))
     edges = np.linspace(0, most + 1, bars + 1)
     counts, _ = np.histogram(cycles, edges)
     write = units.cycles_or_time

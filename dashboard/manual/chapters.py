@@ -58,17 +58,17 @@ class Chapter:
 
     @property
     def is_long(self) -> bool:
-        """Tell whether it is shown a section at a time."""
+        """Return whether it is shown a section at a time."""
         return sum(len(section.text) for section in self.sections) > 16_000
 
 
 def name_of(path: str) -> str:
-    """Give the name of the chapter about a page."""
+    """Return the name of the chapter about a page."""
     return path.strip("/") or "start"
 
 
 def page_chapter(path: str, title: str, tables: Sequence[Table]) -> Chapter:
-    """Give the chapter about a page: its text, its controls, its columns."""
+    """Return the chapter about a page: its text, its controls, its columns."""
     name = name_of(path)
     text = (TEXTS / f"{name}.md").read_text(encoding="utf-8")
     controls = _table(("Control", "What it does"), HINTS.get(path, {}).values())
@@ -83,7 +83,7 @@ def _table(heads: tuple[str, str], rows: object) -> str:
 
 
 def common_chapters(pages: Sequence[tuple[str, str]]) -> tuple[Chapter, ...]:
-    """Give the chapters that are about no page; the keys of pages come with their titles."""
+    """Return the chapters that are about no page; the keys of pages come with their titles."""
     links = (TEXTS / "links.md").read_text(encoding="utf-8")
     opened = [(f"`g` `{LETTERS[path]}`", f"{title}: `{path}`") for path, title in pages]
     rows = {"Pages": opened} | {
@@ -134,7 +134,7 @@ def _slug(heading: str, known: dict[str, int]) -> str:
 
 
 def place_of(target: str, chapter: str) -> tuple[str, str] | None:
-    """Tell to which chapter and section a link of a document leads; None when it leads outside."""
+    """Find to which chapter and section a link of a document leads; None when it leads outside."""
     file, _, part = target.partition("#")
     if re.match(r"[a-z]+:", target):
         return None

@@ -39,13 +39,13 @@ def tree(text: str) -> SyntaxTreeNode:
 
 
 def nodes(text: str, words: Sequence[str], linked: Linked) -> list[Node]:
-    """Give the elements of a text, these words marked in it."""
+    """Return the elements of a text, these words marked in it."""
     found = pattern(words)
     return [node for child in tree(text).children for node in _made(child, found, linked)]
 
 
 def pattern(words: Sequence[str]) -> re.Pattern[str] | None:
-    """Give what finds any of these words; None without words."""
+    """Return what finds any of these words; None without words."""
     return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
 
@@ -84,7 +84,7 @@ def marked(text: str, found: re.Pattern[str] | None) -> list[Node]:
 
 
 def plain(text: str) -> str:
-    """Give a text without its marks: what a search looks at."""
+    """Return a text without its marks: what a search looks at."""
     lines = re.sub(r"^\|[-| :]+\|$", "", text, flags=re.MULTILINE)
     words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", lines)
     words = re.sub(r"\*(\w[^*\n]*)\*", r"\1", words.replace("**", ""))

@@ -22,7 +22,7 @@ class Hit:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Give the words that are searched for, each once."""
+    """Return the words that are searched for, each once."""
     return tuple(dict.fromkeys(text.lower().split()))
 
 

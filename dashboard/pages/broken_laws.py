@@ -20,7 +20,7 @@ from pva.check import LAWS, Law, Violation
 
 PANEL, LATER = "broken-laws", "broken-laws-later"
 SOON = 1500  # milliseconds after a page was shown
-MOST_LISTED, LONGEST = 12, 160  # laws below the mark, letters of a place or a value
+MAX_LISTED, LONGEST = 12, 160  # laws below the mark, letters of a place or a value
 # The beginnings of the tables and arrays whose figures a page shows; "" is all.
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "/summary": ("",),
@@ -49,13 +49,13 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def place(chosen: Address) -> list[Element]:
+def place(state: Address) -> list[Element]:
     """Make room for the mark on a page that shows figures of a report."""
-    return [view.panel(PANEL, chosen.path, ())] if chosen.path in SUBJECTS else []
+    return [view.panel(PANEL, state.path, ())] if state.path in SUBJECTS else []
 
 
 def concerns(law: Law, path: str) -> bool:
-    """Tell whether a law is about a figure that the page at this path shows."""
+    """Return whether a law is about a figure that the page at this path shows."""
     return any(need.startswith(SUBJECTS[path]) for need in law.needs)
 
 
@@ -65,29 +65,29 @@ def breaches(report: Report) -> list[tuple[Law, list[Violation]]]:
     return [(law, broken) for law, broken in pairs if broken]
 
 
-def mark_or_wait(store: Store, chosen: Address, theme: Theme) -> Element:
+def mark_or_wait(store: Store, state: Address, theme: Theme) -> Element:
     """Show the mark where the laws were checked before; else have the browser ask for it soon."""
-    if store.has_report(chosen.report) and not store.knows(chosen.report, PANEL):
+    if store.has_report(state.report) and not store.knows(state.report, PANEL):
         return dcc.Interval(id=LATER, interval=SOON, max_intervals=1)
-    return mark(store, chosen, theme)
+    return mark(store, state, theme)
 
 
-def mark(store: Store, chosen: Address, theme: Theme) -> Element:
-    """Say which laws the figures of this page break; nothing where all hold."""
+def mark(store: Store, state: Address, theme: Theme) -> Element:
+    """Return which laws the figures of this page break; nothing where all hold."""
     del theme
-    if not store.has_report(chosen.report) or chosen.path not in SUBJECTS:
+    if not store.has_report(state.report) or state.path not in SUBJECTS:
         return None
-    known = store.derived(chosen.report, PANEL, lambda: breaches(store.report(chosen.report)))
-    broken = [(law, found) for law, found in known if concerns(law, chosen.path)]
+    known = store.derived(state.report, PANEL, lambda: breaches(store.report(state.report)))
+    broken = [(law, found) for law, found in known if concerns(law, state.path)]
     if not broken:
         return None
     words = counted(len(broken), "law") + (" is" if len(broken) == 1 else " are")
-    more = len(broken) - MOST_LISTED
+    more = len(broken) - MAX_LISTED
     rest = [html.Li(f"and {counted(more, 'more law')}")] if more > 0 else []
     return html.Details(
         [
             html.Summary(f"Figures of this page contradict others of the report: {words} broken."),
-            html.Ul([*(_row(*pair) for pair in broken[:MOST_LISTED]), *rest]),
+            html.Ul([*(_row(*pair) for pair in broken[:MAX_LISTED]), *rest]),
             html.P(["All of them: ", html.Code("tilescope check REPORT")], className="quiet"),
         ],
         className="broken-laws",

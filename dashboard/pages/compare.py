@@ -36,32 +36,32 @@ SAME = {
     "largest_tile": "memory on its fullest tile",
     "max_live": "peak of liveness",
 }
-MOST_ROWS = 12
+MAX_ROWS = 12
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether there are two reports."""
+    """Return whether there are two reports."""
     reports = len(store.reports)
     return reports > 1 and bool(store.report(report))
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     head = [components.title(QUESTION)]
-    if not chosen.against:
-        return html.Div([*head, _choose(store, chosen), _nothing(store)])
-    tabs = [(tab, words, known.why_not(store, chosen, tab)) for tab, words in TABS.items()]
+    if not state.against:
+        return html.Div([*head, _choose(store, state), _nothing(store)])
+    tabs = [(tab, words, known.why_not(store, state, tab)) for tab, words in TABS.items()]
     tabs.sort(key=lambda tab: bool(tab[2]))
     tools = controls.exports("compare-figures")
     return html.Div(
         [
             *head,
             view.panel("compare-answer", PATH, ()),
-            _choose(store, chosen),
+            _choose(store, state),
             section("The figures of both", view.panel("compare-both", PATH, ()), tools=tools),
             html.Section(
                 [
-                    controls.tabs(tabs, chosen),
+                    controls.tabs(tabs, state),
                     view.panel("compare-plot", PATH, ("tab", "show", "gaps"), themed=True),
                     view.panel("compare-way", PATH, ("tab", "by"), themed=True),
                     view.panel("compare-rows", PATH, ("tab", "by", "filter", "same")),
@@ -79,31 +79,31 @@ def _nothing(store: Store) -> Element:
     return components.message("There is no other report here.", hint=hint)
 
 
-def _choose(store: Store, chosen: Address) -> Element:
+def _choose(store: Store, state: Address) -> Element:
     """Choose the second report; the first is that of the header."""
-    key = chosen.report or store.keys[0]
+    key = state.report or store.keys[0]
     others = [(name, name) for name in store.reports]
-    swapped = replace(chosen, path=PATH, report=chosen.against, against=key)
+    swapped = replace(state, path=PATH, report=state.against, against=key)
     parts: list[Element] = [
         html.Span(["Before ", html.Strong(key)], className="compare-name before"),
         html.Span("After", className="compare-name after"),
-        controls.select("against", [("", "Choose a report"), *others], chosen,
+        controls.select("against", [("", "Choose a report"), *others], state,
                         label="Report to compare with", width=230),
     ]  # fmt: skip
-    if chosen.against:
+    if state.against:
         parts.append(dcc.Link("Swap", href=address.write(swapped), className="button"))
     return html.Div(parts, className="tools-row compare-choice")
 
 
-def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Head the page with what changed most."""
-    what = sentence(compared(store, chosen, "compare_figures"), chosen.against)
-    names = (chosen.report or store.keys[0], chosen.against)
-    return components.headline(what, more=code_of_one(*both(store, chosen), names))
+    what = sentence(compared(store, state, "compare_figures"), state.against)
+    names = (state.report or store.keys[0], state.against)
+    return components.headline(what, more=code_of_one(*both(store, state), names))
 
 
 def sentence(frame: Frame, after: str) -> str:
-    """Say what changed most: cycles, the fullest tile, the peak; of what both reports hold."""
+    """Return what changed most: cycles, the fullest tile, the peak; of what both reports hold."""
     rows = {row["figure"]: row for row in frame.to_dict("records")}
     told = {name: _told(rows[name], more, less) for name, more, less in ANSWERS if name in rows}
     runs = rows.get("recorded_runs", {"change": 0})
@@ -137,9 +137,9 @@ def _joined(parts: list[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> list[Element]:
+def figures_of_both(store: Store, state: Address, _theme: Theme) -> list[Element]:
     """Show the few figures that stand for a report, of both, with the change."""
-    frame = compared(store, chosen, "compare_figures")
+    frame = compared(store, state, "compare_figures")
     head = html.Tr([html.Th(words, scope="col") for words in
                     ("Figure", "Before", "After", "Change", "Relative")])  # fmt: skip
     body = [
@@ -155,12 +155,12 @@ def figures_of_both(store: Store, chosen: Address, _theme: Theme) -> list[Elemen
         for row in frame.to_dict("records")
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="compare-figures")
-    return [table, *_clocks(store, chosen)]
+    return [table, *_clocks(store, state)]
 
 
-def _clocks(store: Store, chosen: Address) -> list[Element]:
+def _clocks(store: Store, state: Address) -> list[Element]:
     """Tell that equal cycles take different times, where the clocks differ."""
-    found = known.clocks(both(store, chosen))
+    found = known.clocks(both(store, state))
     if len(set(found)) < 2:
         return []
     before, after = map(units.frequency, found)
@@ -196,37 +196,37 @@ def _tone(row: dict[Any, Any]) -> str:
     return "better" if better > 0 else "worse" if better < 0 else ""
 
 
-def rows_of_tab(store: Store, chosen: Address, _theme: Theme) -> Element:
+def rows_of_tab(store: Store, state: Address, _theme: Theme) -> Element:
     """Fill the panel of the chosen tab."""
-    name = chosen.option("tab", list(TABS))
+    name = state.option("tab", list(TABS))
     if name == "settings":
-        return _settings(store, chosen)
-    table = known.table_of(chosen)
+        return _settings(store, state)
+    table = known.table_of(state)
     try:
-        frame = compared(store, chosen, table.name)
+        frame = compared(store, state, table.name)
     except NotRecordedError as error:
-        why = known.why_not(store, chosen, name) or f"{error.found}; {error.wanted}"
-        return html.Div([_by(chosen, name), components.message(why)])
-    parts = [_by(chosen, name), _summary(frame, table)]
-    shown = known.frame_of(store, chosen)
+        why = known.why_not(store, state, name) or f"{error.found}; {error.wanted}"
+        return html.Div([_by(state, name), components.message(why)])
+    parts = [_by(state, name), _summary(frame, table)]
+    shown = known.frame_of(store, state)
     if not len(shown):
-        text = "No row fits the filter." if chosen.filter else "Every row is the same in both."
+        text = "No row fits the filter." if state.filter else "Every row is the same in both."
         return html.Div([*parts, components.message(text)])
     grid = tables.paged(
         f"compare-{table.unit}", known.columns(table.unit), total=_total(frame),
-        rows=min(len(shown), MOST_ROWS),
+        rows=min(len(shown), MAX_ROWS),
     )  # fmt: skip
     return html.Div([*parts, grid])
 
 
-def _by(chosen: Address, name: str) -> Element:
+def _by(state: Address, name: str) -> Element:
     choices = [(key, table.words) for key, table in known.TABLES[name].items()]
-    unit = known.table_of(chosen).unit
+    unit = known.table_of(state).unit
     return html.Div(
         [
-            controls.select("by", choices, chosen, label="Rows", width=170),
-            controls.filter_box("name", "Filter by name", chosen),
-            controls.switch("same", "Rows that are the same", chosen),
+            controls.select("by", choices, state, label="Rows", width=170),
+            controls.filter_box("name", "Filter by name", state),
+            controls.switch("same", "Rows that are the same", state),
             html.Div(controls.exports(f"compare-{unit}"), className="tools"),
         ],
         className="tools-row compare-tools",
@@ -234,7 +234,7 @@ def _by(chosen: Address, name: str) -> Element:
 
 
 def _summary(frame: Frame, table: known.Comparison) -> Element:
-    """Say that the rows add up to the difference of the totals."""
+    """Write that the rows add up to the difference of the totals."""
     before, after, change = total_of(frame)
     write = units.size if table.unit == "bytes" else units.cycles_or_time
     same = int((frame["change"] == 0).sum())
@@ -255,22 +255,22 @@ def _total(frame: Frame) -> Frame:
     return pd.DataFrame([values | {"percent": percent(before, after)}])
 
 
-def settings(store: Store, chosen: Address) -> Frame:
-    """Give target, graph, version and options of both."""
-    return compare_settings(*both(store, chosen))
+def settings(store: Store, state: Address) -> Frame:
+    """Return target, graph, version and options of both."""
+    return compare_settings(*both(store, state))
 
 
-def _settings(store: Store, chosen: Address) -> Element:
-    frame = settings(store, chosen)
+def _settings(store: Store, state: Address) -> Element:
+    frame = settings(store, state)
     differ = frame[frame["differs"]]
     note = f"{len(differ):,} of {len(frame):,} differ"
     tools = html.Div(
         [html.H2("Target, graph, version and options"), html.Span(note, className="note"),
-         html.Div(controls.row([controls.switch("same", "Those that are the same", chosen),
+         html.Div(controls.row([controls.switch("same", "Those that are the same", state),
                                 controls.exports("compare-settings")]), className="tools")],
         className="section-head",
     )  # fmt: skip
-    shown = frame if chosen.text("same", "off") == "on" else differ
+    shown = frame if state.text("same", "off") == "on" else differ
     if not len(shown):
         return html.Div([tools, components.message("Target, graph and options are the same.")])
     head = html.Tr([html.Th(words, scope="col") for words in ("About", "Name", "Before", "After")])

@@ -26,41 +26,41 @@ PLOT_PIXELS, WAY_PIXELS = 320, 290
 BOTH, CHANGE, SEPARATE = "together", "change", "separate"
 
 
-def plot_of_tab(store: Store, chosen: Address, theme: Theme) -> Element:
+def plot_of_tab(store: Store, state: Address, theme: Theme) -> Element:
     """Draw the curves of both, where the tab has some."""
-    name = chosen.option("tab", list(TABS))
+    name = state.option("tab", list(TABS))
     if name not in PLOTS:
         return None
     words, draw = PLOTS[name]
     choices = [(BOTH, "In one plot"), (SEPARATE, "One above the other")]
     choices += [(CHANGE, "The change")] if name == "memory" else []
     tools = [
-        *([controls.switch("gaps", "Gaps", chosen)] if name == "memory" else []),
-        controls.choice("show", choices, chosen, label="How both are drawn"),
+        *([controls.switch("gaps", "Gaps", state)] if name == "memory" else []),
+        controls.choice("show", choices, state, label="How both are drawn"),
         controls.exports(f"compare-{name}-curves", "compare-curves"),
     ]
     head = [html.H2(words), html.Div(controls.row(tools), className="tools")]
     plot = dcc.Graph(
-        id="compare-curves", figure=draw(store, chosen, theme), config=PLOT_CONFIG,
+        id="compare-curves", figure=draw(store, state, theme), config=PLOT_CONFIG,
         responsive=True, className="plot-inner",
     )  # fmt: skip
     place = html.Div(plot, className="plot", style={"height": f"{PLOT_PIXELS}px"})
     return html.Div([html.Div(head, className="section-head"), place])
 
 
-def way(store: Store, chosen: Address, theme: Theme) -> Element:
+def way(store: Store, state: Address, theme: Theme) -> Element:
     """Draw how the changes of the chosen table lead from the total before to the total after."""
-    if chosen.option("tab", list(TABS)) == "settings":
+    if state.option("tab", list(TABS)) == "settings":
         return None
-    table = known.table_of(chosen)
+    table = known.table_of(state)
     try:
-        frame = way_of(store, chosen)
+        frame = way_of(store, state)
     except NotRecordedError:
         return None  # the rows below say so
     if not len(frame):
         return None
-    before, after, _ = total_of(compared(store, chosen, table.name))
-    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
+    before, after, _ = total_of(compared(store, state, table.name))
+    names = (f"before: {state.report or store.keys[0]}", f"after: {state.against}")
     figure = figures.waterfall(
         frame, total=(before, after), unit=table.unit, names=names, theme=theme
     )
@@ -75,24 +75,24 @@ def way(store: Store, chosen: Address, theme: Theme) -> Element:
     )  # fmt: skip
 
 
-def way_of(store: Store, chosen: Address) -> Frame:
+def way_of(store: Store, state: Address) -> Frame:
     """Return the changes of the chosen table, the largest first, from total to total."""
-    table = known.table_of(chosen)
-    frame = compared(store, chosen, table.name)
+    table = known.table_of(state)
+    frame = compared(store, state, table.name)
     return waterfall(known.named(frame, table)[["name", *frame.columns[len(table.keys) :]]])
 
 
-def memory_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+def memory_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw the memory of the tiles of both, and where another IPU begins."""
-    frame = tiles_of_both(store, chosen)
-    if chosen.show == CHANGE:
+    frame = tiles_of_both(store, state)
+    if state.show == CHANGE:
         drawn = figures.change_by_tile(frame, theme=theme)
     else:
-        first = Curve(f"before: {chosen.report or store.keys[0]}", _bytes(frame, BEFORE, AFTER))
-        second = Curve(f"after: {chosen.against}", _bytes(frame, AFTER, BEFORE))
-        together = chosen.show != SEPARATE
+        first = Curve(f"before: {state.report or store.keys[0]}", _bytes(frame, BEFORE, AFTER))
+        second = Curve(f"after: {state.against}", _bytes(frame, AFTER, BEFORE))
+        together = state.show != SEPARATE
         drawn = figures.two_curves((first, second), axis="Tile", theme=theme, together=together)
-    tiles = {ipu_tiles(report) for report in both(store, chosen)}
+    tiles = {ipu_tiles(report) for report in both(store, state)}
     add_ipu_borders(drawn, len(frame), tiles.pop() if len(tiles) == 1 else 0, theme)
     return drawn
 
@@ -102,15 +102,15 @@ def _bytes(frame: Frame, column: str, other: str) -> Any:
     return frame.loc[frame["in"] != other, column].to_numpy()
 
 
-def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw what is live at each program step of both."""
-    names = (f"before: {chosen.report or store.keys[0]}", f"after: {chosen.against}")
+    names = (f"before: {state.report or store.keys[0]}", f"after: {state.against}")
     curves = []
-    for name, report in zip(names, both(store, chosen), strict=True):
+    for name, report in zip(names, both(store, state), strict=True):
         frame = liveness.liveness_curve(report)
         words = frame["name"].where(frame["name"] != "", frame["type"]).tolist()
         curves.append(Curve(name, frame["total"].to_numpy(), words))
-    together = chosen.show != SEPARATE
+    together = state.show != SEPARATE
     return figures.two_curves(
         (curves[0], curves[1]), axis="Program step", theme=theme, together=together
     )
@@ -123,12 +123,12 @@ PLOTS = {
 
 
 def curves_frame(name: str) -> downloads.MakeFrame:
-    def frame(store: Store, chosen: Address) -> Frame:
+    def frame(store: Store, state: Address) -> Frame:
         import pandas as pd
 
         if name == "memory":
-            return tiles_of_both(store, chosen)
-        parts = [liveness.liveness_curve(report) for report in both(store, chosen)]
+            return tiles_of_both(store, state)
+        parts = [liveness.liveness_curve(report) for report in both(store, state)]
         return pd.concat(parts, keys=["before", "after"], names=["in", None]).reset_index(level=0)
 
     return frame

@@ -81,7 +81,7 @@ WHERE = {"both": "", "before": "only before", "after": "only after"}
 
 
 def columns(unit: Unit) -> tuple[Column, ...]:
-    """Give the columns of every table in a unit."""
+    """Return the columns of every table in a unit."""
     change: Kind = "bytes change" if unit == "bytes" else "cycles change"
     return (
         Column("name", "Name", "name", note="What is compared"),
@@ -93,54 +93,54 @@ def columns(unit: Unit) -> tuple[Column, ...]:
     )
 
 
-def both(store: Store, chosen: Address) -> tuple[Report, Report]:
+def both(store: Store, state: Address) -> tuple[Report, Report]:
     """Open the two reports; raises NotFoundError when the second was not chosen.
 
     Where their clocks differ, cycles are written as cycles in this request: one clock would give
     the other report wrong times.
     """
-    if not chosen.against:
+    if not state.against:
         raise NotFoundError("compare", "one report", "choose the one to compare it with")
-    reports = store.report(chosen.report), store.report(chosen.against)
+    reports = store.report(state.report), store.report(state.against)
     if len(set(clocks(reports))) > 1:
         units.write_as(replace(units.manner(), clock=0.0))
     return reports
 
 
 def clocks(reports: tuple[Report, Report]) -> list[float]:
-    """Give the clocks of two reports in Hz, as far as these are told."""
+    """Return the clocks of two reports in Hz, as far as these are told."""
     data = [report.dataset for report in reports]
     return [float(one.value("target", "clock_frequency")) for one in data if one.has("target")]
 
 
-def compared(store: Store, chosen: Address, name: str, **asked: str) -> Frame:
+def compared(store: Store, state: Address, name: str, **asked: str) -> Frame:
     """Return a comparison, worked out once while neither report changes."""
-    reports = both(store, chosen)
-    key = f"{name} {asked} with {chosen.against} {store.stamp(chosen.against)}"
-    return store.derived(chosen.report, key, lambda: COMPARISONS[name](*reports, **asked))
+    reports = both(store, state)
+    key = f"{name} {asked} with {state.against} {store.stamp(state.against)}"
+    return store.derived(state.report, key, lambda: COMPARISONS[name](*reports, **asked))
 
 
-def tiles_of_both(store: Store, chosen: Address) -> Frame:
+def tiles_of_both(store: Store, state: Address) -> Frame:
     """Return the bytes of each tile in both, with gaps or without, in the order of tiles."""
-    gaps = "included" if chosen.option("gaps", ("off", "on")) == "on" else "excluded"
-    return compared(store, chosen, "compare_tiles", gaps=gaps).sort_values("tile")
+    gaps = "included" if state.option("gaps", ("off", "on")) == "on" else "excluded"
+    return compared(store, state, "compare_tiles", gaps=gaps).sort_values("tile")
 
 
-def table_of(chosen: Address) -> Comparison:
-    """Give the table that the address names; raises AddressError."""
+def table_of(state: Address) -> Comparison:
+    """Return the table that the address names; raises AddressError."""
     # The tab of the settings has no such table; the grid of the tab before may still ask.
-    known = TABLES.get(chosen.option("tab", [*TABLES, "settings"])) or TABLES["memory"]
-    by = chosen.text("by")
+    known = TABLES.get(state.option("tab", [*TABLES, "settings"])) or TABLES["memory"]
+    by = state.text("by")
     return known[by if by in known else next(iter(known))]
 
 
-def frame_of(store: Store, chosen: Address) -> Frame:
-    """Give the rows of the chosen table that differ, or all, filtered by name."""
-    table = table_of(chosen)
-    frame = named(compared(store, chosen, table.name), table)
-    if chosen.text("same", "off") != "on":
+def frame_of(store: Store, state: Address) -> Frame:
+    """Return the rows of the chosen table that differ, or all, filtered by name."""
+    table = table_of(state)
+    frame = named(compared(store, state, table.name), table)
+    if state.text("same", "off") != "on":
         frame = frame[frame["change"] != 0]
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
 def named(frame: Frame, table: Comparison) -> Frame:
@@ -186,13 +186,13 @@ _NEEDS = {
 }
 
 
-def why_not(store: Store, chosen: Address, tab: str) -> str:
-    """Tell why a tab cannot be shown; nothing when both reports have what it compares."""
+def why_not(store: Store, state: Address, tab: str) -> str:
+    """Return why a tab cannot be shown; nothing when both reports have what it compares."""
     if tab not in _NEEDS:
         return ""
     needed = _NEEDS[tab]
-    keys = chosen.report or store.keys[0], chosen.against
-    for key, report in zip(keys, both(store, chosen), strict=True):
+    keys = state.report or store.keys[0], state.against
+    for key, report in zip(keys, both(store, state), strict=True):
         if not report.dataset.has(needed):
             return f"{key}: {needed} not recorded; {report.dataset.why_absent(needed)}"
         if needed == _STEPS and not report.dataset.length(needed):

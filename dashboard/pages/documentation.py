@@ -55,7 +55,7 @@ from dashboard.theme import Theme
 PATH, TITLE = "/documentation", "Documentation"
 QUESTION = "What does this mean, and how is it done?"
 PLACE = ("chapter", "section")  # the keys of the address that say where
-MOST_HITS = 60  # that are listed; the others are reached one after the other
+MAX_HITS = 60  # that are listed; the others are reached one after the other
 _M = memory_tabs
 # The pages in the order of the menu, and the columns of their tables.
 SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...] = (
@@ -117,7 +117,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
-    """Give all chapters, in their order."""
+    """Return all chapters, in their order."""
     pages = (page_chapter(path, title, _tables(tables)) for path, title, tables in SUBJECTS)
     return (*pages, *common_chapters([(path, title) for path, title, _ in SUBJECTS]))
 
@@ -130,21 +130,21 @@ def _tables(tables: tuple[tuple[str, tuple[Column, ...]], ...]) -> list[Table]:
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell that this page needs no report."""
+    """Return whether this page needs no report."""
     return True
 
 
-def help_link(chosen: Address) -> Element:
+def help_link(state: Address) -> Element:
     """Lead from a page to its chapter."""
-    link = Address(PATH, chosen.report, options=(("chapter", name_of(chosen.path)),))
+    link = Address(PATH, state.report, options=(("chapter", name_of(state.path)),))
     words = "What this page shows, its controls and its columns (h)"
     return dcc.Link("Help", href=address.write(link), className="page-help", title=words)
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out."""
     del store
-    search_box = controls.box("find", "Search the documentation", chosen, width=256)
+    search_box = controls.box("find", "Search the documentation", state, width=256)
     return html.Div(
         [
             components.title(QUESTION),
@@ -163,54 +163,54 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def chapter_of(chosen: Address) -> Chapter:
-    """Give the chapter in the address; raises AddressError."""
+def chapter_of(state: Address) -> Chapter:
+    """Return the chapter in the address; raises AddressError."""
     known = {chapter.name: chapter for chapter in chapters()}
-    return known[chosen.option("chapter", list(known))]
+    return known[state.option("chapter", list(known))]
 
 
-def section_of(chosen: Address, chapter: Chapter) -> int:
-    """Give the section in the address, the first when there is none of this name."""
+def section_of(state: Address, chapter: Chapter) -> int:
+    """Return the section in the address, the first when there is none of this name."""
     names = [section.name for section in chapter.sections]
-    wanted = chosen.text("section")
+    wanted = state.text("section")
     return names.index(wanted) if wanted in names else 0
 
 
-def link_to(chosen: Address, chapter: Chapter, section: str = "") -> str:
+def link_to(state: Address, chapter: Chapter, section: str = "") -> str:
     """Write the link to a section; what is searched for stays."""
-    place = {"find": chosen.text("find"), "chapter": chapter.name, "section": section}
+    place = {"find": state.text("find"), "chapter": chapter.name, "section": section}
     options = tuple((key, text) for key, text in sorted(place.items()) if text)
-    return address.write(replace(chosen, path=PATH, options=options))
+    return address.write(replace(state, path=PATH, options=options))
 
 
-def side(store: Store, chosen: Address, theme: Theme) -> Element:
+def side(store: Store, state: Address, theme: Theme) -> Element:
     """List the chapters, or what was found in them."""
     del store, theme
-    if words_of(chosen.text("find")):
-        return _found(chosen)
-    now = chapter_of(chosen)
+    if words_of(state.text("find")):
+        return _found(state)
+    now = chapter_of(state)
     groups = groupby(chapters(), key=lambda chapter: chapter.group)
     return html.Div(
         [
-            html.Div([html.H2(group), html.Ul([_entry(chosen, each, now) for each in several])])
+            html.Div([html.H2(group), html.Ul([_entry(state, each, now) for each in several])])
             for group, several in groups
         ]
     )
 
 
-def _entry(chosen: Address, chapter: Chapter, now: Chapter) -> Element:
+def _entry(state: Address, chapter: Chapter, now: Chapter) -> Element:
     """Show a chapter of the list; the one that is read with its sections."""
     name = "active" if chapter is now else ""
-    link = dcc.Link(chapter.title, href=link_to(chosen, chapter), className=name)
+    link = dcc.Link(chapter.title, href=link_to(state, chapter), className=name)
     if chapter is not now or len(chapter.sections) < 2:
         return html.Li(link)
-    at = section_of(chosen, chapter)
+    at = section_of(state, chapter)
     parts = [
         html.Li(
             dcc.Link(
                 section.title,
-                href=link_to(chosen, chapter, section.name),
-                className="active" if n == at and chosen.text("section") else "",
+                href=link_to(state, chapter, section.name),
+                className="active" if n == at and state.text("section") else "",
             )
         )
         for n, section in enumerate(chapter.sections)
@@ -219,13 +219,13 @@ def _entry(chosen: Address, chapter: Chapter, now: Chapter) -> Element:
     return html.Li([link, html.Ul(parts)])
 
 
-def _found(chosen: Address) -> Element:
+def _found(state: Address) -> Element:
     """List what was found, each with the words around it, and lead to the next and previous."""
-    hits = search(chapters(), chosen.text("find"))
+    hits = search(chapters(), state.text("find"))
     if not hits:
         return components.message("No section has all of these words.", hint="Try fewer.")
-    chapter = chapter_of(chosen)
-    place = (chapter.name, chosen.text("section"))
+    chapter = chapter_of(state)
+    place = (chapter.name, state.text("section"))
     at = next(
         (n for n, hit in enumerate(hits) if (hit.chapter.name, hit.section.name) == place), -1
     )
@@ -235,57 +235,57 @@ def _found(chosen: Address) -> Element:
         ("↓", "next", hits[(at + 1) % len(hits)], "Next (n, Enter)"),
     )
     buttons = [
-        dcc.Link(words, href=_hit_link(chosen, hit), className=f"button small {name}", title=title)
+        dcc.Link(words, href=_hit_link(state, hit), className=f"button small {name}", title=title)
         for words, name, hit, title in steps
     ]
     head = html.Div(
         [html.Span(count, className="note"), *buttons], className="tools-row manual-count"
     )
-    words = words_of(chosen.text("find"))
-    listed = [_hit(chosen, hit, words, n == at) for n, hit in enumerate(hits[:MOST_HITS])]
-    more = f"{len(hits) - MOST_HITS:,} more; add a word" if len(hits) > MOST_HITS else ""
+    words = words_of(state.text("find"))
+    listed = [_hit(state, hit, words, n == at) for n, hit in enumerate(hits[:MAX_HITS])]
+    more = f"{len(hits) - MAX_HITS:,} more; add a word" if len(hits) > MAX_HITS else ""
     return html.Div(
         [head, html.Ol(listed, className="manual-hits"), html.P(more, className="note")],
         role="status",
     )
 
 
-def _hit_link(chosen: Address, hit: Hit) -> str:
-    return link_to(chosen, hit.chapter, hit.section.name)
+def _hit_link(state: Address, hit: Hit) -> str:
+    return link_to(state, hit.chapter, hit.section.name)
 
 
-def _hit(chosen: Address, hit: Hit, words: tuple[str, ...], now: bool) -> Element:
+def _hit(state: Address, hit: Hit, words: tuple[str, ...], now: bool) -> Element:
     own = hit.section.title != hit.chapter.title
     title = f"{hit.chapter.title}: {hit.section.title}" if own else hit.chapter.title
     context = Still([["p", {}, *markup.marked(hit.context, markup.pattern(words))]])
-    link = dcc.Link(title, href=_hit_link(chosen, hit), className="active" if now else "")
+    link = dcc.Link(title, href=_hit_link(state, hit), className="active" if now else "")
     return html.Li([link, context])
 
 
-def text(store: Store, chosen: Address, theme: Theme) -> Element:
+def text(store: Store, state: Address, theme: Theme) -> Element:
     """Show the chapter, or the section of a long one."""
     del store, theme
-    chapter = chapter_of(chosen)
-    at = section_of(chosen, chapter)
+    chapter = chapter_of(state)
+    at = section_of(state, chapter)
     shown = chapter.sections[at : at + 1] if chapter.is_long else chapter.sections
     nodes: list[Node] = [["h2", {}, chapter.title]]
     for section in shown:
-        nodes += _section(chosen, chapter, section)
+        nodes += _section(state, chapter, section)
     parts: list[Element] = [Still([["article", {}, *nodes]])]
     if chapter.path and chapter.path != PATH:
         parts.append(
-            dcc.Link(f"Open {chapter.title}", href=_page(chosen, chapter), className="button")
+            dcc.Link(f"Open {chapter.title}", href=_page(state, chapter), className="button")
         )
-    return html.Div([*parts, _around(chosen, chapter, at) if chapter.is_long else None])
+    return html.Div([*parts, _around(state, chapter, at) if chapter.is_long else None])
 
 
-def _page(chosen: Address, chapter: Chapter) -> str:
-    return address.write(Address(chapter.path, chosen.report, chosen.against, chosen.tiles))
+def _page(state: Address, chapter: Chapter) -> str:
+    return address.write(Address(chapter.path, state.report, state.against, state.tiles))
 
 
-def _section(chosen: Address, chapter: Chapter, section: Section) -> list[Node]:
-    words = words_of(chosen.text("find"))
-    inside = markup.nodes(section.text, words, lambda target: _linked(chosen, chapter, target))
+def _section(state: Address, chapter: Chapter, section: Section) -> list[Node]:
+    words = words_of(state.text("find"))
+    inside = markup.nodes(section.text, words, lambda target: _linked(state, chapter, target))
     head: list[Node] = []
     if section.level > 1:
         title = markup.marked(section.title, markup.pattern(words))
@@ -294,23 +294,23 @@ def _section(chosen: Address, chapter: Chapter, section: Section) -> list[Node]:
     return [["section", place, *head, *inside]]
 
 
-def _linked(chosen: Address, chapter: Chapter, target: str) -> str:
+def _linked(state: Address, chapter: Chapter, target: str) -> str:
     """Write where a link of a text leads; empty for what is not in this documentation."""
     place = place_of(unquote(target), chapter.name)
     if place is None:
         return ""
     known = {each.name: each for each in chapters()}
-    return link_to(chosen, known[place[0]], place[1])
+    return link_to(state, known[place[0]], place[1])
 
 
-def _around(chosen: Address, chapter: Chapter, at: int) -> Element:
+def _around(state: Address, chapter: Chapter, at: int) -> Element:
     """Lead to the sections before and after this one."""
     parts = chapter.sections
     near = [
         (words, parts[n]) for words, n in (("← ", at - 1), ("→ ", at + 1)) if 0 <= n < len(parts)
     ]
     links = [
-        dcc.Link(words + part.title, href=link_to(chosen, chapter, part.name), className="button")
+        dcc.Link(words + part.title, href=link_to(state, chapter, part.name), className="button")
         for words, part in near
     ]
     return html.Div(links, className="tools-row manual-around")

@@ -10,7 +10,7 @@ from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.tables import Row
 
-MOST_ROWS = 2000
+MAX_ROWS = 2000
 DEEPEST = 4  # levels that fold; what lies deeper is named in one line
 LONGEST_VALUE = 300  # letters
 
@@ -18,7 +18,7 @@ Leaf = tuple[tuple[str, ...], str]  # the names that lead to a value, and the va
 
 
 def leaves(document: Any, place: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """Give every value of a JSON document with the names that lead to it."""
+    """Assign every value of a JSON document with the names that lead to it."""
     todo: list[tuple[tuple[str, ...], Any]] = [(place, document)]
     while todo:
         names, value = todo.pop(0)
@@ -47,7 +47,7 @@ def dotted(pairs: Iterable[tuple[str, str]]) -> Iterator[Leaf]:
         yield ((group, rest) if dot else (name,)), value
 
 
-def tree(found: Iterable[Leaf], chosen: Address, *, name: str, wanted: str = "") -> Element:
+def tree(found: Iterable[Leaf], state: Address, *, name: str, wanted: str = "") -> Element:
     """Show values by the names that lead to them; only those that have `wanted` in either."""
     rows: dict[tuple[str, ...], Row] = {}
     ids: dict[tuple[str, ...], str] = {}
@@ -56,7 +56,7 @@ def tree(found: Iterable[Leaf], chosen: Address, *, name: str, wanted: str = "")
         names = whole[:DEEPEST] + ((".".join(whole[DEEPEST:]),) if whole[DEEPEST:] else ())
         if wanted.lower() not in f"{'.'.join(names)} {value}".lower():
             continue
-        if len(rows) >= MOST_ROWS:
+        if len(rows) >= MAX_ROWS:
             hidden += 1
             continue
         for depth in range(1, len(names) + 1):
@@ -70,7 +70,7 @@ def tree(found: Iterable[Leaf], chosen: Address, *, name: str, wanted: str = "")
         return components.message("Nothing fits the filter." if wanted else "Nothing was recorded.")
     note = f"{hidden:,} more values; filter to see them" if hidden else ""
     return components.with_note(
-        tables.tree(("Name", "Value"), list(rows.values()), chosen, name=name, texts=True), note
+        tables.tree(("Name", "Value"), list(rows.values()), state, name=name, texts=True), note
     )
 
 

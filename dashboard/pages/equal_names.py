@@ -17,9 +17,9 @@ KEY = "open"
 CLOSED, OPEN, INSIDE = "▸", "▾", "    "  # before names, those of a group further to the right
 
 
-def opened(chosen: Address) -> set[str]:
+def opened(state: Address) -> set[str]:
     """Return the names whose rows are all shown."""
-    return {unquote(text) for text in chosen.text(KEY).split(",") if text}
+    return {unquote(text) for text in state.text(KEY).split(",") if text}
 
 
 def grouped(frame: Frame, steps: Sequence[str], names: set[str]) -> Frame:

@@ -24,7 +24,7 @@ QUESTION = "Which exchange moves most, and between whom?"
 HOST = "host"
 TILES, IPUS = "tiles", "ipus"
 BY = ((TILES, "Groups of tiles"), (IPUS, "IPU by IPU"))
-MOST_GROUPS = 32
+MAX_GROUPS = 32
 EXCHANGE_COLUMNS = (
     Column("name", "Exchange", "name", note="The program that runs it"),
     Column("kind", "Kind", "text", 130, "On an IPU, between IPUs, or with the host"),
@@ -36,12 +36,12 @@ EXCHANGE_COLUMNS = (
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether exchanges were recorded."""
+    """Return whether exchanges were recorded."""
     data = store.report(report).dataset
     return any(data.has(f"{name}_bytes_received") for name in ("exchange", "external_exchange"))
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     del store
     return html.Div(
@@ -54,7 +54,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 view.plot("exchange-matrix", PATH, ("moved", "by"), height=440),
                 tools=controls.row(
                     [
-                        controls.choice("by", BY, chosen, label="Rows and columns"),
+                        controls.choice("by", BY, state, label="Rows and columns"),
                         controls.exports("exchange-flows", "exchange-matrix"),
                     ]
                 ),
@@ -65,7 +65,7 @@ def layout(store: Store, chosen: Address) -> Element:
                 note="choose one to see who sends to whom in it",
                 tools=controls.row(
                     [
-                        controls.filter_box("name", "Filter exchanges", chosen),
+                        controls.filter_box("name", "Filter exchanges", state),
                         controls.exports("exchange-rows"),
                     ]
                 ),
@@ -74,48 +74,48 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def picked(store: Store, chosen: Address) -> dict[str, Any]:
+def picked(store: Store, state: Address) -> dict[str, Any]:
     """Return the row of the chosen exchange; empty without one."""
-    text = chosen.text("moved")
-    frame = exchanges(store, chosen)
+    text = state.text("moved")
+    frame = exchanges(store, state)
     found = frame[frame["moved"] == text] if text else frame[:0]
     return dict(found.iloc[0]) if len(found) else {}
 
 
-def exchanges(store: Store, chosen: Address) -> Frame:
+def exchanges(store: Store, state: Address) -> Frame:
     """Return all exchanges, the one that moves most first, with the word that chooses each."""
 
     def make() -> Frame:
-        frame = largest_exchanges(store.report(chosen.report))
+        frame = largest_exchanges(store.report(state.report))
         word = frame["kind"].str.replace(" ", "-") + "-" + frame["exchange"].astype(str)
         return frame.assign(moved=word)
 
-    return store.derived(chosen.report, "exchanges", make)
+    return store.derived(state.report, "exchanges", make)
 
 
-def rows(store: Store, chosen: Address) -> Frame:
+def rows(store: Store, state: Address) -> Frame:
     """Return the exchanges that the filter lets through."""
-    return components.filtered(exchanges(store, chosen), chosen.filter)
+    return components.filtered(exchanges(store, state), state.filter)
 
 
-def flows(store: Store, chosen: Address) -> Frame:
+def flows(store: Store, state: Address) -> Frame:
     """Return who sends how much to whom, in all exchanges or in the chosen one."""
-    report, one = store.report(chosen.report), picked(store, chosen)
-    groups = 1 if chosen.option("by", [value for value, _ in BY]) == IPUS else MOST_GROUPS
+    report, one = store.report(state.report), picked(store, state)
+    groups = 1 if state.option("by", [value for value, _ in BY]) == IPUS else MAX_GROUPS
     if one and one["kind"] == HOST:
         return exchange_flows(report, groups=groups)[:0]
     asked = {"kind": one["kind"], "exchange": int(one["exchange"])} if one else {}
     return store.derived(
-        chosen.report, f"flows {groups} {asked}",
+        state.report, f"flows {groups} {asked}",
         lambda: exchange_flows(report, groups=groups, **asked),
     )  # fmt: skip
 
 
-def matrix(store: Store, chosen: Address, theme: Theme) -> Figure:
+def matrix(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw who sends how much to whom."""
-    by_ipu = chosen.option("by", [value for value, _ in BY]) == IPUS
-    cut = groups_of(store.report(chosen.report), 1 if by_ipu else MOST_GROUPS)
-    frame = flows(store, chosen)
+    by_ipu = state.option("by", [value for value, _ in BY]) == IPUS
+    cut = groups_of(store.report(state.report), 1 if by_ipu else MAX_GROUPS)
+    frame = flows(store, state)
     places = {"source": "from_tile", "target": "to_tile"}
     placed = frame.assign(
         **{name: np.searchsorted(cut.begin, frame[of]) for name, of in places.items()}
@@ -131,22 +131,22 @@ def _tiles(first: int, last: int) -> str:
     return f"{first:,}–{last:,}" if last > first else f"{first:,}"
 
 
-def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Name the exchange that moves most, or the chosen one, and who sends most to whom."""
-    frame = exchanges(store, chosen)
+    frame = exchanges(store, state)
     if not len(frame):
         return components.headline("No exchange moves any bytes.")
-    one = picked(store, chosen)
+    one = picked(store, state)
     row = one or dict(frame.iloc[0])
     moved = units.size(max(int(row["bytes_received"]), int(row["bytes_sent"])))
     verb = "moves" if one else "moves most:"
-    sentence = f"{row['name']} {verb} {moved} in an execution, {_between(store, chosen, row)}"
-    return components.headline(f"{sentence}.", more=_all(store, chosen))
+    sentence = f"{row['name']} {verb} {moved} in an execution, {_between(store, state, row)}"
+    return components.headline(f"{sentence}.", more=_all(store, state))
 
 
-def _between(store: Store, chosen: Address, row: dict[str, Any]) -> str:
-    """Say from where to where an exchange goes: IPUs, how many tiles, and the busiest of them."""
-    report = store.report(chosen.report)
+def _between(store: Store, state: Address, row: dict[str, Any]) -> str:
+    """Find from where to where an exchange goes: IPUs, how many tiles, and the busiest of them."""
+    report = store.report(state.report)
     spread = exchange_spread(report)
     is_row = (spread["kind"] == row["kind"]) & (spread["exchange"] == row["exchange"])
     found = spread[is_row].iloc[0]
@@ -157,14 +157,14 @@ def _between(store: Store, chosen: Address, row: dict[str, Any]) -> str:
         for end, verb in ends
         if found[f"{end}s"]
     ]
-    return f"{_ipus(store, chosen, row)}: {'; '.join(parts)}"
+    return f"{_ipus(store, state, row)}: {'; '.join(parts)}"
 
 
-def _ipus(store: Store, chosen: Address, row: dict[str, Any]) -> str:
+def _ipus(store: Store, state: Address, row: dict[str, Any]) -> str:
     if row["kind"] == HOST:
         return "to the host" if row["bytes_sent"] else "from the host"
     found = exchange_flows(
-        store.report(chosen.report), groups=1, kind=row["kind"], exchange=int(row["exchange"])
+        store.report(state.report), groups=1, kind=row["kind"], exchange=int(row["exchange"])
     )
     if not len(found):
         return str(row["kind"])
@@ -173,9 +173,9 @@ def _ipus(store: Store, chosen: Address, row: dict[str, Any]) -> str:
     return f"on IPU {source}" if source == target else f"{most}from IPU {source} to IPU {target}"
 
 
-def _all(store: Store, chosen: Address) -> str:
-    """Say what all exchanges of the recorded runs move, inside IPUs and between them."""
-    frame = exchange_flows(store.report(chosen.report), groups=1)
+def _all(store: Store, state: Address) -> str:
+    """Return what all exchanges of the recorded runs move, inside IPUs and between them."""
+    frame = exchange_flows(store.report(state.report), groups=1)
     inside = frame["from_ipu"] == frame["to_ipu"]
     within, between = (float(frame["bytes"][which].sum()) for which in (inside, ~inside))
     if not within + between:
@@ -191,9 +191,9 @@ def _all(store: Store, chosen: Address) -> str:
     )
 
 
-def note(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say what the matrix counts, and how far it is known."""
-    one, frame = picked(store, chosen), flows(store, chosen)
+def note(store: Store, state: Address, _theme: Theme) -> Element:
+    """Return what the matrix counts, and how far it is known."""
+    one, frame = picked(store, state), flows(store, state)
     if one and one["kind"] == HOST:
         return components.message("An exchange with the host has a tile at one end only.")
     what = f"One execution of {one['name']}" if one else "All exchanges of the recorded runs"
@@ -204,9 +204,9 @@ def note(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.P(components.unbroken(components.prose(text)), className="note")
 
 
-def table(store: Store, chosen: Address, _theme: Theme) -> Element:
+def table(store: Store, state: Address, _theme: Theme) -> Element:
     """List the exchanges."""
-    frame = rows(store, chosen)
+    frame = rows(store, state)
     return components.table("exchange-rows", frame, EXCHANGE_COLUMNS, picks=("moved", "moved"))
 
 

@@ -20,9 +20,9 @@ from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
 from dashboard.timeline.filtered import filter_of
 from pva import units
-from pva.analysis import blocks as block_analysis
 from pva.analysis import causes, ranges
 from pva.analysis import execution as analysis
+from pva.analysis import profiled_blocks as block_analysis
 
 PATH, TITLE = "/execution", "Execution"
 
@@ -71,13 +71,13 @@ WINDOW = ("range", "selection")  # the keys that say which part of the execution
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether executed steps were recorded."""
+    """Return whether executed steps were recorded."""
     return store.report(report).dataset.has("steps")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     overview = analysis.execution_overview(report)
     question, answer = components.title("Where do the cycles go?"), execution_sentence(overview)
     if not overview.steps:
@@ -87,16 +87,16 @@ def layout(store: Store, chosen: Address) -> Element:
     note = f"{overview.recorded_runs:,} of {overview.runs:,} runs recorded in full"
     tools = controls.row(
         [
-            *_against(store, chosen),
-            *_ipus(report, chosen),
-            controls.choice("show", LAYERS, chosen, label="Layers above the steps"),
-            controls.switch("path", "Critical path", chosen),
-            controls.switch("bsp", "Tiles", chosen, on=True),
+            *_against(store, state),
+            *_ipus(report, state),
+            controls.choice("show", LAYERS, state, label="Layers above the steps"),
+            controls.switch("path", "Critical path", state),
+            controls.switch("bsp", "Tiles", state, on=True),
         ]
     )
     parts = [
         question,
-        components.headline(answer, more=_more(store, chosen)),
+        components.headline(answer, more=_more(store, state)),
         html.Div(
             [
                 section(
@@ -120,9 +120,9 @@ def layout(store: Store, chosen: Address) -> Element:
         view.panel("execution-range", PATH, (*WINDOW, "filter")),
         section(
             "What takes the time",
-            controls.tabs(TABS, chosen),
+            controls.tabs(TABS, state),
             view.panel("execution-programs", PATH, ("tab", *WINDOW, "filter")),
-            tools=controls.filter_box("name", "Filter programs", chosen),
+            tools=controls.filter_box("name", "Filter programs", state),
         ),
     ]
     if report.dataset.has("blocks") and report.dataset.length("blocks"):
@@ -133,38 +133,38 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(parts)
 
 
-def _more(store: Store, chosen: Address) -> str:
-    """Say what is not counted, and answer the question for the second report, if there is one."""
-    others = other_runs_sentence(store.report(chosen.report))
-    if not chosen.against:
+def _more(store: Store, state: Address) -> str:
+    """Find what is not counted, and answer the question for the second report, if there is one."""
+    others = other_runs_sentence(store.report(state.report))
+    if not state.against:
         return others
-    overview = analysis.execution_overview(store.report(chosen.against))
-    return f"{others} {chosen.against}: {execution_sentence(overview)}".strip()
+    overview = analysis.execution_overview(store.report(state.against))
+    return f"{others} {state.against}: {execution_sentence(overview)}".strip()
 
 
-def _options(chosen: Address) -> dict[str, str]:
-    """Give what of the address the timeline depends on."""
-    return {"against": chosen.against}
+def _options(state: Address) -> dict[str, str]:
+    """Return what of the address the timeline depends on."""
+    return {"against": state.against}
 
 
-def _against(store: Store, chosen: Address) -> list[Element]:
+def _against(store: Store, state: Address) -> list[Element]:
     """Offer the other reports with an execution, to be shown below this one."""
-    shown = chosen.report or store.keys[0]
+    shown = state.report or store.keys[0]
     others = [(key, key) for key in store.reports if key != shown]
     choices = (("", "No other report"), *others)
     words = "Compare with"
-    return [controls.select("against", choices, chosen, label=words, width=170)] if others else []
+    return [controls.select("against", choices, state, label=words, width=170)] if others else []
 
 
-def _ipus(report: Report, chosen: Address) -> list[Element]:
+def _ipus(report: Report, state: Address) -> list[Element]:
     """Offer each IPU by itself, and arrows between them, where there are several."""
     count = int(report.dataset.of_replica("num_ipus"))
     choices = (("", "All IPUs"), *((str(ipu), f"IPU {ipu}") for ipu in range(count)))
     if count < 2:
         return []
     return [
-        controls.select("ipu", choices, chosen, label="IPU", width=110),
-        controls.switch("arrows", "Arrows of waits", chosen),
+        controls.select("ipu", choices, state, label="IPU", width=110),
+        controls.switch("arrows", "Arrows of waits", state),
     ]
 
 
@@ -173,10 +173,10 @@ def _tiles(report: Report) -> int:
     return report.dataset.of_replica("num_tiles") if report.dataset.has("tile_clock") else 0
 
 
-def legend(store: Store, chosen: Address, theme: Theme) -> Element:
+def legend(store: Store, state: Address, theme: Theme) -> Element:
     """List what the colours of the timeline stand for, of those that it has; raises PvaError."""
     del theme
-    whole = timeline(store, "device", chosen.report, _options(chosen))
+    whole = timeline(store, "device", state.report, _options(state))
     tracks = whole.tracks
     used = {int(kind) for kind in tracks.kind[: len(whole.labels)].tolist()}
     items = [
@@ -187,38 +187,38 @@ def legend(store: Store, chosen: Address, theme: Theme) -> Element:
     return html.Ul(items, className="key", **{"aria-label": "Colours"})
 
 
-def window_of(store: Store, chosen: Address) -> tuple[Range, str]:
-    """Give the part of the execution that is chosen, or in view, and what to call it."""
-    selection = chosen.text("selection")
+def window_of(store: Store, state: Address) -> tuple[Range, str]:
+    """Return the part of the execution that is chosen, or in view, and what to call it."""
+    selection = state.text("selection")
     if selection:
         return address.parse_range(selection, "selection"), "Chosen range"
-    if chosen.range:
-        return chosen.range, "In view"
-    whole = timeline(store, "device", chosen.report, _options(chosen))
+    if state.range:
+        return state.range, "In view"
+    whole = timeline(store, "device", state.report, _options(state))
     return Range(*whole.extent), "All recorded runs"
 
 
-def range_details(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say what the IPUs did in a part of the execution, of both reports when there are two."""
-    window, words = window_of(store, chosen)
+def range_details(store: Store, state: Address, _theme: Theme) -> Element:
+    """Return what the IPUs did in a part of the execution, of both reports when there are two."""
+    window, words = window_of(store, state)
     cycles = window.end - window.begin
-    by = name_filter(chosen)
-    keys = [chosen.report or store.keys[0], *filter(None, [chosen.against])]
-    whole = timeline(store, "device", chosen.report, _options(chosen))
+    by = name_filter(state)
+    keys = [state.report or store.keys[0], *filter(None, [state.against])]
+    whole = timeline(store, "device", state.report, _options(state))
     ipus = execution_ipus.table_of(store, keys, window, by, whole)
-    programs = _by_program(store, chosen, window)
+    programs = _by_program(store, state, window)
     note = []
     if by:
         programs = components.filtered(_named(programs), by)
         note = [html.P(_filtered_words(programs, by, cycles), className="note")]
-    text = f"{units.count(cycles)} cycles{_time(store, chosen, cycles)}"
-    top = _top(chosen, programs.head(5))
+    text = f"{units.count(cycles)} cycles{_time(store, state, cycles)}"
+    top = _top(state, programs.head(5))
     return section(words, *note, ipus, html.H3("What took most"), top, note=text)
 
 
-def _time(store: Store, chosen: Address, cycles: int) -> str:
+def _time(store: Store, state: Address, cycles: int) -> str:
     """Write how long cycles take, by the clock of each report where these differ."""
-    keys = (chosen.report or store.keys[0], *filter(None, [chosen.against]))
+    keys = (state.report or store.keys[0], *filter(None, [state.against]))
     clocks = {key: timeline(store, "device", key).clock for key in keys}
     times = {key: units.duration(cycles / clock) for key, clock in clocks.items() if clock}
     if len(set(clocks.values())) > 1:
@@ -226,13 +226,13 @@ def _time(store: Store, chosen: Address, cycles: int) -> str:
     return f" ({', '.join(dict.fromkeys(times.values()))})" if times else ""
 
 
-def name_filter(chosen: Address) -> Filter | None:
-    """Give the filter of the timeline: the one of the table of programs, where it is by name."""
-    return filter_of(str(chosen.filter)) if chosen.filter else None
+def name_filter(state: Address) -> Filter | None:
+    """Return the filter of the timeline: the one of the table of programs, where it is by name."""
+    return filter_of(str(state.filter)) if state.filter else None
 
 
 def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
-    """Say that figures are those of some steps, and what these take."""
+    """Write that figures are those of some steps, and what these take."""
     steps, spent = int(programs["executions"].sum()), int(programs["cycles"].sum())
     share = units.share(spent / max(cycles, 1))
     return (
@@ -241,16 +241,16 @@ def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
     )
 
 
-def _by_program(store: Store, chosen: Address, window: Range) -> Any:
-    """Give the programs of a part of the execution; those of all of it are kept."""
-    report, extent = store.report(chosen.report), timeline(store, "device", chosen.report).extent
+def _by_program(store: Store, state: Address, window: Range) -> Any:
+    """Return the programs of a part of the execution; those of all of it are kept."""
+    report, extent = store.report(state.report), timeline(store, "device", state.report).extent
     make = partial(ranges.range_by_program, report, begin=window.begin, end=window.end)
     if (window.begin, window.end) != extent:
         return make()
-    return store.derived(chosen.report, "all by program", make)
+    return store.derived(state.report, "all by program", make)
 
 
-def _top(chosen: Address, frame: Any) -> Element:
+def _top(state: Address, frame: Any) -> Element:
     """List programs with a link to their first step."""
     rows = [
         html.Tr(
@@ -258,7 +258,7 @@ def _top(chosen: Address, frame: Any) -> Element:
                 html.Td(
                     dcc.Link(
                         row["name"] or step_words(row["type"]),
-                        href=address.write(replace(chosen, steps=(row["first_step"],))),
+                        href=address.write(replace(state, steps=(row["first_step"],))),
                     )
                 ),
                 html.Td(counted(row["executions"], "time"), className="number"),
@@ -270,12 +270,12 @@ def _top(chosen: Address, frame: Any) -> Element:
     return html.Table(html.Tbody(rows), className="facts top-steps")
 
 
-def program_frame(store: Store, chosen: Address) -> Any:
-    """Give the programs of a part of the execution, filtered by name."""
-    window, _ = window_of(store, chosen)
-    frame = _named(_by_program(store, chosen, window))
+def program_frame(store: Store, state: Address) -> Any:
+    """Return the programs of a part of the execution, filtered by name."""
+    window, _ = window_of(store, state)
+    frame = _named(_by_program(store, state, window))
     moved = frame["bytes"].where(frame["bytes"] > 0)  # a dash for what moves nothing
-    return components.filtered(frame.assign(bytes=moved), chosen.filter)
+    return components.filtered(frame.assign(bytes=moved), state.filter)
 
 
 def _named(frame: Any) -> Any:
@@ -284,28 +284,28 @@ def _named(frame: Any) -> Any:
     return frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
 
 
-def path_frame(store: Store, chosen: Address) -> Any:
-    """Give the critical path of the recorded runs, filtered by name."""
-    report = store.report(chosen.report)
-    frame = store.derived(chosen.report, "path by program", lambda: causes.critical_path(report))
+def path_frame(store: Store, state: Address) -> Any:
+    """Return the critical path of the recorded runs, filtered by name."""
+    report = store.report(state.report)
+    frame = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
     frame = frame.assign(kind=frame["type"].map(step_words))
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
-def wait_frame(store: Store, chosen: Address) -> Any:
-    """Give who is waited for in the recorded runs, filtered by name."""
-    report = store.report(chosen.report)
-    frame = store.derived(chosen.report, "waits", lambda: causes.waits(report))
+def wait_frame(store: Store, state: Address) -> Any:
+    """Return who is waited for in the recorded runs, filtered by name."""
+    report = store.report(state.report)
+    frame = store.derived(state.report, "waits", lambda: causes.waits(report))
     tiles = frame["for_tile"].astype(str).where(frame["for_tile"] >= 0, "–")
     frame = frame.assign(kind=frame["type"].map(step_words), tile=tiles)
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
-def step_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
+def step_tables(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the chosen tab: programs by cycles, the critical path, or waits."""
-    tab = chosen.option("tab", [value for value, _ in TABS])
+    tab = state.option("tab", [value for value, _ in TABS])
     words = {
-        "programs": f"{window_of(store, chosen)[1]}; click one to choose its first step",
+        "programs": f"{window_of(store, state)[1]}; click one to choose its first step",
         "path": "All recorded runs: each step waits for the one before it; to shorten what is not "
         "on the path makes the runs no shorter",
         "waits": "All recorded runs: tiles wait for the one that arrives last at a sync",

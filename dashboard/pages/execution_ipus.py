@@ -47,12 +47,12 @@ IDLE_COLUMNS = (
 )
 
 
-def idle(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say why each IPU does not compute, in all recorded runs; raises PvaError."""
-    report = store.report(chosen.report)
-    frame = store.derived(chosen.report, "why idle", lambda: causes.why_idle(report))
+def idle(store: Store, state: Address, _theme: Theme) -> Element:
+    """Return why each IPU does not compute, in all recorded runs; raises PvaError."""
+    report = store.report(state.report)
+    frame = store.derived(state.report, "why idle", lambda: causes.why_idle(report))
     note = html.P(components.prose(sentence(frame)), className="note")
-    path = store.derived(chosen.report, "path by program", lambda: causes.critical_path(report))
+    path = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
     path_note = html.P(components.prose(path_sentence(path)), className="note")
     known = frame["waits_for"] >= 0
     names = np.where(known, "IPU " + frame["waits_for"].astype(str), "")
@@ -62,7 +62,7 @@ def idle(store: Store, chosen: Address, _theme: Theme) -> Element:
 
 
 def sentence(frame: Frame) -> str:
-    """Say which IPU computes least, and what keeps it from that."""
+    """Return which IPU computes least, and what keeps it from that."""
     if not len(frame):
         return ""
     worst = frame.iloc[int(frame["compute"].to_numpy().argmin())]
@@ -78,7 +78,7 @@ def sentence(frame: Frame) -> str:
 
 
 def path_sentence(path: Frame) -> str:
-    """Say through which IPU the critical path goes, and which program is longest on it."""
+    """Write through which IPU the critical path goes, and which program is longest on it."""
     steps = path[path["type"] != causes.SYNC]
     if not len(steps):
         return ""

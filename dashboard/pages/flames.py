@@ -89,32 +89,32 @@ def choices(store: Store, report: str) -> list[tuple[str, str]]:
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether there is anything to draw."""
+    """Return whether there is anything to draw."""
     return bool(choices(store, report))
 
 
-def flame_of(store: Store, chosen: Address) -> Flame:
+def flame_of(store: Store, state: Address) -> Flame:
     """Return the chosen graph, made once a state of its files; raises PvaError, AddressError."""
-    kind = chosen.option("tab", [kind for kind, _ in choices(store, chosen.report)])
+    kind = state.option("tab", [kind for kind, _ in choices(store, state.report)])
     return store.derived(
-        chosen.report, f"flame graph of {kind}", lambda: MAKERS[kind](store, chosen.report)
+        state.report, f"flame graph of {kind}", lambda: MAKERS[kind](store, state.report)
     )
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    there = choices(store, chosen.report)
+    there = choices(store, state.report)
     if not there:
-        name = store.path(chosen.report).name
+        name = store.path(state.report).name
         raise NotRecordedError(name, "no cycles, code, memory or host trace", "run the program")
-    search = controls.box("find", "Search names", chosen, width=190)
+    search = controls.box("find", "Search names", state, width=190)
     return html.Div(
         [
             components.title("Which layers take the cycles, the code and the memory?"),
             view.panel("flames-answer", PATH, ("tab",)),
             section(
                 "Flame graph",
-                controls.tabs(there, chosen),
+                controls.tabs(there, state),
                 view.panel("flames-graph", PATH, ("tab", KEY, "find")),
                 tools=search,
                 note="click a frame to zoom to it, again to zoom out",
@@ -124,9 +124,9 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say where most goes: follow the largest frame while it has half of the one around it."""
-    flame = flame_of(store, chosen)
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
+    """Return where most goes: follow the largest frame while it has half of the one around it."""
+    flame = flame_of(store, state)
     frame = flames.NOWHERE
     while len(inner := flame.inside(frame)):
         if frame >= 0 and flame.total[inner[0]] < HALF * flame.total[frame]:
@@ -141,10 +141,10 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     return components.headline(f"{path} takes most: {flame.write(size)}, {share} of {whole}.")
 
 
-def graph(store: Store, chosen: Address, _theme: Theme) -> Element:
+def graph(store: Store, state: Address, _theme: Theme) -> Element:
     """Draw the graph, and say what a search finds."""
-    flame, text = flame_of(store, chosen), chosen.text("find")
-    parts = [_trail(flame, chosen)]
+    flame, text = flame_of(store, state), state.text("find")
+    parts = [_trail(flame, state)]
     if text:
         frames = flames.matching(flame, text)
         spent = sum(flame.size(frame) for frame in flames.outermost(flame, frames))
@@ -152,28 +152,28 @@ def graph(store: Store, chosen: Address, _theme: Theme) -> Element:
         count = "1 frame" if len(frames) == 1 else f"{len(frames):,} frames"
         words = f"{count} named like “{text}”: {flame.write(spent)}, {share} of all."
         parts.append(html.P(components.prose(words), className="note", role="status"))
-    return html.Div([*parts, flames.drawn(flame, chosen, text)])
+    return html.Div([*parts, flames.drawn(flame, state, text)])
 
 
-def _trail(flame: Flame, chosen: Address) -> Element:
+def _trail(flame: Flame, state: Address) -> Element:
     """Lead from the frame that is zoomed to back to those around it."""
-    root = flame.find(chosen.text(KEY))
+    root = flame.find(state.text(KEY))
     if root < 0:
         return html.P(f"All: {flame.write(flame.whole)}", className="note")
-    links: list[Element] = [dcc.Link("All", href=flames.link_to(chosen, ""))]
+    links: list[Element] = [dcc.Link("All", href=flames.link_to(state, ""))]
     for frame in flame.around(root)[:-1]:
-        link = flames.link_to(chosen, flame.paths[frame])
+        link = flames.link_to(state, flame.paths[frame])
         links += [" › ", dcc.Link(components.prose(flame.names[frame]), href=link)]
     links += [" › ", html.Strong(components.prose(flame.names[root]))]
     return html.P([*links, f": {flames.told(flame, root)}"], className="note trail")
 
 
-def inside(store: Store, chosen: Address, _theme: Theme) -> Element:
+def inside(store: Store, state: Address, _theme: Theme) -> Element:
     """List what lies directly in the frame that is zoomed to."""
     import pandas as pd
 
-    flame = flame_of(store, chosen)
-    root = flame.find(chosen.text(KEY))
+    flame = flame_of(store, state)
+    root = flame.find(state.text(KEY))
     rows = flame.inside(root)[:ROWS]
     size, whole = max(flame.size(root), 1), max(flame.whole, 1)
     frame = pd.DataFrame(
@@ -189,22 +189,22 @@ def inside(store: Store, chosen: Address, _theme: Theme) -> Element:
     body = components.message("Nothing lies inside it.")
     if len(frame):
         body = components.table("flames-rows", frame, COLUMNS, picks=(KEY, KEY))
-    return section(f"Inside {components.prose(name)}", _object_link(store, chosen, root), body)
+    return section(f"Inside {components.prose(name)}", _object_link(store, state, root), body)
 
 
-def _object_link(store: Store, chosen: Address, root: int) -> Element:
+def _object_link(store: Store, state: Address, root: int) -> Element:
     """Open the drawer of the operation or layer that a frame is."""
-    path = chosen.text(KEY)
-    if root < 0 or chosen.text("tab") == "host" or not store.has_report(chosen.report):
+    path = state.text(KEY)
+    if root < 0 or state.text("tab") == "host" or not store.has_report(state.report):
         return None
-    owners = set(operations(store.report(chosen.report)).tolist())
+    owners = set(operations(store.report(state.report)).tolist())
     if path in owners:
         kind = "operation"
     elif "/" not in path and any(owner.startswith(f"{path}/") for owner in owners):
         kind = "layer"
     else:
         return None
-    link = address.write(with_object(chosen, kind, path))
+    link = address.write(with_object(state, kind, path))
     return html.P(dcc.Link(f"All about this {kind}", href=link), className="step-links")
 
 

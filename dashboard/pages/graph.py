@@ -31,7 +31,7 @@ PATH, TITLE = "/graph", "Computation graph"
 
 NODE = "node"  # the key of the address: what is in the middle, and what is opened beside it
 PLACE = ("ipu", "tile")  # the keys of the address that say where; a tile is narrower
-MOST_DRAWN = 10  # neighbours of a node
+MAX_DRAWN = 10  # neighbours of a node
 COMPUTE = "OnTileExecute"
 NODE_COLUMNS = (
     Column("name", "Name", "name", note="A variable, or what reads and writes it"),
@@ -55,23 +55,23 @@ TABS = (
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether it was recorded who reads and writes the variables."""
+    """Return whether it was recorded who reads and writes the variables."""
     return store.report(report).dataset.has("access")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     head = components.title("Where do these data come from, and where do they go?")
     if not len(report.dataset.column("access", "program")):
         return html.Div([head, components.message("No program reads or writes a variable.")])
     above = [
-        _head(report, chosen),
+        _head(report, state),
         view.plot("graph-plot", PATH, (NODE, *PLACE), height=0, picks=NODE),
     ]
     keys = (NODE, *PLACE, "tab", "filter")
     below = html.Div(
-        [controls.tabs(TABS, chosen), _tools(chosen), view.panel("graph-details", PATH, keys)]
+        [controls.tabs(TABS, state), _tools(state), view.panel("graph-details", PATH, keys)]
     )
     return html.Div(
         [
@@ -82,7 +82,7 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def _head(report: Report, chosen: Address) -> Element:
+def _head(report: Report, state: Address) -> Element:
     note = "click a box to put it in the middle, Shift-click to open it beside; drag to move"
     legend = [
         html.Span(words, className=f"graph-key {kind}")
@@ -91,9 +91,9 @@ def _head(report: Report, chosen: Address) -> Element:
     ]  # fmt: skip
     ipus = int(report.dataset.of_replica("num_ipus"))
     of_ipu = [("", "All tiles"), *((str(ipu), f"IPU {ipu}") for ipu in range(ipus))]
-    where = [controls.select("ipu", of_ipu, chosen, label="IPU", width=110)] if ipus > 1 else []
-    tile = controls.box("tile", "One tile, e.g. 3", chosen, width=150)
-    link = address.write(Address(PATH, chosen.report, chosen.against))
+    where = [controls.select("ipu", of_ipu, state, label="IPU", width=110)] if ipus > 1 else []
+    tile = controls.box("tile", "One tile, e.g. 3", state, width=150)
+    link = address.write(Address(PATH, state.report, state.against))
     start = dcc.Link("Back to the peak", href=link, className="button")
     save = controls.exports("graph-drawn", "graph-plot")
     tools = controls.row([magnifier("graph-plot"), *legend, *where, tile, start, save])
@@ -105,61 +105,61 @@ def _head(report: Report, chosen: Address) -> Element:
     return html.Div(parts, className="section-head")
 
 
-def _tools(chosen: Address) -> Element:
-    box = controls.filter_box("name", "Filter by name", chosen, width=240)
+def _tools(state: Address) -> Element:
+    box = controls.filter_box("name", "Filter by name", state, width=240)
     return html.Div(
         [box, html.Div(controls.exports("graph-nodes"), className="tools")],
         className="tools-row compare-tools",
     )
 
 
-def place(chosen: Address) -> dict[str, int | None]:
-    """Give the IPU or the tile whose variables are shown, as analyses take them."""
-    return {"ipu": chosen.ipu, "tile": chosen.tile}
+def place(state: Address) -> dict[str, int | None]:
+    """Return the IPU or the tile whose variables are shown, as analyses take them."""
+    return {"ipu": state.ipu, "tile": state.tile}
 
 
-def where_words(chosen: Address) -> str:
-    """Say what tile or IPU is shown; nothing for all."""
-    if chosen.tile is None and chosen.ipu is None:
+def where_words(state: Address) -> str:
+    """Return what tile or IPU is shown; nothing for all."""
+    if state.tile is None and state.ipu is None:
         return ""
-    return scope_words(chosen).replace("Tile", "tile")
+    return scope_words(state).replace("Tile", "tile")
 
 
-def _there(chosen: Address) -> str:
-    """Say where, to follow what is there; nothing for all tiles."""
-    where = where_words(chosen)
+def _there(state: Address) -> str:
+    """Write where, to follow what is there; nothing for all tiles."""
+    where = where_words(state)
     return f" on {where}" if where else ""
 
 
-def keys_of(chosen: Address) -> list[str]:
-    """Give the nodes that the link opens, each once; none for the one at the peak."""
-    return list(dict.fromkeys(filter(None, chosen.text(NODE).split(","))))
+def keys_of(state: Address) -> list[str]:
+    """Return the nodes that the link opens, each once; none for the one at the peak."""
+    return list(dict.fromkeys(filter(None, state.text(NODE).split(","))))
 
 
-def around(report: Report, chosen: Address, most: int = MOST_DRAWN) -> analysis.Neighbourhood:
-    """Give what is drawn; raises SelectionError."""
-    return analysis.neighbourhood(report, keys_of(chosen), most=most, **place(chosen))
+def around(report: Report, state: Address, most: int = MAX_DRAWN) -> analysis.Neighbourhood:
+    """Return what is drawn; raises SelectionError."""
+    return analysis.neighbourhood(report, keys_of(state), most=most, **place(state))
 
 
-def selected(report: Report, chosen: Address) -> str:
-    """Give the key of the node that the details are about: the one opened last."""
-    keys = keys_of(chosen) or around(report, chosen).nodes["key"].head(1).tolist()
+def selected(report: Report, state: Address) -> str:
+    """Return the key of the node that the details are about: the one opened last."""
+    keys = keys_of(state) or around(report, state).nodes["key"].head(1).tolist()
     if not keys:
-        raise SelectionError(where_words(chosen), "no variable lies there")
+        raise SelectionError(where_words(state), "no variable lies there")
     return str(keys[-1])
 
 
-def graph_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+def graph_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw the chosen nodes with what is around them."""
-    drawn = around(store.report(chosen.report), chosen)
+    drawn = around(store.report(state.report), state)
     return figures.neighbourhood(drawn.nodes, drawn.edges, theme=theme)
 
 
-def neighbours(store: Store, chosen: Address) -> Frame:
-    """Give the neighbours of the node that was chosen last: what it does with them, key, kind."""
-    report = store.report(chosen.report)
-    key = selected(report, chosen)
-    found = analysis.neighbourhood(report, [key], most=1 << 30, **place(chosen))
+def neighbours(store: Store, state: Address) -> Frame:
+    """Return the neighbours of the node that was chosen last: what it does with them, key, kind."""
+    report = store.report(state.report)
+    key = selected(report, state)
+    found = analysis.neighbourhood(report, [key], most=1 << 30, **place(state))
     key = str(found.nodes["key"].iloc[0])
     nodes = found.nodes.set_index("key")
     frame = found.edges
@@ -175,22 +175,22 @@ def neighbours(store: Store, chosen: Address) -> Frame:
         bytes=nodes.loc[other, "bytes"].tolist(),
     )
     frame["words"] = frame["kind"].map(figures.kind_words)
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
-def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say what the chosen node reads and writes, or who reads and writes it."""
-    report = store.report(chosen.report)
-    key = selected(report, chosen)
-    alone = Address(PATH, chosen.report, ipu=chosen.ipu, tiles=chosen.tiles,
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
+    """Return what the chosen node reads and writes, or who reads and writes it."""
+    report = store.report(state.report)
+    key = selected(report, state)
+    alone = Address(PATH, state.report, ipu=state.ipu, tiles=state.tiles,
                     options=((NODE, key),))  # fmt: skip
     frame = neighbours(store, alone)
-    row = analysis.neighbourhood(report, [key], most=0, **place(chosen)).nodes.iloc[0]
+    row = analysis.neighbourhood(report, [key], most=0, **place(state)).nodes.iloc[0]
     if str(row["key"]).startswith("v"):
         writers, readers = (
             int((frame["does"] == word).sum()) for word in ("written by", "read by")
         )
-        size = f"{units.size(row['bytes'])}{_there(chosen)}"
+        size = f"{units.size(row['bytes'])}{_there(state)}"
         return components.headline(
             f"{row['name']} ({size}) is written by {counted(writers, 'program')} and read "
             f"by {counted(readers, 'program')}."
@@ -201,27 +201,27 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
         if (here := frame["does"] == word).any()
     ]
     does = " and ".join(parts) or "touches no variable"
-    return components.headline(f"{row['name']} {does}{_there(chosen)}.")
+    return components.headline(f"{row['name']} {does}{_there(state)}.")
 
 
-def details(store: Store, chosen: Address, _theme: Theme) -> Element:
+def details(store: Store, state: Address, _theme: Theme) -> Element:
     """Fill the panel below the graph with the chosen tab."""
-    if chosen.option("tab", [tab for tab, _ in TABS]) != "details":
+    if state.option("tab", [tab for tab, _ in TABS]) != "details":
         return tables.paged("graph-nodes", NODE_COLUMNS, picks=(NODE, "key"))
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     row = analysis.neighbourhood(
-        report, [selected(report, chosen)], most=0, **place(chosen)
+        report, [selected(report, state)], most=0, **place(state)
     ).nodes.iloc[0]
-    frame = neighbours(store, chosen)
+    frame = neighbours(store, state)
     is_variable = row["kind"] == analysis.VARIABLE
-    facts = _variable(report, row) if is_variable else _program(report, row, _there(chosen))
+    facts = _variable(report, row) if is_variable else _program(report, row, _there(state))
     name = html.P(str(row["name"]), className="subject")
     if len(frame):
         grid = tables.paged(
             "graph-neighbours", NEIGHBOUR_COLUMNS, rows=min(len(frame), 12), picks=(NODE, "key")
         )
     else:
-        grid = components.message("No neighbour fits the filter." if chosen.filter else "Nothing "
+        grid = components.message("No neighbour fits the filter." if state.filter else "Nothing "
                                   "reads or writes it.")  # fmt: skip
     columns = [html.Div(components.facts(facts)), html.Div(grid)]
     return html.Div([name, html.Div(columns, className="columns wide-right")])
@@ -263,18 +263,18 @@ def _program(report: Report, row: Any, there: str) -> list[tuple[str, str]]:
     return facts
 
 
-def _all_nodes(store: Store, chosen: Address) -> Frame:
-    """Give the nodes of the whole graph, worked out once, or of a tile."""
-    report = store.report(chosen.report)
-    if where_words(chosen):
-        return analysis.graph_nodes(report, **place(chosen))
-    return store.derived(chosen.report, "graph nodes", lambda: analysis.graph_nodes(report))
+def _all_nodes(store: Store, state: Address) -> Frame:
+    """Return the nodes of the whole graph, worked out once, or of a tile."""
+    report = store.report(state.report)
+    if where_words(state):
+        return analysis.graph_nodes(report, **place(state))
+    return store.derived(state.report, "graph nodes", lambda: analysis.graph_nodes(report))
 
 
-def nodes(store: Store, chosen: Address) -> Frame:
-    """Give the nodes of the chosen tab: compute sets, variables or copies; all for Details."""
-    frame = _all_nodes(store, chosen)
-    tab = chosen.option("tab", [tab for tab, _ in TABS])
+def nodes(store: Store, state: Address) -> Frame:
+    """Return the nodes of the chosen tab: compute sets, variables or copies; all for Details."""
+    frame = _all_nodes(store, state)
+    tab = state.option("tab", [tab for tab, _ in TABS])
     kinds = frame["kind"]
     keep = {
         "details": kinds.notna(),
@@ -284,12 +284,12 @@ def nodes(store: Store, chosen: Address) -> Frame:
     }
     frame = frame[keep[tab]]
     frame = frame.assign(words=frame["kind"].map(figures.kind_words))
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
-def drawn(store: Store, chosen: Address) -> Frame:
-    """Give the edges of what is drawn, by name."""
-    found = around(store.report(chosen.report), chosen)
+def drawn(store: Store, state: Address) -> Frame:
+    """Return the edges of what is drawn, by name."""
+    found = around(store.report(state.report), state)
     names = dict(zip(found.nodes["key"], found.nodes["name"], strict=True))
     return found.edges.assign(
         source_name=found.edges["source"].map(names), target_name=found.edges["target"].map(names)

@@ -24,7 +24,7 @@ from dashboard.pages.words import (
 from dashboard.store import Report, Store
 from dashboard.theme import Theme
 from pva import units
-from pva.analysis import insights as analysis
+from pva.analysis import insight_rules as analysis
 from pva.analysis import liveness, memory
 from pva.analysis.exchanges import largest_exchanges
 from pva.analysis.filters import Filter
@@ -87,14 +87,14 @@ EXCHANGE_COLUMNS = (
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether there is anything that a rule looks at."""
+    """Return whether there is anything that a rule looks at."""
     data = store.report(report).dataset
     return data.has("memory_by_tile") or data.has("steps")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     parts = [components.title("Does it fit, and what would make it smaller or faster?")]
     try:
         parts.append(_fit(report))
@@ -102,8 +102,8 @@ def layout(store: Store, chosen: Address) -> Element:
         parts.append(components.headline(f"Memory not known: {problem.wanted}."))
     parts.append(view.panel("insights-findings", PATH, ()))
     if report.dataset.has("memory_by_tile"):
-        parts.append(_tiles(report, chosen))
-        parts.append(_largest(report, chosen))
+        parts.append(_tiles(report, state))
+        parts.append(_largest(report, state))
     parts.append(view.panel("insights-unchecked", PATH, ()))
     return html.Div(parts)
 
@@ -127,25 +127,25 @@ def _fit(report: Report) -> Element:
     return components.headline(fit_sentence(found), fit_tone(found), more=more)
 
 
-def examined(store: Store, chosen: Address) -> tuple[Frame, Frame]:
+def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
     """Return findings and unchecked rules; the words have the units that the reader chose."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     name = f"insights {units.manner()}"
-    return store.derived(chosen.report, name, lambda: analysis.examination(report))
+    return store.derived(state.report, name, lambda: analysis.examination(report))
 
 
-def findings(store: Store, chosen: Address, _theme: Theme) -> Element:
+def findings(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what was found, in a column about memory and one about time."""
-    frame, _ = examined(store, chosen)
+    frame, _ = examined(store, state)
     first = frame[(frame["severity"] != "note") & (frame["saving"] > 0)].head(FIRST)
     columns = [
-        html.Div(_column(store, chosen, frame[frame["about"] == about], words))
+        html.Div(_column(store, state, frame[frame["about"] == about], words))
         for about, words in ABOUT.items()
     ]
-    return html.Div([_first(store, chosen, first), html.Div(columns, className="columns")])
+    return html.Div([_first(store, state, first), html.Div(columns, className="columns")])
 
 
-def _first(store: Store, chosen: Address, frame: Frame) -> Element:
+def _first(store: Store, state: Address, frame: Frame) -> Element:
     """List what saves most, of memory and of time."""
     if not len(frame):
         return None
@@ -160,7 +160,7 @@ def _first(store: Store, chosen: Address, frame: Frame) -> Element:
                     ),
                     className="quiet",
                 ),
-                _link(store, chosen, row),
+                _link(store, state, row),
             ]
         )
         for row in frame.to_dict("records")
@@ -169,16 +169,16 @@ def _first(store: Store, chosen: Address, frame: Frame) -> Element:
                    note="by the most that it can save")  # fmt: skip
 
 
-def _column(store: Store, chosen: Address, frame: Frame, heading: str) -> Element:
+def _column(store: Store, state: Address, frame: Frame, heading: str) -> Element:
     rows = frame.to_dict("records")
     tools = controls.exports("insights") if heading == ABOUT["memory"] else None
     body = components.message("No finding, or nothing was recorded.")
     if rows:
-        body = html.Ul([_finding(store, chosen, row) for row in rows], className="findings")
+        body = html.Ul([_finding(store, state, row) for row in rows], className="findings")
     return section(heading, body, note=counted(len(rows), "finding"), tools=tools)
 
 
-def _finding(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
+def _finding(store: Store, state: Address, row: dict[str, Any]) -> Element:
     """Show one finding: what, where, what to try, what that saves, and where to look."""
     parts: list[Element] = [
         html.Span(SEVERITIES[row["severity"]], className=f"severity {row['severity']}"),
@@ -189,7 +189,7 @@ def _finding(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
         parts.append(html.P(row["advice"], className="finding-advice"))
     if row["saving"] > 0:
         parts.append(_saving(row))
-    link = _link(store, chosen, row)
+    link = _link(store, state, row)
     if link is not None:
         parts.append(link)
     return html.Li(parts, className=f"finding {row['severity']}")
@@ -203,7 +203,7 @@ def _saving(row: dict[str, Any]) -> Element:
     return html.Div([bar, html.Span(components.unbroken(text))], className="saving")
 
 
-def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
+def _link(store: Store, state: Address, row: dict[str, Any]) -> Element:
     """Lead to the view that shows a finding; none where there is no such view."""
     from dashboard.pages import PAGES
 
@@ -215,7 +215,7 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
         options = options | {"variable": str(row["variable"])}
     link = Address(
         path,
-        chosen.report,
+        state.report,
         tiles=(row["tile"],) if row["tile"] >= 0 and path == "/memory" else (),
         steps=(row["step"],) if row["step"] >= 0 else (),
         filter=Filter("name", "==", row["name"]) if row["name"] else None,
@@ -227,9 +227,9 @@ def _link(store: Store, chosen: Address, row: dict[str, Any]) -> Element:
     )
 
 
-def unchecked(store: Store, chosen: Address, _theme: Theme) -> Element:
+def unchecked(store: Store, state: Address, _theme: Theme) -> Element:
     """Name the rules whose data was not recorded."""
-    _, frame = examined(store, chosen)
+    _, frame = examined(store, state)
     if not len(frame):
         return None
     rows = [
@@ -241,11 +241,11 @@ def unchecked(store: Store, chosen: Address, _theme: Theme) -> Element:
     return section(f"{counted(len(frame), 'rule')} not checked", grid, note=note)
 
 
-def _tiles(report: Report, chosen: Address) -> Element:
+def _tiles(report: Report, state: Address) -> Element:
     """Show the fullest tiles beside a histogram of all."""
     worst = memory.fullest_tiles(report, count=WORST_TILES)
     limit = memory.memory_overview(report).bytes_per_tile
-    rows = [_tile_row(row, limit, chosen) for row in worst.to_dict("records")]
+    rows = [_tile_row(row, limit, state) for row in worst.to_dict("records")]
     heading = "The fullest tile" if len(rows) == 1 else f"The {len(rows)} fullest tiles"
     tools = controls.exports("insights-histogram", "insights-histogram")
     return html.Div(
@@ -261,8 +261,8 @@ def _tiles(report: Report, chosen: Address) -> Element:
     )
 
 
-def _tile_row(row: Any, limit: int, chosen: Address) -> Element:
-    link = address.write(with_object(chosen, "tile", row["tile"]))
+def _tile_row(row: Any, limit: int, state: Address) -> Element:
+    link = address.write(with_object(state, "tile", row["tile"]))
     share = row["bytes"] / max(limit, 1)
     size = f"{units.size(row['bytes'])} of {units.size(limit)} ({units.share(share)})"
     over = " over" if row["free"] < 0 else ""
@@ -276,9 +276,9 @@ def _tile_row(row: Any, limit: int, chosen: Address) -> Element:
     )
 
 
-def histogram(store: Store, chosen: Address, theme: Theme) -> Figure:
+def histogram(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw how full the tiles are."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     limit = memory.memory_overview(report).bytes_per_tile
     return figures.memory_histogram(memory.memory_histogram(report), limit=limit, theme=theme)
 
@@ -291,7 +291,7 @@ TABS = (
 PICKS = {"variables": ("variable", "variable"), "exchanges": (KEY, KEY)}
 
 
-def _largest(report: Report, chosen: Address) -> Element:
+def _largest(report: Report, state: Address) -> Element:
     """Show the largest variables, vertices and exchanges, of a place that is chosen."""
     ipus = int(report.dataset.of_replica("num_ipus"))
     worst = memory.fullest_tiles(report, count=WORST_TILES)["tile"].tolist()
@@ -302,31 +302,31 @@ def _largest(report: Report, chosen: Address) -> Element:
     ]
     tools = controls.row(
         [
-            controls.select("of", places, chosen, label="Where", width=130),
-            controls.filter_box("name", "Filter by name", chosen, width=170),
+            controls.select("of", places, state, label="Where", width=130),
+            controls.filter_box("name", "Filter by name", state, width=170),
         ]
     )
     return section(
         "The largest",
-        controls.tabs(TABS, chosen),
+        controls.tabs(TABS, state),
         view.panel("insights-largest", PATH, ("tab", "of")),
         tools=tools,
     )
 
 
-def _place(chosen: Address) -> dict[str, int]:
+def _place(state: Address) -> dict[str, int]:
     """Read where the tables look: everywhere, on an IPU or on a tile."""
-    kind, _, number = chosen.text("of").partition("-")
+    kind, _, number = state.text("of").partition("-")
     if kind in ("ipu", "tile") and number.isascii() and number.isdigit():
         return {kind: int(number)}
     return {}
 
 
-def largest(store: Store, chosen: Address, _theme: Theme) -> Element:
+def largest(store: Store, state: Address, _theme: Theme) -> Element:
     """Fill the panel with the chosen tab."""
-    report = store.report(chosen.report)
-    tab = chosen.option("tab", [value for value, _ in TABS])
-    note = "moved at once, by the whole program" if tab == "exchanges" and _place(chosen) else ""
+    report = store.report(state.report)
+    tab = state.option("tab", [value for value, _ in TABS])
+    note = "moved at once, by the whole program" if tab == "exchanges" and _place(state) else ""
     if tab == "variables" and not report.dataset.has("liveness_steps"):
         return components.message(report.dataset.why_absent("liveness_steps"))
     return html.Div(
@@ -343,36 +343,36 @@ def largest(store: Store, chosen: Address, _theme: Theme) -> Element:
     )
 
 
-def variables(store: Store, chosen: Address) -> Frame:
-    """Give what is live at the peak of the chosen place."""
-    frame = liveness.live_at_peak(store.report(chosen.report), **_place(chosen))
+def variables(store: Store, state: Address) -> Frame:
+    """Return what is live at the peak of the chosen place."""
+    frame = liveness.live_at_peak(store.report(state.report), **_place(state))
     frame["words"] = [category_label(word) if word else "" for word in frame["category"]]
     frame["variable"] = frame["variable"].astype(object).where(frame["variable"] >= 0, None)
     frame["life"] = ["always" if always else "at the peak" for always in frame["always_live"]]
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
-def vertices(store: Store, chosen: Address) -> Frame:
-    """Give the memory of vertices by type in the chosen place."""
-    frame = memory.memory_by_vertex_type(store.report(chosen.report), **_place(chosen))
+def vertices(store: Store, state: Address) -> Frame:
+    """Return the memory of vertices by type in the chosen place."""
+    frame = memory.memory_by_vertex_type(store.report(state.report), **_place(state))
     frame["code"] = frame["code"].where(frame["code"] >= 0)
-    return _named(frame, "vertex_type", chosen)
+    return _named(frame, "vertex_type", state)
 
 
-def exchanges(store: Store, chosen: Address) -> Frame:
-    """Give the largest exchanges."""
-    frame = largest_exchanges(store.report(chosen.report))
+def exchanges(store: Store, state: Address) -> Frame:
+    """Return the largest exchanges."""
+    frame = largest_exchanges(store.report(state.report))
     frame["label"] = frame["name"].where(frame["name"] != "", "(without a name)")
-    frame[KEY] = exchange_objects(store.report(chosen.report), frame)
+    frame[KEY] = exchange_objects(store.report(state.report), frame)
     frame["code_bytes"] = frame["code_bytes"].where(frame["code_bytes"] >= 0)
-    return _named(frame, "label", chosen)
+    return _named(frame, "label", state)
 
 
-def _named(frame: Frame, column: str, chosen: Address) -> Frame:
+def _named(frame: Frame, column: str, state: Address) -> Frame:
     """Filter by name, whatever the column of names is called."""
     frame = frame.assign(name=frame[column])
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
 _COLUMNS = {"variables": VARIABLE_COLUMNS, "vertices": VERTEX_COLUMNS,

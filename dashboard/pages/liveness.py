@@ -36,23 +36,23 @@ PLACE = ("ipu", "tile")  # the keys of the address that say where
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether liveness was recorded."""
+    """Return whether liveness was recorded."""
     return store.report(report).dataset.has("liveness_steps")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     if not report.dataset.length("liveness_steps"):
         live = analysis.liveness_overview(report)
         return html.Div([_question(), components.headline(liveness_sentence(live))])
     drawn = (*PLACE, "show", "find", "range", "graph")
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     small = view.panel("liveness-overview", PATH, PLACE)
-    above = [_head(report), _tools(report, chosen), small, plot]
+    above = [_head(report), _tools(report, state), small, plot]
     keys = (*PLACE, "step", "filter", "find", "tab", "open")
     below = [
-        controls.tabs(tabs.choices(report), chosen),
+        controls.tabs(tabs.choices(report), state),
         view.panel("liveness-details", PATH, keys, themed=True),
     ]
     return html.Div(
@@ -79,38 +79,38 @@ def _head(report: Report) -> Element:
     return html.Div(parts, className="section-head")
 
 
-def _tools(report: Report, chosen: Address) -> Element:
+def _tools(report: Report, state: Address) -> Element:
     ipus = int(report.dataset.of_replica("num_ipus"))
     of_ipu = [("", "All tiles"), *((str(ipu), f"IPU {ipu}") for ipu in range(ipus))]
-    where = [controls.select("ipu", of_ipu, chosen, label="IPU", width=110)] if ipus > 1 else []
+    where = [controls.select("ipu", of_ipu, state, label="IPU", width=110)] if ipus > 1 else []
     has_pieces = report.dataset.has("variable_pieces")
-    graph = [controls.choice("graph", GRAPHS, chosen, label="Kind of graph")] if has_pieces else []
+    graph = [controls.choice("graph", GRAPHS, state, label="Kind of graph")] if has_pieces else []
     return controls.row(
         [
             *graph,
             *where,
-            controls.box("tile", "One tile, e.g. 3", chosen, width=150),
-            controls.choice("show", CHOICES, chosen, label="What is drawn"),
-            controls.box("find", "Filter steps", chosen, width=170),
-            controls.box("step", "Steps, e.g. 3, 12", chosen, width=150),
-            controls.filter_box("name", "Filter variables", chosen, width=180),
+            controls.box("tile", "One tile, e.g. 3", state, width=150),
+            controls.choice("show", CHOICES, state, label="What is drawn"),
+            controls.box("find", "Filter steps", state, width=170),
+            controls.box("step", "Steps, e.g. 3, 12", state, width=150),
+            controls.filter_box("name", "Filter variables", state, width=180),
             view.panel("liveness-peak", PATH, (*PLACE, "tab", "filter", "find", "show")),
         ]
     )
 
 
-def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say how much is live at most, in the whole program, on an IPU or on a tile."""
-    report = store.report(chosen.report)
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
+    """Return how much is live at most, in the whole program, on an IPU or on a tile."""
+    report = store.report(state.report)
     live = analysis.liveness_overview(report)
-    if chosen.text("graph") == TILES:
-        return components.headline(liveness_sentence(live), more=fullest_sentence(store, chosen))
-    if chosen.tile is None and chosen.ipu is None:
+    if state.text("graph") == TILES:
+        return components.headline(liveness_sentence(live), more=fullest_sentence(store, state))
+    if state.tile is None and state.ipu is None:
         return components.headline(liveness_sentence(live))
-    curve = curve_of(store, chosen)
+    curve = curve_of(store, state)
     peak = curve.iloc[int(curve["total"].argmax())]
     sentence = (
-        f"{scope_words(chosen)}: at most {units.size(peak['total'])} are live at once, at "
+        f"{scope_words(state)}: at most {units.size(peak['total'])} are live at once, at "
         f"step {peak['step']:,} ({peak['name'] or peak['type']}); "
         f"{units.size(peak['always_live'])} of it always."
     )
@@ -118,9 +118,9 @@ def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
     return components.headline(sentence, more=whole)
 
 
-def fullest_sentence(store: Store, chosen: Address) -> str:
-    """Say which tile holds most, when, and how much less another one holds then."""
-    frame = map_of(store, chosen)
+def fullest_sentence(store: Store, state: Address) -> str:
+    """Return which tile holds most, when, and how much less another one holds then."""
+    frame = map_of(store, state)
     top = frame.iloc[int(frame["live"].argmax())]
     least = frame[frame["step"] == top["step"]]["live"].min()
     return (
@@ -130,59 +130,59 @@ def fullest_sentence(store: Store, chosen: Address) -> str:
     )
 
 
-def map_of(store: Store, chosen: Address) -> Frame:
+def map_of(store: Store, state: Address) -> Frame:
     """Return what is live by tile and step, of the steps and the IPU in view."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     steps = report.dataset.length("liveness_steps")
-    begin, end = whole(steps, (chosen.range.begin, chosen.range.end) if chosen.range else None)
+    begin, end = whole(steps, (state.range.begin, state.range.end) if state.range else None)
     frame = store.derived(
-        chosen.report,
+        state.report,
         f"liveness map {begin} {end}",
         lambda: liveness_map(
             report, rows=MAP_ROWS, columns=MAP_COLUMNS, first_step=begin, last_step=end - 1
         ),
     )
-    return frame if chosen.ipu is None else frame[frame["ipu"] == chosen.ipu]
+    return frame if state.ipu is None else frame[frame["ipu"] == state.ipu]
 
 
-def peak_link(store: Store, chosen: Address, _theme: Theme) -> Element:
+def peak_link(store: Store, state: Address, _theme: Theme) -> Element:
     """Lead to the step at which the most is live."""
-    curve = curve_of(store, chosen)
+    curve = curve_of(store, state)
     step = int(curve["total"].argmax())
-    link = address.write(tabs.at_steps(chosen, PATH, (step,)))
+    link = address.write(tabs.at_steps(state, PATH, (step,)))
     return dcc.Link("Go to the peak", href=link, className="button", title=f"Step {step:,}")
 
 
-def liveness_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw the curve of the program, of an IPU or of a tile; or all tiles by steps."""
-    if chosen.text("graph") == TILES:
-        capacity = int(store.report(chosen.report).dataset.value("target", "bytes_per_tile"))
-        frame, always = map_of(store, chosen), chosen.show != MOVING
+    if state.text("graph") == TILES:
+        capacity = int(store.report(state.report).dataset.value("target", "bytes_per_tile"))
+        frame, always = map_of(store, state), state.show != MOVING
         return live_map(frame, always=always, capacity=capacity, theme=theme)
-    curve = curve_of(store, chosen)
-    found = tabs.matches(curve, chosen)
-    window = (chosen.range.begin, chosen.range.end) if chosen.range else None
+    curve = curve_of(store, state)
+    found = tabs.matches(curve, state)
+    window = (state.range.begin, state.range.end) if state.range else None
     return figures.liveness_curve(
-        curve, always=chosen.show != MOVING, matches=found, theme=theme, window=window
+        curve, always=state.show != MOVING, matches=found, theme=theme, window=window
     )
 
 
-def plotted(store: Store, chosen: Address) -> Frame:
+def plotted(store: Store, state: Address) -> Frame:
     """Return the data of the plot."""
-    return map_of(store, chosen) if chosen.text("graph") == TILES else curve_of(store, chosen)
+    return map_of(store, state) if state.text("graph") == TILES else curve_of(store, state)
 
 
-def overview(store: Store, chosen: Address, _theme: Theme) -> Element:
+def overview(store: Store, state: Address, _theme: Theme) -> Element:
     """Draw all steps in a strip; what is live anyhow would leave nothing to see."""
-    heights = curve_of(store, chosen)["not_always_live"].to_numpy()
+    heights = curve_of(store, state)["not_always_live"].to_numpy()
     return strip(heights, "liveness-plot", "the steps")
 
 
-def details(store: Store, chosen: Address, theme: Theme) -> Element:
+def details(store: Store, state: Address, theme: Theme) -> Element:
     """Fill the panel below the curve with the chosen tab."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     known = [value for value, *_ in tabs.choices(report)]
-    return tabs.TABS[chosen.option("tab", known)](store, chosen, theme)
+    return tabs.TABS[state.option("tab", known)](store, state, theme)
 
 
 def register(app: Dash, store: Store) -> None:

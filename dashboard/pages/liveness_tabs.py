@@ -23,8 +23,8 @@ from pva.analysis import liveness as analysis
 from pva.analysis.memory import CATEGORY_LABELS, category_label
 from pva.analysis.selection import chosen as known_number
 
-MOST_STEPS = 6  # that stand side by side
-MOST_BARS = 24
+MAX_STEPS = 6  # that stand side by side
+MAX_BARS = 24
 PICKS = ("variable", "variable")
 LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
@@ -68,98 +68,98 @@ CYCLE_COLUMNS = (
 )
 
 
-def curve_of(store: Store, chosen: Address) -> Frame:
-    """Give the curve of the program, of an IPU or of a tile; raises SelectionError.
+def curve_of(store: Store, state: Address) -> Frame:
+    """Return the curve of the program, of an IPU or of a tile; raises SelectionError.
 
     It is not to be changed: but for tiles it is worked out once.
     """
-    report = store.report(chosen.report)
-    if chosen.tile is not None:
-        return analysis.liveness_curve(report, tile=chosen.tile)
+    report = store.report(state.report)
+    if state.tile is not None:
+        return analysis.liveness_curve(report, tile=state.tile)
     return store.derived(
-        chosen.report,
-        f"liveness curve {chosen.ipu}",
-        lambda: analysis.liveness_curve(report, ipu=chosen.ipu),
+        state.report,
+        f"liveness curve {state.ipu}",
+        lambda: analysis.liveness_curve(report, ipu=state.ipu),
     )
 
 
-def scope_words(chosen: Address) -> str:
-    """Say where: all tiles, an IPU or a tile."""
-    if chosen.tile is not None:
-        more = f", the first of {len(chosen.tiles):,}" if len(chosen.tiles) > 1 else ""
-        return f"Tile {chosen.tile:,}{more}"
-    return "All tiles" if chosen.ipu is None else f"IPU {chosen.ipu}"
+def scope_words(state: Address) -> str:
+    """Write where: all tiles, an IPU or a tile."""
+    if state.tile is not None:
+        more = f", the first of {len(state.tiles):,}" if len(state.tiles) > 1 else ""
+        return f"Tile {state.tile:,}{more}"
+    return "All tiles" if state.ipu is None else f"IPU {state.ipu}"
 
 
-def at_steps(chosen: Address, path: str, steps: tuple[int, ...]) -> Address:
-    """Give the address with other steps."""
-    return replace(chosen, path=path, steps=steps)
+def at_steps(state: Address, path: str, steps: tuple[int, ...]) -> Address:
+    """Return the address with other steps."""
+    return replace(state, path=path, steps=steps)
 
 
 def named(curve: Frame) -> Frame:
-    """Give the names of steps, the type in brackets for one without a name."""
+    """Return the names of steps, the type in brackets for one without a name."""
     return curve["name"].where(curve["name"] != "", "(" + curve["type"] + ")")
 
 
-def matches(curve: Frame, chosen: Address) -> Any:
-    """Tell which steps the filter lets through; None without one."""
-    wanted = chosen.text("find")
+def matches(curve: Frame, state: Address) -> Any:
+    """Return which steps the filter lets through; None without one."""
+    wanted = state.text("find")
     if not wanted:
         return None
     return named(curve).str.contains(wanted, case=False, regex=False).to_numpy()
 
 
-def compared_steps(store: Store, chosen: Address) -> list[int]:
-    """Give the steps that are shown: those chosen, or the peak; of many the first, most and last.
+def compared_steps(store: Store, state: Address) -> list[int]:
+    """Return the steps that are shown: those chosen, or the peak; of many the first, most and last.
 
     Raises SelectionError.
     """
-    live = curve_of(store, chosen)["total"].to_numpy()
+    live = curve_of(store, state)["total"].to_numpy()
     if not len(live):
         return []
-    for step in chosen.steps:
+    for step in state.steps:
         known_number("step", step, len(live))
-    steps = np.array(chosen.steps or (int(live.argmax()),))
-    if len(steps) <= MOST_STEPS:
+    steps = np.array(state.steps or (int(live.argmax()),))
+    if len(steps) <= MAX_STEPS:
         return [int(step) for step in steps]
     middle = int(steps[live[steps].argmax()])
     return list(dict.fromkeys((int(steps[0]), middle, int(steps[-1]))))
 
 
-def _heading(store: Store, chosen: Address, steps: list[int], data: str = "") -> Element:
+def _heading(store: Store, state: Address, steps: list[int], data: str = "") -> Element:
     """Name the steps of the panel, and say so when they stand for more of them."""
-    curve = curve_of(store, chosen)
+    curve = curve_of(store, state)
     peak = int(curve["total"].argmax())
     words = [f"step {step:,}{' (the peak)' if step == peak else ''}" for step in steps]
-    heading = f"{scope_words(chosen)} at {', '.join(words)}"
-    left = len(chosen.steps) - len(steps)
-    note = f"{counted(len(chosen.steps), 'step')} chosen; the first, the one with most and the last"
+    heading = f"{scope_words(state)} at {', '.join(words)}"
+    left = len(state.steps) - len(steps)
+    note = f"{counted(len(state.steps), 'step')} chosen; the first, the one with most and the last"
     names = prose(" → ".join(named(curve).iloc[steps]))
     return html.Div(
         [html.H2(heading), html.Span(note if left > 0 else names, className="note"),
-         html.Div([_program_link(chosen, curve, steps), controls.exports(data) if data else None],
+         html.Div([_program_link(state, curve, steps), controls.exports(data) if data else None],
                   className="tools tools-row")],
         className="section-head",
     )  # fmt: skip
 
 
-def _program_link(chosen: Address, curve: Frame, steps: list[int]) -> Element:
+def _program_link(state: Address, curve: Frame, steps: list[int]) -> Element:
     """Lead to the program of the step, where there is one step."""
     program = int(curve["program"].iloc[steps[0]]) if len(steps) == 1 else -1
     if program < 0:
         return None
     options = (("program", str(program)),)
-    link = Address("/programs", chosen.report, tiles=chosen.tiles, options=options)
+    link = Address("/programs", state.report, tiles=state.tiles, options=options)
     return dcc.Link("Show in Program tree", href=address.write(link), className="button")
 
 
-def steps_frame(store: Store, chosen: Address) -> Frame:
-    """Give what is live at the chosen steps, filtered, with the words of its category."""
-    report = store.report(chosen.report)
-    steps = compared_steps(store, chosen)
-    frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
+def steps_frame(store: Store, state: Address) -> Frame:
+    """Return what is live at the chosen steps, filtered, with the words of its category."""
+    report = store.report(state.report)
+    steps = compared_steps(store, state)
+    frame = live_steps.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
     frame["category"] = frame["category"].map(category_label)
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
 def _step_columns(steps: list[int], kind: Any) -> list[Column]:
@@ -172,18 +172,18 @@ def _step_columns(steps: list[int], kind: Any) -> list[Column]:
     return columns + ([Column("change", "Change", change, 140, LAST)] if len(steps) > 1 else [])
 
 
-def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
+def moving(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is not always live at the chosen steps."""
-    report = store.report(chosen.report)
-    steps = compared_steps(store, chosen)
-    frame = live_steps.live_at_steps(report, steps=steps, ipu=chosen.ipu, tile=chosen.tile)
+    report = store.report(state.report)
+    steps = compared_steps(store, state)
+    frame = live_steps.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
     columns = [f"{live_steps.STEP}{step}" for step in steps]
     total = frame[[*columns, "change"]].sum().to_frame().T.assign(name="Total", category="")
     if not len(frame):
         text = "Nothing but the always-live is live at this step."
-        return html.Div([_heading(store, chosen, steps), components.message(text)])
+        return html.Div([_heading(store, state, steps), components.message(text)])
     frame["category"] = frame["category"].map(category_label)
-    shown = components.filtered(frame, chosen.filter)
+    shown = components.filtered(frame, state.filter)
     parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 150),
              *_step_columns(steps, "bytes")]  # fmt: skip
     if len(steps) == 1:
@@ -193,54 +193,54 @@ def moving(store: Store, chosen: Address, _theme: Theme) -> Element:
     if not len(shown):
         body = components.message("No variable fits the filter.")
     else:
-        shown = equal_names.grouped(shown, columns, equal_names.opened(chosen))
+        shown = equal_names.grouped(shown, columns, equal_names.opened(state))
         body = components.table("liveness-variables", shown, parts, total=total, picks=PICKS)
-    return html.Div([_heading(store, chosen, steps, "liveness-steps-side-by-side"), body])
+    return html.Div([_heading(store, state, steps, "liveness-steps-side-by-side"), body])
 
 
-def always(store: Store, chosen: Address, _theme: Theme) -> Element:
+def always(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is always live."""
-    report = store.report(chosen.report)
-    frame = analysis.always_live_variables(report, ipu=chosen.ipu, tile=chosen.tile)
+    report = store.report(state.report)
+    frame = analysis.always_live_variables(report, ipu=state.ipu, tile=state.tile)
     total = units.size(int(frame["bytes"].sum()))
-    words = f"{scope_words(chosen)}: {total} in {counted(len(frame), 'item')}"
+    words = f"{scope_words(state)}: {total} in {counted(len(frame), 'item')}"
     grid = tables.paged("liveness-always", ALWAYS_COLUMNS)
     return html.Div([_titled("Always live", words, "liveness-always"), grid])
 
 
-def always_frame(store: Store, chosen: Address) -> Frame:
-    """Give what is always live, filtered, with its share."""
+def always_frame(store: Store, state: Address) -> Frame:
+    """Return what is always live, filtered, with its share."""
     frame = analysis.always_live_variables(
-        store.report(chosen.report), ipu=chosen.ipu, tile=chosen.tile
+        store.report(state.report), ipu=state.ipu, tile=state.tile
     )
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
     frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
-def over_tiles(store: Store, chosen: Address, _theme: Theme) -> Element:
+def over_tiles(store: Store, state: Address, _theme: Theme) -> Element:
     """Show how evenly the chosen tiles, or all, share what is live at the chosen steps."""
-    count = len(chosen.tiles)
+    count = len(state.tiles)
     of = f"the {count:,} tiles chosen" if count > 1 else "all tiles; type several above for those"
     note = html.P(f"Live bytes of a tile, the always-live with them, of {of}.", className="note")
-    head = _heading(store, chosen, compared_steps(store, chosen), "liveness-tiles")
-    table = components.table("liveness-tiles", tiles_frame(store, chosen), TILE_COLUMNS)
+    head = _heading(store, state, compared_steps(store, state), "liveness-tiles")
+    table = components.table("liveness-tiles", tiles_frame(store, state), TILE_COLUMNS)
     return html.Div([head, note, table])
 
 
-def tiles_frame(store: Store, chosen: Address) -> Frame:
-    """Give how evenly tiles share what is live at each chosen step."""
-    report, steps = store.report(chosen.report), compared_steps(store, chosen)
-    tiles = chosen.tiles if len(chosen.tiles) > 1 else ()
+def tiles_frame(store: Store, state: Address) -> Frame:
+    """Return how evenly tiles share what is live at each chosen step."""
+    report, steps = store.report(state.report), compared_steps(store, state)
+    tiles = state.tiles if len(state.tiles) > 1 else ()
     frame = live_steps.live_over_tiles(report, steps=steps, tiles=tiles)
     return frame.assign(name=named(frame))
 
 
-def vertices(store: Store, chosen: Address, _theme: Theme) -> Element:
+def vertices(store: Store, state: Address, _theme: Theme) -> Element:
     """Show which vertices the chosen steps run."""
-    steps = compared_steps(store, chosen)
-    frame = vertices_frame(store, chosen)
-    head = _heading(store, chosen, steps, "liveness-vertices" if len(frame) else "")
+    steps = compared_steps(store, state)
+    frame = vertices_frame(store, state)
+    head = _heading(store, state, steps, "liveness-vertices" if len(frame) else "")
     if not len(frame):
         hint = (
             "Choose a step that runs a compute set: those of type OnTileExecute in the tab Steps."
@@ -251,17 +251,17 @@ def vertices(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.Div([head, components.table("liveness-vertices", frame, columns)])
 
 
-def vertices_frame(store: Store, chosen: Address) -> Frame:
-    """Give which vertices the chosen steps run."""
-    steps = compared_steps(store, chosen)
-    return live_steps.vertices_at_steps(store.report(chosen.report), steps=steps)
+def vertices_frame(store: Store, state: Address) -> Frame:
+    """Return which vertices the chosen steps run."""
+    steps = compared_steps(store, state)
+    return live_steps.vertices_at_steps(store.report(state.report), steps=steps)
 
 
-def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
+def cycles(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what the chosen steps cost, with the steps inside them."""
-    frame = cycles_frame(store, chosen)
+    frame = cycles_frame(store, state)
     data = "liveness-cycles" if len(frame) else ""
-    head = _heading(store, chosen, compared_steps(store, chosen), data)
+    head = _heading(store, state, compared_steps(store, state), data)
     if not len(frame):
         text = "No compute set and no exchange runs at this step."
         return html.Div([head, components.message(text)])
@@ -271,33 +271,33 @@ def cycles(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
 
 
-def cycles_frame(store: Store, chosen: Address) -> Frame:
-    """Give what the chosen steps cost, with the steps inside them."""
+def cycles_frame(store: Store, state: Address) -> Frame:
+    """Return what the chosen steps cost, with the steps inside them."""
     import pandas as pd
 
-    report, steps = store.report(chosen.report), compared_steps(store, chosen)
+    report, steps = store.report(state.report), compared_steps(store, state)
     parts = [live_steps.cycle_estimates(report, step=step) for step in steps]
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
-def lifetimes(store: Store, chosen: Address, _theme: Theme) -> Element:
+def lifetimes(store: Store, state: Address, _theme: Theme) -> Element:
     """List the variables that the filter leaves, below the bars of some; these alone are chosen."""
-    if not len(lifetimes_frame(store, chosen)):
+    if not len(lifetimes_frame(store, state)):
         return components.message("No variable fits the filter.")
     keys = ("ipu", "tile", "filter", "variable")
     grid = tables.paged("liveness-lifetimes", LIFETIME_COLUMNS, picks=PICKS, many=True)
-    drawn = view.panel("liveness-bars", chosen.path, keys, themed=True, inner=True)
+    drawn = view.panel("liveness-bars", state.path, keys, themed=True, inner=True)
     return html.Div([drawn, grid])
 
 
-def bars(store: Store, chosen: Address, theme: Theme) -> Element:
+def bars(store: Store, state: Address, theme: Theme) -> Element:
     """Draw when the chosen variables are live, or those kept longest for their size."""
-    report = store.report(chosen.report)
-    frame = lifetimes_frame(store, chosen)
-    picked = list(chosen.numbers("variable"))
-    rows = picked or frame["variable"].head(MOST_BARS).tolist()
+    report = store.report(state.report)
+    frame = lifetimes_frame(store, state)
+    picked = list(state.numbers("variable"))
+    rows = picked or frame["variable"].head(MAX_BARS).tolist()
     intervals = live_steps.lifetime_intervals(report, variables=rows)
-    live = curve_of(store, chosen)
+    live = curve_of(store, state)
     figure = figures.lifetimes(
         intervals, steps=len(live), peak=int(live["total"].argmax()), theme=theme
     )
@@ -317,28 +317,28 @@ def _lifetimes(report: Report) -> Frame:
     return frame.assign(category_label=frame["category"].map(category_label))
 
 
-def lifetimes_frame(store: Store, chosen: Address) -> Frame:
-    """Give how long variables are kept, filtered."""
-    report = store.report(chosen.report)
-    frame = store.derived(chosen.report, "lifetimes", lambda: _lifetimes(report))
-    return components.filtered(frame, chosen.filter)
+def lifetimes_frame(store: Store, state: Address) -> Frame:
+    """Return how long variables are kept, filtered."""
+    report = store.report(state.report)
+    frame = store.derived(state.report, "lifetimes", lambda: _lifetimes(report))
+    return components.filtered(frame, state.filter)
 
 
-def steps(store: Store, chosen: Address, _theme: Theme) -> Element:
+def steps(store: Store, state: Address, _theme: Theme) -> Element:
     """List the steps, or those that the filter lets through."""
-    curve = curve_of(store, chosen)
-    found = matches(curve, chosen)
+    curve = curve_of(store, state)
+    found = matches(curve, state)
     words = counted(len(curve), "step")
     if found is not None:
-        words = f"{int(found.sum()):,} of {words} named like “{chosen.text('find')}”"
+        words = f"{int(found.sum()):,} of {words} named like “{state.text('find')}”"
     grid = tables.paged("liveness-steps", STEP_COLUMNS, picks=("step", "step"))
     return html.Div([_titled("Steps", f"{words}; click one", "liveness-steps"), grid])
 
 
-def listed_steps(store: Store, chosen: Address) -> Frame:
-    """Give the steps that the filter lets through."""
-    curve = curve_of(store, chosen)
-    found = matches(curve, chosen)
+def listed_steps(store: Store, state: Address) -> Frame:
+    """Return the steps that the filter lets through."""
+    curve = curve_of(store, state)
+    found = matches(curve, state)
     curve = curve.assign(name=named(curve))
     return curve if found is None else curve[found]
 
@@ -386,7 +386,7 @@ _NEEDS = {
 
 
 def choices(report: Report) -> list[Any]:
-    """Give the tabs; those whose data was not recorded come last and say so."""
+    """Return the tabs; those whose data was not recorded come last and say so."""
     data = report.dataset
     there = [(tab, words) for tab, words in _WORDS.items() if _has(data, tab)]
     return there + [

@@ -53,13 +53,13 @@ REGION_WORDS = {
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether the memory of tiles was recorded."""
+    """Return whether the memory of tiles was recorded."""
     return store.report(report).dataset.has("memory_by_tile")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     memory = analysis.memory_overview(report)
     more = f"{most_of_memory(memory)} {code_sentence(counted=memory.code_counted)}".strip()
     above = [
@@ -68,7 +68,7 @@ def layout(store: Store, chosen: Address) -> Element:
         view.plot("memory-plot", PATH, PLOT_KEYS, height=0, picks="tile", zooms=True),
     ]
     below = [
-        controls.tabs(tabs.tab_choices(report), chosen),
+        controls.tabs(tabs.tab_choices(report), state),
         view.panel("memory-details", PATH, tabs.KEYS, themed=True),
     ]
     return html.Div(
@@ -80,19 +80,19 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def tools(store: Store, chosen: Address, theme: Theme) -> Element:
+def tools(store: Store, state: Address, theme: Theme) -> Element:
     """Show the controls that fit the kind of graph."""
     del theme
-    report = store.report(chosen.report)
-    graph = chosen.option("graph", [value for value, _ in GRAPHS])
+    report = store.report(state.report)
+    graph = state.option("graph", [value for value, _ in GRAPHS])
     tiles = "Tiles, e.g. 3, 17, 100-120"
     return controls.row(
         [
-            controls.choice("graph", GRAPHS, chosen, label="Kind of graph"),
-            *_TOOLS[graph](report, chosen),
+            controls.choice("graph", GRAPHS, state, label="Kind of graph"),
+            *_TOOLS[graph](report, state),
             badge(report, "memory_by_tile"),
             html.Div(
-                [controls.box("tile", tiles, chosen),
+                [controls.box("tile", tiles, state),
                  controls.exports(DATA[graph], "memory-plot")],
                 className="tools tools-row",
             ),
@@ -100,69 +100,69 @@ def tools(store: Store, chosen: Address, theme: Theme) -> Element:
     )  # fmt: skip
 
 
-def _limit_switch(chosen: Address) -> Element:
-    return controls.switch("limit", "Maximum", chosen)
+def _limit_switch(state: Address) -> Element:
+    return controls.switch("limit", "Maximum", state)
 
 
-def _total_tools(report: Report, chosen: Address) -> list[Element]:
-    gaps = chosen.option("breakdown", KINDS) != "liveness"
-    per_tile = chosen.option("per", tile_series.UNITS) == "tile"
+def _total_tools(report: Report, state: Address) -> list[Element]:
+    gaps = state.option("breakdown", KINDS) != "liveness"
+    per_tile = state.option("per", tile_series.UNITS) == "tile"
     lacking = analysis.memory_overview(report).tiles_out_of_memory > 0
     several = int(report.dataset.of_replica("num_ipus")) > 1
     return [
-        controls.select("breakdown", BREAKDOWNS, chosen, label="Breakdown"),
-        *([controls.select("per", UNITS, chosen, label="Per tile or IPU", width=100)]
+        controls.select("breakdown", BREAKDOWNS, state, label="Breakdown"),
+        *([controls.select("per", UNITS, state, label="Per tile or IPU", width=100)]
           if several else []),
-        *([controls.select("order", ORDERS, chosen, label="Order of tiles")] if per_tile else []),
-        *([controls.switch("gaps", "Gaps", chosen)] if gaps else []),
-        *([] if lacking else [_limit_switch(chosen)]),  # its line is drawn anyhow
+        *([controls.select("order", ORDERS, state, label="Order of tiles")] if per_tile else []),
+        *([controls.switch("gaps", "Gaps", state)] if gaps else []),
+        *([] if lacking else [_limit_switch(state)]),  # its line is drawn anyhow
     ]  # fmt: skip
 
 
-def _variable_tools(report: Report, chosen: Address) -> list[Element]:
+def _variable_tools(report: Report, state: Address) -> list[Element]:
     del report
     return [html.Span("Choose variables in the tab Variables.", className="note"),
-            _limit_switch(chosen)]  # fmt: skip
+            _limit_switch(state)]  # fmt: skip
 
 
-def _map_tools(report: Report, chosen: Address) -> list[Element]:
+def _map_tools(report: Report, state: Address) -> list[Element]:
     used = analysis.memory_by_category(report)
     pairs = zip(used["category"], used["label"], strict=True)
     categories = ((EVERYTHING, "All memory"), *pairs)
     return [
-        controls.select("category", categories, chosen, label="Category", width=210),
-        controls.select("scale", SCALES, chosen, label="Colours"),
-        _limit_switch(chosen),
+        controls.select("category", categories, state, label="Category", width=210),
+        controls.select("scale", SCALES, state, label="Colours"),
+        _limit_switch(state),
     ]
 
 
 _TOOLS = {TOTAL: _total_tools, VARIABLES: _variable_tools, MAP: _map_tools}
 
 
-def frame_of(store: Store, chosen: Address) -> Any:
-    """Give the frame that the plot shows; raises PvaError."""
-    report = store.report(chosen.report)
-    graph = chosen.option("graph", [value for value, _ in GRAPHS])
+def frame_of(store: Store, state: Address) -> Any:
+    """Return the frame that the plot shows; raises PvaError."""
+    report = store.report(state.report)
+    graph = state.option("graph", [value for value, _ in GRAPHS])
     if graph == MAP:
-        return tile_series.floor_plan(report, category=chosen_category(report, chosen))
+        return tile_series.floor_plan(report, category=chosen_category(report, state))
     if graph == VARIABLES:
-        return tile_series.variables_by_tile(report, variables=chosen_variables(chosen))
+        return tile_series.variables_by_tile(report, variables=chosen_variables(state))
     return tile_series.memory_series(
         report,
-        breakdown=chosen.option("breakdown", KINDS),
-        per=chosen.option("per", tile_series.UNITS),
-        order=chosen.option("order", tile_series.ORDERS),
-        gaps="included" if chosen.option("gaps", ("off", "on")) == "on" else "excluded",
+        breakdown=state.option("breakdown", KINDS),
+        per=state.option("per", tile_series.UNITS),
+        order=state.option("order", tile_series.ORDERS),
+        gaps="included" if state.option("gaps", ("off", "on")) == "on" else "excluded",
     )
 
 
-def _named_frame(store: Store, chosen: Address) -> Any:
-    """Give the same for a file, with the names of variables as the key of the plot has them."""
-    frame = frame_of(store, chosen)
-    report = store.report(chosen.report)
+def _named_frame(store: Store, state: Address) -> Any:
+    """Return the same for a file, with the names of variables as the key of the plot has them."""
+    frame = frame_of(store, state)
+    report = store.report(state.report)
     names = {
         f"variable_{row}": _variable_words(report, row)
-        for row in chosen_variables(chosen)
+        for row in chosen_variables(state)
         if f"variable_{row}" in frame
     }
     return frame.rename(columns=names)
@@ -172,48 +172,48 @@ def _variable_words(report: Report, row: int) -> str:
     return f"{report.dataset.column('variables', 'name')[row]} ({row:,})"
 
 
-def chosen_category(report: Report, chosen: Address) -> str:
-    """Give the category that the map shows, empty for all; raises AddressError."""
+def chosen_category(report: Report, state: Address) -> str:
+    """Return the category that the map shows, empty for all; raises AddressError."""
     known = (EVERYTHING, *analysis.memory_by_category(report)["category"])
-    found = chosen.option("category", known)
+    found = state.option("category", known)
     return "" if found == EVERYTHING else found
 
 
-def chosen_variables(chosen: Address) -> tuple[int, ...]:
-    """Give the rows of the variables to plot; raises AddressError."""
-    return chosen.numbers("variable")
+def chosen_variables(state: Address) -> tuple[int, ...]:
+    """Return the rows of the variables to plot; raises AddressError."""
+    return state.numbers("variable")
 
 
-def figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+def figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw the plot that the address asks for."""
-    report, frame = store.report(chosen.report), frame_of(store, chosen)
-    graph = chosen.option("graph", [value for value, _ in GRAPHS])
+    report, frame = store.report(state.report), frame_of(store, state)
+    graph = state.option("graph", [value for value, _ in GRAPHS])
     memory = analysis.memory_overview(report)
-    bounded = chosen.option("limit", ("off", "on")) == "on"
+    bounded = state.option("limit", ("off", "on")) == "on"
     bounded |= graph == TOTAL and memory.tiles_out_of_memory > 0
     if graph == MAP:
-        category = chosen_category(report, chosen)
+        category = chosen_category(report, state)
         words = analysis.category_label(category) if category else ""
         top = memory.bytes_per_tile if bounded else float(frame["bytes"].max())
-        scale = chosen.option("scale", floor.SCALES)
+        scale = state.option("scale", floor.SCALES)
         return floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
     per_tile = frame.columns[0] == "tile"
     tiles = 1 if per_tile else int(report.dataset.value("target", "tiles_per_ipu"))
-    whole = chosen.text("gaps") == "on" or chosen.text("breakdown") == "liveness"
+    whole = state.text("gaps") == "on" or state.text("breakdown") == "liveness"
     limit = Limit(memory.bytes_per_tile * tiles, "A tile" if per_tile else "An IPU", bounded,
                   noted=graph == TOTAL,
                   fullest="the fullest" if whole else "the fullest without gaps")  # fmt: skip
     return figures.over_tiles(
         frame,
         _series(report, graph, list(frame.columns[1:]), theme),
-        axis=_axis(chosen, per_tile=per_tile),
+        axis=_axis(state, per_tile=per_tile),
         limit=limit,
         theme=theme,
-        window=(chosen.range.begin, chosen.range.end) if chosen.range else None,
-        numbers=_numbers(chosen, frame, tiles, per_tile=per_tile),
+        window=(state.range.begin, state.range.end) if state.range else None,
+        numbers=_numbers(state, frame, tiles, per_tile=per_tile),
         stacked=graph == TOTAL,
         lacking=_lacking(report, frame) if per_tile and memory.tiles_out_of_memory else None,
-        ipus=ipu_tiles(report) if per_tile and chosen.text("order") != "physical" else 0,
+        ipus=ipu_tiles(report) if per_tile and state.text("order") != "physical" else 0,
     )
 
 
@@ -223,31 +223,31 @@ def ipu_tiles(report: Report) -> int:
     return int(report.dataset.value("target", "tiles_per_ipu")) if several else 0
 
 
-def overview(store: Store, chosen: Address, theme: Theme) -> Element:
+def overview(store: Store, state: Address, theme: Theme) -> Element:
     """Draw all that the plot covers in a strip; a map shows all of it at once."""
     del theme
-    if chosen.option("graph", [value for value, _ in GRAPHS]) == MAP:
+    if state.option("graph", [value for value, _ in GRAPHS]) == MAP:
         return None
-    frame = frame_of(store, chosen)
+    frame = frame_of(store, state)
     heights = frame.iloc[:, 1:].sum(axis=1).to_numpy()
     return strip(heights, "memory-plot", "the tiles")
 
 
-def _axis(chosen: Address, *, per_tile: bool) -> str:
-    physical = per_tile and chosen.text("order") == "physical"
+def _axis(state: Address, *, per_tile: bool) -> str:
+    physical = per_tile and state.text("order") == "physical"
     return "Tile, in physical order" if physical else "Tile" if per_tile else "IPU"
 
 
-def _numbers(chosen: Address, frame: Any, tiles: int, *, per_tile: bool) -> list[Any] | None:
-    """Give what a click at x = 0, 1, ... chooses, when that is not the tile x."""
+def _numbers(state: Address, frame: Any, tiles: int, *, per_tile: bool) -> list[Any] | None:
+    """Return what a click at x = 0, 1, ... chooses, when that is not the tile x."""
     if not per_tile:
         return [f"{ipu * tiles}-{(ipu + 1) * tiles - 1}" for ipu in frame["ipu"].tolist()]
     numbers: list[Any] = frame["tile"].tolist()
-    return numbers if chosen.text("order") == "physical" else None
+    return numbers if state.text("order") == "physical" else None
 
 
 def _lacking(report: Report, frame: Any) -> Any:
-    """Give the places of the plot whose tile is out of memory."""
+    """Return the places of the plot whose tile is out of memory."""
     free = analysis.memory_by_tile(report)["free"].to_numpy()
     return (free[frame["tile"].to_numpy()] < 0).nonzero()[0]
 

@@ -108,73 +108,73 @@ def tab_choices(report: Report) -> list[controls.Tab]:
     return [(tab, words, missing.get(tab, "")) for tab, words in TABS]
 
 
-def subject(chosen: Address) -> str:
-    """Say which tiles the lower pane is about."""
-    if not chosen.tiles:
+def subject(state: Address) -> str:
+    """Return which tiles the lower pane is about."""
+    if not state.tiles:
         return "All tiles"
-    if len(chosen.tiles) == 1:
-        return f"Tile {chosen.tiles[0]:,}"
-    return f"{len(chosen.tiles):,} tiles"
+    if len(state.tiles) == 1:
+        return f"Tile {state.tiles[0]:,}"
+    return f"{len(state.tiles):,} tiles"
 
 
-def details(store: Store, chosen: Address, theme: Theme) -> Element:
+def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show the tab that the address asks for; raises PvaError."""
-    tab = chosen.option("tab", [value for value, _ in TABS])
-    report = store.report(chosen.report)
+    tab = state.option("tab", [value for value, _ in TABS])
+    report = store.report(state.report)
     if tab == DETAILS:
-        return details_tree(report, chosen)
+        return details_tree(report, state)
     if tab == VARIABLES:
-        return variables_tab(report, chosen, theme)
+        return variables_tab(report, state, theme)
     return html.Div(
-        [_head(chosen, tab, controls.filter_box("name", "Filter by name", chosen)), _table(chosen,
+        [_head(state, tab, controls.filter_box("name", "Filter by name", state)), _table(state,
                                                                                           tab)]
     )  # fmt: skip
 
 
-def _head(chosen: Address, tab: str, *items: Element) -> Element:
+def _head(state: Address, tab: str, *items: Element) -> Element:
     clear = [html.Button("All tiles", className="button", **{"data-clear": "tile"})]
     return html.Div(
         [
-            html.H2(subject(chosen)),
-            *(clear if chosen.tiles else []),
+            html.H2(subject(state)),
+            *(clear if state.tiles else []),
             html.Div([*items, controls.exports(f"memory-{tab}")], className="tools tools-row"),
         ],
         className="section-head",
     )
 
 
-def columns_of(chosen: Address) -> tuple[Column, ...]:
-    """Give the columns of the table of a tab: those of all, and one for each chosen tile."""
-    tab = chosen.option("tab", [value for value, _ in TABS])
+def columns_of(state: Address) -> tuple[Column, ...]:
+    """Return the columns of the table of a tab: those of all, and one for each chosen tile."""
+    tab = state.option("tab", [value for value, _ in TABS])
     own = (
         Column(name, name.replace("_", " ").capitalize(), "bytes", 105)
-        for name in on_tiles.own_columns(chosen.tiles)
+        for name in on_tiles.own_columns(state.tiles)
     )
     return (*COLUMNS.get(tab, ()), *own)
 
 
-def _table(chosen: Address, tab: str) -> Element:
+def _table(state: Address, tab: str) -> Element:
     picks = PICKS.get(tab)
     many = tab == VARIABLES
-    return tables.paged("memory-rows", columns_of(chosen), picks=picks, many=many, follows="filter")
+    return tables.paged("memory-rows", columns_of(state), picks=picks, many=many, follows="filter")
 
 
-def rows(store: Store, chosen: Address) -> Any:
-    """Give the rows of the table of a tab; raises PvaError."""
-    tab = chosen.option("tab", [value for value, _ in TABS])
-    report = store.report(chosen.report)
+def rows(store: Store, state: Address) -> Any:
+    """Return the rows of the table of a tab; raises PvaError."""
+    tab = state.option("tab", [value for value, _ in TABS])
+    report = store.report(state.report)
     if tab == DETAILS:
-        return on_tiles.tile_details(report, tiles=chosen.tiles)
-    if tab == VARIABLES and chosen.option("lies", [value for value, _ in LIES]) == BY_ADDRESS:
-        return tile_series.address_map(report, tile=_one_tile(report, chosen))
-    if chosen.tiles:
-        return components.filtered(_on_tiles(report, tab, chosen.tiles), chosen.filter)
-    every = store.derived(chosen.report, f"rows of {tab}", lambda: _on_tiles(report, tab))
-    return components.filtered(every, chosen.filter)
+        return on_tiles.tile_details(report, tiles=state.tiles)
+    if tab == VARIABLES and state.option("lies", [value for value, _ in LIES]) == BY_ADDRESS:
+        return tile_series.address_map(report, tile=_one_tile(report, state))
+    if state.tiles:
+        return components.filtered(_on_tiles(report, tab, state.tiles), state.filter)
+    every = store.derived(state.report, f"rows of {tab}", lambda: _on_tiles(report, tab))
+    return components.filtered(every, state.filter)
 
 
 def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
-    """Give all rows of the table of a tab, unknown figures as missing; raises PvaError."""
+    """Return all rows of the table of a tab, unknown figures as missing; raises PvaError."""
     own = on_tiles.own_columns(tiles)
     frame = ANALYSES[tab](report, tiles=tiles)
     if tab == VARIABLES:
@@ -190,9 +190,9 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
     return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in known})
 
 
-def details_tree(report: Report, chosen: Address) -> Element:
+def details_tree(report: Report, state: Address) -> Element:
     """Show the memory of each chosen tile, or of all, as a tree; raises SelectionError."""
-    frame = on_tiles.tile_details(report, tiles=chosen.tiles)
+    frame = on_tiles.tile_details(report, tiles=state.tiles)
     names = list(frame.columns[2:])
     headings = ["Memory", *(name.replace("_", " ").capitalize() for name in names)]
     values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)
@@ -200,30 +200,30 @@ def details_tree(report: Report, chosen: Address) -> Element:
         Row(path, label, tuple(units.size(value) for value in cells))
         for path, label, *cells in values
     ]
-    entries.insert(0, Row("physical", "Physical tile", _physical(report, chosen, len(names))))
-    grid = tables.tree(headings, entries, chosen, name="memory-tree")
-    return html.Div([_head(chosen, DETAILS), grid])
+    entries.insert(0, Row("physical", "Physical tile", _physical(report, state, len(names))))
+    grid = tables.tree(headings, entries, state, name="memory-tree")
+    return html.Div([_head(state, DETAILS), grid])
 
 
-def _physical(report: Report, chosen: Address, columns: int) -> tuple[str, ...]:
-    if not 0 < len(chosen.tiles) == columns:
+def _physical(report: Report, state: Address, columns: int) -> tuple[str, ...]:
+    if not 0 < len(state.tiles) == columns:
         return ("–",) * columns
-    plan = tile_series.floor_plan(report).iloc[list(chosen.tiles)]
+    plan = tile_series.floor_plan(report).iloc[list(state.tiles)]
     pairs = zip(plan["physical_tile"], plan["ipu"], strict=True)
     return tuple(f"{physical:,} of IPU {ipu}" for physical, ipu in pairs)
 
 
-def variables_tab(report: Report, chosen: Address, theme: Theme) -> Element:
+def variables_tab(report: Report, state: Address, theme: Theme) -> Element:
     """Show the variables on the chosen tiles as a table, or those of one tile by address."""
-    choice = controls.choice("lies", LIES, chosen, label="Table or addresses")
-    by_address = chosen.option("lies", [value for value, _ in LIES]) == BY_ADDRESS
+    choice = controls.choice("lies", LIES, state, label="Table or addresses")
+    by_address = state.option("lies", [value for value, _ in LIES]) == BY_ADDRESS
     if not by_address:
         hint = "Click variables to plot them over the tiles (graph Variables)."
-        box = controls.filter_box("name", "Filter variables", chosen)
-        head = _head(chosen, VARIABLES, choice, box)
-        return html.Div([head, html.P(hint, className="note"), _table(chosen, VARIABLES)])
-    one = Address(tiles=(_one_tile(report, chosen),))
-    fullest = "" if chosen.tiles else "This is the tile that needs the most; choose another above. "
+        box = controls.filter_box("name", "Filter variables", state)
+        head = _head(state, VARIABLES, choice, box)
+        return html.Div([head, html.P(hint, className="note"), _table(state, VARIABLES)])
+    one = Address(tiles=(_one_tile(report, state),))
+    fullest = "" if state.tiles else "This is the tile that needs the most; choose another above. "
     note = (
         f"{fullest}Code and vertex state have no addresses in the report: they fill gaps. What "
         "lies above each other overlaps and is never live together."
@@ -232,31 +232,31 @@ def variables_tab(report: Report, chosen: Address, theme: Theme) -> Element:
         [
             _head(one, VARIABLES, choice),
             html.P(note, className="note"),
-            view.plot("memory-address", PATH, (), height=320, inside=(chosen, theme)),
+            view.plot("memory-address", PATH, (), height=320, inside=(state, theme)),
             tables.paged("memory-addresses", ADDRESS_COLUMNS, rows=8),
         ]
     )
 
 
-def _one_tile(report: Report, chosen: Address) -> int:
-    if chosen.tile is not None:
-        return chosen.tile
+def _one_tile(report: Report, state: Address) -> int:
+    if state.tile is not None:
+        return state.tile
     return memory_overview(report).fullest_tile
 
 
-def address_figure(store: Store, chosen: Address, theme: Theme) -> Figure:
+def address_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw what lies at which address of a tile, and when."""
-    report = store.report(chosen.report)
-    frame = tile_series.address_map(report, tile=_one_tile(report, chosen))
+    report = store.report(state.report)
+    frame = tile_series.address_map(report, tile=_one_tile(report, state))
     frame = frame.assign(category=frame["category"])
     return floor.address_map(frame, steps=report.dataset.length("liveness_steps"), theme=theme,
                              label=category_label)  # fmt: skip
 
 
-def address_rows(store: Store, chosen: Address) -> Any:
-    """Give what lies on a tile by address, in words."""
-    report = store.report(chosen.report)
-    frame = tile_series.address_map(report, tile=_one_tile(report, chosen))
+def address_rows(store: Store, state: Address) -> Any:
+    """Return what lies on a tile by address, in words."""
+    report = store.report(state.report)
+    frame = tile_series.address_map(report, tile=_one_tile(report, state))
     gap = frame["kind"] == "gap"
     steps = frame["first_step"].astype(str) + " to " + frame["last_step"].astype(str)
     return frame.assign(

@@ -27,8 +27,8 @@ from pva.analysis.memory import COUNT_CODE, counts_code
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 
-MOST_LINES = 100  # programs of an operation; its others are in the program tree
-MOST_SETS = 100  # compute sets of an operation
+MAX_LINES = 100  # programs of an operation; its others are in the program tree
+MAX_SETS = 100  # compute sets of an operation
 COMPUTE_SET_COLUMNS = (
     Column("name", "Compute set", "name", note="A compute set of the operation"),
     Column("vertices", "Vertices", "number", 110, "Its vertices on all tiles"),
@@ -83,7 +83,7 @@ class Chosen:
     address: Address
 
     def asked(self) -> dict[str, str]:
-        """Give the keywords that analyses of an operation take."""
+        """Return the keywords that analyses of an operation take."""
         return {"operation": self.operation, "layer": self.layer}
 
 
@@ -102,16 +102,16 @@ def register(
 
 
 def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
-    def make(store: Store, chosen: Address) -> Frame:
-        asked = {key: chosen.text(key) for key in ("operation", "layer") if chosen.text(key)}
-        return analysis(store.report(chosen.report), **asked)
+    def make(store: Store, state: Address) -> Frame:
+        asked = {key: state.text(key) for key in ("operation", "layer") if state.text(key)}
+        return analysis(store.report(state.report), **asked)
 
     return make
 
 
-def details(store: Store, chosen: Address, theme: Theme, costs: Frame) -> Element:
+def details(store: Store, state: Address, theme: Theme, costs: Frame) -> Element:
     """Show the chosen operation, or the totals; raises PvaError."""
-    layer, name = chosen.text("layer", "operation"), chosen.text("operation")
+    layer, name = state.text("layer", "operation"), state.text("operation")
     if not name:
         tabs = [(value, words, CHOOSE) for value, words in TABS[1:]]
         return html.Div(
@@ -119,22 +119,22 @@ def details(store: Store, chosen: Address, theme: Theme, costs: Frame) -> Elemen
                 html.P(CHOOSE, className="note"),
                 html.Div(
                     [
-                        controls.tabs((TABS[0], *tabs), replace(chosen, options=())),
+                        controls.tabs((TABS[0], *tabs), replace(state, options=())),
                         controls.exports("operation-totals"),
                     ],
                     className="tabs-row",
                 ),
-                totals_table(store, chosen, layer),
+                totals_table(store, state, layer),
             ]
         )
     found = costs[costs["operation"] == name].to_dict("records")
     if not found:
         raise SelectionError(name, "no operation of this layer", "choose one of the table above")
-    shown = Chosen(name, layer, {str(k): v for k, v in found[0].items()}, chosen)
-    tab = chosen.option("tab", [value for value, _ in TABS])
+    shown = Chosen(name, layer, {str(k): v for k, v in found[0].items()}, state)
+    tab = state.option("tab", [value for value, _ in TABS])
     head = html.Div(html.H2(name), className="details-top")
     save = controls.exports(*_OF_TAB[tab]) if tab in _OF_TAB else None
-    row = html.Div([controls.tabs(TABS, chosen), save], className="tabs-row")
+    row = html.Div([controls.tabs(TABS, state), save], className="tabs-row")
     return html.Div([head, row, _PANES[tab](store, shown, theme)])
 
 
@@ -196,7 +196,7 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
     lines = tree[tree["program"].isin(parts.operation_programs(report, **shown.asked()))]
     if not len(lines):
         return components.message("It has variables, and no program.")
-    first = lines.head(MOST_LINES)
+    first = lines.head(MAX_LINES)
     rows = zip(first.to_dict("records"), line_words(first).tolist(), strict=True)
     notes = {column.title: column.note for column in SENT}
     heads = ("Program", "Ran", "Cycles", "Once", "Estimate")
@@ -211,11 +211,11 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
     )
 
 
-def _line(chosen: Address, row: dict[Any, Any], words: str) -> Element:
+def _line(state: Address, row: dict[Any, Any], words: str) -> Element:
     counts = ("cycles", "mean_cycles", "estimated_cycles")
     texts = [units.cycles_or_time(row[name]) if row[name] >= 0 else "–" for name in counts]
     cells = [units.count(row["executions"]) if row["executions"] >= 0 else "–", *texts]
-    return html.Tr([html.Th(program_link(chosen, row, words), scope="row"), *map(html.Td, cells)])
+    return html.Tr([html.Th(program_link(state, row, words), scope="row"), *map(html.Td, cells)])
 
 
 def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
@@ -267,9 +267,9 @@ def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
 
 def _sets_table(identifier: str, sets: Frame, columns: Sequence[Column]) -> Element:
     """List the first compute sets, and say how many there are."""
-    more = len(sets) - MOST_SETS
+    more = len(sets) - MAX_SETS
     note = f"{counted(more, 'more compute set')}" if more > 0 else ""
-    grid = components.table(identifier, sets.head(MOST_SETS), columns)
+    grid = components.table(identifier, sets.head(MAX_SETS), columns)
     return html.Div([grid, html.P(note, className="note")])
 
 

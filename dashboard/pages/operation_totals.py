@@ -21,12 +21,12 @@ TOTAL_WORDS = {
 }
 
 
-def totals_table(store: Store, chosen: Address, layer: str) -> Element:
+def totals_table(store: Store, state: Address, layer: str) -> Element:
     """Show that operations and what is in none of them add up to the whole report."""
     frame = store.derived(
-        chosen.report,
+        state.report,
         f"operation_totals {layer}",
-        lambda: operation_totals(store.report(chosen.report), layer=layer),
+        lambda: operation_totals(store.report(state.report), layer=layer),
     )
     if not len(frame):
         return components.message("The report tells no costs of operations.")

@@ -10,7 +10,7 @@ from pva import units
 from pva.analysis.layers import OUTSIDE
 
 PHASES = ("compute", "exchange", "host_exchange", "sync")
-MOST_NAMED = 3  # operations that take most cycles
+MAX_NAMED = 3  # operations that take most cycles
 WORTH = 0.02  # the least share of an operation's cycles that is named
 # What is asked of operations: the figure, its words, and how it is written.
 _MEASURES: tuple[tuple[str, str, Any], ...] = (
@@ -26,7 +26,7 @@ def of_operations(costs: Frame) -> Frame:
 
 
 def costs_sentence(costs: Frame) -> str:
-    """Say which operation costs most, in cycles, code and memory."""
+    """Return which operation costs most, in cycles, code and memory."""
     mine = of_operations(costs)
     if not len(mine):
         return "The report names no operation of this layer."
@@ -46,10 +46,10 @@ def costs_sentence(costs: Frame) -> str:
 
 
 def reasons_sentence(costs: Frame) -> str:
-    """Say which three operations take most cycles, and what they spend them on; else nothing."""
-    mine = of_operations(costs).nlargest(MOST_NAMED, "cycles")
+    """Return which three operations take most cycles, and what they spend them on; else nothing."""
+    mine = of_operations(costs).nlargest(MAX_NAMED, "cycles")
     mine = mine[mine["cycles"] > 0]
-    if len(mine) < MOST_NAMED:
+    if len(mine) < MAX_NAMED:
         return ""
     every = max(int(costs["cycles"].clip(lower=0).sum()), 1)
     texts = [
@@ -68,7 +68,7 @@ def _spent(row: dict[Any, Any]) -> str:
 
 
 def outside_words(costs: Frame) -> str:
-    """Say how many operations there are, and what part of the cycles is in none."""
+    """Return how many operations there are, and what part of the cycles is in none."""
     mine = of_operations(costs)
     size = f"{counted(len(mine), 'operation')}."
     whole = int(costs["cycles"].clip(lower=0).sum())

@@ -72,16 +72,16 @@ FALLBACK = ("operation", "Operations")
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether the programs were recorded."""
+    """Return whether the programs were recorded."""
     return store.report(report).dataset.has("programs")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
-    layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
+    report = store.report(state.report)
+    layers = store.derived(state.report, "layers", lambda: software_layers(report))
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
-    costs = costs_of(store, chosen, tree=False)
+    costs = costs_of(store, state, tree=False)
     code = code_sentence(counted=counts_code(report))
     said = reasons_sentence(costs), outside_words(costs), code, other_runs_sentence(report)
     more = " ".join(filter(None, said))
@@ -89,9 +89,9 @@ def layout(store: Store, chosen: Address) -> Element:
         [
             controls.row(
                 [
-                    controls.choice("layer", choices, chosen, label="Software layer"),
+                    controls.choice("layer", choices, state, label="Software layer"),
                     *(
-                        [controls.choice("levels", LEVELS, chosen, label="Levels of the tree")]
+                        [controls.choice("levels", LEVELS, state, label="Levels of the tree")]
                         if MODULE in set(layers["layer"])
                         else []
                     ),
@@ -100,8 +100,8 @@ def layout(store: Store, chosen: Address) -> Element:
             badge(report, "steps"),
             controls.row(
                 [
-                    controls.filter_box("operation", "Filter operations", chosen),
-                    _columns_menu(chosen),
+                    controls.filter_box("operation", "Filter operations", state),
+                    _columns_menu(state),
                     controls.exports("operations"),
                 ]
             ),
@@ -116,27 +116,27 @@ def layout(store: Store, chosen: Address) -> Element:
     return html.Div(
         [
             components.title("Which operation costs most, in cycles, code and memory?"),
-            components.headline(f"{costs_sentence(costs)}{_where(store, chosen)}", more=more),
+            components.headline(f"{costs_sentence(costs)}{_where(store, state)}", more=more),
             controls.split(above, below, name="operations"),
         ]
     )
 
 
-def _where(store: Store, chosen: Address) -> str:
-    """Say where the code is of the module that takes most cycles by itself."""
-    if not is_tree(chosen):
+def _where(store: Store, state: Address) -> str:
+    """Return where the code is of the module that takes most cycles by itself."""
+    if not is_tree(state):
         return ""
-    tree = costs_of(store, chosen)
+    tree = costs_of(store, state)
     tree = tree[~tree["operation"].str.startswith("(")]
     first = tree.loc[tree["own_cycles"].idxmax()]
     return f" {first['operation']} is at {first['source']}." if first["source"] else ""
 
 
-def _columns_menu(chosen: Address) -> Element:
+def _columns_menu(state: Address) -> Element:
     boxes = dmc.CheckboxGroup(
         [dmc.Checkbox(label=column.title, value=column.field, size="xs") for column, _ in CHOICES],
         id="operations-columns",
-        value=list(chosen_fields(chosen)),
+        value=list(chosen_fields(state)),
         className="columns-choice",
     )
     return html.Details(
@@ -148,29 +148,29 @@ def _columns_menu(chosen: Address) -> Element:
     )
 
 
-def chosen_fields(chosen: Address) -> tuple[str, ...]:
-    """Give the fields of the columns that the address asks for; what is no column is left out."""
-    asked = chosen.text("columns").split(",")
+def chosen_fields(state: Address) -> tuple[str, ...]:
+    """Return the fields of the columns that the address asks for; what is no column is left out."""
+    asked = state.text("columns").split(",")
     return tuple(field for field in FIELDS if field in asked) or DEFAULT
 
 
-def costs_of(store: Store, chosen: Address, *, tree: bool = True) -> Frame:
+def costs_of(store: Store, state: Address, *, tree: bool = True) -> Frame:
     """Return the costs of the operations of the chosen layer; raises PvaError.
 
     Modules have the costs of all within, or without `tree` their own alone.
     """
-    layer = chosen.text("layer", FALLBACK[0])
+    layer = state.text("layer", FALLBACK[0])
     by = MODULE if tree and layer == MODULE else ""
     return store.derived(
-        chosen.report,
+        state.report,
         f"operation_costs {layer} {by}",
-        lambda: operation_costs(store.report(chosen.report), layer=layer, by=by),
+        lambda: operation_costs(store.report(state.report), layer=layer, by=by),
     )
 
 
-def is_tree(chosen: Address) -> bool:
-    """Tell whether modules are shown, which are in one another."""
-    return chosen.text("layer", FALLBACK[0]) == MODULE
+def is_tree(state: Address) -> bool:
+    """Return whether modules are shown, which are in one another."""
+    return state.text("layer", FALLBACK[0]) == MODULE
 
 
 def apart(costs: Frame) -> Frame:
@@ -178,14 +178,14 @@ def apart(costs: Frame) -> Frame:
     return costs[costs["depth"] == 0] if "depth" in costs else costs
 
 
-def rows(store: Store, chosen: Address) -> Frame:
-    """Give the rows of the table, unknown figures as missing; raises PvaError."""
-    frame = components.filtered(_known(costs_of(store, chosen)), chosen.filter)
-    if is_tree(chosen):
-        frame = _indented(frame, chosen.text("levels", LEVELS[0][0]), filtered=bool(chosen.filter))
+def rows(store: Store, state: Address) -> Frame:
+    """Return the rows of the table, unknown figures as missing; raises PvaError."""
+    frame = components.filtered(_known(costs_of(store, state)), state.filter)
+    if is_tree(state):
+        frame = _indented(frame, state.text("levels", LEVELS[0][0]), filtered=bool(state.filter))
     else:
         frame = frame.assign(label="", source="")
-    name = chosen.text("operation")
+    name = state.text("operation")
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
 
 
@@ -212,26 +212,26 @@ def total(costs: Frame) -> Frame:
     return pd.DataFrame({"operation": ["Total"], "kind": [""], "mark": [""], **sums})
 
 
-def table(store: Store, chosen: Address, theme: Theme) -> Element:
+def table(store: Store, state: Address, theme: Theme) -> Element:
     """Make room for the table, with the columns that are chosen."""
     del theme
-    found = rows(store, chosen)
-    fields = chosen_fields(chosen)
-    if not chosen.text("columns"):  # what was not recorded is no column until it is asked for
+    found = rows(store, state)
+    fields = chosen_fields(state)
+    if not state.text("columns"):  # what was not recorded is no column until it is asked for
         kept = {name for name in fields if found[name].notna().any()}
-        kept |= {"code"} - ({"code"} if counts_code(store.report(chosen.report)) else set())
+        kept |= {"code"} - ({"code"} if counts_code(store.report(state.report)) else set())
         fields = tuple(name for name in fields if name in kept) or fields
-    longest = max(map(len, costs_of(store, chosen)["kind"]), default=0)
+    longest = max(map(len, costs_of(store, state)["kind"]), default=0)
     kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
     figures = [column for column, _ in CHOICES if column.field in fields]
-    named = [MODULE_NAME, SOURCE] if is_tree(chosen) else [NAME]
+    named = [MODULE_NAME, SOURCE] if is_tree(state) else [NAME]
     shown = [*named, *([kind] if longest else []), *figures]
     if not len(found):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")
     known = [name for name in fields if found[name].notna().any()]
     order = next((name for name in ("cycles", "estimated_cycles", "code") if name in known), "")
-    whole = total(apart(components.filtered(costs_of(store, chosen), chosen.filter)))
-    if is_tree(chosen):
+    whole = total(apart(components.filtered(costs_of(store, state), state.filter)))
+    if is_tree(state):
         whole, order = whole.assign(label="Total", source=""), ""  # the tree has an order
     return tables.paged(
         TABLE,

@@ -77,39 +77,39 @@ def register(app: Dash, store: Store, identifier: str) -> None:
 
 
 def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
-    def make(store: Store, chosen: Address) -> Frame:
-        return analysis(store.report(chosen.report), program=chosen_program(chosen))
+    def make(store: Store, state: Address) -> Frame:
+        return analysis(store.report(state.report), program=chosen_program(state))
 
     return make
 
 
-def chosen_program(chosen: Address) -> int:
-    """Give the program in the address; raises SelectionError when there is none."""
-    text = chosen.text("program")
+def chosen_program(state: Address) -> int:
+    """Return the program in the address; raises SelectionError when there is none."""
+    text = state.text("program")
     if not (text.isascii() and text.isdigit()):
         raise SelectionError(f"program={text}", "no program", "write a row, as in program=12")
     return int(text)
 
 
-def details(store: Store, chosen: Address, theme: Theme) -> Element:
+def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show the chosen program; raises PvaError."""
-    if not chosen.text("program"):
+    if not state.text("program"):
         return components.message(CHOOSE, hint=CHOOSE_HINT)
-    report = store.report(chosen.report)
-    if stage_of(report, chosen) == WRITTEN:
-        return written_details.details(store, chosen, theme)
-    figures = parts.program_figures(report, program=chosen_program(chosen))
+    report = store.report(state.report)
+    if stage_of(report, state) == WRITTEN:
+        return written_details.details(store, state, theme)
+    figures = parts.program_figures(report, program=chosen_program(state))
     tabs = _tabs(report, figures)
     known = [tab[0] for tab in tabs if len(tab) == 2]
-    now = chosen.option("tab", [value for value, _ in TABS])
+    now = state.option("tab", [value for value, _ in TABS])
     now = now if now in known else "details"
     name = _OF_TAB.get(now, "")
     save = controls.exports(name, DOWNLOADS[name][1]) if name else None
     return html.Div(
         [
-            _head(store, report, chosen, figures),
-            html.Div([controls.tabs(tabs, chosen), save], className="tabs-row"),
-            _PANES[now](store, chosen, figures, theme),
+            _head(store, report, state, figures),
+            html.Div([controls.tabs(tabs, state), save], className="tabs-row"),
+            _PANES[now](store, state, figures, theme),
         ]
     )
 
@@ -127,11 +127,11 @@ def _tabs(report: Report, figures: ProgramFigures) -> list[Any]:
     return [(value, words, *([why[value]] if why.get(value) else [])) for value, words in TABS]
 
 
-def _head(store: Store, report: Report, chosen: Address, figures: ProgramFigures) -> Element:
+def _head(store: Store, report: Report, state: Address, figures: ProgramFigures) -> Element:
     """Name the step, and lead to where else it is seen."""
-    kept = Address(report=chosen.report, tiles=chosen.tiles)
-    layer = chosen.text("layer", DEFAULT)
-    owners = store.derived(chosen.report, f"owners {layer}", lambda: owners_in(report, layer))
+    kept = Address(report=state.report, tiles=state.tiles)
+    layer = state.text("layer", DEFAULT)
+    owners = store.derived(state.report, f"owners {layer}", lambda: owners_in(report, layer))
     operation = str(owners[figures.program])
     of_layer = {} if layer == DEFAULT else {"layer": layer}
     function = _function(report, figures)
@@ -186,7 +186,7 @@ def _head(store: Store, report: Report, chosen: Address, figures: ProgramFigures
 
 
 def _function(report: Report, figures: ProgramFigures) -> str:
-    """Give the program of the function that a call runs."""
+    """Return the program of the function that a call runs."""
     data = report.dataset
     called = int(data.column("programs", "target")[figures.program])
     if figures.type != "Call" or not 0 <= called < data.length("function_programs"):
@@ -195,17 +195,17 @@ def _function(report: Report, figures: ProgramFigures) -> str:
 
 
 def _written(report: Report, figures: ProgramFigures) -> dict[str, str]:
-    """Give the options of a link to the program that this one was made of; none without one."""
+    """Return the options of a link to the program that this one was made of; none without one."""
     if WRITTEN not in known_stages(report) or origins_of(report)[figures.program] < 0:
         return {}
     return {"program": str(figures.program), "stage": WRITTEN}
 
 
-def _details(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+def _details(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     clock = float(report.dataset.value("target", "clock_frequency"))
-    tree = whole_tree(store, chosen.report)
+    tree = whole_tree(store, state.report)
     line: Lines = tree[tree["program"] == figures.program].iloc[:1].to_dict("records")
     columns = [_identity(figures, line), _time(figures, line, clock), _space(figures)]
     return html.Div([facts(pairs) for pairs in columns if pairs], className="facts-columns")
@@ -225,7 +225,7 @@ def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
 
 
 def _identity(figures: ProgramFigures, line: Lines) -> Pairs:
-    """Say what the step is, by its kind."""
+    """Return what the step is, by its kind."""
     pairs = [("Type", figures.type), ("Program", f"{figures.program:,}")]
     if figures.type == "OnTileExecute":
         pairs += [("Compute set", figures.operand_name or "–")]
@@ -245,14 +245,14 @@ def _identity(figures: ProgramFigures, line: Lines) -> Pairs:
 
 
 def _host_side(figures: ProgramFigures) -> str:
-    """Say what goes to the host and what comes from it."""
+    """Return what goes to the host and what comes from it."""
     ways = (("from the host", figures.bytes_received), ("to the host", figures.bytes_sent))
     texts = [f"{units.size(moved)} {way}" for way, moved in ways if moved > 0]
     return ", ".join(texts) or "nothing"
 
 
 def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
-    """Say how often it ran and how long it took."""
+    """Return how often it ran and how long it took."""
     whole = line[0] if line else {}
     ran = int(whole.get("executions", -1))
     cycles = int(whole.get("cycles", figures.cycles))
@@ -272,7 +272,7 @@ def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
 
 
 def _space(figures: ProgramFigures) -> Pairs:
-    """Say what it moves, computes and takes."""
+    """Return what it moves, computes and takes."""
     return [
         *_known("Active tiles", figures.active_tiles, units.count),
         *_known("Vertices", figures.vertices, units.count),
@@ -285,8 +285,8 @@ def _space(figures: ProgramFigures) -> Pairs:
     ]
 
 
-def _tiles(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
-    frame = parts.program_by_tile(store.report(chosen.report), program=figures.program)
+def _tiles(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
+    frame = parts.program_by_tile(store.report(state.report), program=figures.program)
     is_compute = figures.type == "OnTileExecute"
     first = ("cycles", "active_cycles") if is_compute else ("cycles",)
     drawn = [by_tile(frame, first, unit="cycles", stacked=False, theme=theme)]
@@ -297,26 +297,26 @@ def _tiles(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme)
     return html.Div([html.P("One execution, by tile", className="note"), *graphs])
 
 
-def _vertices(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+def _vertices(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
-    frame = parts.vertices_of_program(store.report(chosen.report), program=figures.program)
+    frame = parts.vertices_of_program(store.report(state.report), program=figures.program)
     frame["tiles"] = frame["tiles"].where(frame["tiles"] >= 0)
     return components.table("program-vertices", frame, VERTEX_COLUMNS)
 
 
-def _variables(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+def _variables(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
-    frame = parts.variables_of_program(store.report(chosen.report), program=figures.program)
+    frame = parts.variables_of_program(store.report(state.report), program=figures.program)
     frame["always"] = frame["always_live"].map({True: "always", False: "at times"})
     if not len(frame):
         return components.message("It reads and writes no variable.")
     return components.table("program-variables", frame, VARIABLE_COLUMNS)
 
 
-def _debug(store: Store, chosen: Address, figures: ProgramFigures, theme: Theme) -> Element:
+def _debug(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
     try:
-        frame = parts.contexts_of_program(store.report(chosen.report), program=figures.program)
+        frame = parts.contexts_of_program(store.report(state.report), program=figures.program)
     except NotRecordedError as absent:
         return components.message(str(absent))
     if not len(frame):

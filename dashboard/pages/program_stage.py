@@ -24,7 +24,7 @@ from pva.analysis.compilation import (
     owners_of_written,
 )
 from pva.analysis.layers import DEFAULT, owners_in
-from pva.analysis.program_tree import program_tree
+from pva.analysis.program_hierarchy import program_tree
 from pva.analysis.written_programs import written_tree
 
 WORDS = {COMPILED: "As compiled", WRITTEN: "As written"}
@@ -47,7 +47,7 @@ class StageTree:
     rows: Any
 
     def line(self, program: str) -> int:
-        """Give the line of a program as it stands in the address, -1 for none."""
+        """Return the line of a program as it stands in the address, -1 for none."""
         if not (program.isascii() and program.isdigit()) or len(program) > len(str(1 << 60)):
             return -1
         row = int(program)
@@ -60,23 +60,23 @@ def known_stages(report: Report) -> list[str]:
     return [COMPILED, WRITTEN] if all(map(report.dataset.has, tables)) else [COMPILED]
 
 
-def stage_of(report: Report, chosen: Address) -> str:
-    """Give the stage in the address, or the one that the report has; raises AddressError."""
-    stage = chosen.option("stage", tuple(WORDS))
+def stage_of(report: Report, state: Address) -> str:
+    """Return the stage in the address, or the one that the report has; raises AddressError."""
+    stage = state.option("stage", tuple(WORDS))
     return stage if stage in known_stages(report) else COMPILED
 
 
-def selector(report: Report, chosen: Address) -> Element:
+def selector(report: Report, state: Address) -> Element:
     """Choose the stage, or say calmly that there is one."""
     known = known_stages(report)
     if len(known) == 1:
         return html.Span(WORDS[COMPILED], className="note", title=ONE_STAGE)
     choices = [(stage, WORDS[stage]) for stage in known]
-    return controls.select("stage", choices, chosen, label="Stage of the compilation", width=140)
+    return controls.select("stage", choices, state, label="Stage of the compilation", width=140)
 
 
 def whole_tree(store: Store, key: str, stage: str = COMPILED) -> Frame:
-    """Give the tree of a report at a stage, laid out once; raises PvaError."""
+    """Return the tree of a report at a stage, laid out once; raises PvaError."""
     report = store.report(key)
     if stage == WRITTEN:
         compiled = whole_tree(store, key)
@@ -84,16 +84,16 @@ def whole_tree(store: Store, key: str, stage: str = COMPILED) -> Frame:
     return store.derived(key, "program_tree", lambda: program_tree(report))
 
 
-def stage_tree(store: Store, chosen: Address) -> StageTree:
-    """Give the lines of the chosen stage; raises PvaError."""
-    key = chosen.report
-    stage = stage_of(store.report(key), chosen)
+def stage_tree(store: Store, state: Address) -> StageTree:
+    """Return the lines of the chosen stage; raises PvaError."""
+    key = state.report
+    stage = stage_of(store.report(key), state)
     return store.derived(key, f"stage {stage}", lambda: _numbered(store, key, stage))
 
 
-def owners_at(store: Store, chosen: Address, stage: str) -> Any:
+def owners_at(store: Store, state: Address, stage: str) -> Any:
     """Name the operation, of the chosen layer, of each row of a stage; raises PvaError."""
-    key, layer = chosen.report, chosen.text("layer", DEFAULT)
+    key, layer = state.report, state.text("layer", DEFAULT)
     report = store.report(key)
     owners = store.derived(key, f"owners {layer}", lambda: owners_in(report, layer))
     if stage == COMPILED:

@@ -13,18 +13,18 @@ from dashboard.components import Element, Frame
 from dashboard.pages.words import counted
 from dashboard.theme import SERIES, step_words
 from pva import units
-from pva.analysis.program_stages import AROUND, PART
+from pva.analysis.program_outline import AROUND, PART
 
-MOST_STAGES = 6  # of a sentence
+MAX_STAGES = 6  # of a sentence
 NOTABLE = 0.04  # of the cycles: what a sentence or a key names
-MOST_IN_BAR, MOST_IN_KEY = 120, 12
-MOST_KINDS = 4
+MAX_IN_BAR, MAX_IN_KEY = 120, 12
+MAX_KINDS = 4
 _SYNC = "(Sync)"
 _HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they look like a sync
 
 
 def line_words(lines: Frame, roles: Any = None) -> Any:
-    """Say what each line does: its type in words, with how often, which function, which branch."""
+    """Find what each line does: its type in words, with how often, which function, which branch."""
     words = lines["type"].map(step_words)
     count, called = lines["count"], lines["function"]
     words = words.where(count < 0, words + " " + count.map("{:,}".format) + " times")
@@ -34,12 +34,12 @@ def line_words(lines: Frame, roles: Any = None) -> Any:
     return words if roles is None else words.where(roles == "", words + " (" + roles + ")")
 
 
-def program_link(chosen: Address, row: dict[Any, Any], words: str) -> list[Element]:
+def program_link(state: Address, row: dict[Any, Any], words: str) -> list[Element]:
     """Name a program beside the colour of its type; a click leads to its line."""
     line = Address(
         path="/programs",
-        report=chosen.report,
-        tiles=chosen.tiles,
+        report=state.report,
+        tiles=state.tiles,
         options=(("program", str(row["program"])),),
     )
     colour = {"background": f"var(--step-{row['type']}, var(--quiet))"}
@@ -50,7 +50,7 @@ def program_link(chosen: Address, row: dict[Any, Any], words: str) -> list[Eleme
 
 
 def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
-    """Say which line of what was written takes most, and what the compiler made of it all."""
+    """Return which line of what was written takes most, and what the compiler made of it all."""
     more = _compiled_words(tree, types)
     column = "cycles" if bool((tree["cycles"] >= 0).any()) else "estimated_cycles"
     leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
@@ -66,26 +66,26 @@ def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
 
 
 def _compiled_words(tree: Frame, types: Frame) -> str:
-    """Say how many programs the compiler made of how many, of which kinds, and of its own."""
+    """Return how many programs the compiler made of how many, of which kinds, and of its own."""
     made = types[types["written"] != ""]
     kinds = made.groupby("compiled", sort=False)["programs"].sum()
     kinds = kinds.sort_values(ascending=False, kind="stable")
     named = [f"{step_words(kind)} {count:,}" for kind, count in kinds.items()]
-    few = ", ".join(named[:MOST_KINDS]) + (", …" if len(named) > MOST_KINDS else "")
+    few = ", ".join(named[:MAX_KINDS]) + (", …" if len(named) > MAX_KINDS else "")
     own = int(types["programs"].sum() - made["programs"].sum())
     became = f"{counted(len(tree), 'program')} as written became {made['programs'].sum():,}"
     return f"{became} ({few}); the compiler adds {units.count(own) if own else 'none'} of its own."
 
 
 def stages_sentence(stages: Frame, *, recorded: bool) -> str:
-    """Say what takes the time, and what it does, in order."""
+    """Return what takes the time, and what it does, in order."""
     around, parts = stages[stages["role"] == AROUND], stages[stages["role"] == PART]
     if not len(around):
         return "The report has no programs."
     whole, body = around.iloc[0], around.iloc[-1]
     if not whole["cycles"]:
-        names = [_stage(row) for row in parts.head(MOST_STAGES).to_dict("records")]
-        more = "" if len(parts) <= MOST_STAGES else f" and {len(parts) - MOST_STAGES:,} more"
+        names = [_stage(row) for row in parts.head(MAX_STAGES).to_dict("records")]
+        more = "" if len(parts) <= MAX_STAGES else f" and {len(parts) - MAX_STAGES:,} more"
         order = f" It does {', '.join(names)}{more}, in this order." if names else ""
         return f"The report tells no cycles of the program.{order}"
     total = units.cycles_in_words(whole["cycles"])
@@ -103,8 +103,8 @@ def _in_order(parts: Frame) -> str:
     """List the stages that take most, in the order in which they run."""
     named = parts[parts["name"] != _SYNC]
     named = named[named["share"] >= 0.0005]
-    few = named if len(named) <= MOST_STAGES else named[named["share"] >= NOTABLE]
-    most = few.nlargest(MOST_STAGES, "cycles").sort_values("line")
+    few = named if len(named) <= MAX_STAGES else named[named["share"] >= NOTABLE]
+    most = few.nlargest(MAX_STAGES, "cycles").sort_values("line")
     if len(named) and not len(most):
         longest = named.loc[named["cycles"].idxmax()].to_dict()
         parts = f"{len(named):,} parts, the longest {_stage(longest)}"
@@ -126,7 +126,7 @@ def _stage(row: dict[str, Any]) -> str:
 
 
 def more_words(tree: Frame) -> str:
-    """Say how large the tree is, and which single program takes most."""
+    """Return how large the tree is, and which single program takes most."""
     roots = tree[tree["parent"] < 0]
     functions = int((roots["part"] == "function").sum())
     size = (
@@ -142,22 +142,22 @@ def more_words(tree: Frame) -> str:
     return f"Longest step: {name}, {units.share(most['share'])} of the cycles. {size}"
 
 
-def stage_shares(stages: Frame, chosen: Address) -> Element:
+def stage_shares(stages: Frame, state: Address) -> Element:
     """Draw the stages in order as one bar, each with its share of all cycles and a link."""
     parts = stages[(stages["role"] == PART) & (stages["cycles"] > 0)]
-    most = parts.nlargest(MOST_IN_BAR, "cycles").sort_values("line")
+    most = parts.nlargest(MAX_IN_BAR, "cycles").sort_values("line")
     if len(most) < 2:
         return None
     whole = float(parts["cycles"].sum())
     rows = most.to_dict("records")
     colours = {row["line"]: _colour(number, row) for number, row in enumerate(rows)}
-    few = len(rows) <= MOST_IN_KEY
-    bar = [_bar_part(chosen, row, colours[row["line"]], whole, linked=few) for row in rows]
+    few = len(rows) <= MAX_IN_KEY
+    bar = [_bar_part(state, row, colours[row["line"]], whole, linked=few) for row in rows]
     key = [
         html.Li(
             [
                 html.Span(className="swatch", style={"background": colours[row["line"]]}),
-                dcc.Link(_stage(row), href=_to(chosen, row)),
+                dcc.Link(_stage(row), href=_to(state, row)),
                 html.Span(units.share(row["share"]), className="key-value"),
             ]
         )
@@ -170,7 +170,7 @@ def stage_shares(stages: Frame, chosen: Address) -> Element:
 
 
 def _bar_part(
-    chosen: Address, row: dict[str, Any], colour: str, whole: float, *, linked: bool
+    state: Address, row: dict[str, Any], colour: str, whole: float, *, linked: bool
 ) -> Element:
     """Draw a part of the bar; many would be as many stops of the tab key, and are no links."""
     looks = {
@@ -178,13 +178,13 @@ def _bar_part(
         "title": f"{_stage(row)}: {units.share(row['share'])} of all cycles",
         "style": {"width": f"{100 * row['cycles'] / whole:.4f}%", "background": colour},
     }
-    return dcc.Link("", href=_to(chosen, row), **looks) if linked else html.Span(**looks)
+    return dcc.Link("", href=_to(state, row), **looks) if linked else html.Span(**looks)
 
 
 def _colour(number: int, row: dict[str, Any]) -> str:
     return "var(--step-Sync)" if row["name"] == _SYNC else _HUES[number % len(_HUES)]
 
 
-def _to(chosen: Address, row: dict[str, Any]) -> str:
-    options = dict(chosen.options) | {"program": str(row["program"])}
-    return address.write(replace(chosen, path="/programs", options=tuple(sorted(options.items()))))
+def _to(state: Address, row: dict[str, Any]) -> str:
+    options = dict(state.options) | {"program": str(row["program"])}
+    return address.write(replace(state, path="/programs", options=tuple(sorted(options.items()))))

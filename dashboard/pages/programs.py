@@ -34,7 +34,7 @@ from dashboard.theme import Theme
 from pva.analysis import program_lines as lines
 from pva.analysis.compilation import WRITTEN, compiled_types
 from pva.analysis.layers import software_layers
-from pva.analysis.program_stages import program_stages
+from pva.analysis.program_outline import program_stages
 from pva.analysis.selection import SelectionError
 
 PATH, TITLE = "/programs", "Program tree"
@@ -42,7 +42,7 @@ PATH, TITLE = "/programs", "Program tree"
 GRID, PLACE, FOUND = "programs-tree", "programs-place", "programs-found"
 HEAD, PARTS = "programs-head", "programs-parts"
 ALL = "all"
-MOST_PARTS = 200  # control programs and functions to choose from; the others are in the whole tree
+MAX_PARTS = 200  # control programs and functions to choose from; the others are in the whole tree
 LEVELS = (("0", "All open"), ("1", "All closed"), *((str(n), f"{n} levels") for n in range(2, 7)))
 # What the lines depend on.
 STATE = ("stage", "part", "level", "turned", "syncs", "program", "layer")
@@ -67,18 +67,18 @@ _COUNTED = ("executions", "cycles", "estimated_cycles")
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether the programs were recorded."""
+    """Return whether the programs were recorded."""
     return store.report(report).dataset.has("program_children")
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     data = report.dataset
-    tree = stage_tree(store, chosen).lines
+    tree = stage_tree(store, state).lines
     above = html.Div(
         [
-            _tools(store, report, chosen),
+            _tools(store, report, state),
             html.Div(_grid(tree, executed=data.has("steps")), className="grow"),
             html.Div(id=f"{GRID}-note", className="hidden"),
         ],
@@ -90,43 +90,43 @@ def layout(store: Store, chosen: Address) -> Element:
         [
             components.title("What does this program do, in which order, and where is the time?"),
             view.panel(HEAD, PATH, ("stage",)),
-            stage_shares(_stages(store, chosen), chosen),
+            stage_shares(_stages(store, state), state),
             controls.split(above, below, name="programs"),
             dcc.Store(id="programs-goto"),
         ]
     )
 
 
-def _stages(store: Store, chosen: Address) -> Frame:
-    report = store.report(chosen.report)
-    return store.derived(chosen.report, "program_stages", lambda: program_stages(report))
+def _stages(store: Store, state: Address) -> Frame:
+    report = store.report(state.report)
+    return store.derived(state.report, "program_stages", lambda: program_stages(report))
 
 
-def head(store: Store, chosen: Address, theme: Theme) -> Element:
+def head(store: Store, state: Address, theme: Theme) -> Element:
     """Answer the question of the page, for the chosen stage; raises PvaError."""
     del theme
-    report, key = store.report(chosen.report), chosen.report
+    report, key = store.report(state.report), state.report
     data, tree = report.dataset, whole_tree(store, key)
     recorded = data.has("steps")
-    if stage_of(report, chosen) == WRITTEN:
+    if stage_of(report, state) == WRITTEN:
         types = store.derived(key, "compiled_types", lambda: compiled_types(report))
         sentence, more = written_sentence(whole_tree(store, key, WRITTEN), types)
         return components.headline(sentence, more=more)
     absent = "" if recorded else f" No steps: {data.why_absent('steps')}."
     return components.headline(
-        stages_sentence(_stages(store, chosen), recorded=recorded), more=more_words(tree) + absent
+        stages_sentence(_stages(store, state), recorded=recorded), more=more_words(tree) + absent
     )
 
 
-def parts_choice(store: Store, chosen: Address, theme: Theme) -> Element:
+def parts_choice(store: Store, state: Address, theme: Theme) -> Element:
     """Choose a control program or function of the stage; raises PvaError."""
     del theme
-    parts = _parts(stage_tree(store, chosen).lines)
-    return controls.select("part", parts, chosen, label="Part", width=160)
+    parts = _parts(stage_tree(store, state).lines)
+    return controls.select("part", parts, state, label="Part", width=160)
 
 
-def _tools(store: Store, report: Any, chosen: Address) -> Element:
-    layers = store.derived(chosen.report, "layers", lambda: software_layers(report))
+def _tools(store: Store, report: Any, state: Address) -> Element:
+    layers = store.derived(state.report, "layers", lambda: software_layers(report))
     related = [(name, f"Related: {label}") for name, label in layers[["layer", "label"]].to_numpy()]
     buttons = [
         html.Button(
@@ -145,17 +145,17 @@ def _tools(store: Store, report: Any, chosen: Address) -> Element:
         [
             controls.row(
                 [
-                    selector(report, chosen),
+                    selector(report, state),
                     view.panel(PARTS, PATH, ("stage", "part")),
-                    controls.select("level", LEVELS, chosen, label="Open levels", width=110),
+                    controls.select("level", LEVELS, state, label="Open levels", width=110),
                     controls.select(
                         "layer",
                         related,
-                        chosen,
+                        state,
                         label="Steps of one operation, by layer",
                         width=190,
                     ),
-                    controls.switch("syncs", "Syncs", chosen, on=True),
+                    controls.switch("syncs", "Syncs", state, on=True),
                 ]
             ),
             view.panel(PLACE, PATH, STATE, name="note"),
@@ -163,7 +163,7 @@ def _tools(store: Store, report: Any, chosen: Address) -> Element:
             controls.row(
                 [
                     view.panel(FOUND, PATH, ("stage", "find", "program"), name="note"),
-                    controls.box("find", "Search for steps", chosen, width=190),
+                    controls.box("find", "Search for steps", state, width=190),
                     *buttons,
                     controls.exports("program-tree"),
                 ]
@@ -175,7 +175,7 @@ def _tools(store: Store, report: Any, chosen: Address) -> Element:
 
 def _parts(tree: Frame) -> list[tuple[str, str]]:
     """List control programs and functions."""
-    roots = tree[tree["parent"] < 0].head(MOST_PARTS)
+    roots = tree[tree["parent"] < 0].head(MAX_PARTS)
     words = {"control": "Control program", "function": "Function"}
     choices = [
         (f"{part}-{number}", f"{words[part]} {number}" + (f" ({name})" if name else ""))
@@ -219,24 +219,24 @@ def _grid(tree: Frame, *, executed: bool) -> Element:
     )
 
 
-def shown_lines(store: Store, chosen: Address) -> Frame:
-    """Give the lines that are seen, with what stands on each; raises PvaError."""
-    tree = stage_tree(store, chosen)
-    opened, seen = _seen(tree.lines, chosen)
+def shown_lines(store: Store, state: Address) -> Frame:
+    """Return the lines that are seen, with what stands on each; raises PvaError."""
+    tree = stage_tree(store, state)
+    opened, seen = _seen(tree.lines, state)
     shown = store.derived(
-        chosen.report, f"program_lines {tree.stage}", lambda: _said(store, chosen, tree)
+        state.report, f"program_lines {tree.stage}", lambda: _said(store, state, tree)
     )
     fold = np.where(opened, "open", np.where(shown["has_parts"], "closed", ""))
     found: Frame = shown[seen]
-    return found.assign(fold=fold[seen], mark=_marks(store, chosen, tree)[seen])
+    return found.assign(fold=fold[seen], mark=_marks(store, state, tree)[seen])
 
 
-def _said(store: Store, chosen: Address, of_stage: StageTree) -> Frame:
-    """Give what stands on each line, whatever is chosen."""
+def _said(store: Store, state: Address, of_stage: StageTree) -> Frame:
+    """Return what stands on each line, whatever is chosen."""
     tree = of_stage.lines
     roles = None
     if of_stage.stage == WRITTEN:
-        data = store.report(chosen.report).dataset
+        data = store.report(state.report).dataset
         roles = data.column("written_programs", "role")[of_stage.rows]
     columns = [column.field for column in SENT if column.field in tree]
     known = {name: tree[name].where(tree[name] >= 0) for name in columns if name in _COUNTED}
@@ -244,18 +244,18 @@ def _said(store: Store, chosen: Address, of_stage: StageTree) -> Frame:
     return tree[columns].assign(**known, words=line_words(tree, roles), has_parts=has_parts)
 
 
-def _seen(tree: Frame, chosen: Address) -> tuple[Any, Any]:
-    """Tell which lines are open, and which are seen."""
-    level = int(chosen.option("level", [value for value, _ in LEVELS]))
-    opened = lines.open_lines(tree, level=level, turned=turned(chosen))
+def _seen(tree: Frame, state: Address) -> tuple[Any, Any]:
+    """Return which lines are open, and which are seen."""
+    level = int(state.option("level", [value for value, _ in LEVELS]))
+    opened = lines.open_lines(tree, level=level, turned=turned(state))
     seen = lines.visible_lines(tree, opened)
-    return opened, seen & _asked(tree, chosen)
+    return opened, seen & _asked(tree, state)
 
 
-def _asked(tree: Frame, chosen: Address) -> Any:
-    """Tell which lines are of the chosen part, and no syncs where these are left out."""
+def _asked(tree: Frame, state: Address) -> Any:
+    """Return which lines are of the chosen part, and no syncs where these are left out."""
     asked = np.ones(len(tree), dtype=bool)
-    part = chosen.text("part", ALL)
+    part = state.text("part", ALL)
     if part != ALL:
         inside = ((tree["part"] + "-" + tree["number"].astype(str)) == part).to_numpy()
         if not inside.any():
@@ -263,40 +263,40 @@ def _asked(tree: Frame, chosen: Address) -> Any:
                 f"part={part}", "not there", "as in part=control-0, part=function-0"
             )
         asked &= inside
-    if chosen.option("syncs", ("on", "off")) == "off":
+    if state.option("syncs", ("on", "off")) == "off":
         asked &= (tree["type"] != "Sync").to_numpy()
     return asked
 
 
-def turned(chosen: Address) -> set[int]:
-    """Give the programs that are open or closed other than their level has it.
+def turned(state: Address) -> set[int]:
+    """Return the programs that are open or closed other than their level has it.
 
     `turned=2:13,40` counts at level 2 alone: to choose another level starts anew.
     """
-    level, colon, rows = chosen.text("turned").rpartition(":")
-    if colon and level != chosen.text("level", LEVELS[0][0]):
+    level, colon, rows = state.text("turned").rpartition(":")
+    if colon and level != state.text("level", LEVELS[0][0]):
         return set()
     return {int(row) for row in rows.split(",") if row.isascii() and row.isdigit()}
 
 
-def _marks(store: Store, chosen: Address, tree: StageTree) -> Any:
+def _marks(store: Store, state: Address, tree: StageTree) -> Any:
     """Mark the chosen line, and those of the same operation."""
     marks = np.full(len(tree.lines), "", dtype=object)
-    line = tree.line(chosen.text("program"))
+    line = tree.line(state.text("program"))
     if line < 0:
         return marks
     rows = tree.lines.assign(program=tree.rows)
-    marks[lines.related_lines(rows, owners_at(store, chosen, tree.stage), line)] = "related"
+    marks[lines.related_lines(rows, owners_at(store, state, tree.stage), line)] = "related"
     marks[line] = "chosen"
     return marks
 
 
-def place(store: Store, chosen: Address, theme: Theme) -> Element:
-    """Say how many lines are seen, and for the browser which of them is the chosen one."""
+def place(store: Store, state: Address, theme: Theme) -> Element:
+    """Return how many lines are seen, and for the browser which of them is the chosen one."""
     del theme
-    tree = stage_tree(store, chosen)
-    _, seen = _seen(tree.lines, chosen)
-    line = tree.line(chosen.text("program"))
+    tree = stage_tree(store, state)
+    _, seen = _seen(tree.lines, state)
+    line = tree.line(state.text("program"))
     at = int(seen[:line].sum()) if line >= 0 and seen[line] else -1
     count = int(seen.sum())
     words = f"{count:,} lines" if count == len(seen) else f"{count:,} of {len(seen):,} lines"
@@ -304,30 +304,30 @@ def place(store: Store, chosen: Address, theme: Theme) -> Element:
     return html.Span(words, id="programs-line", **{"data-line": str(at), "data-lines": str(count)})
 
 
-def search_words(store: Store, chosen: Address, theme: Theme) -> str:
-    """Say how many steps were found, and which of them is chosen."""
+def search_words(store: Store, state: Address, theme: Theme) -> str:
+    """Return how many steps were found, and which of them is chosen."""
     del theme
-    text = chosen.text("find")
+    text = state.text("find")
     if not text:
         return ""
-    tree = stage_tree(store, chosen)
+    tree = stage_tree(store, state)
     found = lines.found_lines(tree.lines, text)
-    at = np.flatnonzero(found == tree.line(chosen.text("program")))
+    at = np.flatnonzero(found == tree.line(state.text("program")))
     return f"{at[0] + 1:,} of {len(found):,}" if len(at) else f"{len(found):,} found"
 
 
-def go_on(store: Store, chosen: Address, text: str, *, backwards: bool) -> dict[str, Any]:
+def go_on(store: Store, state: Address, text: str, *, backwards: bool) -> dict[str, Any]:
     """Choose the next step found, and open what it lies in; raises PvaError."""
-    of_stage = stage_tree(store, chosen)
+    of_stage = stage_tree(store, state)
     tree = of_stage.lines
     found = lines.found_lines(tree, text.strip())
-    line = lines.following(found, of_stage.line(chosen.text("program")), backwards=backwards)
+    line = lines.following(found, of_stage.line(state.text("program")), backwards=backwards)
     if line < 0:
         return {"find": text.strip()}
-    opened, seen = _seen(tree, chosen)
+    opened, seen = _seen(tree, state)
     closed = set(lines.closed_above(tree, opened, line).tolist())
-    rows = ",".join(map(str, sorted(turned(chosen) ^ closed)))
-    level = chosen.text("level", LEVELS[0][0])
+    rows = ",".join(map(str, sorted(turned(state) ^ closed)))
+    level = state.text("level", LEVELS[0][0])
     hidden = not seen[line] and not closed
     return {
         "find": text.strip(),
@@ -337,10 +337,10 @@ def go_on(store: Store, chosen: Address, text: str, *, backwards: bool) -> dict[
     }
 
 
-def tree_offered(store: Store, chosen: Address) -> Frame:
-    """Give the lines of the chosen stage for a file, folded or not; raises PvaError."""
-    tree = whole_tree(store, chosen.report, stage_of(store.report(chosen.report), chosen))
-    return tree[_asked(tree, chosen)]
+def tree_offered(store: Store, state: Address) -> Frame:
+    """Return the lines of the chosen stage for a file, folded or not; raises PvaError."""
+    tree = whole_tree(store, state.report, stage_of(store.report(state.report), state))
+    return tree[_asked(tree, state)]
 
 
 def register(app: Dash, store: Store) -> None:

@@ -24,7 +24,7 @@ def rows(report: Report) -> list[tuple[str, str, str]]:
 
 
 def badge(report: Report, item: str) -> Element:
-    """Say in a word whether a figure is exact, estimated or measured, with the reason on hover."""
+    """Find in a word whether a figure is exact, estimated or measured, with the reason on hover."""
     for name, quality, reason in rows(report):
         if name == item:
             words = WORDS.get(quality, quality)

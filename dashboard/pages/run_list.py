@@ -22,7 +22,7 @@ from pva.analysis.overview import ReportOverview, recorded_parts, report_overvie
 from pva.errors import PvaError
 
 FIELDS = tuple(field.name for field in fields(ReportOverview))
-MOST_LISTED = 60  # runs that are opened to say what is in them
+MAX_LISTED = 60  # runs that are opened to say what is in them
 ALWAYS_RECORDED = ("programs", "code")  # parts that are not worth a word of their own
 NEWEST, BY_NAME, FULLEST, LONGEST = "newest", "name", "fullest", "longest"
 ORDERS = (
@@ -59,14 +59,14 @@ class Glance:
     pictures: list[Any]
 
 
-def wanted(store: Store, chosen: Address) -> list[str]:
+def wanted(store: Store, state: Address) -> list[str]:
     """Return the runs that the filters let through, in the chosen order."""
-    text = chosen.text("find").lower()
+    text = state.text("find").lower()
     keys = [key for key in store.keys if text in key.lower()]
-    kind = chosen.option("kind", [value for value, _ in KINDS_SHOWN])
+    kind = state.option("kind", [value for value, _ in KINDS_SHOWN])
     if kind != ALL:
         keys = [key for key in keys if _is_of(store, key, kind)]
-    order = chosen.option("order", [value for value, _ in ORDERS])
+    order = state.option("order", [value for value, _ in ORDERS])
     if order == BY_NAME:
         return sorted(keys)
     rank = {NEWEST: _changed, FULLEST: _fullness, LONGEST: _seconds}[order]
@@ -123,11 +123,11 @@ def _glance(store: Store, key: str) -> Glance:
     return Glance(report_overview(report), tuple(names), sketch(report_sketch(report)))
 
 
-def reports_frame(store: Store, chosen: Address) -> Frame:
+def reports_frame(store: Store, state: Address) -> Frame:
     """Return a row for each run of the list, empty where something was not recorded."""
     import pandas as pd
 
-    rows = [_of_report(store, key) for key in wanted(store, chosen)]
+    rows = [_of_report(store, key) for key in wanted(store, state)]
     frame = pd.DataFrame(rows, columns=["report", "files", *FIELDS, "recorded", "problem"])
     return frame.replace(-1, None).convert_dtypes()
 
@@ -143,17 +143,17 @@ def _of_report(store: Store, key: str) -> dict[str, Any]:
         return {"report": key, "problem": str(problem)}
 
 
-def cards(store: Store, chosen: Address, theme: Theme) -> Element:
+def cards(store: Store, state: Address, theme: Theme) -> Element:
     """Show a card for each run."""
     del theme
-    keys = wanted(store, chosen)
+    keys = wanted(store, state)
     if not keys:
         text = "No report fits the filter." if store.keys else "No report found."
         return components.message(text)
-    shown = html.Ul([_card(store, key) for key in keys[:MOST_LISTED]], className="runs")
-    if len(keys) <= MOST_LISTED:
+    shown = html.Ul([_card(store, key) for key in keys[:MAX_LISTED]], className="runs")
+    if len(keys) <= MAX_LISTED:
         return shown
-    note = f"{len(keys) - MOST_LISTED:,} more; filter to see them."
+    note = f"{len(keys) - MAX_LISTED:,} more; filter to see them."
     return html.Div([shown, html.P(note, className="note")])
 
 
@@ -206,7 +206,7 @@ def _target(found: ReportOverview) -> str:
 
 
 def _verdict(found: ReportOverview) -> tuple[str, str]:
-    """Say whether a run fits, how full it is and how long it took, and with which tone."""
+    """Return whether a run fits, how full it is and how long it took, and with which tone."""
     fit, tone = _fit(found)
     return f"{fit}. {_runs(found)}.", tone
 

@@ -22,7 +22,7 @@ from pva.errors import NotFoundError
 
 PATH, TITLE = "/", "Start"
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
-MOST_NAMED = 4  # ways in which a path may go on, in a line
+MAX_NAMED = 4  # ways in which a path may go on, in a line
 DEMO_WORDS = {
     "idle": "",
     "running": "Training a small network in the simulator; this takes about half a minute.",
@@ -31,11 +31,11 @@ DEMO_WORDS = {
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell that this page needs no report."""
+    """Return whether this page needs no report."""
     return True
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out."""
     store.scan()
     traces = len(host_traces(store))
@@ -51,14 +51,14 @@ def layout(store: Store, chosen: Address) -> Element:
                 view.panel("start-reports", PATH, ("find", "order", "kind")),
                 tools=controls.row(
                     [
-                        controls.select("order", run_list.ORDERS, chosen, label="Order"),
-                        controls.select("kind", run_list.KINDS_SHOWN, chosen, label="Kind of run"),
-                        controls.box("find", "Filter reports", chosen),
+                        controls.select("order", run_list.ORDERS, state, label="Order"),
+                        controls.select("kind", run_list.KINDS_SHOWN, state, label="Kind of run"),
+                        controls.box("find", "Filter reports", state),
                         controls.exports("start-reports"),
                     ]
                 ),
             ),
-            html.Div([_open_section(store), _compare_section(store, chosen)], className="columns"),
+            html.Div([_open_section(store), _compare_section(store, state)], className="columns"),
             html.Div([_recent_section(), _demo_section()], className="columns"),
         ]
     )
@@ -87,7 +87,7 @@ def _open_section(store: Store) -> Element:
     )  # fmt: skip
 
 
-def _compare_section(store: Store, chosen: Address) -> Element:
+def _compare_section(store: Store, state: Address) -> Element:
     keys = store.reports
     if len(keys) < 2:
         hint = "Host trace lays several traces on one timeline." if host_traces(store) else ""
@@ -98,10 +98,10 @@ def _compare_section(store: Store, chosen: Address) -> Element:
         "Compare two",
         html.Div(
             [
-                controls.select("before", pairs, chosen, label="Before", width=190),
+                controls.select("before", pairs, state, label="Before", width=190),
                 html.Span("with"),
                 controls.select(
-                    "after", [pairs[1], pairs[0], *pairs[2:]], chosen, label="After", width=190
+                    "after", [pairs[1], pairs[0], *pairs[2:]], state, label="After", width=190
                 ),
                 view.panel("start-compare", PATH, ("before", "after")),
             ],
@@ -127,11 +127,11 @@ def _demo_section() -> Element:
     )
 
 
-def comparison(store: Store, chosen: Address, theme: Theme) -> Element:
+def comparison(store: Store, state: Address, theme: Theme) -> Element:
     """Link to the comparison of the two picked."""
     del theme
     keys = store.reports
-    before, after = chosen.text("before", keys[0]), chosen.text("after", keys[1])
+    before, after = state.text("before", keys[0]), state.text("after", keys[1])
     if before == after:
         return html.Span("Pick two that differ.", className="note")
     link = address.write(Address("/compare", before, after))
@@ -159,12 +159,12 @@ def open_path(store: Store, clicks: int | None, submits: int | None, path: str |
         rest = store.completions(path or "")
         if not (path and rest):
             raise
-        more = ", …" if len(rest) > MOST_NAMED else ""
-        return html.P(f"Go on: {', '.join(rest[:MOST_NAMED])}{more}"), no_update, no_update
+        more = ", …" if len(rest) > MAX_NAMED else ""
+        return html.P(f"Go on: {', '.join(rest[:MAX_NAMED])}{more}"), no_update, no_update
 
 
 def go_on(store: Store, path: str | None) -> tuple[list[str], Any]:
-    """Tell what a path that is being typed may become; what was said of it before is over."""
+    """Return what a path that is being typed may become; what was said of it before is over."""
     components.check_texts(path)
     return store.completions(path or ""), None
 
@@ -216,7 +216,7 @@ def _demo_links(demo: Demo) -> list[Element]:
 
 
 def demo_state(demo: Demo, asked: bool) -> tuple[Element, bool]:
-    """Say how far the demo is, and whether to stop asking."""
+    """Return how far the demo is, and whether to stop asking."""
     if asked:
         demo.start()
     state = demo.state()

@@ -21,13 +21,13 @@ from pva import units
 from pva.analysis import execution, ranges
 from pva.analysis.segments import are_internal
 from pva.analysis.selection import chosen as existing
-from pva.analysis.stream_ends import stream_ends, stream_variables
+from pva.analysis.stream_tensors import stream_ends, stream_variables
 from pva.analysis.sync_arrivals import arrivals
 from pva.analysis.tile_activity import SYNCS
 from pva.errors import NotRecordedError
 
 SLOWEST = 5
-MOST_OUTLIERS = 8
+MAX_OUTLIERS = 8
 VERTEX_COLUMNS = (
     Column("vertex_type", "Vertex type", "name", note="A codelet"),
     Column("instances", "Vertices", "number", 110, "How many of them the step runs"),
@@ -48,11 +48,11 @@ END_COLUMNS = (
 Pairs = list[tuple[str, str]]
 
 
-def details(store: Store, chosen: Address, theme: Theme) -> Element:
+def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show the chosen step; raises SelectionError."""
-    if chosen.step is None:
+    if state.step is None:
         return html.Div()
-    report, step = store.report(chosen.report), chosen.step
+    report, step = store.report(state.report), state.step
     data = report.dataset
     existing("step", step, data.length("steps"))
     row = {name: values[step] for name, values in data.table("steps").items()}
@@ -60,12 +60,12 @@ def details(store: Store, chosen: Address, theme: Theme) -> Element:
     name = _name(report, int(row["program"])) or step_words(kind)
     parts: list[Element] = [
         html.P(name, className="subject"),
-        _links(report, chosen, int(row["program"])),
+        _links(report, state, int(row["program"])),
         facts(_figures(report, kind, row)),
-        *_last(report, chosen, kind),
-        *_ends(report, chosen, kind),
-        *_tiles(report, chosen, kind, theme),
-        *_executions(report, chosen, step),
+        *_last(report, state, kind),
+        *_ends(report, state, kind),
+        *_tiles(report, state, kind, theme),
+        *_executions(report, state, step),
     ]
     vertices = execution.vertices_of_step(report, step=step)
     if len(vertices):
@@ -101,16 +101,16 @@ def _figures(report: Report, kind: str, row: dict[str, Any]) -> Pairs:
 
 
 def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
-    """Give a fact unless it was not recorded (-1 or not a number)."""
+    """Return a fact unless it was not recorded (-1 or not a number)."""
     return [(name, write(value))] if value == value and value >= 0 else []
 
 
-def _links(report: Report, chosen: Address, program: int) -> Element:
+def _links(report: Report, state: Address, program: int) -> Element:
     """Lead to the other pages at this step: its program, what is live then, its slowest tile."""
-    data, kept = report.dataset, Address(report=chosen.report)
+    data, kept = report.dataset, Address(report=state.report)
     links = []
     if program >= 0:
-        links.append(("All about it", with_object(chosen, "program", program)))
+        links.append(("All about it", with_object(state, "program", program)))
     if program >= 0 and data.has("program_children"):
         to = replace(kept, path=programs.PATH, options=(("program", str(program)),))
         links.append(("Program tree", to))
@@ -119,7 +119,7 @@ def _links(report: Report, chosen: Address, program: int) -> Element:
         if len(places):
             to = replace(kept, path=liveness.PATH, steps=(int(places[0]),))
             links.append(("Liveness at this step", to))
-    tile = _slowest(ranges.tile_cycles_of_step(report, step=chosen.steps[0]), 1)
+    tile = _slowest(ranges.tile_cycles_of_step(report, step=state.steps[0]), 1)
     if tile and data.has("memory_by_tile"):
         links.append(
             ("Memory of its slowest tile", replace(kept, path=memory.PATH, tiles=(tile[0][0],)))
@@ -130,19 +130,19 @@ def _links(report: Report, chosen: Address, program: int) -> Element:
     )
 
 
-def _last(report: Report, chosen: Address, kind: str) -> list[Element]:
-    """Say which tile arrives at a sync last, and how long the IPUs wait for it."""
+def _last(report: Report, state: Address, kind: str) -> list[Element]:
+    """Return which tile arrives at a sync last, and how long the IPUs wait for it."""
     if kind not in SYNCS:
         return []
     try:
-        frame = arrivals(report, step=chosen.steps[0])
+        frame = arrivals(report, step=state.steps[0])
     except NotRecordedError:
         return []
     if not len(frame):
         return []
-    apart = len(frame) > 1 and bool(are_internal(report, np.array(chosen.steps[:1]))[0])
+    apart = len(frame) > 1 and bool(are_internal(report, np.array(state.steps[:1]))[0])
     last = frame.iloc[int(frame["mean_wait"].to_numpy().argmax()) if apart else 0]
-    to = Address(path=memory.PATH, report=chosen.report, tiles=(int(last["tile"]),))
+    to = Address(path=memory.PATH, report=state.report, tiles=(int(last["tile"]),))
     tile = dcc.Link(f"tile {last['tile']:,} (IPU {last['ipu']})", href=address.write(to))
     after = [" after ", html.Strong(components.prose(last["name"]))] if last["name"] else []
     begin = "Each IPU waits for its own last tile, longest for " if apart else "Last is "
@@ -154,18 +154,18 @@ def _last(report: Report, chosen: Address, kind: str) -> list[Element]:
     ]
 
 
-def _ends(report: Report, chosen: Address, kind: str) -> list[Element]:
-    """Say where a stream copy takes its data to, or from."""
+def _ends(report: Report, state: Address, kind: str) -> list[Element]:
+    """Return where a stream copy takes its data to, or from."""
     if not kind.startswith("StreamCopy"):
         return []
     try:
-        frame = stream_ends(report, step=chosen.steps[0])
-        variables = stream_variables(report, step=chosen.steps[0])
+        frame = stream_ends(report, step=state.steps[0])
+        variables = stream_variables(report, step=state.steps[0])
     except NotRecordedError:
         return []
     if not len(frame):
         return []
-    to = Address(path=chosen.path, report=chosen.report, steps=chosen.steps)
+    to = Address(path=state.path, report=state.report, steps=state.steps)
     named: list[Element] = []
     for number, name in zip(variables["variable"], variables["name"], strict=True):
         link = address.write(replace(to, options=(("variable", str(number)),)))
@@ -178,21 +178,21 @@ def _ends(report: Report, chosen: Address, kind: str) -> list[Element]:
 
 
 def _slowest(frame: Any, count: int) -> list[tuple[int, int, int]]:
-    """Give tile, IPU and cycles of the tiles that take longest."""
+    """Return tile, IPU and cycles of the tiles that take longest."""
     rows = frame.nlargest(count, "cycles")
     rows = rows[rows["cycles"] > 0]
     columns = (rows[name].tolist() for name in ("tile", "ipu", "cycles"))
     return list(zip(*columns, strict=True))
 
 
-def _tiles(report: Report, chosen: Address, kind: str, theme: Theme) -> list[Element]:
+def _tiles(report: Report, state: Address, kind: str, theme: Theme) -> list[Element]:
     """Draw the cycles of the tiles as a histogram, and name the slowest."""
-    frame = ranges.tile_cycles_of_step(report, step=chosen.steps[0])
+    frame = ranges.tile_cycles_of_step(report, step=state.steps[0])
     slowest = _slowest(frame, SLOWEST)
     if not slowest:
         return []
     several = report.dataset.of_replica("num_ipus") > 1
-    kept = Address(path=memory.PATH, report=chosen.report)
+    kept = Address(path=memory.PATH, report=state.report)
     named: list[Element] = []
     for tile, ipu, cycles in slowest:
         words = f"tile {tile:,}" + (f" (IPU {ipu})" if several else "")
@@ -206,8 +206,8 @@ def _tiles(report: Report, chosen: Address, kind: str, theme: Theme) -> list[Ele
     ]
 
 
-def _executions(report: Report, chosen: Address, step: int) -> list[Element]:
-    """Say how the executions of the step's program compare."""
+def _executions(report: Report, state: Address, step: int) -> list[Element]:
+    """Return how the executions of the step's program compare."""
     found = ranges.step_executions(report, step=step)
     if found.count < 2:
         return []
@@ -219,10 +219,10 @@ def _executions(report: Report, chosen: Address, step: int) -> list[Element]:
         ("95 % take at most", write(found.p95)),
         ("Least and most", f"{write(found.least)} and {write(found.most)}"),
     ]
-    shown = found.outliers[:MOST_OUTLIERS]
+    shown = found.outliers[:MAX_OUTLIERS]
     links: list[Element] = []
     for other in shown:
-        to = replace(chosen, steps=(other,))
+        to = replace(state, steps=(other,))
         links += [", " if links else "", dcc.Link(f"{other:,}", href=address.write(to))]
     more = len(found.outliers) - len(shown)
     tail = f" and {more:,} more." if more else "."

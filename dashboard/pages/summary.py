@@ -64,15 +64,15 @@ ALWAYS_LISTED = ("profile.pop", "debug.cbor", "framework.json", "app.json")
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether there is a report beside the trace."""
+    """Return whether there is a report beside the trace."""
     return bool(store.report(report))
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    if not store.has_report(chosen.report) and store.trace(chosen.report):
-        return _trace_alone(chosen)
-    report = store.report(chosen.report)
+    if not store.has_report(state.report) and store.trace(state.report):
+        return _trace_alone(state)
+    report = store.report(state.report)
     return html.Div(
         [
             components.title(QUESTION),
@@ -85,7 +85,7 @@ def layout(store: Store, chosen: Address) -> Element:
             ),  # fmt: skip
             html.Div(
                 [
-                    controls.tabs(TABS, chosen),
+                    controls.tabs(TABS, state),
                     view.panel("summary-details", PATH, ("tab", "find", "folded")),
                 ],
                 className="section",
@@ -94,17 +94,17 @@ def layout(store: Store, chosen: Address) -> Element:
     )
 
 
-def details(store: Store, chosen: Address, theme: Theme) -> Element:
+def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show the tab that the address asks for; raises PvaError."""
     del theme
-    tab = chosen.option("tab", [value for value, _ in TABS])
-    return _TABS[tab](store, chosen)
+    tab = state.option("tab", [value for value, _ in TABS])
+    return _TABS[tab](store, state)
 
 
-def _overview(store: Store, chosen: Address) -> Element:
-    report = store.report(chosen.report)
+def _overview(store: Store, state: Address) -> Element:
+    report = store.report(state.report)
     first = [*_if_recorded("target", _target, report), *_if_recorded("report", _written, report)]
-    second = [*_if_recorded("graph", _graph, report), _files(store, chosen.report)]
+    second = [*_if_recorded("graph", _graph, report), _files(store, state.report)]
     return html.Div(
         [
             html.Div([html.Div(first), html.Div(second)], className="columns"),
@@ -133,71 +133,71 @@ def _recorded(report: Report) -> Element:
                    note="and the engine option that records it")  # fmt: skip
 
 
-def _options(store: Store, chosen: Address) -> Element:
+def _options(store: Store, state: Address) -> Element:
     """Show the engine options as a tree, those alone that fit the filter."""
-    data = store.report(chosen.report).dataset
+    data = store.report(state.report).dataset
     if not data.length("engine_options"):
         return components.message("No options were recorded.")
     names, values = (data.column("engine_options", name) for name in ("name", "value"))
     pairs = dotted(zip(map(str, names), map(str, values), strict=True))
     return html.Div(
         [
-            _find("Filter options", "summary-options", chosen),
-            tree(pairs, chosen, name="o", wanted=chosen.text("find")),
+            _find("Filter options", "summary-options", state),
+            tree(pairs, state, name="o", wanted=state.text("find")),
         ]
     )
 
 
-def _documents(store: Store, chosen: Address) -> Element:
+def _documents(store: Store, state: Address) -> Element:
     """Show what application and framework wrote down."""
-    report = store.report(chosen.report)
-    parts: list[Element] = [_find("Filter names and values", "summary-documents", chosen)]
+    report = store.report(state.report)
+    parts: list[Element] = [_find("Filter names and values", "summary-documents", state)]
     for heading, file, document in (
         ("Application", "app.json", report.app),
         ("Framework", "framework.json", report.framework),
     ):
-        parts += [html.H2(f"{heading} ({file})"), _document(heading, document, chosen)]
+        parts += [html.H2(f"{heading} ({file})"), _document(heading, document, state)]
     return html.Div(parts)
 
 
-def _find(words: str, data: str, chosen: Address) -> Element:
+def _find(words: str, data: str, state: Address) -> Element:
     """Make the box that filters a tab, and offer its data."""
     save = html.Div(controls.exports(data), className="tools")
-    return html.Div([controls.box("find", words, chosen), save], className="tools-row")
+    return html.Div([controls.box("find", words, state), save], className="tools-row")
 
 
-def options_frame(store: Store, chosen: Address) -> Frame:
-    """Give the engine options that fit the filter: name and value."""
-    return _fitting(store.report(chosen.report).frames.engine_options(), chosen)
+def options_frame(store: Store, state: Address) -> Frame:
+    """Return the engine options that fit the filter: name and value."""
+    return _fitting(store.report(state.report).frames.engine_options(), state)
 
 
-def _fitting(frame: Frame, chosen: Address) -> Frame:
+def _fitting(frame: Frame, state: Address) -> Frame:
     """Keep the rows whose name or value has what is typed, as the tree on the page does."""
-    wanted = chosen.text("find").lower()
+    wanted = state.text("find").lower()
     texts = frame["name"].astype(str) + " " + frame["value"].astype(str)
     return frame[texts.str.lower().str.contains(wanted, regex=False)]
 
 
-def documents_frame(store: Store, chosen: Address) -> Frame:
-    """Give the values of both JSON documents: document, name and value."""
+def documents_frame(store: Store, state: Address) -> Frame:
+    """Return the values of both JSON documents: document, name and value."""
     import pandas as pd
 
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     documents = {"app.json": report.app, "framework.json": report.framework}
     rows = [
         (file, *pair) for file, document in documents.items() for pair in flat_pairs(document or {})
     ]
-    return _fitting(pd.DataFrame(rows, columns=["document", "name", "value"]), chosen)
+    return _fitting(pd.DataFrame(rows, columns=["document", "name", "value"]), state)
 
 
-def _document(heading: str, document: Any, chosen: Address) -> Element:
+def _document(heading: str, document: Any, state: Address) -> Element:
     if not document:
         return components.message(f"No {heading.lower()} wrote one down.")
-    return tree(leaves(document), chosen, name=heading[0].lower(), wanted=chosen.text("find"))
+    return tree(leaves(document), state, name=heading[0].lower(), wanted=state.text("find"))
 
 
-def _summary_text(store: Store, chosen: Address) -> Element:
-    text = profile_summary(store.report(chosen.report))
+def _summary_text(store: Store, state: Address) -> Element:
+    text = profile_summary(store.report(state.report))
     note = "What printProfileSummary and `tilescope summary` print."
     return html.Div([html.P(note, className="note"), html.Pre(text, className="summary-text")])
 
@@ -206,9 +206,9 @@ _TABS = {"overview": _overview, "options": _options, "documents": _documents,
          "text": _summary_text}  # fmt: skip
 
 
-def _trace_alone(chosen: Address) -> Element:
+def _trace_alone(state: Address) -> Element:
     """Point to the page of the host trace, when there is nothing else."""
-    link = address.write(Address("/trace", chosen.report))
+    link = address.write(Address("/trace", state.report))
     parts = [
         components.message("This is a host trace without a report."),
         html.P(dcc.Link("Open the host trace", href=link, className="button")),
@@ -246,7 +246,7 @@ def _time(report: Report) -> str:
 
 
 def _runs_alone(report: Report) -> str:
-    """Say how long the runs took when their steps were not recorded."""
+    """Return how long the runs took when their steps were not recorded."""
     if not (report.dataset.has("runs") and report.dataset.has("target")):
         return ""
     known = runs(report).dropna(subset="device_microseconds")

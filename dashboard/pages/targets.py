@@ -11,13 +11,13 @@ ARCHITECTURES = {"ipu1": "Mk1", "ipu2": "Mk2"}
 
 
 def kind_words(report: Report) -> str:
-    """Give the kind of target in words."""
+    """Return the kind of target in words."""
     kind = str(report.dataset.texts("target", "type")[0])
     return KINDS.get(kind, kind)
 
 
 def architecture_words(report: Report) -> str:
-    """Give the architecture as people call it."""
+    """Return the architecture as people call it."""
     name = str(report.dataset.value("target", "architecture"))
     return ARCHITECTURES.get(name, name)
 

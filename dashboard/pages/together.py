@@ -32,11 +32,11 @@ AXIS_NOTES = {
     "simulated": "the wall clock: the steps of a run are stretched over the time that it was "
     "simulated for, so that their lengths are not those of the device; X switches",
 }
-MOST_GAPS, MOST_BEFORE = 5, 10
+MAX_GAPS, MAX_BEFORE = 5, 10
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether runs of the report are in its host trace."""
+    """Return whether runs of the report are in its host trace."""
     if not store.has_report(report) or store.trace(report) is None:
         return False
     try:
@@ -45,21 +45,21 @@ def available(store: Store, report: str) -> bool:
         return False
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    found = alignment(store, chosen.report)
-    whole = host(store, chosen.report).timeline
-    result = waits(store.report(chosen.report), found, whole.tracks, whole.labels)
+    found = alignment(store, state.report)
+    whole = host(store, state.report).timeline
+    result = waits(store.report(state.report), found, whole.tracks, whole.labels)
     return html.Div(
         [
             components.title("What did the device do while the host waited, and the reverse?"),
-            components.headline(sentence(found, result), more=delay_sentence(store, chosen, found)),
+            components.headline(sentence(found, result), more=delay_sentence(store, state, found)),
             section(
                 "Device and host",
                 view.panel("together-axis", PATH, ("axis",)),
                 canvas("together", "Device and host on one axis"),
                 note=counted(len(found.run) - found.first, "run") + " in the trace",
-                tools=controls.choice("axis", AXES, chosen, label="Axis"),
+                tools=controls.choice("axis", AXES, state, label="Axis"),
             ),
             html.Div(
                 [
@@ -70,16 +70,16 @@ def layout(store: Store, chosen: Address) -> Element:
             ),
             section(
                 "Longest gaps between runs",
-                gap_list(store, chosen, found, result.total),
+                gap_list(store, state, found, result.total),
                 note="on the axis of the device, with what the host did by itself meanwhile",
             ),
-            before_first_run(store, chosen, found, result),
+            before_first_run(store, state, found, result),
         ]
     )
 
 
 def sentence(found: Alignment, result: Waits) -> str:
-    """Say how the time is shared between device and host."""
+    """Return how the time is shared between device and host."""
     total = max(result.total, 1)
     count = len(found.run) - found.first
     runs = counted(count, "run")
@@ -91,10 +91,10 @@ def sentence(found: Alignment, result: Waits) -> str:
     )
 
 
-def delay_sentence(store: Store, chosen: Address, found: Alignment) -> str:
+def delay_sentence(store: Store, state: Address, found: Alignment) -> str:
     """Name what the host did longest by itself between runs."""
     begin, end = int(found.begin[found.first]), int(found.end[-1])
-    pairs = _by_itself(host(store, chosen.report).timeline, begin, end)
+    pairs = _by_itself(host(store, state.report).timeline, begin, end)
     pairs = [pair for pair in pairs if pair[0] != RUN and not pair[0].startswith(CALLBACK)]
     if not pairs:
         return ""
@@ -102,9 +102,9 @@ def delay_sentence(store: Store, chosen: Address, found: Alignment) -> str:
     return f"What delays it most is {name}: {units.duration(time / 1e9)} between runs."
 
 
-def axis_words(_store: Store, chosen: Address, _theme: Theme) -> Element:
-    """Say what the axis shows."""
-    return html.P(AXIS_NOTES[axis_of(chosen.text("axis"))], className="note")
+def axis_words(_store: Store, state: Address, _theme: Theme) -> Element:
+    """Return what the axis shows."""
+    return html.P(AXIS_NOTES[axis_of(state.text("axis"))], className="note")
 
 
 def findings(found: Alignment, result: Waits) -> Element:
@@ -145,17 +145,17 @@ def findings(found: Alignment, result: Waits) -> Element:
     )
 
 
-def gap_list(store: Store, chosen: Address, found: Alignment, total: int) -> Element:
+def gap_list(store: Store, state: Address, found: Alignment, total: int) -> Element:
     """List the longest gaps, what the host did in them, and the way there."""
-    frame = gaps(found).head(MOST_GAPS)
+    frame = gaps(found).head(MAX_GAPS)
     if not len(frame):
         return components.message("There is one run, and no gap between runs.")
     rows = []
     for gap in frame.to_dict("records"):
         window = f"{max(int(gap['begin']), 0)}-{int(gap['begin'] + gap['length']) + 1}"
         link = (
-            f"{PATH}?report={chosen.report}&range={window}"
-            if chosen.report
+            f"{PATH}?report={state.report}&range={window}"
+            if state.report
             else f"{PATH}?range={window}"
         )
         rows.append(
@@ -164,7 +164,7 @@ def gap_list(store: Store, chosen: Address, found: Alignment, total: int) -> Ele
                     html.Th(dcc.Link(_before(gap), href=link), scope="row"),
                     html.Td(units.duration(gap["length"] / 1e9), className="number"),
                     html.Td(units.share(gap["length"] / max(total, 1)), className="number"),
-                    html.Td(_did(store, chosen, int(gap["wall_begin"]), int(gap["wall_end"]))),
+                    html.Td(_did(store, state, int(gap["wall_begin"]), int(gap["wall_end"]))),
                 ]
             )
         )
@@ -176,9 +176,9 @@ def _before(gap: Mapping[Any, Any]) -> str:
     return f"Before run {gap['run']}" if gap["run"] >= 0 else f"Before {gap['name']}"
 
 
-def _did(store: Store, chosen: Address, begin: int, end: int) -> str:
-    """Say what took the most of a stretch of the host's time by itself."""
-    whole = host(store, chosen.report).timeline
+def _did(store: Store, state: Address, begin: int, end: int) -> str:
+    """Return what took the most of a stretch of the host's time by itself."""
+    whole = host(store, state.report).timeline
     pairs = _by_itself(whole, begin, end)[:3]
     parts = [f"{name} {units.duration(time / 1e9)}" for name, time in pairs]
     return components.prose(", ".join(parts)) or "nothing traced"
@@ -193,10 +193,10 @@ def _by_itself(whole: Timeline, begin: int, end: int) -> list[tuple[str, int]]:
     return [(name, time) for name, time in named if name not in PHASES]
 
 
-def before_first_run(store: Store, chosen: Address, found: Alignment, result: Waits) -> Element:
+def before_first_run(store: Store, state: Address, found: Alignment, result: Waits) -> Element:
     """Fold what the host did before the model's first run: it stands on no axis of the device."""
-    whole = host(store, chosen.report).timeline
-    pairs = _by_itself(whole, whole.extent[0], int(found.begin[found.first]))[:MOST_BEFORE]
+    whole = host(store, state.report).timeline
+    pairs = _by_itself(whole, whole.extent[0], int(found.begin[found.first]))[:MAX_BEFORE]
     rows = [
         html.Tr(
             [
@@ -212,14 +212,14 @@ def before_first_run(store: Store, chosen: Address, found: Alignment, result: Wa
     return html.Details([html.Summary(words), body], className="section folded")
 
 
-def selected(store: Store, chosen: Address, _theme: Theme) -> Element:
+def selected(store: Store, state: Address, _theme: Theme) -> Element:
     """Name what is chosen, and lead to the page of its own; raises AddressError."""
-    text = chosen.text("at")
+    text = state.text("at")
     if not text:
         hint = "Click a step or an event, or press n for the next."
         return section("Selected", components.message("Nothing is selected.", hint=hint))
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
-    whole = together(store, chosen.report, axis_of(chosen.text("axis")))
+    whole = together(store, state.report, axis_of(state.text("axis")))
     places = (
         (whole.item(np.arange(len(whole.tracks.begin))) == number).nonzero()[0]
         if number >= 0
@@ -239,7 +239,7 @@ def selected(store: Store, chosen: Address, _theme: Theme) -> Element:
         ("Length on this axis", units.duration(length / 1e9)),
     ]
     to = {"steps": (number // 2,)} if is_step else {"event": number // 2}
-    link = dcc.Link(words, href=address.write(Address(path, chosen.report, **to)))
+    link = dcc.Link(words, href=address.write(Address(path, state.report, **to)))
     subject = html.P(whole.labels[label], className="subject")
     heading = f"Step {number // 2:,}" if is_step else f"Event {number // 2:,}"
     return section(heading, subject, html.P(link, className="step-links"), components.facts(pairs))

@@ -20,7 +20,7 @@ from dashboard.pages.trace_tables import (
     time_tables,
 )
 from dashboard.pages.words import counted
-from dashboard.store import JOIN, MOST_LETTERS, Store, Trace
+from dashboard.store import JOIN, MAX_LETTERS, Store, Trace
 from dashboard.theme import Theme
 from dashboard.timeline.endpoint import alignment, host, host_trace, unmerged
 from dashboard.timeline.lanes import Timeline
@@ -39,18 +39,18 @@ FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out 
 LINES = (("line", "Lines"), ("area", "Areas"))
 ALIGNS = (("wall", "By the clock"), ("start", "From their begin"))
 FAR_APART = 20  # times what the files are long together
-MOST_FILES = 40  # offered to be added
+MAX_FILES = 40  # offered to be added
 WINDOW = ("range", "selection")
 
 
 def available(store: Store, report: str) -> bool:
-    """Tell whether the report has a host trace."""
+    """Return whether the report has a host trace."""
     return store.trace(report) is not None
 
 
-def layout(store: Store, chosen: Address) -> Element:
+def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    trace = host_trace(store, chosen.report, aligned(chosen))
+    trace = host_trace(store, state.report, aligned(state))
     return html.Div(
         [
             components.title("What did the host do meanwhile?"),
@@ -61,39 +61,39 @@ def layout(store: Store, chosen: Address) -> Element:
                 view.panel("trace-channels", PATH, ("hidden",)),
                 canvas("host", "Host timeline"),
                 note="a lane a thread, coloured by channel",
-                tools=controls.row(_tools(store, trace, chosen)),
+                tools=controls.row(_tools(store, trace, state)),
             ),
             view.panel("trace-event", PATH, ("event", "align")),
             section(
                 "Where the time goes",
-                controls.tabs(TABS, chosen),
+                controls.tabs(TABS, state),
                 view.panel("trace-tables", PATH, (*WINDOW, "tab", "filter", "folded", "align")),
-                tools=controls.filter_box("label", "Filter labels", chosen),
+                tools=controls.filter_box("label", "Filter labels", state),
             ),
         ]
     )
 
 
-def _tools(store: Store, trace: Trace, chosen: Address) -> list[Element]:
+def _tools(store: Store, trace: Trace, state: Address) -> list[Element]:
     """Offer what this trace can be shown as."""
     tools: list[Element] = []
     if len(trace.threads) > 1:
-        tools.append(controls.switch("merged", "Merge threads", chosen))
+        tools.append(controls.switch("merged", "Merge threads", state))
     if trace.series:
-        tools.append(controls.choice("lines", LINES, chosen, label="Line graphs"))
+        tools.append(controls.choice("lines", LINES, state, label="Line graphs"))
     if len(trace.paths) > 1:
-        tools.append(controls.choice("align", ALIGNS, chosen, label="Several files"))
-    return [*tools, *_files(store, chosen)]
+        tools.append(controls.choice("align", ALIGNS, state, label="Several files"))
+    return [*tools, *_files(store, state)]
 
 
-def _files(store: Store, chosen: Address) -> list[Element]:
+def _files(store: Store, state: Address) -> list[Element]:
     """Link to this timeline with one more file, or with one less."""
-    parts = store.parts(chosen.report)
+    parts = store.parts(state.report)
     fewer = [
         (f"Without {one}", tuple(part for part in parts if part != one))
         for one in (parts if len(parts) > 1 else ())
     ]
-    more = [(f"Add {one}", (*parts, one)) for one in store.traces(chosen.report)[:MOST_FILES]]
+    more = [(f"Add {one}", (*parts, one)) for one in store.traces(state.report)[:MAX_FILES]]
     links = [
         dcc.Link(words, href=address.write(Address(PATH, JOIN.join(kept))))
         for words, kept in [*more, *fewer]
@@ -105,17 +105,17 @@ def _files(store: Store, chosen: Address) -> list[Element]:
     return [html.Details([summary, html.Div(links, className="menu")], className="preferences")]
 
 
-def answer(store: Store, chosen: Address, _theme: Theme) -> Element:
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Answer the question of the page, which needs all events: the page does not wait for it."""
-    found = host(store, chosen.report, aligned(chosen))
-    trace = host_trace(store, chosen.report, aligned(chosen))
+    found = host(store, state.report, aligned(state))
+    trace = host_trace(store, state.report, aligned(state))
     writing = "" if trace.is_finished else "Still being written, or ended early; the view follows."
     more = _apart(found.timeline) if len(trace.paths) > 1 else writing
-    return components.headline(trace_sentence(store, chosen), more=more)
+    return components.headline(trace_sentence(store, state), more=more)
 
 
 def _apart(whole: Timeline) -> str:
-    """Say that files lie so far from each other that little is seen of each."""
+    """Write that files lie so far from each other that little is seen of each."""
     tracks = whole.tracks
     spans: dict[str, list[int]] = {}
     for lane in whole.lanes:
@@ -129,10 +129,10 @@ def _apart(whole: Timeline) -> str:
     return "The files lie far apart by their clocks; align them from their begin to compare them."
 
 
-def trace_sentence(store: Store, chosen: Address) -> str:
-    """Say how long the trace is, what it holds, and what took the most time by itself."""
-    found = host(store, chosen.report, aligned(chosen))
-    whole, trace = found.timeline, host_trace(store, chosen.report, aligned(chosen))
+def trace_sentence(store: Store, state: Address) -> str:
+    """Return how long the trace is, what it holds, and what took the most time by itself."""
+    found = host(store, state.report, aligned(state))
+    whole, trace = found.timeline, host_trace(store, state.report, aligned(state))
     held = f"{counted(found.events, 'event')} on {counted(len(whole.threads), 'thread')}"
     sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {held}."
     wraps = is_wrapper(trace)
@@ -147,11 +147,11 @@ def trace_sentence(store: Store, chosen: Address) -> str:
     return f"{sentence} {whole.labels[most]} took the most by itself: {took}{without})."
 
 
-def channel_key(store: Store, chosen: Address, _theme: Theme) -> Element:
+def channel_key(store: Store, state: Address, _theme: Theme) -> Element:
     """List the channels with their colours; a click hides one, another shows it again."""
-    whole = unmerged(store, chosen.report, aligned(chosen))
+    whole = unmerged(store, state.report, aligned(state))
     used = {int(kind) for kind in whole.tracks.kind[: len(whole.labels)].tolist()}
-    hidden = {unquote(text) for text in chosen.text("hidden").split(",") if text}
+    hidden = {unquote(text) for text in state.text("hidden").split(",") if text}
     items = [
         html.Li(
             html.Button(
@@ -168,24 +168,24 @@ def channel_key(store: Store, chosen: Address, _theme: Theme) -> Element:
     return html.Ul(items, className="key", **{"aria-label": "Channels"})
 
 
-def event_details(store: Store, chosen: Address, _theme: Theme) -> Element:
+def event_details(store: Store, state: Address, _theme: Theme) -> Element:
     """Show a selected event; raises SelectionError."""
-    if chosen.event is None:
+    if state.event is None:
         hint = "Click one in the timeline, or press n for the next."
         return section("Selected event", components.message("No event is selected.", hint=hint))
-    found = host(store, chosen.report, aligned(chosen))
+    found = host(store, state.report, aligned(state))
     whole = found.timeline
-    figures = event_figures(whole.tracks, chosen.event)
+    figures = event_figures(whole.tracks, state.event)
     place = next(n for n, lane in enumerate(whole.lanes) if lane.first <= figures.row < lane.stop)
     lane = whole.lanes[place]
     outermost = lane.first + lane.kinds.count("flag")
     if figures.row >= outermost:
-        figures = event_figures(whole.tracks, chosen.event, (outermost, lane.stop))
+        figures = event_figures(whole.tracks, state.event, (outermost, lane.stop))
     duration = figures.end - figures.begin
-    metadata = found.metadata.get(chosen.event, "")
-    still = ", not ended" if chosen.event in found.still_open else ""
+    metadata = found.metadata.get(state.event, "")
+    still = ", not ended" if state.event in found.still_open else ""
     around = " › ".join(whole.labels[int(whole.tracks.label[event])] for event in figures.around)
-    around, metadata = (cut(text, MOST_LETTERS) for text in (around, metadata))
+    around, metadata = (cut(text, MAX_LETTERS) for text in (around, metadata))
     pairs = [
         ("Channel", whole.colours[int(whole.tracks.kind[figures.label])][1]),
         ("Thread", " / ".join((*lane.path[1:], lane.name))),
@@ -197,24 +197,24 @@ def event_details(store: Store, chosen: Address, _theme: Theme) -> Element:
         *([("Metadata", metadata)] if metadata else []),
     ]
     subject = html.P(whole.labels[figures.label], className="subject")
-    links = _run_links(store, chosen, whole.labels[figures.label], (figures.begin, figures.end))
-    return section(f"Event {chosen.event:,}", subject, *links, facts(pairs))
+    links = _run_links(store, state, whole.labels[figures.label], (figures.begin, figures.end))
+    return section(f"Event {state.event:,}", subject, *links, facts(pairs))
 
 
-def _run_links(store: Store, chosen: Address, label: str, span: tuple[int, int]) -> list[Element]:
+def _run_links(store: Store, state: Address, label: str, span: tuple[int, int]) -> list[Element]:
     """Lead from an event of a run to what the device did in it."""
-    if label != RUN or not store.has_report(chosen.report):
+    if label != RUN or not store.has_report(state.report):
         return []
     try:
-        found = alignment(store, chosen.report)
+        found = alignment(store, state.report)
     except PvaError:
         return []
     inside = np.flatnonzero((found.begin >= span[0]) & (found.end <= span[1]))
-    if not len(inside) or aligned(chosen) != "wall":
+    if not len(inside) or aligned(state) != "wall":
         return []
     first = int(found.cycles_from[inside[0]])
     window = Range(max(first, 0), max(first, 0) + max(int(found.cycles[inside[0]]), 1))
-    to = Address("/execution", chosen.report, range=window)
+    to = Address("/execution", state.report, range=window)
     run = int(found.run[inside[0]])
     if run < 0:  # the profile has no steps of it
         return []

@@ -34,22 +34,22 @@ LABEL_COLUMNS = (
     Column("longest", "Longest", "nanoseconds", 100, "Of the longest event"),
 )
 TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
-MOST_EVENTS = 2_000_000  # that tables are made of while somebody waits
+MAX_EVENTS = 2_000_000  # that tables are made of while somebody waits
 GROWN = 1.1  # times the events by which all labels of a trace that grows are counted anew
-MOST_NODES = 400  # of a tree; those with less time are left out
+MAX_NODES = 400  # of a tree; those with less time are left out
 
 
-def aligned(chosen: Address) -> Align:
-    """Tell how several files lie: by the wall clock, or all from their begin."""
-    return align_of(chosen.text("align"))
+def aligned(state: Address) -> Align:
+    """Return how several files lie: by the wall clock, or all from their begin."""
+    return align_of(state.text("align"))
 
 
-def window_of(whole: Timeline, chosen: Address) -> tuple[Range, str]:
-    """Give the part of the trace that is chosen, or in view, and what to call it."""
-    selection = chosen.text("selection")
+def window_of(whole: Timeline, state: Address) -> tuple[Range, str]:
+    """Return the part of the trace that is chosen, or in view, and what to call it."""
+    selection = state.text("selection")
     if selection:
         return address.parse_range(selection, "selection"), "In the chosen range"
-    return (chosen.range, "In view") if chosen.range else (Range(*whole.extent), "In all")
+    return (state.range, "In view") if state.range else (Range(*whole.extent), "In all")
 
 
 def events_touching(whole: Timeline, window: Range) -> int:
@@ -60,11 +60,11 @@ def events_touching(whole: Timeline, window: Range) -> int:
 
 
 def _is_much(whole: Timeline, window: Range) -> bool:
-    """Tell whether a window of more events than are summed up at once is all of the trace."""
+    """Return whether a window of more events than are summed up at once is all of the trace."""
     begin, end = whole.extent
     if window.begin > begin or window.end < end:
         return False
-    return events_touching(whole, window) > MOST_EVENTS
+    return events_touching(whole, window) > MAX_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class _Counted:
     frame: Any
 
 
-def _whole_labels(store: Store, chosen: Address) -> _Counted:
-    """Give the labels of a whole trace; of one that grows they are counted anew now and then."""
-    trace = host_trace(store, chosen.report, aligned(chosen))
+def _whole_labels(store: Store, state: Address) -> _Counted:
+    """Return the labels of a whole trace; of one that grows they are counted anew now and then."""
+    trace = host_trace(store, state.report, aligned(state))
     begun, events = trace.anchor.wall_ns, sum(thread.count for thread in trace.threads)
 
     def make(former: _Counted | None) -> _Counted:
@@ -87,49 +87,49 @@ def _whole_labels(store: Store, chosen: Address) -> _Counted:
             return former
         return _Counted(begun, events, label_statistics(trace))
 
-    return store.continued(chosen.report, "label statistics", make)
+    return store.continued(state.report, "label statistics", make)
 
 
-def _whole_frame(store: Store, chosen: Address) -> Any:
-    """Give the labels of a whole trace, without the 95 % that these figures lack."""
-    frame = _whole_labels(store, chosen).frame
+def _whole_frame(store: Store, state: Address) -> Any:
+    """Return the labels of a whole trace, without the 95 % that these figures lack."""
+    frame = _whole_labels(store, state).frame
     names = {"total_ns": "total", "self_ns": "self_time", "mean_ns": "mean", "p50_ns": "p50",
              "max_ns": "longest"}  # fmt: skip
     return frame.rename(columns=names).assign(p95=np.nan)
 
 
-def label_frame(store: Store, chosen: Address) -> Any:
-    """Give the labels of a part of the trace, filtered."""
-    whole = unmerged(store, chosen.report, aligned(chosen))
-    window, _ = window_of(whole, chosen)
-    trace = host_trace(store, chosen.report, aligned(chosen))
+def label_frame(store: Store, state: Address) -> Any:
+    """Return the labels of a part of the trace, filtered."""
+    whole = unmerged(store, state.report, aligned(state))
+    window, _ = window_of(whole, state)
+    trace = host_trace(store, state.report, aligned(state))
     if _is_much(whole, window):
-        frame = wrappers_last(_whole_frame(store, chosen), trace)
-        return components.filtered(frame, chosen.filter)
+        frame = wrappers_last(_whole_frame(store, state), trace)
+        return components.filtered(frame, state.filter)
     frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
     numbers = frame["label"].tolist()
     frame = frame.assign(
         label=[whole.labels[number] for number in numbers],
         channel=[whole.colours[int(whole.tracks.kind[number])][1] for number in numbers],
     )
-    return components.filtered(wrappers_last(frame, trace), chosen.filter)
+    return components.filtered(wrappers_last(frame, trace), state.filter)
 
 
-def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
+def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the labels, the call tree or the callers of a part of the trace."""
-    whole = unmerged(store, chosen.report, aligned(chosen))
-    window, words = window_of(whole, chosen)
+    whole = unmerged(store, state.report, aligned(state))
+    window, words = window_of(whole, state)
     length = units.duration((window.end - window.begin) / 1e9)
-    tab = chosen.option("tab", [value for value, _ in TABS])
+    tab = state.option("tab", [value for value, _ in TABS])
     events = events_touching(whole, window)
-    if events > MOST_EVENTS and not (tab == "labels" and _is_much(whole, window)):
-        hint = f"Zoom in, or choose a range with Shift, to at most {MOST_EVENTS:,} events."
+    if events > MAX_EVENTS and not (tab == "labels" and _is_much(whole, window)):
+        hint = f"Zoom in, or choose a range with Shift, to at most {MAX_EVENTS:,} events."
         return components.message(
             f"{events:,} events are {words[0].lower()}{words[1:]}.", hint=hint
         )
     only = ""
     if tab == "labels" and _is_much(whole, window):
-        first = _whole_labels(store, chosen).events
+        first = _whole_labels(store, state).events
         only = f"; of the first {first:,} events" if first < events else ""
     note = html.P(
         f"{words}, {length}; what an event takes by itself is its self time{only}",
@@ -140,33 +140,33 @@ def time_tables(store: Store, chosen: Address, _theme: Theme) -> Element:
     if tab == "labels":
         return html.Div([head, tables.paged("trace-label-table", LABEL_COLUMNS)])
     nodes, every = _tree(whole, window, tab)
-    wanted = chosen.filter.value if chosen.filter else ""
+    wanted = state.filter.value if state.filter else ""
     rows = tree_rows(nodes, whole.labels, wanted.casefold(), every)
     headings: tuple[str, ...] = ("Label", "Events", "With what is inside", "Self", "Share of all")
     if tab == "callers":  # all that a node has is self time
         rows = [tables.Row(r.path, r.words, (r.cells[0], *r.cells[2:])) for r in rows]
         headings = ("Label", "Events", "Self", "Share of all")
-    return html.Div([head, tables.tree(headings, rows, chosen, name="trace-tree")])
+    return html.Div([head, tables.tree(headings, rows, state, name="trace-tree")])
 
 
 def _tree(whole: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
-    """Give the tree of a tab, and the time in which threads were inside events."""
+    """Return the tree of a tab, and the time in which threads were inside events."""
     nodes = call_tree(whole.tracks, whole.threads, window.begin, window.end)
     return callers(nodes) if tab == "callers" else nodes, int(nodes.self_time.sum())
 
 
-def frame_of(store: Store, chosen: Address) -> Any:
-    """Give the rows of the tab for a file: of a tree all nodes, each behind its parent."""
+def frame_of(store: Store, state: Address) -> Any:
+    """Return the rows of the tab for a file: of a tree all nodes, each behind its parent."""
     import pandas as pd
 
-    tab = chosen.option("tab", [value for value, _ in TABS])
+    tab = state.option("tab", [value for value, _ in TABS])
     if tab == "labels":
-        return label_frame(store, chosen)
-    whole = unmerged(store, chosen.report, aligned(chosen))
-    window, words = window_of(whole, chosen)
+        return label_frame(store, state)
+    whole = unmerged(store, state.report, aligned(state))
+    window, words = window_of(whole, state)
     events = events_touching(whole, window)
-    if events > MOST_EVENTS:
-        raise SelectionError(words, f"{events:,} events", f"choose at most {MOST_EVENTS:,}")
+    if events > MAX_EVENTS:
+        raise SelectionError(words, f"{events:,} events", f"choose at most {MAX_EVENTS:,}")
     nodes, every = _tree(whole, window, tab)
     times = {"total": nodes.total, "self_time": nodes.self_time}
     frame = pd.DataFrame(
@@ -179,7 +179,7 @@ def frame_of(store: Store, chosen: Address) -> Any:
             "share": nodes.total / max(every, 1),
         }
     )
-    return components.filtered(frame, chosen.filter)
+    return components.filtered(frame, state.filter)
 
 
 def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, every: int) -> list[tables.Row]:
@@ -187,7 +187,7 @@ def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, every: int) -
 
     Shares are of `every`, the time in which threads were inside events.
     """
-    kept = set(np.argsort(-nodes.total, kind="stable")[:MOST_NODES].tolist())
+    kept = set(np.argsort(-nodes.total, kind="stable")[:MAX_NODES].tolist())
     below: dict[int, list[int]] = {}
     for node in kept:
         below.setdefault(int(nodes.parent[node]), []).append(node)

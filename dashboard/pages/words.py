@@ -18,7 +18,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def fit_sentence(memory: MemoryOverview) -> str:
-    """Say whether the program fits, and how full the fullest tile is."""
+    """Return whether the program fits, and how full the fullest tile is."""
     tile = f"the fullest tile (tile {memory.fullest_tile:,})"
     used, limit = units.size(memory.fullest_bytes), units.size(memory.bytes_per_tile)
     without = "" if memory.code_counted else ", without code"
@@ -32,12 +32,12 @@ def fit_sentence(memory: MemoryOverview) -> str:
 
 
 def code_sentence(*, counted: bool) -> str:
-    """Say how code is counted where it was not; empty where it was."""
+    """Return how code is counted where it was not; empty where it was."""
     return "" if counted else f"Code was not counted: to count it, {COUNT_CODE}."
 
 
 def most_of_memory(memory: MemoryOverview) -> str:
-    """Say what takes the most, and how much there is in all."""
+    """Return what takes the most, and how much there is in all."""
     share = units.share(memory.largest_category_bytes / max(memory.total, 1))
     return (
         f"All tiles hold {units.size(memory.total)} ({units.size(memory.total_including_gaps)} "
@@ -46,12 +46,12 @@ def most_of_memory(memory: MemoryOverview) -> str:
 
 
 def fit_tone(memory: MemoryOverview) -> Tone:
-    """Give the tone of `fit_sentence`."""
+    """Return the tone of `fit_sentence`."""
     return "bad" if memory.tiles_out_of_memory else "good" if memory.code_counted else "plain"
 
 
 def liveness_sentence(live: LivenessOverview) -> str:
-    """Say how much is live at most, where, and what the largest variable is there."""
+    """Return how much is live at most, where, and what the largest variable is there."""
     if live.peak_step < 0:
         return f"{units.size(live.always_live)} are always live; the report has no program steps."
     name = live.peak_name or live.peak_type
@@ -66,7 +66,7 @@ def liveness_sentence(live: LivenessOverview) -> str:
 
 
 def execution_sentence(spent: ExecutionOverview) -> str:
-    """Say how long the recorded runs took, with what, and how much of the tiles it kept busy."""
+    """Return how long the recorded runs took, with what, and how much of the tiles it kept busy."""
     if not spent.runs:
         return "No run has ended."
     runs = counted(spent.recorded_runs, "recorded run")
@@ -79,7 +79,7 @@ def execution_sentence(spent: ExecutionOverview) -> str:
 
 
 def run_sentence(report: Report) -> str:
-    """Say how long the model's runs took, and for how many items; empty when none has ended."""
+    """Return how long the model's runs took, and for how many items; empty when none has ended."""
     found = known_run(report)
     if found is None or found.runs <= 0 or found.cycles < 0:
         return ""
@@ -89,7 +89,7 @@ def run_sentence(report: Report) -> str:
 
 
 def known_run(report: Report) -> MainRun | None:
-    """Give the figures of the model's runs; None where no execution was recorded."""
+    """Return the figures of the model's runs; None where no execution was recorded."""
     if not report.dataset.has("target"):
         return None
     try:
@@ -99,7 +99,7 @@ def known_run(report: Report) -> MainRun | None:
 
 
 def items_words(found: MainRun) -> str:
-    """Say how many items the runs took in, and how many a second; empty where it is not known."""
+    """Find how many items the runs took in, and how many a second; empty where it is not known."""
     if not found.items_per_second > 0:
         return ""
     words = f" for {counted(found.items, 'item')}: {units.rate(found.items_per_second)}"
@@ -110,7 +110,7 @@ def items_words(found: MainRun) -> str:
 
 
 def other_runs_sentence(report: Report) -> str:
-    """Say what ran outside the profile, which no figure counts; empty when nothing did."""
+    """Return what ran outside the profile, which no figure counts; empty when nothing did."""
     if not (report.dataset.has("other_runs") and report.dataset.has("target")):
         return ""
     frame = other_runs(report)

@@ -22,7 +22,7 @@ from pva.analysis.layers import DEFAULT
 from pva.analysis.selection import SelectionError
 from pva.analysis.written_programs import WrittenFigures, written_figures
 
-MOST_ROWS = 200  # of what a program became; a copy of many parts may become more
+MAX_ROWS = 200  # of what a program became; a copy of many parts may become more
 NOBODY = "Added by the compiler: the program does not contain it."
 NOBODY_HINT = "Choose the stage as compiled to see what it does and costs."
 NOTHING = "It became no program: there was nothing to do."
@@ -30,41 +30,41 @@ DOWNLOAD = "compiled-programs"
 Line = dict[str, Any]
 
 
-def details(store: Store, chosen: Address, theme: Theme) -> Element:
+def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show the written program that the chosen one was made of; raises PvaError."""
     del theme
-    row, line = _chosen(store, chosen)
+    row, line = _chosen(store, state)
     if line is None:
         return components.message(NOBODY, hint=NOBODY_HINT)
-    report = store.report(chosen.report)
+    report = store.report(state.report)
     figures = written_figures(report, program=row)
     clock = float(report.dataset.value("target", "clock_frequency"))
-    became = compiled_of(report, whole_tree(store, chosen.report), row)
+    became = compiled_of(report, whole_tree(store, state.report), row)
     columns = [_identity(figures, line), _operands(figures), _cost(line, became, clock)]
     return html.Div(
         [
-            _head(store, chosen, figures, line, became),
-            _results(chosen, line, became),
+            _head(store, state, figures, line, became),
+            _results(state, line, became),
             html.Div([facts(pairs) for pairs in columns if pairs], className="facts-columns"),
         ]
     )
 
 
-def offered(store: Store, chosen: Address) -> Frame:
-    """Give what the chosen program became for a file; raises PvaError."""
-    row, line = _chosen(store, chosen)
+def offered(store: Store, state: Address) -> Frame:
+    """Return what the chosen program became for a file; raises PvaError."""
+    row, line = _chosen(store, state)
     if line is None:
         raise SelectionError("the program", "not in what was written", "the compiler added it")
-    return compiled_of(store.report(chosen.report), whole_tree(store, chosen.report), row)
+    return compiled_of(store.report(state.report), whole_tree(store, state.report), row)
 
 
-def _chosen(store: Store, chosen: Address) -> tuple[int, Line | None]:
-    """Give the row and line of the chosen program as written; -1 and None for the compiler's."""
-    tree, text = stage_tree(store, chosen), chosen.text("program")
+def _chosen(store: Store, state: Address) -> tuple[int, Line | None]:
+    """Return the row and line of the chosen program as written; -1 and None for the compiler's."""
+    tree, text = stage_tree(store, state), state.text("program")
     line = tree.line(text)
     if line >= 0:
         return int(tree.rows[line]), tree.lines.iloc[line].to_dict()
-    count = len(store.report(chosen.report).dataset.column("programs", "name"))
+    count = len(store.report(state.report).dataset.column("programs", "name"))
     if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) >= count:
         known = f"the report has programs 0 to {count - 1:,}"
         raise SelectionError(f"program {text}", "not there", known)
@@ -72,13 +72,13 @@ def _chosen(store: Store, chosen: Address) -> tuple[int, Line | None]:
 
 
 def _head(
-    store: Store, chosen: Address, figures: WrittenFigures, line: Line, became: Frame
+    store: Store, state: Address, figures: WrittenFigures, line: Line, became: Frame
 ) -> Element:
     """Name the program, and lead to where else it is seen."""
-    kept = Address(report=chosen.report, tiles=chosen.tiles)
-    layer = chosen.text("layer", DEFAULT)
-    report = store.report(chosen.report)
-    operation = str(owners_at(store, chosen, WRITTEN)[figures.program])
+    kept = Address(report=state.report, tiles=state.tiles)
+    layer = state.text("layer", DEFAULT)
+    report = store.report(state.report)
+    operation = str(owners_at(store, state, WRITTEN)[figures.program])
     of_layer = {} if layer == DEFAULT else {"layer": layer}
     first = {"program": str(line["program"])} if len(became) else {}
     links = [
@@ -118,7 +118,7 @@ def _link(kept: Address, path: str, step: int, options: dict[str, str]) -> str:
 
 
 def _function(report: Any, figures: WrittenFigures) -> dict[str, str]:
-    """Give the options of a link to the function that a call runs."""
+    """Return the options of a link to the function that a call runs."""
     data = report.dataset
     if figures.type != "Call" or not 0 <= figures.target < data.length("function_programs"):
         return {}
@@ -134,7 +134,7 @@ def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
 
 
 def _identity(figures: WrittenFigures, line: Line) -> Pairs:
-    """Say what the program is, and where it stands."""
+    """Return what the program is, and where it stands."""
     part = {"control": "control program"}.get(line["part"], line["part"])
     return [
         ("Type", figures.type),
@@ -148,7 +148,7 @@ def _identity(figures: WrittenFigures, line: Line) -> Pairs:
 
 
 def _operands(figures: WrittenFigures) -> Pairs:
-    """Say what it reads and writes by itself."""
+    """Return what it reads and writes by itself."""
     decides = figures.type in ("If", "Switch") or figures.type.startswith("Repeat")
     read = "Decides by" if decides else "From"
     return [
@@ -159,7 +159,7 @@ def _operands(figures: WrittenFigures) -> Pairs:
 
 
 def _cost(line: Line, became: Frame, clock: float) -> Pairs:
-    """Say what it became, and what that costs with all its parts."""
+    """Return what it became, and what that costs with all its parts."""
     pairs = [("Became", counted(len(became), "program") if len(became) else "no program")]
     pairs += _known("Ran in the recorded runs", line["executions"], units.count)
     pairs += _known("Cycles in all", line["cycles"], lambda value: units.cycles(value, clock))
@@ -169,17 +169,17 @@ def _cost(line: Line, became: Frame, clock: float) -> Pairs:
     return pairs + _known("Estimate of one execution", estimate, units.cycles_or_time)
 
 
-def _results(chosen: Address, line: Line, became: Frame) -> Element:
+def _results(state: Address, line: Line, became: Frame) -> Element:
     """List the programs that it became, each a link to its line as compiled."""
     if not len(became):
         return components.message(NOTHING)
-    first = became.head(MOST_ROWS)
+    first = became.head(MAX_ROWS)
     # What `line_words` says more of, a line of its own tells.
     words = line_words(first.assign(count=-1, function=-1)).tolist()
     rows = zip(first.to_dict("records"), words, strict=True)
     titles = ("Compiled to", "Ran", "Cycles", "Share", "Estimate", "Programs in it")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
-    body = [_result(chosen, row, words) for row, words in rows]
+    body = [_result(state, row, words) for row, words in rows]
     if len(became) > 1:
         body.append(_total(line))
     more = len(became) - len(first)
@@ -197,9 +197,9 @@ def _results(chosen: Address, line: Line, became: Frame) -> Element:
     )
 
 
-def _result(chosen: Address, row: Line, words: str) -> Element:
+def _result(state: Address, row: Line, words: str) -> Element:
     depth = f"in-{min(row['depth'], 3)}"
-    name = html.Th(program_link(chosen, row, words), scope="row", className=depth)
+    name = html.Th(program_link(state, row, words), scope="row", className=depth)
     return html.Tr(
         [name, *_cells(row), html.Td(units.count(row["parts"]) if row["parts"] else "–")]
     )

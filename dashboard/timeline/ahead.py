@@ -19,7 +19,7 @@ LARGEST = 500_000_000  # bytes of files; what is larger is made only when it is 
 
 
 def ahead_of(store: Store) -> Callable[[str], None]:
-    """Give the function to call with the key of a source that is shown."""
+    """Return the function to call with the key of a source that is shown."""
     known: set[str] = set()
 
     def shown(key: str) -> None:

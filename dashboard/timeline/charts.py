@@ -10,7 +10,7 @@ from dashboard.store import Trace
 from pva.analysis.charts import heat_columns, held_until, line_points
 
 POINTS, COLUMNS = 400, 240  # of a chart in an answer
-MOST_CHARTS = 40
+MAX_CHARTS = 40
 
 
 def chart_list(trace: Trace) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ def chart_list(trace: Trace) -> list[dict[str, Any]]:
          "edges": [_edge(edge) for edge in one.edges.tolist()]}
         for one in trace.heatmaps
     ]  # fmt: skip
-    return [*lines, *heat][:MOST_CHARTS]
+    return [*lines, *heat][:MAX_CHARTS]
 
 
 def _key(trace: Trace, kind: str, name: str, unit: str, pid: int) -> str:
@@ -47,7 +47,7 @@ def _edge(value: float) -> float | None:
 
 
 def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
-    """Give what the charts show in a window, by key."""
+    """Return what the charts show in a window, by key."""
     found: dict[str, Any] = {}
     for series in trace.series:
         times, values = line_points(series.time_ns, series.value, begin, end, POINTS)
@@ -70,5 +70,5 @@ def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
 
 
 def _plain(values: Any) -> list[float | None]:
-    """Give numbers that JSON knows."""
+    """Return numbers that JSON knows."""
     return [value if np.isfinite(value) else None for value in values.tolist()]

@@ -109,7 +109,7 @@ def _rows(report: Report, making: _Making, kinds: list[str]) -> Iterator[Row]:
 
 
 def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iterator[Row]:
-    """Give the rows of layers and steps of one IPU, and of what it exchanged meanwhile."""
+    """Return the rows of layers and steps of one IPU, and of what it exchanged meanwhile."""
     mine, begin, end = _clock(report, ipu)
     program = steps.program[mine]
     apart = has_io_tiles(report.dataset)
@@ -132,7 +132,7 @@ def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iter
 
 
 def overlapped(begin: Integers, end: Integers, host: Any, work: Any) -> Any:
-    """Tell which exchanges with the host go on, for half of their time, beside other work."""
+    """Return which exchanges with the host go on, for half of their time, beside other work."""
     before = np.maximum.accumulate(np.where(work, end, 0))
     behind = np.where(work, begin, np.iinfo(np.int64).max)
     behind = np.minimum.accumulate(behind[::-1])[::-1]
@@ -161,7 +161,7 @@ def _runs(report: Report, labels: Labels) -> Row:
 
 
 def _between(report: Report, labels: Labels, begin: Integers, end: Integers) -> Row:
-    """Give the runs outside the profile that lie between these."""
+    """Return the runs outside the profile that lie between these."""
     data = report.dataset
     if not (data.has("other_runs") and len(begin)):
         nothing = np.zeros(0, dtype=np.int64)
@@ -188,7 +188,7 @@ def _in_full(report: Report) -> npt.NDArray[np.bool_]:
 
 
 def _steps(report: Report, labels: Labels, kinds: list[str]) -> _Steps:
-    """Give every program its label and layers, and every step its program; texts once a program."""
+    """Assign every program its label and layers, and every step its program; texts once a program."""
     data = report.dataset
     programs, first, place = np.unique(
         data.column("steps", "program"), return_index=True, return_inverse=True
@@ -246,7 +246,7 @@ def _layer(begin: Integers, end: Integers, codes: Integers, of_step: tuple[Any, 
 
 
 def _clock(report: Report, ipu: int) -> tuple[Integers, Integers, Integers]:
-    """Give the steps in which an IPU takes part, with their begin and end on it.
+    """Return the steps in which an IPU takes part, with their begin and end on it.
 
     One IPU has all steps, as long as they are on any tile, unless its I/O tiles go their own way.
     """
@@ -263,7 +263,7 @@ def _clock(report: Report, ipu: int) -> tuple[Integers, Integers, Integers]:
 
 
 def _block_rows(report: Report, ipu: int, making: _Making, colour: int) -> Iterator[Row]:
-    """Give rows of blocks that lightweight profiling saw on a tile of an IPU, by their depth."""
+    """Return rows of blocks that lightweight profiling saw on a tile of an IPU, by their depth."""
     data = report.dataset
     rows = data.rows_where("blocks", "ipu", ipu)
     begin, end, program, kind = (

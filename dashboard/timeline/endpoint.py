@@ -62,7 +62,7 @@ FLAT = "flat"  # the option `show` of an address that hides the rows of layers
 def timeline(
     store: Store, source: str, report: str, options: Mapping[str, str] = MappingProxyType({})
 ) -> Timeline:
-    """Give the whole timeline of a source, made once a state of its files. Raises PvaError."""
+    """Return the whole timeline of a source, made once a state of its files. Raises PvaError."""
     if source == "device":
         path = options.get("path") == "on"
         against, text = options.get("against", ""), options.get("filter", "")
@@ -79,7 +79,7 @@ SOURCES = ("device", "host", "together")
 
 
 def filtered(store: Store, report: str, against: str, text: str, *, path: bool = False) -> Timeline:
-    """Give the device timeline, of two reports when there are two, as a filter leaves it.
+    """Return the device timeline, of two reports when there are two, as a filter leaves it.
 
     With `path` the critical path of the first is a lane of it.
     """
@@ -102,7 +102,7 @@ def filtered(store: Store, report: str, against: str, text: str, *, path: bool =
 
 
 def _with_path(store: Store, report: str, against: str, whole: Timeline) -> Timeline:
-    """Give a device timeline with the lane of the critical path, made once; raises PvaError."""
+    """Return a device timeline with the lane of the critical path, made once; raises PvaError."""
     below = f" over {against} {store.shown(against)}" if against else ""
     make = partial(with_critical_path, whole, store.report(report))
     return store.derived(report, f"critical path{below}", make)
@@ -120,7 +120,7 @@ def _device_anew(store: Store, report: str) -> Timeline:
 
 
 def compared(store: Store, report: str, against: str) -> Timeline:
-    """Give the device timelines of two reports on one axis; raises PvaError."""
+    """Return the device timelines of two reports on one axis; raises PvaError."""
     other = _device(store, against)
     name = f"device timeline with {against} {store.shown(against)}"
     names = (report or store.keys[0], against)
@@ -130,7 +130,7 @@ def compared(store: Store, report: str, against: str) -> Timeline:
 
 
 def host_trace(store: Store, report: str, align: Align = "wall") -> Trace:
-    """Give the host trace of a source; raises NotRecordedError when it has none."""
+    """Return the host trace of a source; raises NotRecordedError when it has none."""
     trace = store.trace(report, align)
     if trace is None:
         raise NotRecordedError(
@@ -140,7 +140,7 @@ def host_trace(store: Store, report: str, align: Align = "wall") -> Trace:
 
 
 def host(store: Store, report: str, align: Align = "wall") -> HostTimeline:
-    """Give the timeline of the host trace of a source; raises PvaError."""
+    """Return the timeline of the host trace of a source; raises PvaError."""
 
     def make(former: HostTimeline | None) -> HostTimeline:
         return _host_continued(store, report, align, former)
@@ -161,12 +161,12 @@ def _host_continued(
 
 
 def unmerged(store: Store, report: str, align: Align = "wall") -> Timeline:
-    """Give the timeline of threads; raises PvaError."""
+    """Return the timeline of threads; raises PvaError."""
     return host(store, report, align).timeline
 
 
 def merged(store: Store, report: str, align: Align = "wall") -> Timeline:
-    """Give the timeline with the threads of each process in one lane; raises PvaError."""
+    """Return the timeline with the threads of each process in one lane; raises PvaError."""
     name = f"merged timeline {align}"
     return store.derived(report, name, lambda: merged_timeline(unmerged(store, report, align)))
 
@@ -189,7 +189,7 @@ def alignment(store: Store, report: str) -> Alignment:
 
 
 def together(store: Store, report: str, axis: Axis) -> Timeline:
-    """Give both timelines on an axis; raises PvaError."""
+    """Return both timelines on an axis; raises PvaError."""
 
     def make() -> Timeline:
         found = alignment(store, report)
@@ -233,7 +233,7 @@ def rows_asked(text: str, count: int) -> npt.NDArray[np.int64]:
 
 
 def window_in(extent: tuple[int, int], asked: tuple[int | None, int | None]) -> tuple[int, int]:
-    """Give the window asked for, all there is when that is none."""
+    """Return the window asked for, all there is when that is none."""
     begin, end = asked
     return extent if begin is None or end is None or begin >= end else (begin, end)
 

@@ -23,7 +23,7 @@ Integers = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 COLUMN = "name"  # of the table of programs, which the same filter goes through
-MOST_KEPT = 16
+MAX_KEPT = 16
 FILTERED = ("step", "io", "block")  # kinds of rows
 
 
@@ -36,12 +36,12 @@ class Filtered:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def get(self, name: str, make: Callable[[], Timeline]) -> Timeline:
-        """Give the one that is kept under a name, or make it."""
+        """Return the one that is kept under a name, or make it."""
         with self.lock:
             if name not in self.made:
                 self.made[name] = make()
             self.made.move_to_end(name)
-            while len(self.made) > MOST_KEPT or (len(self.made) > 1 and self._events() > self.most):
+            while len(self.made) > MAX_KEPT or (len(self.made) > 1 and self._events() > self.most):
                 self.made.popitem(last=False)
             return self.made[name]
 
@@ -89,7 +89,7 @@ def _leave_out(whole: Timeline, lane: Lane, holds: Mask, kept: list[Integers]) -
 
 
 def _edges(whole: Timeline, events: Integers) -> tuple[Integers, Integers]:
-    """Give begin and end of events, which are at least a unit long here."""
+    """Return begin and end of events, which are at least a unit long here."""
     begin = whole.tracks.begin[events]
     return begin, np.maximum(whole.tracks.ends(events), begin + 1)
 

@@ -123,7 +123,7 @@ def made(
 
 
 def kinds_of(trace: Trace) -> Any:
-    """Give what gives the colour of each label: that of its channel."""
+    """Return what gives the colour of each label: that of its channel."""
     return lambda: [*trace.label_channels.tolist(), 0]
 
 
@@ -162,7 +162,7 @@ def _self_time_since(columns: Any, until: int, labels: int) -> npt.NDArray[np.fl
 
 
 def _cut(rows: Iterable[Row], making: Making, until: int, late: list[Row]) -> Iterator[Row]:
-    """Give of each row what had ended at a moment, and put the others aside.
+    """Return of each row what had ended at a moment, and put the others aside.
 
     What is derived from other rows may change all along.
     """
@@ -176,7 +176,7 @@ def _cut(rows: Iterable[Row], making: Making, until: int, late: list[Row]) -> It
 def rows_of(
     trace: Trace, each: Iterable[Any], making: Making, known: Sequence[Known]
 ) -> Iterator[Row]:
-    """Give the rows of all threads, and note lanes, metadata and what is open.
+    """Return the rows of all threads, and note lanes, metadata and what is open.
 
     `each` are the columns of threads; those `known` have at least their rows from before.
     """
@@ -213,7 +213,7 @@ def rows_of(
 
 
 def _flags(trace: Trace) -> list[Integers]:
-    """Give the instants of each thread."""
+    """Return the instants of each thread."""
     thread = trace.instants.thread
     by_thread = np.argsort(thread, kind="stable")
     edges = np.searchsorted(thread[by_thread], np.arange(1, len(trace.threads)))
@@ -236,14 +236,14 @@ def flag_names(flags: int, rows: int) -> tuple[str, ...]:
 
 
 def _activity(found: list[Row]) -> Row:
-    """Give when any thread was in a run of the program on the device."""
+    """Return when any thread was in a run of the program on the device."""
     begin, end, label = (np.concatenate(columns) for columns in zip(*found, strict=True))
     order = np.argsort(begin, kind="stable")
     return *without_overlap(begin[order], end[order]), label[order]
 
 
 def _depths(columns: Any, making: Making, least: int) -> Iterator[Row]:
-    """Give a row of each depth of a thread; a depth never holds two events at once."""
+    """Return a row of each depth of a thread; a depth never holds two events at once."""
     making.self_time += np.bincount(
         columns.label, weights=columns.self_ns, minlength=len(making.self_time)
     )
@@ -268,7 +268,7 @@ def _depths(columns: Any, making: Making, least: int) -> Iterator[Row]:
 
 
 def threads_in_order(trace: Trace) -> Iterator[tuple[int, tuple[str, str], str]]:
-    """Give number, headings and name of the threads, those of a process after each other.
+    """Return number, headings and name of the threads, those of a process after each other.
 
     Headings are file and process; a name is that of the thread, and what tells it from others.
     """

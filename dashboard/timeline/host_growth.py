@@ -27,7 +27,7 @@ from pva.analysis.growth import joined
 from pva.analysis.level_of_detail import Tracks
 from pva.analysis.pyramid import build
 
-MOST_LATE, LATE_SHARE = 50_000, 8  # events laid out again: at most these, or one in so many
+MAX_LATE, LATE_SHARE = 50_000, 8  # events laid out again: at most these, or one in so many
 
 
 def grown_timeline(trace: Trace, former: HostTimeline | None) -> HostTimeline:
@@ -44,7 +44,7 @@ def _later(trace: Trace, former: HostTimeline) -> HostTimeline | None:
     kept = tracks.seam - tracks.offset[:-1]
     columns = trace.since(former.until)
     late = sum(map(len, columns))
-    if late > max(MOST_LATE, int(kept.sum()) // LATE_SHARE):
+    if late > max(MAX_LATE, int(kept.sum()) // LATE_SHARE):
         return None
     settled = np.append(former.settled, np.zeros(len(trace.labels) + 1 - len(former.settled)))
     making = Making(settled.copy(), since=former.until)
@@ -63,7 +63,7 @@ def _later(trace: Trace, former: HostTimeline) -> HostTimeline | None:
 
 
 def _has_grown(trace: Trace, former: HostTimeline) -> bool:
-    """Tell whether all labels and threads of before are in the trace, in their places."""
+    """Return whether all labels and threads of before are in the trace, in their places."""
     labels, channels = former.timeline.labels, former.timeline.tracks.kind
     count, threads = len(labels), former.threads
     return (
@@ -76,7 +76,7 @@ def _has_grown(trace: Trace, former: HostTimeline) -> bool:
 
 
 def _places(before: Sequence[Known], now: Sequence[Known], rows: int) -> Integers:
-    """Tell which rows those of before are now."""
+    """Return which rows those of before are now."""
     sizes = [known.flags + known.depths for known in now]
     firsts = np.append(0, np.cumsum(sizes)).tolist()
     places: list[int] = []
@@ -88,7 +88,7 @@ def _places(before: Sequence[Known], now: Sequence[Known], rows: int) -> Integer
 
 
 def _is_whole(trace: Trace, former: HostTimeline, columns: Sequence[Any]) -> bool:
-    """Tell whether what was and what came are all events of each thread."""
+    """Return whether what was and what came are all events of each thread."""
     tracks, row = former.timeline.tracks, 0
     early = trace.instants.time_ns < former.until
     flags = np.bincount(trace.instants.thread[early], minlength=len(trace.threads))
@@ -105,7 +105,7 @@ def _is_whole(trace: Trace, former: HostTimeline, columns: Sequence[Any]) -> boo
 
 
 def _follows(first: Tracks, places: Integers, second: Tracks) -> bool:
-    """Tell whether in each row all that came begins when what was has ended."""
+    """Return whether in each row all that came begins when what was has ended."""
     came = second.offset[places] < second.offset[places + 1]
     both = np.flatnonzero((first.seam > first.offset[:-1]) & came)
     ends = first.ends(first.seam[both] - 1)

@@ -57,7 +57,7 @@ class RowItems:
         return cls((left_out - np.arange(len(left_out))).astype(np.int32), True)
 
     def at(self, places: Integers) -> Integers:
-        """Give the numbers of the events at some places of the row."""
+        """Return the numbers of the events at some places of the row."""
         if self.numbers is None:
             return np.full(len(places), -1)
         if not self.left_out:
@@ -95,19 +95,19 @@ class Timeline:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Give where the first event begins and the last one ends; (0, 1) without any."""
+        """Return where the first event begins and the last one ends; (0, 1) without any."""
         return self.bounds or self.tracks.extent
 
     @property
     def lane_of_row(self) -> Integers:
-        """Give the number of each row's lane; lanes stand in any order."""
+        """Return the number of each row's lane; lanes stand in any order."""
         numbers = np.zeros(self.tracks.rows, dtype=np.int64)
         for number, lane in enumerate(self.lanes):
             numbers[lane.first : lane.stop] = number
         return numbers
 
     def of_kinds(self, kinds: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Tell which rows are of some kinds."""
+        """Return which rows are of some kinds."""
         found = np.zeros(self.tracks.rows, dtype=np.bool_)
         for lane in self.lanes:
             found[lane.first : lane.stop] = [kind in kinds for kind in lane.kinds]
@@ -115,16 +115,16 @@ class Timeline:
 
     @property
     def threads(self) -> list[tuple[int, int]]:
-        """Give the rows of each thread: no flags, and nothing derived from other rows."""
+        """Return the rows of each thread: no flags, and nothing derived from other rows."""
         rows = ((lane.first + lane.kinds.count("flag"), lane) for lane in self.lanes)
         return [(first, lane.stop) for first, lane in rows if "derived" not in lane.kinds]
 
     def is_overview(self, rows: Integers) -> npt.NDArray[np.bool_]:
-        """Tell which rows stand for their lane."""
+        """Return which rows stand for their lane."""
         return np.isin(rows, [lane.overview for lane in self.lanes])
 
     def item(self, events: Integers) -> Integers:
-        """Give the numbers by which addresses name events, -1 for those that have none."""
+        """Return the numbers by which addresses name events, -1 for those that have none."""
         if self.items is None:
             return events
         rows = np.searchsorted(self.tracks.offset, events, side="right") - 1
@@ -135,13 +135,13 @@ class Timeline:
         return found
 
     def item_in(self, row: int, events: Integers) -> Integers:
-        """Give the numbers by which addresses name events of a row, as `item` does."""
+        """Return the numbers by which addresses name events of a row, as `item` does."""
         if self.items is None:
             return events
         return self.items[row].at(events - self.tracks.offset[row])
 
     def layout(self) -> dict[str, Any]:
-        """Give what a view has to know before it asks for windows, as plain data."""
+        """Return what a view has to know before it asks for windows, as plain data."""
         return {
             "unit": self.unit,
             "clock": self.clock,
@@ -174,7 +174,7 @@ class Labels:
         self._places: dict[tuple[str, int], int] = {}
 
     def number(self, text: str, colour: int) -> int:
-        """Give the number of a text, a new one when it was not seen before."""
+        """Return the number of a text, a new one when it was not seen before."""
         key = (text, colour)
         if key not in self._places:
             self._places[key] = len(self.texts)

@@ -58,7 +58,7 @@ def _events(host: Timeline, rows: list[int]) -> int:
 
 
 def _by_depth(lanes: list[Lane]) -> list[tuple[str, list[int]]]:
-    """Give kind and rows of what stands in each row of the merged lane: flags, then depths."""
+    """Return kind and rows of what stands in each row of the merged lane: flags, then depths."""
     flags = [lane.first for lane in lanes if "flag" in lane.kinds]
     depths: list[list[int]] = []
     for lane in lanes:
@@ -71,7 +71,7 @@ def _by_depth(lanes: list[Lane]) -> list[tuple[str, list[int]]]:
 
 
 def _merged_row(host: Timeline, rows: list[int], kind: str) -> tuple[Row, Integers]:
-    """Give a row of the events of several, and their numbers."""
+    """Return a row of the events of several, and their numbers."""
     tracks = host.tracks
     events = np.concatenate([np.arange(*tracks.offset[row : row + 2]) for row in rows])
     if len(rows) > 1:

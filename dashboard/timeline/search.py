@@ -37,7 +37,7 @@ def search(whole: Timeline, text: str, rank: int | None = None) -> dict[str, Any
 
 
 def _matching(whole: Timeline, text: str) -> Integers:
-    """Give the events of rows of events whose label holds the text."""
+    """Return the events of rows of events whose label holds the text."""
     wanted = text.casefold()
     holds = np.fromiter(
         (wanted in label.casefold() for label in whole.labels), np.bool_, len(whole.labels)
@@ -54,7 +54,7 @@ def _matching(whole: Timeline, text: str) -> Integers:
 
 
 def _ranked(begin: Integers, events: Integers, rank: int) -> Integers:
-    """Give the event of a rank by begin; of those that begin together, by row."""
+    """Return the event of a rank by begin; of those that begin together, by row."""
     value = np.partition(begin, rank)[rank]
     together = events[begin == value]
     place = rank - int((begin < value).sum())

@@ -93,7 +93,7 @@ def _device_row(
 
 
 def _phases(host: Timeline, axis: Axis) -> Any:
-    """Tell which labels are the simulator's own, which the axis of the device hides."""
+    """Return which labels are the simulator's own, which the axis of the device hides."""
     return np.array([axis == "device" and text in PHASES for text in host.labels] or [False])
 
 

@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 from dashboard.store import Store
-from pva.analysis.sync_waits import longest_waits
+from pva.analysis.longest_syncs import longest_waits
 
-MOST_KEPT = 200_000  # of the longest waits of a report
-MOST_DRAWN = 60
+MAX_KEPT = 200_000  # of the longest waits of a report
+MAX_DRAWN = 60
 
 
 def waits_in(store: Store, report: str, window: tuple[int, int], step: int) -> dict[str, Any]:
     """Return the longest waits that touch a window, and those of a step; raises PvaError."""
     opened = store.report(report)
-    frame = store.derived(report, "longest waits", lambda: longest_waits(opened, count=MOST_KEPT))
+    frame = store.derived(report, "longest waits", lambda: longest_waits(opened, count=MAX_KEPT))
     begin, end, of_step = (frame[name].to_numpy() for name in ("cycles_from", "cycles_to", "step"))
-    places = np.flatnonzero((end > window[0]) & (begin < window[1]))[:MOST_DRAWN]
+    places = np.flatnonzero((end > window[0]) & (begin < window[1]))[:MAX_DRAWN]
     places = np.union1d(places, np.flatnonzero((of_step == step) & (step >= 0)))
     rows = frame.iloc[places].drop(columns=["run"])
     return {str(name): values.tolist() for name, values in rows.items()}

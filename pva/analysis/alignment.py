@@ -68,7 +68,7 @@ class Alignment:
         return int((self.run >= 0).argmax())
 
     def host(self, times: Integers, axis: Axis) -> Integers:
-        """Give where moments of the host trace lie on an axis."""
+        """Return where moments of the host trace lie on an axis."""
         if axis == "simulated" or not len(self.run):
             return times
         spans = np.concatenate((np.column_stack((self.begin, self.end)), self.own))
@@ -84,7 +84,7 @@ class Alignment:
         return found
 
     def on_device(self, cycles: Integers, axis: Axis) -> Integers:
-        """Give where moments of the device's clock lie on an axis."""
+        """Return where moments of the device's clock lie on an axis."""
         if not len(self.run):
             return np.zeros(len(cycles), dtype=np.int64)
         place = np.searchsorted(self.cycles_from, cycles, side="right") - 1
@@ -96,7 +96,7 @@ class Alignment:
         return found
 
     def spans(self, begin: Integers, end: Integers, axis: Axis) -> tuple[Integers, Integers]:
-        """Give where spans of the device's clock, each within a run, lie on an axis."""
+        """Return where spans of the device's clock, each within a run, lie on an axis."""
         first = self.on_device(begin, axis)
         inside = np.maximum(end - 1, begin)  # so that the end is looked for in the same run
         last = self.on_device(inside, axis)
@@ -169,7 +169,7 @@ def _own_work(trace: Trace, begins: Integers, ends: Integers) -> Integers:
 
 
 def _all_runs(data: Any) -> dict[str, Any]:
-    """Give the runs of the model and the other ones in one table, in the order of the clock."""
+    """Return the runs of the model and the other ones in one table, in the order of the clock."""
     tables = [data.table("runs")]
     if data.has("other_runs"):
         tables.append(data.table("other_runs"))
@@ -182,7 +182,7 @@ def _all_runs(data: Any) -> dict[str, Any]:
 
 
 def _by_clock(runs: Mapping[str, Any], trace: Trace) -> tuple[Integers, Integers]:
-    """Give begin and end of runs as the report tells them, -1 where it does not."""
+    """Return begin and end of runs as the report tells them, -1 where it does not."""
     told = runs["trace_begin"] >= 0
     begin, end = (
         np.where(told, runs[name] - trace.anchor.clock_ns, -1)
@@ -192,7 +192,7 @@ def _by_clock(runs: Mapping[str, Any], trace: Trace) -> tuple[Integers, Integers
 
 
 def _name(report: Report) -> str:
-    """Give the name of the directory of a report."""
+    """Return the name of the directory of a report."""
     path = report.path.absolute()
     return path.name if path.is_dir() else path.parent.name
 
@@ -253,7 +253,7 @@ class Waits:
 
 
 def waits(report: Report, found: Alignment, tracks: Tracks, labels: Any) -> Waits:
-    """Tell who waited for whom; `tracks` are the rows of the host trace, `labels` its texts."""
+    """Return who waited for whom; `tracks` are the rows of the host trace, `labels` its texts."""
     data = report.dataset
     first, last = found.host(np.array(tracks.extent), "device").tolist()
     begin, end = (found.host(times[found.first :], "device") for times in (found.begin, found.end))

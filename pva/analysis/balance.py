@@ -40,7 +40,7 @@ _EACH_VERTEX = (
 
 
 def tile_balance(report: Report) -> pd.DataFrame:
-    """Tell which programs lose the most cycles because some tiles have more to do than others.
+    """Return which programs lose the most cycles because some tiles have more to do than others.
 
     `cycles` are those of the slowest tile in one execution, `mean_cycles` those of the mean tile,
     and `tile_balance` their ratio. Of the `tiles`, those of the IPUs that the program runs on,
@@ -99,7 +99,7 @@ def _tiles_run_on(report: Report, cycles: Integers) -> Integers:
 
 
 def thread_balance(report: Report) -> pd.DataFrame:
-    """Tell which compute sets leave the most worker threads idle while their tiles compute.
+    """Return which compute sets leave the most worker threads idle while their tiles compute.
 
     A tile has six workers that take turns: `tile_cycles` are the cycles of all tiles in one
     execution, `active_cycles` those in which a vertex was run, `thread_balance` their ratio. Fewer
@@ -139,7 +139,7 @@ def thread_balance(report: Report) -> pd.DataFrame:
 
 
 def slowest_vertices(report: Report) -> pd.DataFrame:
-    """Tell which vertices of a compute set take longest, as instrumentation measured each of them.
+    """Find which vertices of a compute set take longest, as instrumentation measured each of them.
 
     Of the `vertices` of one type in one compute set that were executed: the least, mean and most
     cycles when last executed, and `balance`, mean / most: a tile waits for the longest of its six
@@ -173,7 +173,7 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
 
 
 def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -> pd.DataFrame:
-    """Tell which tiles an executed step waits for: without `step`, the longest that is no sync.
+    """Return which tiles an executed step waits for: without `step`, the longest that is no sync.
 
     `cycles` of each tile, the most first, and `over_mean` as the ratio to the mean of all tiles.
     For compute, `active_cycles` are those in which a vertex was run; for an exchange, bytes
@@ -206,7 +206,7 @@ def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -
 
 
 def _cycles_of_step(report: Report, step: int) -> dict[str, Any]:
-    """Give the row of a step's program by tile; nothing for a sync."""
+    """Return the row of a step's program by tile; nothing for a sync."""
     data = report.dataset
     program = int(data.column("steps", "program")[step])
     tag = data.texts("programs", "type")[program] if program >= 0 else ""
@@ -229,7 +229,7 @@ def _cycles_of_step(report: Report, step: int) -> dict[str, Any]:
 
 
 def cycles_by_tile(report: Report) -> pd.DataFrame:
-    """Give what each tile did with the cycles of the recorded runs, the busiest tile first.
+    """Return what each tile did with the cycles of the recorded runs, the busiest tile first.
 
     `compute`, `exchange` (on and between IPUs) and `host_exchange` make up `busy`; `waiting`
     is the rest of all cycles: in syncs, and for the end of the run. `busy_share` is of all cycles.
@@ -274,7 +274,7 @@ def _busy_by_tile(report: Report) -> dict[str, Integers]:
 
 
 def cycles_by_ipu(report: Report) -> pd.DataFrame:
-    """Tell which IPU works most: the share of its tiles' cycles in each phase, busiest IPU first.
+    """Return which IPU works most: the share of its tiles' cycles in each phase, busiest IPU first.
 
     Shares are of all cycles of the recorded runs on all tiles of the IPU and add up to 1;
     `waiting_share` is syncs and the end of runs. `busiest_tile` is busy for `busiest_share`.
@@ -301,7 +301,7 @@ def cycles_by_ipu(report: Report) -> pd.DataFrame:
 
 
 def sync_waits(report: Report) -> pd.DataFrame:
-    """Tell what syncs cost, by the program that the tiles come from, the most cycles first.
+    """Return what syncs cost, by the program that the tiles come from, the most cycles first.
 
     `cycles` is by how many the `syncs` that follow the program `after` made the recorded runs
     longer: the way to the farthest tile and back, for each of them. `share` is of the cycles of all

@@ -80,7 +80,7 @@ def batch_times(report: Report, run: int, batches: int) -> BatchTimes:
 
 
 def clocks_of_steps(report: Report) -> tuple[Integers, Integers]:
-    """Give when each step begins and ends: on any tile, or of the I/O tiles on its own ones.
+    """Return when each step begins and ends: on any tile, or of the I/O tiles on its own ones.
 
     Raises NotRecordedError.
     """
@@ -98,7 +98,7 @@ def clocks_of_steps(report: Report) -> tuple[Integers, Integers]:
 
 
 def _moves(report: Report, programs: Integers, by_tile: Integers) -> Flags:
-    """Tell which stream copies move anything, in one of the two directions."""
+    """Return which stream copies move anything, in one of the two directions."""
     moving = np.append(by_tile.any(axis=1), False)
     rows = np.append(report.dataset.column("programs", "exchange"), -1)[programs]
     found: Flags = moving[np.where((rows >= 0) & (rows < len(by_tile)), rows, -1)]
@@ -106,12 +106,12 @@ def _moves(report: Report, programs: Integers, by_tile: Integers) -> Flags:
 
 
 def _by_name(names: Any, chosen: Flags, times: Integers, batches: int) -> list[Integers]:
-    """Give the times of each named stream that moves in every batch."""
+    """Return the times of each named stream that moves in every batch."""
     of_name = [times[chosen & (names == name)] for name in np.unique(names[chosen]) if name]
     return [each for each in of_name if len(each) % batches == 0]
 
 
 def _joined(first_or_last: Any, streams: list[Integers], count: int) -> Integers:
-    """Give the first or the last time of each micro-batch, of the streams that move in each."""
+    """Return the first or the last time of each micro-batch, of the streams that move in each."""
     whole = [times for times in streams if len(times) == count]
     return first_or_last.reduce(whole) if whole else NONE

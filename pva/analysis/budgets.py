@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 TAKES = ("max", "min", "sum", "mean")
 KEYS = ("analysis", "column", "where", "take", "options", "max", "min", "name")
 SECTION = "budget"
-MOST_BYTES, LONGEST_LINE = 1 << 16, 4000  # bytes of a file, of a line
+MAX_BYTES, LONGEST_LINE = 1 << 16, 4000  # bytes of a file, of a line
 DEEPEST, LONGEST, LARGEST = 8, 1000, 2**63 - 1  # levels, characters of a text, number
 QUOTED = 40  # characters of a text that is too long
 SUFFIXES = {"bytes": "B", "fraction": "%"}  # of limits of figures, by the figure's unit
@@ -74,7 +74,7 @@ def read_budgets(path: str | PathLike[str]) -> list[Budget]:
     """Read a file of budgets; raises NotFoundError, BudgetError and PvaError."""
     file = Path(path)
     try:
-        data = contents(file, "a file of budgets", MOST_BYTES)
+        data = contents(file, "a file of budgets", MAX_BYTES)
         if max(map(len, data.splitlines()), default=0) > LONGEST_LINE:  # tomllib takes its square
             raise BudgetError(file, "a very long line", f"at most {LONGEST_LINE:,} bytes")
         found = tomllib.loads(data.decode("utf-8-sig"))
@@ -227,7 +227,7 @@ def _number(file: Path, place: str, value: object, unit: str | None) -> float | 
 
 
 def _found(report: Report, budget: Budget) -> tuple[float, int]:
-    """Give the number of a budget, and of how many rows it was taken."""
+    """Return the number of a budget, and of how many rows it was taken."""
     if not budget.analysis:
         return float(FIGURES[budget.name].of(report)), 1
     from pva.analysis import CATALOGUE

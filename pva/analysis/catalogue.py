@@ -47,7 +47,7 @@ class Catalogue(dict[str, Analysis]):
 
 
 def told(analysis: Analysis) -> str:
-    """Give the first line of an analysis' docstring: the question that it answers."""
+    """Return the first line of an analysis' docstring: the question that it answers."""
     return (inspect.getdoc(analysis) or "").partition("\n")[0]
 
 

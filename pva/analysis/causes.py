@@ -33,7 +33,7 @@ KEYS = ("ipu", "for_ipu", "for_tile", "program", "is_way")
 
 
 def critical_path(report: Report) -> pd.DataFrame:
-    """Tell which steps and syncs the recorded runs are as long as, the most cycles first.
+    """Return which steps and syncs the recorded runs are as long as, the most cycles first.
 
     Back from the end of a run: the tile that ended last, what it ran since its last sync, the tile
     that arrived last at that sync, and so on to the begin. To make another step shorter makes the
@@ -66,7 +66,7 @@ def critical_path(report: Report) -> pd.DataFrame:
 
 
 def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
-    """Give the critical path of the recorded runs step by step, in order.
+    """Return the critical path of the recorded runs step by step, in order.
 
     `tile` is the one that was waited for, from `cycles_from` to `cycles_to`, and a Sync its way to
     a sync and that of the next tile from it; step -1 is the end of a run. The first `count` rows
@@ -97,7 +97,7 @@ def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
 
 
 def waits(report: Report) -> pd.DataFrame:
-    """Tell who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
+    """Return who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
 
     At every sync, and at the end of a run, tiles wait for the one that arrives last: `for_tile` on
     `for_ipu`, which runs the program `name` meanwhile, of a `stage` of a pipeline, for the first
@@ -135,7 +135,7 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
 
 
 def why_idle(report: Report) -> pd.DataFrame:
-    """Tell of each IPU why it does not compute, and which IPU and program it waits for most.
+    """Return of each IPU why it does not compute, and which IPU and program it waits for most.
 
     Shares of the cycles of the recorded runs on all tiles of the IPU, which add up to 1 with
     `compute`. `imbalance`: waiting for the slowest tile of the IPU in a compute set; `bubble`: for
@@ -194,7 +194,7 @@ def _path_items(clocks: Clocks, chain: Chain, some: slice) -> Items:
 
 
 def _programs(report: Report, items: Items) -> Integers:
-    """Give the program of each item, -1 for the end of a run."""
+    """Return the program of each item, -1 for the end of a run."""
     found: Integers = np.append(report.dataset.column("steps", "program"), -1)[items.step]
     return found
 

@@ -16,7 +16,7 @@ LEAST_SHARE = 1e-4  # of the samples of a column: the lowest colour of a heat ma
 def line_points(
     times: Integers, values: Floats, begin: int, end: int, most: int
 ) -> tuple[Integers, Floats]:
-    """Give the points of a line in a window, and the one before it, at most about `most`.
+    """Return the points of a line in a window, and the one before it, at most about `most`.
 
     Where there are more, the lowest and the highest of each stretch of the window stay; what is not
     a number is left out.
@@ -43,14 +43,14 @@ def line_points(
 
 
 def held_until(times: Integers, until: int) -> int:
-    """Give when what was told last ends: with its file, and after it was told."""
+    """Return when what was told last ends: with its file, and after it was told."""
     return max(until, int(times.max()) + 1)
 
 
 def heat_columns(
     times: Integers, counts: npt.NDArray[Any], begin: int, end: int, most: int, *, until: int
 ) -> tuple[Integers, Integers, Floats]:
-    """Give the columns of a heat map in a window: begin and end of each, shares [column][bin].
+    """Return the columns of a heat map in a window: begin and end of each, shares [column][bin].
 
     At most `most`: columns of one stretch of the window are added up. A column lasts until the
     next, the last one `until` its file ends. A share is of the samples of its column, as the

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def code_by_program(report: Report) -> pd.DataFrame:
-    """Tell which programs take the most code, in bytes on all tiles, the most first.
+    """Return which programs take the most code, in bytes on all tiles, the most first.
 
     `control_code` is the program's own, without its children's; `exchange_code` that of its
     exchange, 0 where it has none. Programs that run one exchange share its code, so that the
@@ -67,7 +67,7 @@ def code_by_program(report: Report) -> pd.DataFrame:
 
 
 def _exchange_code(report: Report) -> Integers:
-    """Give the bytes of each program's exchange code on all tiles; 0 where there is none."""
+    """Return the bytes of each program's exchange code on all tiles; 0 where there is none."""
     data = report.dataset
     code = np.zeros(len(data.column("programs", "name")), dtype=np.int64)
     for tag in EXCHANGES:
@@ -80,7 +80,7 @@ def _exchange_code(report: Report) -> Integers:
 
 
 def code_of_exchanges(report: Report, tag: str) -> Integers:
-    """Give the bytes of code of each exchange of a type on all tiles; -1 where it is not told."""
+    """Return the bytes of code of each exchange of a type on all tiles; -1 where it is not told."""
     data = report.dataset
     array = f"{OPERANDS[tag][1]}_code_bytes"
     if data.has(array):
@@ -99,7 +99,7 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
 
 
 def memory_by_operation(report: Report) -> pd.DataFrame:
-    """Tell what each operation takes on all tiles: variables, vertices and code, the most first.
+    """Return what each operation takes on all tiles: variables, vertices and code, the most first.
 
     An operation is as in `cycles_by_operation`. `variables` are the bytes of its variables, which
     share memory when they are not live together; `vertex_state` of its compute sets; `control_code`
@@ -142,7 +142,7 @@ def _known(report: Report, part: str, sizes: Integers) -> Integers:
 
 
 def control_code_by_program(report: Report) -> Integers:
-    """Give the bytes of control code of each program; 0 where it is not told."""
+    """Return the bytes of control code of each program; 0 where it is not told."""
     data = report.dataset
     if not data.has("control_code"):
         return np.zeros(len(data.column("programs", "name")), dtype=np.int64)
@@ -164,7 +164,7 @@ def once_by_program(report: Report, tags: tuple[str, ...]) -> Integers:
 
 
 def first_users(report: Report, tag: str) -> tuple[Integers, Integers]:
-    """Give the compute sets or exchanges that programs run, and the first program of each."""
+    """Return the compute sets or exchanges that programs run, and the first program of each."""
     data = report.dataset
     programs = np.flatnonzero(data.texts("programs", "type") == tag)
     operand = data.column("programs", OPERANDS[tag][0])[programs]
@@ -174,6 +174,6 @@ def first_users(report: Report, tag: str) -> tuple[Integers, Integers]:
 
 
 def _state(report: Report) -> Integers:
-    """Give the bytes of the vertices of each compute set."""
+    """Return the bytes of the vertices of each compute set."""
     parts = (report.dataset.array(f"memory_by_compute_set_{part}") for part in VERTEX_PARTS)
     return sum((part.sum(axis=1) for part in parts), np.zeros(1, dtype=np.int64))

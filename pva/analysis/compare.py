@@ -166,7 +166,7 @@ def compare_settings(before: Report, after: Report) -> pd.DataFrame:
 
 
 def _settings(report: Report) -> dict[tuple[str, str], str]:
-    """Give the rows that a report has one of, and its options, as texts."""
+    """Return the rows that a report has one of, and its options, as texts."""
     data = report.dataset
     found = {}
     for table, words in (("target", "target"), ("graph", "graph"), ("report", "version")):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.program_tree import COMPILED, WRITTEN, program_tree
+from pva.analysis.program_hierarchy import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs import Integers, Texts, elapsed, summed
 from pva.analysis.selection import chosen
 from pva.analysis.written_programs import origins_of, outermost
@@ -32,7 +32,7 @@ UNKNOWN = -1
 
 
 def compiled_programs(report: Report, *, program: int) -> pd.DataFrame:
-    """Give the programs that one as it was written was compiled to, in order, with their cost.
+    """Return the programs that one as it was written was compiled to, in order, with their cost.
 
     `program` is a row of `written_programs`. `depth` is 0 for those that lie in none of the others:
     their cycles add up to its own, as in `program_tree` of the stage written. `parts` counts the
@@ -87,7 +87,7 @@ def compiled_types(report: Report) -> pd.DataFrame:
 
 
 def first_programs(report: Report, tree: pd.DataFrame) -> Integers:
-    """Give by written program the first that it was compiled to, -1 for one that became none.
+    """Return by written program the first that it was compiled to, -1 for one that became none.
 
     `tree` is the `program_tree` of the compiled.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 VARIABLE = "variable"
-MOST_NEIGHBOURS = 16  # of one node that are drawn; the tables have them all
+MAX_NEIGHBOURS = 16  # of one node that are drawn; the tables have them all
 _KEY = re.compile(r"([vp])(\d{1,12})")
 
 
@@ -43,7 +43,7 @@ class Neighbourhood:
 
 
 def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> pd.DataFrame:
-    """Give the nodes of the computation graph: what reads and writes variables, and variables.
+    """Return the nodes of the computation graph: what reads and writes variables, and variables.
 
     `key` names a node in `graph_edges`; `kind` is variable, or the type of the program; programs
     that run the same compute set or exchange are one node, that of the first. `bytes` are those of
@@ -89,7 +89,7 @@ def graph_edges(
     ipu: int | None = None,
     tile: int | None = None,
 ) -> pd.DataFrame:
-    """Give who reads and writes a variable, or what a program reads and writes: a row for each.
+    """Return who reads and writes a variable, or what a program reads and writes: a row for each.
 
     `source` and `target` are keys, in the direction of the data: from a variable to the program
     that reads it, or from a program to the variable that it writes. Without either, what is around
@@ -110,11 +110,11 @@ def neighbourhood(
     report: Report,
     keys: Sequence[str] = (),
     *,
-    most: int = MOST_NEIGHBOURS,
+    most: int = MAX_NEIGHBOURS,
     ipu: int | None = None,
     tile: int | None = None,
 ) -> Neighbourhood:
-    """Give the nodes of these keys and their neighbours, of each node at most the `most` largest.
+    """Return the nodes of these keys and their neighbours, of each node at most the `most` largest.
 
     The first key is in layer 0. Without keys, around the program at the peak of liveness. Of a
     `tile` or an `ipu`, the variables that lie there. Raises SelectionError for what is not there,
@@ -158,7 +158,7 @@ def _open(
 
 
 def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
-    """Give program, variable and whether it writes, each once, programs by their node."""
+    """Return program, variable and whether it writes, each once, programs by their node."""
 
     def make(data: Any) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
         names = ("program", "variable", "write")
@@ -176,7 +176,7 @@ def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
 def _edges_on(
     report: Report, ipu: int | None, tile: int | None
 ) -> tuple[Integers, Integers, npt.NDArray[np.bool_], Integers]:
-    """Give the edges to variables that lie on an IPU or tile, or all; and the bytes of each."""
+    """Return the edges to variables that lie on an IPU or tile, or all; and the bytes of each."""
     program, variable, write = _edges(report)
     sizes = sizes_on(report, ipu=ipu, tile=tile)
     if tile is None and ipu is None:
@@ -186,7 +186,7 @@ def _edges_on(
 
 
 def _same_work(report: Report) -> Integers:
-    """Give for each program the first one that runs the same compute set or exchange."""
+    """Return for each program the first one that runs the same compute set or exchange."""
     data = report.dataset
     types = data.texts("programs", "type")
     first = np.arange(len(types))

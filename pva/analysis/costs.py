@@ -20,7 +20,7 @@ from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import CODE_CATEGORIES, counts_code, memory_by_category
 from pva.analysis.modules import by_subtree
 from pva.analysis.placement import live_at_peak_truths
-from pva.analysis.program_tree import step_estimates
+from pva.analysis.program_hierarchy import step_estimates
 from pva.analysis.programs import (
     EXCHANGES,
     PHASES,
@@ -45,7 +45,7 @@ CODE = tuple(CODE_CATEGORIES)
 
 
 def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd.DataFrame:
-    """Tell what each operation of a software layer costs in cycles, arithmetic, code and memory.
+    """Return what each operation of a software layer costs in cycles, arithmetic, code and memory.
 
     `layer` is one of `software_layers`; what is in none of its operations is `(outside)`. `kind` is
     the operator of a framework, such as ai.onnx.Conv-11, or the library that was called. `cycles`
@@ -226,7 +226,7 @@ def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
 
 
 def _wholes(report: Report) -> dict[str, tuple[str, int]]:
-    """Give figures of the whole report, found without its operations."""
+    """Return figures of the whole report, found without its operations."""
     data = report.dataset
     found: dict[str, tuple[str, int]] = {}
     if data.has("steps"):

@@ -19,7 +19,7 @@ CAUSES = (COMPUTE, UNEVEN, WITHOUT_WORK, EXCHANGE, BETWEEN_IPUS, HOST, SYNC)
 
 
 def cycles_by_cause(report: Report) -> pd.DataFrame:
-    """Tell why the recorded runs are as long as they are: cycles by cause, in a fixed order.
+    """Return why the recorded runs are as long as they are: cycles by cause, in a fixed order.
 
     The cycles by which compute steps made the runs longer have three parts: `compute` is what they
     would take if all tiles shared the work evenly, `tiles without work` what is added by tiles that

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def above(report: Report, context: int) -> Integers:
-    """Give the rows of a debug context and of those around it, the outermost first.
+    """Return the rows of a debug context and of those around it, the outermost first.
 
     Raises NotRecordedError.
     """

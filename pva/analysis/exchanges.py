@@ -34,7 +34,7 @@ KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy
 
 
 def largest_exchanges(report: Report) -> pd.DataFrame:
-    """Tell which exchanges move the most: bytes and cycles of one execution, the most bytes first.
+    """Find which exchanges move the most: bytes and cycles of one execution, the most bytes first.
 
     `kind` is internal (on an IPU), between IPUs, or host; `exchange` the row among its kind. More
     bytes are received than sent where a tile sends to several at once. `cycles` are those of the
@@ -50,7 +50,7 @@ def largest_exchanges(report: Report) -> pd.DataFrame:
 
 
 def exchange_spread(report: Report) -> pd.DataFrame:
-    """Tell how evenly each exchange lies on the tiles: senders, receivers, and the busiest of each.
+    """Find how evenly each exchange lies on the tiles: senders, receivers, and the busiest of each.
 
     `fan_out` is bytes received / bytes sent: to how many tiles a byte goes on average (0 for data
     from or to the host). `receive_balance` and `send_balance` are mean / most over the tiles that
@@ -125,7 +125,7 @@ def _spread(report: Report, tag: str, received: Integers, sent: Integers) -> dic
 
 
 def exchange_matrix(report: Report) -> pd.DataFrame:
-    """Tell how many bytes went from which IPU to which in the recorded runs, the most first.
+    """Return how many bytes went from which IPU to which in the recorded runs, the most first.
 
     Who sends to which tile is not recorded; between IPUs it follows from what the tiles of each
     receive and send in each exchange, up to bounds: `bytes_at_least` and `bytes_at_most`, equal
@@ -159,7 +159,7 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
 
 
 def _on_ipus(by_tile: Integers, ipus: int) -> Integers:
-    """Give an array by [exchange][tile] by [exchange][IPU][tile of the IPU]."""
+    """Return an array by [exchange][tile] by [exchange][IPU][tile of the IPU]."""
     each = by_tile.shape[1] // ipus
     return by_tile[:, : ipus * each].reshape(len(by_tile), ipus, each)
 
@@ -182,7 +182,7 @@ def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
 
 
 def traffic_by_tile(report: Report) -> pd.DataFrame:
-    """Tell which tiles receive and send the most bytes in the recorded runs, the most first.
+    """Return which tiles receive and send the most bytes in the recorded runs, the most first.
 
     `received` and `sent` in exchanges on an IPU, `global_received` and `global_sent` between IPUs,
     `from_host` and `to_host`; `bytes` is the sum of all. Raises NotRecordedError.
@@ -213,7 +213,7 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
 
 
 def exchange_code(report: Report) -> pd.DataFrame:
-    """Tell what the code of each exchange consists of: bytes by kind of instruction, largest first.
+    """Find what the code of each exchange consists of: bytes by kind of instruction, largest first.
 
     All tiles together. Many `receive_mux` are many sources a tile; `delay` waits for the other
     tiles. Raises NotRecordedError.
@@ -235,7 +235,7 @@ def exchange_code(report: Report) -> pd.DataFrame:
 
 
 def stream_bandwidth(report: Report) -> pd.DataFrame:
-    """Tell how fast each stream moves data to and from the host, the most cycles first.
+    """Return how fast each stream moves data to and from the host, the most cycles first.
 
     By name, over the recorded runs, for one replica: `bytes_in` to the device and `bytes_out` of
     it; `cycles` of its steps, of which `exposed_cycles` made the runs longer; and

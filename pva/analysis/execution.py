@@ -51,7 +51,7 @@ class ExecutionOverview(Told):
 
 
 def execution_overview(report: Report) -> ExecutionOverview:
-    """Tell how long the recorded runs took and what the tiles did in that time.
+    """Return how long the recorded runs took and what the tiles did in that time.
 
     Cycles, seconds and fractions of 1; runs not recorded in full are counted and no more. Documents
     may have neither runs nor steps: `runs` is then 0, and `time_shares` is empty. Raises
@@ -99,7 +99,7 @@ def _fraction(part: float, whole: float) -> float:
 
 
 def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
-    """Give the active cycles of each vertex type in the recorded runs, most first.
+    """Return the active cycles of each vertex type in the recorded runs, most first.
 
     `instances` are the vertices of the type in the graph and `cycles_once` what they take when each
     of them runs once, whether or not the program ran them: the table of the profile summary.
@@ -127,7 +127,7 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
 
 
 def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
-    """Give the vertex types that an executed step runs, with active cycles, most first.
+    """Return the vertex types that an executed step runs, with active cycles, most first.
 
     No rows for a step that does not compute. Raises SelectionError, NotRecordedError.
     """
@@ -142,7 +142,7 @@ def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
 
 
 def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> pd.DataFrame:
-    """Give the vertices of each compute set, or of one, by type, with their active cycles.
+    """Return the vertices of each compute set, or of one, by type, with their active cycles.
 
     Cycles are those of one execution, those in which a vertex was run, summed over the tiles;
     within a compute set the most come first. Raises SelectionError, NotRecordedError.
@@ -171,7 +171,7 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
 
 
 def cycles_by_program(report: Report) -> pd.DataFrame:
-    """Give by how many cycles each program made the recorded runs longer, most first.
+    """Return by how many cycles each program made the recorded runs longer, most first.
 
     What a step hides behind earlier ones does not count; `share` is of the cycles of all runs, and
     `mean_tile_balance` of its steps. Raises NotRecordedError.
@@ -202,7 +202,7 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
 
 
 def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
-    """Give the executed steps in order, of all recorded runs or one; -1 for what is unknown.
+    """Return the executed steps in order, of all recorded runs or one; -1 for what is unknown.
 
     Columns are those of the table of steps, with the name of the program. Raises SelectionError,
     NotRecordedError.
@@ -229,7 +229,7 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
 
 
 def runs(report: Report) -> pd.DataFrame:
-    """Give each run of the program: cycles, time on the device, and whether its steps are there.
+    """Assign each run of the program: cycles, time on the device, and whether its steps are there.
 
     Times in microseconds, of the host since the epoch, and of the device by its clock. On a CPU
     cycles are -1, and the time on the device is not a number. Raises NotRecordedError.
@@ -279,7 +279,7 @@ def other_runs(report: Report) -> pd.DataFrame:
 
 
 def device_microseconds(report: Report, table: str = "runs") -> npt.NDArray[np.float64]:
-    """Give how long each run took by the clock of the tiles; not a number where it is unknown."""
+    """Return how long each run took by the clock of the tiles; not a number where it is unknown."""
     cycles = report.dataset.column(table, "cycles")
     clock = float(report.dataset.value("target", "clock_frequency")) or np.inf
     with np.errstate(over="ignore"):  # a file may tell any clock

@@ -33,7 +33,7 @@ class Figure:
     of_runs: str = ""  # the field that counts runs: nothing, rather than 0, where there is none
 
     def of(self, report: Report) -> float:
-        """Give the number; raises NotRecordedError, also where it is held as unknown."""
+        """Return the number; raises NotRecordedError, also where it is held as unknown."""
         found = self.analysis(report)
         # Documents that do not tell their runs may have the cycles of an execution.
         ran = not self.of_runs or getattr(found, self.of_runs)
@@ -69,7 +69,7 @@ FIGURES: dict[str, Figure] = {
 
 
 def figures(report: Report) -> pd.DataFrame:
-    """Give those of FIGURES that the report holds: figure, unit, value.
+    """Return those of FIGURES that the report holds: figure, unit, value.
 
     `largest_tile` is what the fullest tile needs with its gaps; `total_memory` is without gaps.
     `total_cycles` and balance are of the runs recorded step by step, `run_cycles` of all runs of

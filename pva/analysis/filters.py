@@ -55,7 +55,7 @@ def parse_filter(text: str) -> Filter:
 
 
 def column_of(frame: pd.DataFrame, name: str) -> Any:
-    """Give a column by name; raises PvaError with the nearest names."""
+    """Return a column by name; raises PvaError with the nearest names."""
     if name not in frame.columns:
         raise PvaError(name, "no such column", nearest(name, map(str, frame.columns)))
     return frame[name]
@@ -74,7 +74,7 @@ def matching(frame: pd.DataFrame, filters: Iterable[Filter]) -> pd.DataFrame:
 
 
 def texts_matching(texts: Sequence[str], chosen: Filter) -> npt.NDArray[np.bool_]:
-    """Tell which texts a filter lets through, as if they were its column; raises FilterError."""
+    """Return which texts a filter lets through, as if they were its column; raises FilterError."""
     import pandas as pd
 
     column = pd.Series(list(texts), dtype=object)

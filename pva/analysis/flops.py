@@ -65,7 +65,7 @@ class FlopUtilisation(Told):
 
 
 def flop_utilisation(report: Report) -> FlopUtilisation:
-    """Tell what share of the tiles' peak arithmetic the recorded runs reached.
+    """Return what share of the tiles' peak arithmetic the recorded runs reached.
 
     The share is operations / (cycles * tiles * peak). Peaks of a tile in a cycle, for float and for
     half: 16 and 64 on ipu1 (31.1 and 124.5 TFLOPS; Jia et al., 2019), 32 and 128 on ipu2 (PopLibs,
@@ -95,7 +95,7 @@ def flop_utilisation(report: Report) -> FlopUtilisation:
 
 
 def flops_by_compute_set(report: Report) -> pd.DataFrame:
-    """Tell how near each compute set comes to the peak, the most operations first.
+    """Return how near each compute set comes to the peak, the most operations first.
 
     `flops` and `cycles` (of the slowest tile) of one execution, and `executions` in the recorded
     runs. Shares are of what all tiles could do in these cycles with matrix units, for float and
@@ -127,7 +127,7 @@ def flops_by_compute_set(report: Report) -> pd.DataFrame:
 
 
 def _flops(report: Report) -> Integers:
-    """Give the operations of each compute set, -1 where they are not told."""
+    """Return the operations of each compute set, -1 where they are not told."""
     data = report.dataset
     flops: Integers = data.column("compute_sets", "flops")
     if len(flops) and int(flops.max()) < 0:
@@ -137,7 +137,7 @@ def _flops(report: Report) -> Integers:
 
 
 def peak_of_tile(report: Report) -> Peak:
-    """Give what a tile can do in a cycle; nothing for an architecture that is not known."""
+    """Return what a tile can do in a cycle; nothing for an architecture that is not known."""
     return PEAKS.get(str(report.dataset.value("target", "architecture")), Peak(0, 0))
 
 

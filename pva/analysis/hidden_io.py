@@ -20,7 +20,7 @@ LEAST_SHARE = 46  # tiles of an IPU to one I/O tile: PopART has 32 of 1,472 at l
 
 
 def overlap_io(report: Report) -> pd.DataFrame:
-    """Tell of each run and IPU what of its exchange with the host was hidden beneath its work.
+    """Return of each run and IPU what of its exchange with the host was hidden beneath its work.
 
     `io_cycles`: cycles in which some tile of the IPU exchanges with the host; in `hidden_cycles` of
     them others compute or exchange among themselves, in `exposed_cycles` the IPU does nothing else.

@@ -25,7 +25,7 @@ def label_statistics(trace: Trace) -> pd.DataFrame:
 
 
 def channel_statistics(trace: Trace) -> pd.DataFrame:
-    """Tell which channel the host's time goes to: its events, the most self time first.
+    """Return which channel the host's time goes to: its events, the most self time first.
 
     `self_ns` leaves out what the events directly inside took, on this channel or another, so that
     the rows add up to the time in which threads were inside events; `share` is of that sum.
@@ -44,7 +44,7 @@ def channel_statistics(trace: Trace) -> pd.DataFrame:
 
 
 def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
-    """Give the single events on the host that took longest without what is inside them.
+    """Return the single events on the host that took longest without what is inside them.
 
     `self_ns` leaves out what the events directly inside took; `begin_ns` counts from the begin of
     the trace. Times in nanoseconds. `pid` and `tid` name the thread.

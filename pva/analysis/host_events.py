@@ -65,7 +65,7 @@ def event_figures(tracks: Tracks, event: int, rows: Rows | None = None) -> Event
 
 
 def _last_before(tracks: Tracks, row: int, moment: int) -> int:
-    """Give the last event of a row that began no later, or -1."""
+    """Return the last event of a row that began no later, or -1."""
     low, high = int(tracks.offset[row]), int(tracks.offset[row + 1])
     place = int(np.searchsorted(tracks.begin[low:high], moment, side="right"))
     return low + place - 1 if place else -1
@@ -131,7 +131,7 @@ class _Above:
 def _row_of_tree(
     tracks: Tracks, row: int, window: Rows, above: _Above
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Give of the events of a row the node around each, label, time in the window, and begin."""
+    """Return of the events of a row the node around each, label, time in the window, and begin."""
     events = np.arange(*tracks.touching(row, *window))
     begins, ends = tracks.begin[events], tracks.ends(events)
     time = np.minimum(ends, window[1]) - np.maximum(begins, window[0])
@@ -207,7 +207,7 @@ def callers(tree: CallTree) -> CallTree:
 
 
 def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> pd.DataFrame:
-    """Give the events of rows that touch a window: event, row, label (its number), begin, length.
+    """Return the events of rows that touch a window: event, row, label (its number), begin, length.
 
     By row and begin, as they are in the timeline: not cut to the window.
     """

@@ -63,7 +63,7 @@ LAYERS = {
 
 
 def software_layers(report: Report) -> pd.DataFrame:
-    """Tell by which software layers operations can be counted, and what each of them covers.
+    """Return by which software layers operations can be counted, and what each of them covers.
 
     `operations` of the layer and the `programs` that are parts of them; `contexts` are its debug
     contexts. The layer `operation` takes for each program the nearest of a framework, else of a
@@ -125,7 +125,7 @@ def _scopes(names: Texts) -> Texts:
 
 
 def _contexts_of(report: Report, layer: Layer) -> Integers:
-    """Give the rows of the debug contexts of a layer."""
+    """Return the rows of the debug contexts of a layer."""
     data = report.dataset
     if not data.has("debug_contexts"):
         return np.zeros(0, dtype=np.int64)
@@ -139,7 +139,7 @@ def _contexts_of(report: Report, layer: Layer) -> Integers:
 
 
 def _context_names(report: Report, layer: Layer) -> Texts:
-    """Give the names of debug contexts, in the words of the layer."""
+    """Return the names of debug contexts, in the words of the layer."""
     data = report.dataset
     names = data.column("debug_contexts", "name").copy()
     documents = data.column("debug_contexts", "json")
@@ -149,7 +149,7 @@ def _context_names(report: Report, layer: Layer) -> Texts:
 
 
 def operation_kinds(report: Report, layer: str) -> dict[str, str]:
-    """Tell what the operations of a layer are, by name: the operator, or the library called."""
+    """Return what the operations of a layer are, by name: the operator, or the library called."""
     data = report.dataset
     if not data.has("debug_contexts"):
         return {}
@@ -165,7 +165,7 @@ def operation_kinds(report: Report, layer: str) -> dict[str, str]:
 
 
 def argument(document: str, key: str) -> str:
-    """Give an argument from the further keys of a debug context; nothing where there is none."""
+    """Return an argument from the further keys of a debug context; nothing where there is none."""
     try:
         read = json.loads(document) if document else None
     except (ValueError, RecursionError):
@@ -198,7 +198,7 @@ def _by_path(name: str, known: set[str]) -> str:
 
 
 def _owner_rows(report: Report, layer: Layer) -> Integers:
-    """Give for each debug context the row of the layer's context around it, -1 for none.
+    """Return for each debug context the row of the layer's context around it, -1 for none.
 
     Each round doubles how far a row has looked up, so that deep contexts need few rounds and
     contexts in a circle end as well.

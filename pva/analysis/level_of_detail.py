@@ -38,7 +38,7 @@ class Level:
     kind: Integers
 
     def stop(self, places: Integers) -> Integers:
-        """Give one event behind the last of rectangles."""
+        """Return one event behind the last of rectangles."""
         count = self.covered[places + 1] - self.covered[places]
         stop: Integers = self.first[places].astype(np.int64) + count
         return stop
@@ -83,7 +83,7 @@ class Tracks:
 
     @property
     def extent(self) -> tuple[int, int]:
-        """Give where the first event begins and the last one ends; (0, 1) without any.
+        """Return where the first event begins and the last one ends; (0, 1) without any.
 
         Its end is not of it: one without length is inside.
         """
@@ -95,12 +95,12 @@ class Tracks:
         return begin, max(int(self.ends(last).max()), int(self.begin[last].max()) + 1)
 
     def ends(self, events: Integers) -> Integers:
-        """Give when events end."""
+        """Return when events end."""
         found: Integers = self.begin[events] + self.before[events + 1] - self.before[events]
         return found
 
     def touched(self, rows: Integers, begin: int, end: int) -> tuple[Integers, Integers]:
-        """Give the events of rows that touch a window: the first, and one behind the last."""
+        """Return the events of rows that touch a window: the first, and one behind the last."""
         low, high = self.offset[rows], self.offset[rows + 1]
         if end <= begin or not len(self.begin):
             return low, low
@@ -113,19 +113,19 @@ class Tracks:
         return first, np.maximum(first, stop)
 
     def touching(self, row: int, begin: int, end: int) -> tuple[int, int]:
-        """Give the events of a row that touch a window: first, and one behind the last."""
+        """Return the events of a row that touch a window: first, and one behind the last."""
         first, stop = self.touched(np.array([row]), begin, end)
         return int(first[0]), int(stop[0])
 
     def spans(self, row: int, begin: int, end: int) -> tuple[Integers, Integers, Integers]:
-        """Give begin, end and label of the events that touch a window, cut to it."""
+        """Return begin, end and label of the events that touch a window, cut to it."""
         events = np.arange(*self.touching(row, begin, end))
         begins, ends = self.begin[events], self.ends(events)
         return np.maximum(begins, begin), np.minimum(ends, end), self.label[events]
 
 
 def group_starts(places: Integers, cell: Integers, alone: npt.NDArray[np.bool_]) -> Integers:
-    """Give where each run of events begins that one rectangle stands for."""
+    """Return where each run of events begins that one rectangle stands for."""
     new = np.ones(len(cell), dtype=np.bool_)
     new[1:] = alone[1:] | alone[:-1] | (cell[1:] != cell[:-1]) | (places[1:] != places[:-1])
     return np.flatnonzero(new)
@@ -134,7 +134,7 @@ def group_starts(places: Integers, cell: Integers, alone: npt.NDArray[np.bool_])
 def tops(
     starts: Integers, label: Integers, length: Integers, kind: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Give of each group its label with the most time, that time, and its kind with the most."""
+    """Return of each group its label with the most time, that time, and its kind with the most."""
     count = np.diff(np.append(starts, len(label)))
     top, top_time = label[starts].astype(np.int64), length[starts].astype(np.int64)
     top_kind = kind[top].astype(np.int64)
@@ -169,7 +169,7 @@ def summed_pairs(
 
 
 def largest(group: Integers, time: Integers) -> Integers:
-    """Give the place of the largest time of each group, the first of those alike."""
+    """Return the place of the largest time of each group, the first of those alike."""
     starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
     count = np.diff(np.append(starts, len(group)))
     most = np.flatnonzero(time == np.repeat(np.maximum.reduceat(time, starts), count))

@@ -23,7 +23,7 @@ def liveness_map(
     first_step: int = 0,
     last_step: int | None = None,
 ) -> pd.DataFrame:
-    """Tell how much is live on each tile at each program step: bytes by group of tiles and step.
+    """Return how much is live on each tile at each program step: bytes by group of tiles and step.
 
     At most `rows` groups of neighbouring tiles, none of which spans two IPUs, and `columns` steps.
     Of each stretch of steps, the `step` at which most is live on all tiles; of each group, from

@@ -52,7 +52,7 @@ def live_at_steps(
 def live_over_tiles(
     report: Report, *, steps: Sequence[int] = (), tiles: Sequence[int] = ()
 ) -> pd.DataFrame:
-    """Tell how evenly tiles share what is live at chosen program steps; without any, at the peak.
+    """Return how evenly tiles share what is live at chosen program steps; without any, at the peak.
 
     A row for each step: the `least`, `mean` and `most` bytes of a tile, the always-live with them,
     their standard `deviation`, and the `fullest_tile`; of chosen tiles, or of all. Raises
@@ -118,7 +118,7 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
 
 
 def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
-    """Give the cycles of a program step and the steps inside it, once each; without one, the peak.
+    """Find the cycles of a program step and the steps inside it, once each; without one, the peak.
 
     Compute sets and exchanges at or below the step: `cycles` of the slowest tile, `slowest_tile`,
     the `mean_cycles` of all tiles and `active_tiles`. A Repeat counts what it holds once. The most
@@ -137,7 +137,7 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
 
 
 def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.DataFrame:
-    """Give when chosen variables are live, by their row; without any, of the ten largest that move.
+    """Find when chosen variables are live, by their row; without any, of the ten largest that move.
 
     A row for each interval, `end` is the step after the last one; variables in the order chosen.
     One that is always live has one interval, of all steps. Raises SelectionError, NotRecordedError.
@@ -174,13 +174,13 @@ def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.D
 
 
 def chosen_steps(report: Report, steps: Sequence[int]) -> list[int]:
-    """Give the steps that are there, each once; without any the peak. Raises SelectionError."""
+    """Return the steps that are there, each once; without any the peak. Raises SelectionError."""
     live = report.dataset.column("liveness_steps", "bytes")
     return several("step", steps, len(live)) or ([int(live.argmax())] if len(live) else [])
 
 
 def _alive(report: Report, step: int) -> Rows:
-    """Tell of each variable whether it is live at a step."""
+    """Return of each variable whether it is live at a step."""
     data = report.dataset
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
     alive = np.zeros(len(data.column("variables", "bytes")), dtype=bool)
@@ -199,7 +199,7 @@ def _ordered(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 
 def _inside(report: Report, step: int) -> Rows:
-    """Give a step and those inside it: the ones that follow it and lie deeper."""
+    """Return a step and those inside it: the ones that follow it and lie deeper."""
     data = report.dataset
     depth = depths(data.column("liveness_steps", "parent"))
     if step < 0:
@@ -210,14 +210,14 @@ def _inside(report: Report, step: int) -> Rows:
 
 
 def _of_programs(report: Report, column: str, programs: Rows) -> Rows:
-    """Give a column of the table of programs at some rows; -1 outside the table."""
+    """Return a column of the table of programs at some rows; -1 outside the table."""
     values = np.append(report.dataset.column("programs", column).astype(np.int64), -1)
     last = len(values) - 1
     return values[np.where((programs >= 0) & (programs < last), programs, last)]
 
 
 def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> pd.DataFrame:
-    """Give what the programs of a type cost; those whose row is not there are left out."""
+    """Return what the programs of a type cost; those whose row is not there are left out."""
     import pandas as pd
 
     data = report.dataset

@@ -39,7 +39,7 @@ class LivenessOverview(Told):
 def liveness_curve(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
-    """Give the bytes that are live at each program step, on all tiles, one IPU or one tile.
+    """Return the bytes that are live at each program step, on all tiles, one IPU or one tile.
 
     `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
     step's program lies in others. Raises SelectionError, NotRecordedError.
@@ -66,7 +66,7 @@ def liveness_curve(
 
 
 def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
-    """Give what is not always live at each program step, on all tiles, one IPU or one tile."""
+    """Return what is not always live at each program step, on all tiles, one IPU or one tile."""
     data = report.dataset
     if tile is not None:
         return bytes_by_step(report, sizes_on(report, tile=tile))
@@ -80,7 +80,7 @@ def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
 def live_variables(
     report: Report, *, step: int, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
-    """Give the not-always-live variables that are live at a program step, largest first.
+    """Return the not-always-live variables that are live at a program step, largest first.
 
     `bytes` on all tiles, one IPU or one tile; `variable` is the row of the table of variables.
     Raises SelectionError, NotRecordedError.
@@ -105,7 +105,7 @@ def live_variables(
 
 
 def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]:
-    """Tell when what is live beside the always-live changes, by a name for each variable.
+    """Return when what is live beside the always-live changes, by a name for each variable.
 
     Give the different names, sorted, and by step: the step, which of the names changes there, and
     its bytes on all tiles from then on, variables of one name added up.
@@ -129,7 +129,7 @@ def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]
 
 
 def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Rows:
-    """Give the bytes of each variable on all tiles, one IPU or one tile; raises SelectionError."""
+    """Find the bytes of each variable on all tiles, one IPU or one tile; raises SelectionError."""
     data = report.dataset
     if tile is None and ipu is None:
         everywhere: Rows = data.column("variables", "bytes")
@@ -142,7 +142,7 @@ def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None)
 
 
 def bytes_by_step(report: Report, sizes: Rows) -> Rows:
-    """Give what is live at each program step, of variables of these sizes by row."""
+    """Return what is live at each program step, of variables of these sizes by row."""
     data = report.dataset
     names = ("variable", "begin", "end")
     variables, begin, end = (data.column("variable_intervals", name) for name in names)
@@ -160,7 +160,7 @@ def added_up(begin: Rows, end: Rows, sizes: Rows, steps: int) -> Rows:
 def always_live_variables(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
-    """Give what is always live, by name, largest first: variables and categories of data.
+    """Return what is always live, by name, largest first: variables and categories of data.
 
     `bytes` on all tiles, one IPU or one tile. Raises SelectionError, NotRecordedError.
     """
@@ -176,7 +176,7 @@ def always_live_variables(
 
 
 def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, Any]:
-    """Give what is always live on some tiles: the categories that are so as a whole, and variables.
+    """Find what is always live on some tiles: the categories that are so as a whole, and variables.
 
     That a category is always live follows from its being in the table of what is on all tiles.
     """
@@ -200,7 +200,7 @@ def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[s
 
 
 def liveness_overview(report: Report) -> LivenessOverview:
-    """Tell how much is live at most, at which step, and which variable is the largest there.
+    """Return how much is live at most, at which step, and which variable is the largest there.
 
     Bytes on all tiles; the variable is of those that are not always live. `max_live` follows what
     the report says is the most, also where its steps are cut. Raises NotRecordedError.
@@ -243,7 +243,7 @@ def _most_live(report: Report) -> int:
 def live_at_peak(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
-    """Tell who is live where liveness peaks, largest first: what to make smaller or end earlier.
+    """Return who is live where liveness peaks, largest first: what to make smaller or end earlier.
 
     Variables live at that program step and, as `always_live`, variables and categories of data that
     are always live: `variable` is the row of a variable, -1 for a category as a whole. `bytes` on
@@ -282,7 +282,7 @@ def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.S
 
 
 def liveness_by_tile(report: Report) -> pd.DataFrame:
-    """Tell which tiles need the most at their own peak, the most first.
+    """Return which tiles need the most at their own peak, the most first.
 
     `always_live` and, at the program step where the tile has most of them, `not_always_live` bytes;
     `most_live` is their sum, `share` of the tile's memory and `free` the rest. Gaps not included.
@@ -309,7 +309,7 @@ def liveness_by_tile(report: Report) -> pd.DataFrame:
 
 
 def liveness_by_ipu(report: Report) -> pd.DataFrame:
-    """Tell when each IPU needs the most memory: its own peak, the IPU with the most first.
+    """Return when each IPU needs the most memory: its own peak, the IPU with the most first.
 
     Bytes on all its tiles: `always_live` and, at the program step `peak_step` of the `name` given,
     `not_always_live`; `most_live` is their sum. -1 is no step. Raises NotRecordedError.
@@ -340,7 +340,7 @@ def liveness_by_ipu(report: Report) -> pd.DataFrame:
 
 
 def variable_lifetimes(report: Report) -> pd.DataFrame:
-    """Tell which variables are kept the longest for their size, of those that are not always live.
+    """Find which variables are kept the longest for their size, of those that are not always live.
 
     `steps` is at how many program steps a variable is live, from `first_step` to `last_step` with
     or without breaks; `byte_steps` is `bytes` times `steps`, the most first. Those `at_peak` are
@@ -378,7 +378,7 @@ def variable_lifetimes(report: Report) -> pd.DataFrame:
 
 
 def depths(parents: Rows) -> Rows:
-    """Give how deep each row of a flat tree lies, 0 for the outermost (parent -1).
+    """Return how deep each row of a flat tree lies, 0 for the outermost (parent -1).
 
     Each round doubles how far a row has looked up, so that a tree of any depth needs few rounds;
     a file whose parents run in a circle ends as well.

@@ -43,7 +43,7 @@ class MainRun(Told):
 
 
 def main_run(report: Report) -> MainRun:
-    """Tell how long the model's own runs took, for how many items, and what its set-up took.
+    """Return how long the model's own runs took, for how many items, and what its set-up took.
 
     `items`, such as images, are those that the runs took in, on all replicas; `items_per_second` is
     by the clock of the tiles, with a pipeline's filling and draining in it. `steady_cycles` pass
@@ -82,12 +82,12 @@ def main_run(report: Report) -> MainRun:
 
 
 def _cycles_alone(report: Report) -> int:
-    """Give the cycles of an execution that does not tell its runs; raises NotRecordedError."""
+    """Return the cycles of an execution that does not tell its runs; raises NotRecordedError."""
     return int(report.dataset.value("execution", "cycles"))
 
 
 def _in_steps(report: Report) -> tuple[int, int, float, float, int]:
-    """Give batches, stages and the items of a batch of a run; cycles of a batch, and latency.
+    """Return batches, stages and the items of a batch of a run; cycles of a batch, and latency.
 
     That is the last run recorded step by step; without one they are those of the last run, and the
     cycles are not known.
@@ -116,7 +116,7 @@ def _sum(values: Integers) -> int:
 
 
 def _seconds(report: Report, cycles: float) -> float:
-    """Give the time by the clock of the tiles; not a number where either is not known."""
+    """Return the time by the clock of the tiles; not a number where either is not known."""
     data = report.dataset
     clock = float(data.value("target", "clock_frequency")) if data.has("target") else 0.0
     return cycles / clock if clock > 0 and cycles >= 0 else NO_NUMBER

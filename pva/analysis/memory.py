@@ -84,12 +84,12 @@ class MemoryOverview(Told):
 
 
 def category_label(category: str) -> str:
-    """Give the words for a category, or for the column `overlapped` of `category_by_tile`."""
+    """Return the words for a category, or for the column `overlapped` of `category_by_tile`."""
     return _OVERLAPPED_LABEL if category == OVERLAPPED else CATEGORY_LABELS[category]
 
 
 def counts_code(report: Report) -> bool:
-    """Tell whether memory has code in it: what runs on a tile has some, so that none is no count.
+    """Return whether memory has code in it: what runs on a tile has some, so that none is no count.
 
     True where the report has no memory by category, as nothing speaks against it.
     """
@@ -109,12 +109,12 @@ def check_code(report: Report) -> None:
 
 
 def code_if_counted(report: Report, code: Bytes) -> Bytes:
-    """Give bytes of code as they are, -1 where code was not counted."""
+    """Return bytes of code as they are, -1 where code was not counted."""
     return code if counts_code(report) else np.full_like(code, -1)
 
 
 def memory_by_tile(report: Report) -> pd.DataFrame:
-    """Give the bytes of each tile by region, and what is free (negative: out of memory).
+    """Return the bytes of each tile by region, and what is free (negative: out of memory).
 
     `total` is data without gaps, the sum of the regions; `free` is what gaps leave. In the order of
     the tiles. Raises NotRecordedError.
@@ -136,14 +136,14 @@ def memory_by_tile(report: Report) -> pd.DataFrame:
 
 
 def _categories(report: Report) -> Bytes:
-    """Give bytes by [category][overlap][tile], the regions added up."""
+    """Return bytes by [category][overlap][tile], the regions added up."""
     array: Bytes = report.dataset.array("memory_by_category")
     by_overlap: Bytes = array.sum(axis=1)
     return by_overlap
 
 
 def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFrame:
-    """Give the bytes of each category, on all tiles or one; overlapped data shares its place.
+    """Return the bytes of each category, on all tiles or one; overlapped data shares its place.
 
     `total` is the sum of `not_overlapped` and `overlapped`, each item in full: with data that
     shares its place, categories add up to more than the tiles hold. Those not in use are left out;
@@ -170,7 +170,7 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFra
 
 
 def _in_place(report: Report) -> Bytes:
-    """Give bytes by [category][tile] that share their place with nothing, and last what is shared.
+    """Find bytes by [category][tile] that share their place with nothing, and last what is shared.
 
     The rows of a tile add up to its total.
     """
@@ -180,7 +180,7 @@ def _in_place(report: Report) -> Bytes:
 
 
 def category_by_tile(report: Report) -> pd.DataFrame:
-    """Give each tile's bytes by category, largest first; the columns of a row add up to its total.
+    """Return the bytes of each tile by category, largest first; a row adds up to its total.
 
     The column `overlapped` is the memory shared by data that is not live at the same time: it has
     no single category. The other columns are the bytes that share their place with nothing. `tile`
@@ -200,7 +200,7 @@ def category_by_tile(report: Report) -> pd.DataFrame:
 def memory_overview(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> MemoryOverview:
-    """Tell how full the tiles are, which one is fullest, and what takes the most.
+    """Return how full the tiles are, which one is fullest, and what takes the most.
 
     Bytes, with gaps unless it says without; shares are of one tile's memory. Raises SelectionError,
     NotRecordedError.
@@ -234,7 +234,7 @@ def memory_overview(
 def fullest_tiles(
     report: Report, *, count: int = 10, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:
-    """Give the tiles that need the most memory, and how much is free there (negative: lacking).
+    """Return the tiles that need the most memory, and how much is free there (negative: lacking).
 
     `bytes` and `free`, gaps included, of `count` tiles. Raises SelectionError, NotRecordedError.
     """
@@ -260,17 +260,17 @@ class MemoryUsage(Told):
 
     @property
     def not_overlapped(self) -> int:
-        """Give the bytes that share their place with nothing."""
+        """Return the bytes that share their place with nothing."""
         return sum(self.not_overlapped_by_category.values())
 
     @property
     def overlapped(self) -> int:
-        """Give the bytes of what shares its place, each item counted in full."""
+        """Return the bytes of what shares its place, each item counted in full."""
         return sum(self.overlapped_by_category.values())
 
     @property
     def after_overlapping(self) -> int:
-        """Give the memory that the overlapped items take together."""
+        """Return the memory that the overlapped items take together."""
         return self.total - self.not_overlapped
 
 
@@ -313,7 +313,7 @@ def memory_by_vertex_type(
     replica: int | None = None,
     tile: int | None = None,
 ) -> pd.DataFrame:
-    """Give the bytes of each vertex type: its code once a tile, its data by part, largest first.
+    """Return the bytes of each vertex type: its code once a tile, its data by part, largest first.
 
     Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns, of which
     `code` is -1 where it was not counted. Raises SelectionError, NotRecordedError.
@@ -333,7 +333,7 @@ def memory_by_vertex_type(
 
 
 def memory_by_compute_set(report: Report) -> pd.DataFrame:
-    """Tell which compute sets' vertices take the most memory, on all tiles, largest first.
+    """Return which compute sets' vertices take the most memory, on all tiles, largest first.
 
     `state` is what is held for its `vertices` alone: the sum of the columns after it. `code` counts
     each vertex type once a tile; other compute sets share it, so that it cannot be added up; -1
@@ -360,7 +360,7 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)
 
 
-_MOST_BINS = 4096
+_MAX_BINS = 4096
 
 
 def memory_histogram(
@@ -376,7 +376,7 @@ def memory_histogram(
     tiles = tiles_of(report, ipu=ipu, replica=replica)
     held = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE
     lowest, highest = (int(held.min()), int(held.max())) if len(held) else (0, -1)
-    width = 1 << max((highest - lowest) // _MOST_BINS, 0).bit_length()
+    width = 1 << max((highest - lowest) // _MAX_BINS, 0).bit_length()
     low = np.arange(lowest // width, highest // width + 1) * width
     counts = np.bincount((held // width) - lowest // width, minlength=len(low))
     return pd.DataFrame({"low_kb": low, "high_kb": low + width, "tiles": counts})

@@ -53,7 +53,7 @@ def around(name: str, whole: str) -> list[str]:
 
 
 def is_within(name: str, module: str, whole: str) -> bool:
-    """Tell whether a module is another one or in it."""
+    """Return whether a module is another one or in it."""
     return name == module or name.startswith(f"{module}.") or (module == whole != OUTSIDE)
 
 

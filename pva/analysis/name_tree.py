@@ -20,7 +20,7 @@ OUTERMOST = -1
 
 
 def cycles_by_name(report: Report) -> pd.DataFrame:
-    """Tell what the layers of the names of programs take of the recorded runs, and what is in them.
+    """Find what the layers of the names of programs take of the recorded runs, and what is in them.
 
     A row is a name, or what names share up to a slash: `path`, which lies in the row `parent` (-1
     for none, never behind the row). `total` is by how many cycles its steps made the runs longer,
@@ -35,7 +35,7 @@ def cycles_by_name(report: Report) -> pd.DataFrame:
 
 
 def code_by_name(report: Report) -> pd.DataFrame:
-    """Tell what code the layers of the names of programs have, on all tiles, and what is in them.
+    """Return what code the layers of the names of programs have, on all tiles, and what is in them.
 
     Rows are those of `cycles_by_name`, in bytes of control code and of exchange code; that of an
     exchange which several programs run counts once, with the first of them. Code of vertices is of
@@ -52,7 +52,7 @@ def code_by_name(report: Report) -> pd.DataFrame:
 
 
 def memory_by_name(report: Report) -> pd.DataFrame:
-    """Tell what the layers of the names of variables take at the peak, and what is in them.
+    """Return what the layers of the names of variables take at the peak, and what is in them.
 
     Rows are those of `cycles_by_name`, in bytes of the variables that are live at the peak, the
     always-live among them. Raises NotRecordedError.

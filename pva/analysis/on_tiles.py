@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 Tiles = tuple[int, ...]
-MOST_COLUMNS = 12  # tiles that get a column of their own
+MAX_COLUMNS = 12  # tiles that get a column of their own
 
 
 def _chosen(report: Report, tiles: Tiles) -> tuple[Tiles, npt.NDArray[np.int64]]:
-    """Give the tiles that were chosen, and those to add up: the same, or all."""
+    """Return the tiles that were chosen, and those to add up: the same, or all."""
     count = tile_count(report)
     own = tuple(several("tile", tiles, count))
     return own, np.array(own or range(count), dtype=np.int64)
@@ -36,12 +36,12 @@ def _chosen(report: Report, tiles: Tiles) -> tuple[Tiles, npt.NDArray[np.int64]]
 def own_columns(tiles: Tiles) -> dict[str, int]:
     """Name the column of each tile that has one, with its place among the tiles."""
     own = tuple(dict.fromkeys(tiles))
-    named = own[:MOST_COLUMNS] if len(own) > 1 else ()
+    named = own[:MAX_COLUMNS] if len(own) > 1 else ()
     return {f"tile_{tile}": place for place, tile in enumerate(named)}
 
 
 def _by_tile(values: Integers, tiles: Tiles) -> dict[str, Integers]:
-    """Give the columns of single tiles from bytes by [row][chosen tile]."""
+    """Return the columns of single tiles from bytes by [row][chosen tile]."""
     return {name: values[:, place] for name, place in own_columns(tiles).items()}
 
 
@@ -57,7 +57,7 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
 
     data = report.dataset
     tiles, rows = _chosen(report, tiles)
-    single = 0 < len(tiles) <= MOST_COLUMNS
+    single = 0 < len(tiles) <= MAX_COLUMNS
     whole = "chosen_tiles" if tiles else "all_tiles"
     names = [f"tile_{tile}" for tile in tiles] if single else [whole]
 
@@ -123,7 +123,7 @@ def _live(report: Report, wanted: Any) -> list[tuple[str, str, Integers]]:
 
 
 def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
-    """Tell what each vertex type takes on the chosen tiles, or on all, the most first.
+    """Return what each vertex type takes on the chosen tiles, or on all, the most first.
 
     `vertices` in all compute sets (-1 where it was not recorded on which tiles they lie), `code`
     once a tile (-1 where it was not counted), `state` of all of them; `total` is the sum of both.
@@ -162,7 +162,7 @@ def _vertices(report: Report, owner: str, count: int, rows: npt.NDArray[np.int64
 
 
 def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
-    """Tell what each compute set takes on the chosen tiles, or on all, the most first.
+    """Return what each compute set takes on the chosen tiles, or on all, the most first.
 
     `state` of its `vertices` (-1 where it was not recorded on which tiles they lie), and `code`,
     which other compute sets share (-1 where it was not counted); `instances` are the programs that
@@ -194,7 +194,7 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
 
 
 def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
-    """Tell what the code of each exchange takes on the chosen tiles, or on all, the most first.
+    """Return what the code of each exchange takes on the chosen tiles, or on all, the most first.
 
     Beside it what they receive and send in one execution. `kind` is internal, between IPUs, or
     host; exchanges may share code. `code_bytes` is -1 where it is not told by tile. Raises
@@ -236,7 +236,7 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
 
 
 def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
-    """Tell what each variable takes on the chosen tiles, or on all, the most first.
+    """Return what each variable takes on the chosen tiles, or on all, the most first.
 
     `variable` is the row of the table of variables; those not live together may share their place.
     Raises SelectionError, NotRecordedError without the pieces of variables.
@@ -268,12 +268,12 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
 
 
 def _pieces_on(report: Report, rows: npt.NDArray[np.int64], count: int) -> Integers:
-    """Give the bytes of variables by [variable][chosen tile]; beyond the own columns in the last.
+    """Return the bytes of variables by [variable][chosen tile]; beyond the own columns in the last.
 
-    Only the first MOST_COLUMNS tiles have columns, so that many tiles need little memory.
+    Only the first MAX_COLUMNS tiles have columns, so that many tiles need little memory.
     """
     data = report.dataset
-    width = min(len(rows), MOST_COLUMNS + 1)
+    width = min(len(rows), MAX_COLUMNS + 1)
     place = np.full(tile_count(report), -1)
     place[rows] = np.minimum(np.arange(len(rows)), width - 1)
     owners, tiles, sizes = (

@@ -56,7 +56,7 @@ class VariableFigures(Told):
 
 
 def variable_figures(report: Report, *, variable: int) -> VariableFigures:
-    """Tell what a variable is, where it lies, when it is live, who uses it, where it was made.
+    """Return what a variable is, where it lies, when it is live, who uses it, where it was made.
 
     `variable` is its row in the table of variables. `file`, `line` and `function` are of the
     innermost debug context that names a place in the source; of what it is a copy, where it has
@@ -100,7 +100,7 @@ def variable_figures(report: Report, *, variable: int) -> VariableFigures:
 
 
 def variable_contexts(report: Report, *, variable: int) -> pd.DataFrame:
-    """Tell where a variable was made: its debug context and those around it, outermost first.
+    """Return where a variable was made: its debug context and those around it, outermost first.
 
     As `operation_contexts`, for the row of a variable. Raises SelectionError, NotRecordedError.
     """

@@ -32,7 +32,7 @@ _CYCLES = {
 
 
 def operation_programs(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Integers:
-    """Give the rows of the programs of an operation of a layer, in order.
+    """Return the rows of the programs of an operation of a layer, in order.
 
     Without `operation` it is the one that costs most. Raises SelectionError, NotRecordedError.
     """
@@ -58,7 +58,7 @@ def _names(report: Report, layer: str) -> list[str]:
 def operation_compute_sets(
     report: Report, *, operation: str = "", layer: str = DEFAULT
 ) -> pd.DataFrame:
-    """Give the compute sets of an operation: vertices, cycles, and how near they come to the peak.
+    """Find the compute sets of an operation: vertices, cycles, and how near they come to the peak.
 
     `cycles` are by how many a compute set made the recorded runs longer, `estimated_cycles` those
     of the slowest tile in one execution, as are `flops`; `float_peak_share` is of what all tiles
@@ -116,7 +116,7 @@ def _ran(report: Report, programs: Integers, place: Integers, count: int) -> dic
 
 
 def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAULT) -> pd.DataFrame:
-    """Give what an operation costs each tile: cycles, code, and the state of its vertices.
+    """Return what an operation costs each tile: cycles, code, and the state of its vertices.
 
     Cycles of compute, exchange (on and between IPUs) and with the host are those of its programs as
     often as they ran in the recorded runs, or once where there are none. `control_code`,
@@ -187,7 +187,7 @@ def _control_code(report: Report, programs: Integers, tiles: int) -> Integers:
 def operation_contexts(
     report: Report, *, operation: str = "", layer: str = DEFAULT
 ) -> pd.DataFrame:
-    """Tell where an operation was made: its debug contexts and those around them, outermost first.
+    """Find where an operation was made: its debug contexts and those around them, outermost first.
 
     `file`, `function` and `line` are of the source, empty and 0 where they are not told; `json` are
     further keys of the layer, such as the arguments of a call. `programs` of the operation were

@@ -36,7 +36,7 @@ _ACTIVITIES = {
 
 
 def cycles_by_phase(report: Report) -> pd.DataFrame:
-    """Tell which phase the time goes to: compute, exchange, host exchange or sync, longest first.
+    """Return which phase the time goes to: compute, exchange, host exchange or sync, longest first.
 
     `cycles` is by how many the phase's `steps` made the recorded runs longer, `share` of all of
     them; `overlapped_cycles` are more cycles of their slowest tiles, behind earlier steps (of a
@@ -74,7 +74,7 @@ def cycles_by_phase(report: Report) -> pd.DataFrame:
 
 
 def cycles_by_operation(report: Report) -> pd.DataFrame:
-    """Give by how many cycles each operation made the recorded runs longer, most first.
+    """Return by how many cycles each operation made the recorded runs longer, most first.
 
     An operation is a call of a library or framework as debug contexts tell; without them, the path
     of a program's name without its last stage. `layer` is its outermost scope. Compute,
@@ -88,7 +88,7 @@ def cycles_by_operation(report: Report) -> pd.DataFrame:
 
 
 def cycles_by_layer(report: Report) -> pd.DataFrame:
-    """Give by how many cycles each layer made the recorded runs longer, most first.
+    """Return by how many cycles each layer made the recorded runs longer, most first.
 
     A layer is the outermost scope of an operation's path: `Layer1` of `Layer1/Fwd/Conv_1`. Columns
     are those of `cycles_by_operation`, whose rows add up to these. Raises NotRecordedError.

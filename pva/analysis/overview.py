@@ -60,7 +60,7 @@ class ReportOverview(Told):
 
 
 def report_overview(report: Report) -> ReportOverview:
-    """Tell on what a report was made, how full its fullest tile is, and how long its runs took.
+    """Return on what a report was made, how full its fullest tile is, and how long its runs took.
 
     `created` is when it was compiled; `cycles` and `seconds` are of the recorded `runs`. What was
     not recorded is -1, or an empty text. Raises no NotRecordedError.
@@ -104,7 +104,7 @@ def _execution(report: Report) -> tuple[int, int, float]:
 
 
 def recorded_parts(report: Report) -> pd.DataFrame:
-    """Tell what a report holds, and which engine option records what it does not.
+    """Return what a report holds, and which engine option records what it does not.
 
     A row for each `part`, `recorded` or not, with the `option` that records it.
     """

@@ -19,7 +19,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 def largest_variables(report: Report) -> pd.DataFrame:
-    """Tell which variables take the most bytes on all tiles, the compiler's included.
+    """Return which variables take the most bytes on all tiles, the compiler's included.
 
     `variable` is the row of the table of variables; `share` is of the bytes of all of them, which
     is more than the memory in use, as variables not live together share it. `at_peak` ones are
@@ -46,7 +46,7 @@ def largest_variables(report: Report) -> pd.DataFrame:
 
 
 def live_at_peak_truths(report: Report) -> Truths:
-    """Tell which variables are live at the program step where liveness peaks."""
+    """Return which variables are live at the program step where liveness peaks."""
     data = report.dataset
     live: Truths = data.column("variables", "always_live").copy()
     if data.length("liveness_steps") and data.has("variable_intervals"):
@@ -57,7 +57,7 @@ def live_at_peak_truths(report: Report) -> Truths:
 
 
 def memory_by_type(report: Report) -> pd.DataFrame:
-    """Tell what variables of each element type take: what half precision could save, largest first.
+    """Find what variables of each element type take: what half precision could save, largest first.
 
     `variables` of the type, their `bytes`, those of them that are `always_live_bytes`, and
     `peak_bytes`, live where liveness peaks (the always live among them). Raises NotRecordedError.
@@ -72,7 +72,7 @@ def memory_by_type(report: Report) -> pd.DataFrame:
 
 
 def memory_by_layer(report: Report) -> pd.DataFrame:
-    """Tell what the variables of each layer take where liveness peaks, and in all, most first.
+    """Return what the variables of each layer take where liveness peaks, and in all, most first.
 
     A layer is the outermost scope of the path of a variable or of its debug context. `bytes` of all
     its `variables`, `always_live_bytes` of those always live, and `peak_bytes` live where liveness
@@ -103,7 +103,7 @@ def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
 
 
 def variable_spread(report: Report) -> pd.DataFrame:
-    """Tell which variables lie unevenly on the tiles: what a better mapping would take off a tile.
+    """Find which variables lie unevenly on the tiles: what a better mapping would take off a tile.
 
     On `tiles` of them, `most_bytes` on tile `fullest_tile`; `balance` is mean / most over the tiles
     that it lies on, and `excess_bytes` what the fullest holds above an even share of all tiles, the
@@ -143,7 +143,7 @@ def variable_spread(report: Report) -> pd.DataFrame:
 
 
 def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
-    """Tell on which tiles a variable lies, by its row in `largest_variables`, most bytes first.
+    """List the tiles on which a variable lies, by its row in `largest_variables`, most bytes first.
 
     `pieces` are contiguous; with their `bytes`, and the `address` of the first. Raises
     SelectionError, NotRecordedError.
@@ -166,7 +166,7 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
 
 
 def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
-    """Tell which programs read and write a variable, by its row in `largest_variables`.
+    """Return which programs read and write a variable, by its row in `largest_variables`.
 
     In the order of the programs; `executions` in the recorded runs, -1 where no steps were
     recorded. What is written by one and read by none could go. Raises SelectionError,
@@ -229,7 +229,7 @@ def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
 
 
 def _lifetime(report: Report) -> tuple[Integers, Integers]:
-    """Give the first and the last program step at which each variable is live; -1 for always."""
+    """Return the first and the last program step at which each variable is live; -1 for always."""
     data = report.dataset
     count = len(data.column("variables", "name"))
     never = data.length("liveness_steps")

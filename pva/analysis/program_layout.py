@@ -33,7 +33,7 @@ class Tree:
     line_of: Integers  # by program, -1 for what no control program or function holds
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """Give what a table says of the place of each line."""
+        """Return what a table says of the place of each line."""
         names = ("program", "parent", "depth", "end", "part", "number")
         return {name: getattr(self, name) for name in names}
 
@@ -103,7 +103,7 @@ def _roots(report: Report, count: int) -> Roots:
 
 
 def roots_of(found: Iterable[tuple[str, int, int]]) -> Roots:
-    """Give which parts there are, their numbers and their outermost programs."""
+    """Return which parts there are, their numbers and their outermost programs."""
     kept = list(found)
     parts, numbers, rows = zip(*kept, strict=True) if kept else ((), (), ())
     return (
@@ -116,7 +116,7 @@ def roots_of(found: Iterable[tuple[str, int, int]]) -> Roots:
 def _children(
     count: int, roots: Integers, above: Integers, below: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """Give the parent of each program, and the children of all, one program's after another's.
+    """Return the parent of each program, and the children of all, one program's after another's.
 
     A program that a file hangs up twice stays where it was first.
     """
@@ -133,7 +133,7 @@ def _children(
 
 
 def _gathered(rows: Integers, offsets: Integers, children: Integers) -> Integers:
-    """Give the children of each of some programs, in order."""
+    """Return the children of each of some programs, in order."""
     counts = offsets[rows + 1] - offsets[rows]
     begins = np.repeat(offsets[rows] - (np.cumsum(counts) - counts), counts)
     return children[begins + np.arange(len(begins))]

@@ -17,7 +17,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 def open_lines(tree: pd.DataFrame, *, level: int = 0, turned: Collection[int] = ()) -> Truths:
-    """Tell which lines show their parts: those above a level, but for the programs turned over.
+    """Return which lines show their parts: those above a level, but for the programs turned over.
 
     `level` 1 shows control programs and functions alone; 0 is everything.
     """
@@ -27,7 +27,7 @@ def open_lines(tree: pd.DataFrame, *, level: int = 0, turned: Collection[int] = 
 
 
 def visible_lines(tree: pd.DataFrame, opened: Truths) -> Truths:
-    """Tell which lines are seen: those in no line that is closed."""
+    """Return which lines are seen: those in no line that is closed."""
     closed = np.flatnonzero(~opened)
     change = np.zeros(len(tree) + 1, dtype=np.int64)
     np.add.at(change, closed + 1, 1)
@@ -37,7 +37,7 @@ def visible_lines(tree: pd.DataFrame, opened: Truths) -> Truths:
 
 
 def closed_above(tree: pd.DataFrame, opened: Truths, line: int) -> Integers:
-    """Give the programs to open so that a line is seen."""
+    """Return the programs to open so that a line is seen."""
     lines = np.arange(line)
     around = (tree["end"].to_numpy()[:line] > line) & ~opened[:line]
     return tree["program"].to_numpy()[lines[around]]
@@ -52,7 +52,7 @@ def found_lines(tree: pd.DataFrame, text: str) -> Integers:
 
 
 def following(found: Integers, line: int, *, backwards: bool = False) -> int:
-    """Give the next line of some that were found, or the one before, round the end; -1 of none."""
+    """Find the next line of some that were found, or the one before, round the end; -1 of none."""
     if not len(found):
         return -1
     if backwards:
@@ -62,7 +62,7 @@ def following(found: Integers, line: int, *, backwards: bool = False) -> int:
 
 
 def related_lines(tree: pd.DataFrame, owners: Texts, line: int) -> Truths:
-    """Tell which lines are of the same operation as one; `owners` are by program."""
+    """Return which lines are of the same operation as one; `owners` are by program."""
     owner = owners[:-1][tree["program"].to_numpy()]
     if str(owner[line]).startswith("("):  # a kind of program, and no operation
         return np.zeros(len(tree), dtype=bool)

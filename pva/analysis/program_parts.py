@@ -10,7 +10,7 @@ import numpy as np
 from pva.analysis.code import code_of_exchanges
 from pva.analysis.debug import above, contexts_frame
 from pva.analysis.memory import VERTEX_PARTS, counts_code
-from pva.analysis.program_tree import sync_estimate
+from pva.analysis.program_hierarchy import sync_estimate
 from pva.analysis.programs import EXCHANGES, OPERANDS, elapsed, labels
 from pva.analysis.selection import chosen, tile_count
 from pva.analysis.told import Told
@@ -195,7 +195,7 @@ def _first(report: Report, program: int) -> int:
 
 
 def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
-    """Give what one execution of a program costs each tile: cycles, and what it moves.
+    """Return what one execution of a program costs each tile: cycles, and what it moves.
 
     `active_cycles` are those in which a vertex was run; bytes are those of an exchange. No rows for
     what has no cycles by tile, such as a sync or a sequence. Raises SelectionError,
@@ -221,7 +221,7 @@ def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
 
 
 def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
-    """Give the vertices that a program runs by type: how many, on how many tiles, active cycles.
+    """Return the vertices that a program runs by type: how many, on how many tiles, active cycles.
 
     `cycles` are those of one execution, summed over the tiles; `tiles` is -1 where it was not
     recorded on which they lie, and `state` the bytes of their state. Most cycles first; no rows for
@@ -258,7 +258,7 @@ def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
 
 
 def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
-    """Give the variables that a program reads and writes, the largest first.
+    """Return the variables that a program reads and writes, the largest first.
 
     `access` is read, written, or both. Raises SelectionError, NotRecordedError.
     """
@@ -287,7 +287,7 @@ def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
 
 
 def contexts_of_program(report: Report, *, program: int) -> pd.DataFrame:
-    """Tell where a program was made, layer by layer, the outermost debug context first.
+    """Return where a program was made, layer by layer, the outermost debug context first.
 
     `file`, `function` and `line` are of the source, empty and 0 where they are not told; `json` are
     further keys of the layer. No rows for what the compiler put in. Raises SelectionError,

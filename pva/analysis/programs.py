@@ -55,7 +55,7 @@ _OPERATION_LAYERS = frozenset({"popart", "hloinstruction"})
 
 
 def phases(report: Report) -> Integers:
-    """Give the phase of each step, an index into PHASES."""
+    """Return the phase of each step, an index into PHASES."""
     data = report.dataset
     words = data.words("steps", "type")
     of_code = np.array([PHASES.index(STEP_WORDS.get(word, SYNC)) for word in words])
@@ -63,7 +63,7 @@ def phases(report: Report) -> Integers:
 
 
 def elapsed(report: Report) -> Integers:
-    """Give by how many cycles each step made its run longer; 0 where its clock was not recorded."""
+    """Find by how many cycles each step made its run longer; 0 where its clock was not recorded."""
     begin, end = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
     return np.where((begin >= 0) & (end >= begin), end - begin, 0)
 
@@ -88,7 +88,7 @@ def executions_of_rows(report: Report, tag: str, rows: int) -> Integers:
 
 
 def moved_bytes(report: Report, tag: str) -> tuple[Integers, Integers]:
-    """Give what every tile receives and sends in each exchange of a type of program.
+    """Return what every tile receives and sends in each exchange of a type of program.
 
     There are none where no program is of that type and no exchange was written. Raises
     NotRecordedError when the programs are there and the bytes are not.
@@ -110,7 +110,7 @@ def summed(groups: Integers, values: npt.NDArray[Any], count: int) -> Integers:
 
 
 def labels(report: Report, programs: Integers) -> Texts:
-    """Give the names of programs, for one without a name its type in brackets."""
+    """Return the names of programs, for one without a name its type in brackets."""
     data = report.dataset
     types = np.append(data.texts("programs", "type"), "unknown")
     names = np.append(data.column("programs", "name"), "")
@@ -146,7 +146,7 @@ def owners(report: Report, names: Texts, contexts: Integers) -> Texts:
 
 
 def layer_of(operation: str) -> str:
-    """Give the outermost scope of a path."""
+    """Return the outermost scope of a path."""
     return operation.partition("/")[0]
 
 

@@ -165,7 +165,7 @@ def _levels_of(
 
 
 def _lowest(begin: Integers, row: Integers) -> int:
-    """Give the first level at which more than SMALL events of a row can begin in one cell."""
+    """Return the first level at which more than SMALL events of a row can begin in one cell."""
     apart = begin[SMALL:] - begin[:-SMALL] if len(begin) > SMALL else begin[:0]
     together = row[SMALL:] == row[:-SMALL] if len(apart) else np.zeros(0, dtype=np.bool_)
     return int(apart[together].min(initial=np.iinfo(np.int64).max)).bit_length()

@@ -27,7 +27,7 @@ FAR = 1.5  # times the distance between the quartiles, from the nearer one: an o
 def range_by_ipu(
     report: Report, *, begin: int | None = None, end: int | None = None
 ) -> pd.DataFrame:
-    """Tell what each IPU did between two cycles of the execution, all of it without them.
+    """Return what each IPU did between two cycles of the execution, all of it without them.
 
     `compute`, `exchange` (on and between IPUs) and `host_exchange` (with streams and with remote
     buffers) are shares of the cycles of its tiles, `waiting` the rest: in syncs, or for other
@@ -71,7 +71,7 @@ _COMPUTE, _EXCHANGE, _GLOBAL, _STREAM, _REMOTE = range(1, len(_PARTS))
 def range_by_program(
     report: Report, *, begin: int | None = None, end: int | None = None
 ) -> pd.DataFrame:
-    """Tell which programs a range of cycles went to, the most cycles first.
+    """Return which programs a range of cycles went to, the most cycles first.
 
     `executions` touch the range; `cycles` are those by which they made it longer, `share` of it;
     `bytes` are half of what the tiles sent and received. Raises SelectionError,
@@ -107,7 +107,7 @@ def range_by_program(
 
 
 def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
-    """Give the different values, ascending; the place of each among them; and where it is first.
+    """Return the different values, ascending; the place of each among them; and where it is first.
 
     As np.unique does, without sorting; for rows of a table, of which there are few.
     """
@@ -122,7 +122,7 @@ def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
 
 
 def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, int]:
-    """Give the range asked for, from the first to the last cycle of the steps without one.
+    """Return the range asked for, from the first to the last cycle of the steps without one.
 
     Raises SelectionError when it ends before it begins, or int64 does not hold it.
     """
@@ -140,7 +140,7 @@ def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, in
 
 
 def _inside(begin: Integers, end: Integers, window: tuple[int, int]) -> Floats:
-    """Give which part of each span lies within a window."""
+    """Return which part of each span lies within a window."""
     if begin.min(initial=window[0]) >= window[0] and end.max(initial=window[1]) <= window[1]:
         return np.ones(len(begin))
     cut = np.minimum(end, window[1]) - np.maximum(begin, window[0])
@@ -154,7 +154,7 @@ def _summed(group: Integers, values: Any, count: int) -> Floats:
 
 
 def _rows_by_ipu(report: Report, window: tuple[int, int]) -> dict[str, Any]:
-    """Give a row for each step of a window on each IPU; of a single one those of the steps serve.
+    """Return a row for each step of a window on each IPU; of a single one those of the steps serve.
 
     `part` is an index of _PARTS, `inside` which part of it lies in the window.
     """
@@ -180,7 +180,7 @@ def _rows_by_ipu(report: Report, window: tuple[int, int]) -> dict[str, Any]:
 
 
 def _parts_of_steps(report: Report) -> npt.NDArray[np.int8]:
-    """Tell of each step which of _PARTS it belongs to."""
+    """Return of each step which of _PARTS it belongs to."""
     data = report.dataset
     types = data.words("steps", "type")
     words = {kind: _PARTS.index(word.split()[0]) for kind, word in STEP_WORDS.items()}
@@ -192,7 +192,7 @@ def _parts_of_steps(report: Report) -> npt.NDArray[np.int8]:
 
 
 def remote_copies(report: Report) -> npt.NDArray[np.bool_]:
-    """Tell which steps are exchanges with a remote buffer.
+    """Return which steps are exchanges with a remote buffer.
 
     The host takes no part in these, so that no external sync goes before them
     (simulator/compiler/lower_stream.py).
@@ -256,7 +256,7 @@ def step_executions(report: Report, *, step: int) -> StepExecutions:
 
 
 def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
-    """Give the cycles of each tile in an executed step, by tile; no rows for a sync.
+    """Return the cycles of each tile in an executed step, by tile; no rows for a sync.
 
     Raises SelectionError, NotRecordedError.
     """

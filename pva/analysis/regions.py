@@ -20,7 +20,7 @@ REGIONS = ("non_interleaved", "interleaved", "overflowed")
 def memory_by_region(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:
-    """Give the bytes in each region of the tiles' memory, and which tile has the most there.
+    """Return the bytes in each region of the tiles' memory, and which tile has the most there.
 
     `gaps` are what alignment and fragmentation leave unused inside the region: `fullest_bytes`, of
     `fullest_tile`, are with them, `bytes` without. Overflowed is what does not fit. Raises
@@ -50,7 +50,7 @@ def memory_by_region(
 
 
 def memory_by_ipu(report: Report) -> pd.DataFrame:
-    """Tell how full each IPU is, and its fullest tile, the IPU with the fullest tile first.
+    """Return how full each IPU is, and its fullest tile, the IPU with the fullest tile first.
 
     `bytes` of data and `bytes_including_gaps`, of which `share` is taken of the IPU's memory; on
     its fullest tile `fullest_bytes` with gaps, of which `free` are left (negative: lacking).
@@ -81,7 +81,7 @@ def memory_by_ipu(report: Report) -> pd.DataFrame:
 
 
 def fragmentation(report: Report) -> pd.DataFrame:
-    """Tell which tiles lose the most memory to gaps, the most first.
+    """Return which tiles lose the most memory to gaps, the most first.
 
     `gaps` are the bytes that a tile needs beyond its data (`bytes`), `gap_share` their part of what
     it needs: inside the regions, from alignment and from holes that nothing fits, and

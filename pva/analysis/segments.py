@@ -125,7 +125,7 @@ def joins_of(report: Report) -> Joins:
 
 
 def are_internal(report: Report, syncs: Integers) -> npt.NDArray[np.bool_]:
-    """Tell which of some steps that are syncs join the tiles of each IPU alone."""
+    """Return which of some steps that are syncs join the tiles of each IPU alone."""
     data = report.dataset
     kinds = np.array(data.words("steps", "sync_type"))[data.column("steps", "sync_type")[syncs]]
     programs = np.append(data.texts("programs", "sync_type"), "")

@@ -20,7 +20,7 @@ class SelectionError(PvaError):
 
 
 def chosen(what: str, number: int, count: int) -> int:
-    """Give `number` back when it is one of 0 to `count` - 1; raises SelectionError.
+    """Return `number` back when it is one of 0 to `count` - 1; raises SelectionError.
 
     A row of a frame may have it as a float: 3.0 is 3, and 3.5 is not there.
     """
@@ -33,7 +33,7 @@ def chosen(what: str, number: int, count: int) -> int:
 
 
 def several(what: str, numbers: int | Iterable[int], count: int) -> list[int]:
-    """Give the numbers chosen, each once: of a list, of an array, or one by itself.
+    """Return the numbers chosen, each once: of a list, of an array, or one by itself.
 
     Raises SelectionError.
     """
@@ -42,7 +42,7 @@ def several(what: str, numbers: int | Iterable[int], count: int) -> list[int]:
 
 
 def rows_wanted(count: int) -> int:
-    """Give `count` back when so many rows can be given; raises SelectionError."""
+    """Return `count` back when so many rows can be given; raises SelectionError."""
     if isinstance(count, str):
         raise SelectionError(f"count {count!r}", "no number", "give how many rows")
     if count < 0:
@@ -56,7 +56,7 @@ def tile_count(report: Report) -> int:
 
 
 def program_texts(report: Report, programs: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:
-    """Give the type and the name of each program; a row outside the table is "unknown"."""
+    """Return the type and the name of each program; a row outside the table is "unknown"."""
     types = np.append(report.dataset.texts("programs", "type"), "unknown")
     names = np.append(report.dataset.column("programs", "name"), "")
     last = len(types) - 1
@@ -71,7 +71,7 @@ def tiles_of(
     replica: int | None = None,
     tile: int | None = None,
 ) -> slice:
-    """Give one tile, the tiles of an IPU, or all when none is named; of any replica the same ones.
+    """Find one tile, the tiles of an IPU, or all when none is named; of any replica the same ones.
 
     Raises SelectionError when it is not there, or has no tiles.
     """

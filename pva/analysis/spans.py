@@ -22,7 +22,7 @@ def grouped(begin: Integers, end: Integers, codes: Integers) -> tuple[Integers, 
 
 
 def bridged(codes: Integers, open_places: Truths) -> Integers:
-    """Give the open places between two equal codes that code, so that a span runs through them."""
+    """Find the open places between two equal codes that code, so that a span runs through them."""
     known = np.flatnonzero(~open_places)
     if not len(known):
         return codes

@@ -23,7 +23,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def ipu_balance(report: Report) -> pd.DataFrame:
-    """Tell how long each IPU works while others wait for it, the one that bounds the runs first.
+    """Return how long each IPU works while others wait for it, the one that bounds the runs first.
 
     `own_cycles` are those in which its tiles do not wait for another IPU, `waits` the share of the
     cycles of the recorded runs in which they do, and `waited_for` how much of the waits of all
@@ -53,7 +53,7 @@ def kept_waits(report: Report) -> pd.DataFrame:
 
 
 def layer_moves(report: Report) -> pd.DataFrame:
-    """Tell how even the IPUs would be if layers moved to a neighbour, the best move first.
+    """Return how even the IPUs would be if layers moved to a neighbour, the best move first.
 
     The first layers that run on `from_ipu`, the one that works longest, can go to the IPU before
     it, the last ones to the one behind it: `layers` of them, from `first` to `last`. They take

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def arrivals(report: Report, *, step: int) -> pd.DataFrame:
-    """Tell who arrives at a sync last: of each IPU its last tile, the latest first.
+    """Return who arrives at a sync last: of each IPU its last tile, the latest first.
 
     `tile` arrives at `cycle`, its way to the sync counted, after it has run the program `name`;
     `waits` is how long it waits for the last tile that the sync joins it with, and `mean_wait` how

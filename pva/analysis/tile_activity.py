@@ -53,7 +53,7 @@ def tile_activity(
     rows: int,
     tiles: tuple[int, int] | None = None,
 ) -> TileActivity:
-    """Tell what the tiles of a range do between two cycles; raises NotRecordedError."""
+    """Return what the tiles of a range do between two cycles; raises NotRecordedError."""
     data = report.dataset
     every = tiles_of(report)
     first, stop = tiles or (every.start, every.stop)
@@ -80,13 +80,13 @@ def tile_activity(
 
 
 def _columns_of(begin: Any, end: Any, window: tuple[int, int], columns: int) -> tuple[Any, Any]:
-    """Give begin and end in columns of the window, cut to it."""
+    """Return begin and end in columns of the window, cut to it."""
     scale = columns / (window[1] - window[0])
     return tuple(np.clip((values - window[0]) * scale, 0, columns) for values in (begin, end))
 
 
 def _covered(begin: Any, end: Any, window: tuple[int, int], columns: int) -> Floats:
-    """Tell how much of each column lies within any of some spans."""
+    """Return how much of each column lies within any of some spans."""
     here = np.zeros(len(begin), dtype=np.int64)
     left, right = _columns_of(begin, end, window, columns)
     covered: Floats = np.minimum(_spread(here, left, right, 1, columns)[0], 1)
@@ -130,7 +130,7 @@ def _by_step(
 
 
 def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Integers]:
-    """Give a step no later, before which the clock of each tile is known, and these clocks."""
+    """Return a step no later, before which the clock of each tile is known, and these clocks."""
     data = report.dataset
     count = tiles.stop - tiles.start
     if not data.has("tile_clock"):
@@ -140,7 +140,7 @@ def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Integers]:
 
 
 def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Integers]:
-    """Give cycles [step][tile], and what each step does."""
+    """Return cycles [step][tile], and what each step does."""
     data = report.dataset
     programs, place = np.unique(data.column("steps", "program")[steps], return_inverse=True)
     table, activity = _table(report, programs, tiles)
@@ -148,7 +148,7 @@ def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Intege
 
 
 def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, Integers]:
-    """Give cycles [program][tile] of some programs, and what they do."""
+    """Return cycles [program][tile] of some programs, and what they do."""
     data = report.dataset
     table = np.zeros((len(programs), tiles.stop - tiles.start), dtype=np.int64)
     activity = np.zeros(len(programs), dtype=np.int64)
@@ -168,7 +168,7 @@ def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, 
 def _begins(
     report: Report, steps: slice, tiles: slice, clock: Integers, cost: Integers
 ) -> Integers:
-    """Give when each step begins on each tile: what was run since the last sync, behind it.
+    """Return when each step begins on each tile: what was run since the last sync, behind it.
 
     A sync lets the tiles that it joins go at a time that is known for the last of them.
     """
@@ -196,7 +196,7 @@ def _begins(
 
 
 def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
-    """Give by tile how long it takes to ask for a sync and to be let go, and its IPU."""
+    """Return by tile how long it takes to ask for a sync and to be let go, and its IPU."""
     data = report.dataset
     each = max(int(data.value("target", "tiles_per_ipu")), 1)
     delay = np.full(each, max(int(data.value("target", "min_sync_delay")), 0))
@@ -208,7 +208,7 @@ def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
 
 
 def ends_by_ipu(report: Report, steps: slice) -> Integers:
-    """Give when each step ended on the last tile of each IPU, [step][IPU]."""
+    """Return when each step ended on the last tile of each IPU, [step][IPU]."""
     data = report.dataset
     ipus = data.of_replica("num_ipus")
     ends = np.repeat(data.column("steps", "cycles_to")[steps, None], ipus, axis=1)

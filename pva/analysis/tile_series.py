@@ -33,7 +33,7 @@ def memory_series(
     order: str = "software",
     gaps: str = "included",
 ) -> pd.DataFrame:
-    """Give the bytes of every tile, or IPU, in the order of a plot, broken down.
+    """Return the bytes of every tile, or IPU, in the order of a plot, broken down.
 
     `tile` (or `ipu`), then the columns of the `breakdown`: none, region, category or liveness. They
     add up to what the tile holds, and with gaps `included` (else `excluded`) to what it needs;
@@ -60,7 +60,7 @@ def memory_series(
 
 
 def hardware_order(report: Report) -> npt.NDArray[np.int64]:
-    """Give the tiles in the order in which they lie on the hardware, IPU by IPU."""
+    """Return the tiles in the order in which they lie on the hardware, IPU by IPU."""
     count = tile_count(report)
     each = max(int(report.dataset.value("target", "tiles_per_ipu")), 1)
     tiles = np.arange(count)
@@ -116,7 +116,7 @@ _COLUMNS = {
 
 
 def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.DataFrame:
-    """Give the bytes of chosen variables on every tile, or of the four largest.
+    """Return the bytes of chosen variables on every tile, or of the four largest.
 
     `tile`, then a column `variable_N` for each, by its row in `largest_variables`. Raises
     SelectionError, NotRecordedError without the pieces of variables.
@@ -168,7 +168,7 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
 
 
 def _of_category(report: Report, category: str) -> Any:
-    """Give the bytes of a category by tile, what shares its place in full."""
+    """Return the bytes of a category by tile, what shares its place in full."""
     if category not in CATEGORY_LABELS:
         known = ", ".join(CATEGORY_LABELS)
         raise SelectionError(f"category {category}", "not there", f"known: {known}")

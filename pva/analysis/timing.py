@@ -21,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def longest_steps(report: Report, *, run: int | None = None, count: int = 20) -> pd.DataFrame:
-    """Give the single executed steps that made the recorded runs, or one, longer by most.
+    """Return the single executed steps that made the recorded runs, or one, longer by most.
 
     `cycles` are those by which the run became longer, `all_cycles` include what went on behind
     earlier steps. Raises SelectionError, NotRecordedError.
@@ -53,7 +53,7 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
 
 
 def varying_programs(report: Report) -> pd.DataFrame:
-    """Tell which programs take a different time each time; no rows when none does.
+    """Return which programs take a different time each time; no rows when none does.
 
     The least, mean and most cycles of a program's steps, and the step with the most. Compute varies
     with data; a sync with how far apart its tiles are. `spread_cycles` is what all `executions`
@@ -131,7 +131,7 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
 
 
 def _measured(report: Report, count: int) -> Floats:
-    """Give what instrumentation measured of each compute set, not a number for never."""
+    """Return what instrumentation measured of each compute set, not a number for never."""
     data = report.dataset
     for name in _MEASURED:
         if data.has(name):
@@ -150,7 +150,7 @@ _MEASURED = (
 
 
 def _taken(report: Report, count: int) -> tuple[Integers, Floats, Floats, Floats]:
-    """Give how often each compute set ran, and the least, mean and most cycles of its steps."""
+    """Return how often each compute set ran, and the least, mean and most cycles of its steps."""
     data = report.dataset
     programs = data.column("steps", "program")
     is_run = (data.texts("steps", "type") == "OnTileExecute") & (programs >= 0)
@@ -169,7 +169,7 @@ def _taken(report: Report, count: int) -> tuple[Integers, Floats, Floats, Floats
 
 
 def time_between_runs(report: Report) -> pd.DataFrame:
-    """Tell how long the device waits for the host before each run, the longest wait first.
+    """Return how long the device waits for the host before each run, the longest wait first.
 
     `gap_microseconds` lies between the end of the run before and the begin of this one on the host
     (not a number for the first), without the time of `other_runs` in it; `gap_share` is its part of
@@ -200,7 +200,7 @@ def time_between_runs(report: Report) -> pd.DataFrame:
 
 
 def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Give how long runs outside the profile took on the host before each run began."""
+    """Return how long runs outside the profile took on the host before each run began."""
     data, found = report.dataset, np.zeros(len(start) + 1)
     if data.has("other_runs"):
         names = ("start_microseconds", "end_microseconds")
@@ -210,7 +210,7 @@ def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[n
 
 
 def overlap(report: Report) -> pd.DataFrame:
-    """Tell how much of the exchange with the host goes on while an IPU computes, by IPU.
+    """Return how much of the exchange with the host goes on while an IPU computes, by IPU.
 
     `io_cycles`: cycles in which some tile of the IPU exchanges with the host, from the first begin
     to the last end of each step; `compute_cycles` the same for compute; `both_cycles` are in both.

@@ -28,7 +28,7 @@ class Told:
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
     def _lines(self) -> Iterator[tuple[str, str, Any]]:
-        """Give the field, the name and the value of each figure, those of a dict one by one."""
+        """Return the field, the name and the value of each figure, those of a dict one by one."""
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
             if isinstance(value, dict):

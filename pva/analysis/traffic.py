@@ -38,7 +38,7 @@ class Groups:
 def exchange_flows(
     report: Report, *, groups: int = 32, kind: str = "", exchange: int | None = None
 ) -> pd.DataFrame:
-    """Tell how many bytes go from which tiles to which in the recorded runs, the most first.
+    """Return how many bytes go from which tiles to which in the recorded runs, the most first.
 
     At most `groups` groups of neighbouring tiles, at least one for each IPU: with 1, IPU by IPU. Of
     all exchanges on an IPU and between IPUs, those of one `kind` (internal, or between IPUs), or

@@ -75,7 +75,7 @@ def viewport(
     rows: Integers | None = None,
     limit: int = MAX_RECTANGLES,
 ) -> Rectangles:
-    """Give the rectangles of rows that touch the window, at most `limit` of them.
+    """Return the rectangles of rows that touch the window, at most `limit` of them.
 
     A cell is at most a pixel at first; a row that has too many rectangles gets wider cells, the
     first rows last. Rows beyond MAX_ROWS, or beyond the limit itself, are left out.
@@ -95,12 +95,12 @@ def viewport(
 
 
 def _level_of(width: int) -> int:
-    """Give the level whose cells are at most so wide."""
+    """Return the level whose cells are at most so wide."""
     return max(width.bit_length() - 1, 0)
 
 
 def _lookable(window: _Window, finest: int, limit: int) -> Integers:
-    """Give each row the finest level at which all together are at most so many items."""
+    """Assign each row the finest level at which all together are at most so many items."""
     count = window.stop - window.first
     most = _ceiling(count, limit)
     levels = np.full(len(count), finest)
@@ -117,7 +117,7 @@ def _lookable(window: _Window, finest: int, limit: int) -> Integers:
 
 
 def _known(window: _Window, level: int, places: Integers) -> tuple[Integers, Integers]:
-    """Give the known rectangles that rows touch: the first, and one behind the last."""
+    """Return the known rectangles that rows touch: the first, and one behind the last."""
     known = window.tracks.levels[level]
     # Of two types NumPy would copy the longer array to one of both.
     first, stop = (events[places].astype(np.uint32) for events in (window.first, window.stop))
@@ -130,7 +130,7 @@ def _known(window: _Window, level: int, places: Integers) -> tuple[Integers, Int
 
 
 def _cells(window: _Window, levels: Integers) -> tuple[Integers, Integers]:
-    """Give the events of the small rectangles that rows touch: first, one behind the last."""
+    """Return the events of the small rectangles that rows touch: first, one behind the last."""
     tracks, rows, size = window.tracks, window.rows, len(window.rows)
     event = np.concatenate((window.first, window.stop - 1))
     way = np.repeat((-1, 1), size)[:, None]
@@ -150,7 +150,7 @@ def _cells(window: _Window, levels: Integers) -> tuple[Integers, Integers]:
 
 
 def _items(window: _Window, levels: Integers) -> _Items:
-    """Give the items of rows, each at its level."""
+    """Return the items of rows, each at its level."""
     tracks = window.tracks
     order = np.argsort(levels, kind="stable")
     count, first, *columns = _rectangles(window, levels, order)
@@ -176,7 +176,7 @@ def _items(window: _Window, levels: Integers) -> _Items:
 
 
 def _rectangles(window: _Window, levels: Integers, order: Integers) -> list[Integers]:
-    """Give the known rectangles of rows in the order of their levels.
+    """Return the known rectangles of rows in the order of their levels.
 
     How many each row has; and of each first, stop, label, label_time, kind.
     """
@@ -205,7 +205,7 @@ def _counts(items: _Items, levels: Integers) -> Integers:
 
 
 def _shared(counts: Integers, levels: Integers, limit: int) -> Integers:
-    """Give each row the finest level at which all together have at most `limit` rectangles."""
+    """Assign each row the finest level at which all together have at most `limit` rectangles."""
     places = np.arange(len(levels))
     most = _ceiling(counts[places, levels], limit)
     chosen = np.argmax(counts <= most, axis=1)
@@ -262,7 +262,7 @@ def ranges(first: Integers, stop: Integers) -> Integers:
 
 
 def _ceiling(counts: Integers, most: int) -> int:
-    """Give the largest ceiling under which all counts, cut to it, sum to at most `most`."""
+    """Return the largest ceiling under which all counts, cut to it, sum to at most `most`."""
     ordered = np.sort(np.append(counts, 0))
     size = len(ordered)
     below = np.cumsum(ordered) - ordered

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-_MOST_CYCLES = 2.0**62  # what int64 still holds, whatever a file tells
+_MAX_CYCLES = 2.0**62  # what int64 still holds, whatever a file tells
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -51,7 +51,7 @@ class WrittenFigures(Told):
 
 
 def origins_of(report: Report) -> Integers:
-    """Give by program the row of the written one that it was made of, -1 for the compiler's own.
+    """Return by program the row of the written one that it was made of, -1 for the compiler's own.
 
     Raises NotRecordedError.
     """
@@ -92,7 +92,7 @@ def written_tree(report: Report, compiled: pd.DataFrame) -> pd.DataFrame:
 
 
 def _roots(report: Report, origins: Integers) -> Roots:
-    """Tell the functions, which became functions, from what was given to the engine."""
+    """Return the functions, which became functions, from what was given to the engine."""
     data = report.dataset
     roots = np.flatnonzero(data.column("written_programs", "parent") < 0).tolist()
     functions: list[tuple[str, int, int]] = []
@@ -112,7 +112,7 @@ def outermost(origins: Integers, parent: Integers) -> Integers:
 
 
 def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, Any]:
-    """Give each written program what those cost that it became; `origins` are by line."""
+    """Assign each written program what those cost that it became; `origins` are by line."""
     lines = outermost(origins, compiled["parent"].to_numpy())
     columns = {name: compiled[name].to_numpy()[lines] for name in compiled}
 
@@ -126,7 +126,7 @@ def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, A
         return found
 
     executed = bool((compiled["cycles"] >= 0).any())
-    cycles = np.where(executed, np.minimum(summed("cycles"), _MOST_CYCLES), UNKNOWN)
+    cycles = np.where(executed, np.minimum(summed("cycles"), _MAX_CYCLES), UNKNOWN)
     ran = of_first("executions", UNKNOWN)
     return {
         "sync_type": of_first("sync_type", "None"),
@@ -134,7 +134,7 @@ def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, A
         "cycles": cycles.astype(np.int64),
         "share": np.where(executed, summed("share"), np.nan),
         "mean_cycles": np.where(executed & (ran > 0), cycles / np.maximum(ran, 1), np.nan),
-        "estimated_cycles": np.minimum(summed("estimated_cycles"), _MOST_CYCLES).astype(np.int64),
+        "estimated_cycles": np.minimum(summed("estimated_cycles"), _MAX_CYCLES).astype(np.int64),
         **{
             name: _earliest(count, origins, compiled[name].to_numpy())
             for name in ("first_step", "liveness_step")
@@ -143,7 +143,7 @@ def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, A
 
 
 def _earliest(count: int, origins: Integers, steps: Integers) -> Integers:
-    """Give the first step of all that each written program became, -1 for none."""
+    """Return the first step of all that each written program became, -1 for none."""
     known = np.flatnonzero((origins >= 0) & (steps >= 0))
     first = np.full(count, _NEVER)
     np.minimum.at(first, origins[known], steps[known])

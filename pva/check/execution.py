@@ -29,7 +29,7 @@ EXCHANGES = {
 
 
 def rows_of_steps(data: Dataset, tag: str) -> tuple[Values, Values]:
-    """Give the steps of a type, and for each the row of its compute set or exchange."""
+    """Return the steps of a type, and for each the row of its compute set or exchange."""
     column, _ = OPERANDS[tag]
     program = data.column("steps", "program")
     mine = (program >= 0) & (data.texts("steps", "type") == tag)

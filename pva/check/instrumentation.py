@@ -42,7 +42,7 @@ def a_mode_has_its_fields(data: Dataset) -> Iterator[Violation]:
 
 
 def _last_cycles(data: Dataset, tag: str, column: str, count: int) -> Values:
-    """Give by row the cycles of the last step that ran it; -1 for what no recorded step ran."""
+    """Return by row the cycles of the last step that ran it; -1 for what no recorded step ran."""
     program = data.column("steps", "program")
     steps = np.flatnonzero((program >= 0) & (data.texts("steps", "type") == tag))
     rows = data.column("programs", column)[program[steps]]

@@ -61,7 +61,7 @@ class Law:
         return ", ".join(name for name in self.needs if not _is_recorded(data, name))
 
     def verdict(self, data: Dataset) -> list[tuple[str, str, bool | None, str, str, str, int]]:
-        """Give law, meaning, whether it holds, place, found, wanted, places; a row each breach.
+        """Return law, meaning, whether it holds, place, found, wanted, places; a row each breach.
 
         It is missing where the law was not checked: what it speaks of is not there, or no row.
         """
@@ -75,14 +75,14 @@ class Law:
         return [(self.name, self.meaning, not broken, *row) for row in told]
 
     def broken_by(self, data: Dataset) -> list[Violation]:
-        """Give the breaches of a dataset; none when it lacks what the law speaks of.
+        """Return the breaches of a dataset; none when it lacks what the law speaks of.
 
         What the dataset refuses to give is one.
         """
         return [] if self.lacking(data) else self._held_against(data)[0]
 
     def _held_against(self, data: Dataset) -> tuple[list[Violation], bool]:
-        """Give the breaches, and whether anything was compared at all."""
+        """Return the breaches, and whether anything was compared at all."""
         mark = COMPARED.set([])
         try:
             broken = [replace(violation, law=self.name) for violation in self.find(data)]
@@ -96,7 +96,7 @@ class Law:
 
 
 def _is_recorded(data: Dataset, name: str) -> bool:
-    """Tell whether a table or array is there, or any value of a column: `table.column`."""
+    """Return whether a table or array is there, or any value of a column: `table.column`."""
     table, _, column = name.partition(".")
     if not data.has(table) or not column:
         return data.has(table)

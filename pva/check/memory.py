@@ -97,7 +97,7 @@ def exchanges_have_no_more_code_than_the_tile(data: Dataset) -> Iterator[Violati
 
 
 def _category(data: Dataset, name: str) -> Values:
-    """Give the bytes of a category on each tile, where it has a place of its own or shares one."""
+    """Find the bytes of a category on each tile, where it has a place of its own or shares one."""
     found: Values = data.array("memory_by_category")[schema.CATEGORIES.index(name)].sum(axis=(0, 1))
     return found
 

@@ -77,7 +77,7 @@ def runs_execute_their_program(data: Dataset) -> Iterator[Violation]:
 
 
 def _origins(data: Dataset) -> Values:
-    """Give by program the row of the written program that it was made of, -1 for none."""
+    """Return by program the row of the written program that it was made of, -1 for none."""
     origins = np.full(data.length("programs"), -1)
     made = data.table("written_results")
     origins[made["program"]] = made["written"]

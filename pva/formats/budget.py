@@ -32,7 +32,7 @@ SMALL, TEXTS = {int, float, bool, type(None)}, {str, type(None)}
 
 
 def reading_limit(size: int) -> int:
-    """Tell how many bytes what is read of a file of a size may take, beside what is let go of."""
+    """Return how many bytes what is read of a file of a size may take, beside what is let go of."""
     return max(LEAST, TIMES_THE_FILE * size) - ASIDE
 
 
@@ -122,7 +122,7 @@ class ManyRows:
         self.rows += len(rows)
 
     def column(self, key: str) -> Rows | None:
-        """Give the values of a key, None where a row has none, or when no row has it."""
+        """Return the values of a key, None where a row has none, or when no row has it."""
         if not any(key in part for _, part in self._parts):
             return None
         parts = [part.get(key, [None] * count) for count, part in self._parts]
@@ -134,7 +134,7 @@ class ManyRows:
 def _columns(
     rows: Sequence[dict[str, Any]], alike: Collection[tuple[str, ...]], wanted: frozenset[str]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
-    """Give each key that is wanted and its values; `alike` are the keys that rows have."""
+    """Assign each key that is wanted and its values; `alike` are the keys that rows have."""
     if len(alike) == 1:  # most lists; one pass is several times as fast as one for each key
         for keys in alike:
             columns = zip(*map(dict.values, rows), strict=True)
@@ -145,7 +145,7 @@ def _columns(
 
 
 def values_at(rows: Sequence[dict[str, Any]], key: str) -> list[Any]:
-    """Give the values of a key, None where a row has none."""
+    """Return the values of a key, None where a row has none."""
     try:
         return list(map(itemgetter(key), rows))
     except KeyError:

@@ -196,7 +196,7 @@ class Decoder:
         return found
 
     def _is_end(self, count: int | None, number: int) -> bool:
-        """Tell whether a map or list has no more items; a break ends what does not tell."""
+        """Return whether a map or list has no more items; a break ends what does not tell."""
         if count is not None:
             return number == count
         ends = self._data[self._at : self._at + 1] == BREAK

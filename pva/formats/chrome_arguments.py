@@ -21,7 +21,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 def of_begins(
     told: Integers, texts: Texts, begun: Integers, ended: Integers, budget: Budget
 ) -> tuple[Integers, Texts]:
-    """Give the arguments of ends to the begins that they belong to: rows of events, and texts.
+    """Return the arguments of ends to the begins that they belong to: rows of events, and texts.
 
     Of a name in both, that of the end counts.
     """

@@ -210,7 +210,7 @@ def _numbered(found: Read, numbers: Numbers, things: Iterable[Any], count: int, 
 
 
 def _size(thing: Any) -> int:
-    """Tell the bytes of a thing, and of what is in it."""
+    """Return the bytes of a thing, and of what is in it."""
     inside = thing if isinstance(thing, tuple) else ()
     return getsizeof(thing) + sum(map(getsizeof, inside))
 
@@ -218,7 +218,7 @@ def _size(thing: Any) -> int:
 def _pairs(
     found: Read, first: Sequence[Any], second: Sequence[Any], rows: Integers, *, text: bool
 ) -> Iterator[tuple[Any, Any]]:
-    """Give two fields of these rows, as what can be looked up."""
+    """Return two fields of these rows, as what can be looked up."""
     both = [_simple(column) for column in (first, second)]
     if text and set(map(type, both[0])) | set(map(type, both[1])) != {str}:
         both = [["" if value is None else str(value) for value in column] for column in both]
@@ -256,7 +256,7 @@ def _known(found: Read, events: list[Event]) -> list[Event]:
 def _times(
     found: Read, values: Sequence[Any], wanted: npt.NDArray[np.bool_], problem: str
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    """Give times in nanoseconds, and which can be; the others are 0, and counted where wanted."""
+    """Return times in nanoseconds, and which can be; the others are 0, and counted where wanted."""
     try:
         times = np.array(values, np.float64)
         if times.ndim != 1:
@@ -294,7 +294,7 @@ def _durations(found: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8])
 
 
 def _simple(values: Sequence[Any]) -> Sequence[Any]:
-    """Give values that can be looked up; lists and objects as their text."""
+    """Return values that can be looked up; lists and objects as their text."""
     if set(map(type, values)) <= {str, int, float, bool, type(None)}:
         return values
     return [value if isinstance(value, _SIMPLE) else json.dumps(value) for value in values]

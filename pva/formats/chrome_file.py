@@ -72,7 +72,7 @@ class ChromeFile:
         self.budget.hold(held + TEXT * len(self._tables["labels"]["id"]))
 
     def tables(self) -> dict[str, Columns]:
-        """Give all tables."""
+        """Return all tables."""
         return self._tables
 
     def check(self, amount: int, place: str) -> None:
@@ -302,13 +302,13 @@ class _Columns:
     def ends(
         self, phases: tuple[int, int], group: Codes
     ) -> tuple[Codes, Integers, npt.NDArray[np.bool_]]:
-        """Give group and time of begins and ends, and which are begins."""
+        """Return group and time of begins and ends, and which are begins."""
         rows = self.at(phases)
         return group[rows], self.time[rows], self.phase[rows] == phases[0]
 
 
 def _about(array: Array) -> dict[str, int]:
-    """Give what a file tells of its clock: our own its wall clock, PyTorch's what times add to."""
+    """Find what a file tells of its clock: our own its wall clock, PyTorch's what times add to."""
     told = array.before | array.after
     found: dict[str, int] = {}
     for name, key in ((OTHER, ""), ("baseTimeNanoseconds", "base")):
@@ -326,7 +326,7 @@ def _decoded(text: Any) -> Any:
 
 
 def _cut(array: Array) -> Iterable[str]:
-    """Tell how the text ended, where it should not have."""
+    """Return how the text ended, where it should not have."""
     if array.damaged:
         yield "its packed text is cut off or damaged"
     if array.endless:

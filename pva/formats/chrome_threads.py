@@ -26,7 +26,7 @@ class Threads:
                           default=0)  # fmt: skip
 
     def of(self, lane: Codes, crossing: bool = False) -> Codes:
-        """Give the row of `threads` of each event."""
+        """Return the row of `threads` of each event."""
         self.see([lane], crossing)
         return looked_up(self._row_of[int(crossing)], lane)
 
@@ -38,15 +38,15 @@ class Threads:
             self._rows[*self._lanes[number], crossing] = rows[number] = len(self._rows) + 1
 
     def crossing(self, lane: Codes) -> Codes:
-        """Give the row of the thread that asynchronous events of each thread stand on."""
+        """Return the row of the thread that asynchronous events of each thread stand on."""
         return self.of(lane, crossing=True)
 
     def process(self, pid: Any) -> int:
-        """Give the row of a process."""
+        """Return the row of a process."""
         return self._pids[pid] + PROCESS
 
     def rows(self) -> tuple[list[int], list[int], list[str]]:
-        """Give process, identifier and name of each thread."""
+        """Return process, identifier and name of each thread."""
         owners, tids, names = [], [], []
         for pid, tid, crossing in self._rows:
             told = self._names.get(("thread_name", (pid, tid)))
@@ -57,7 +57,7 @@ class Threads:
         return owners, tids, names
 
     def processes(self) -> tuple[list[int], list[str]]:
-        """Give identifier and name of each process."""
+        """Return identifier and name of each process."""
         for pid, _, _ in self._rows:
             self.process(pid)
         numbers = [self._number(pid) for pid in self._pids]
@@ -74,5 +74,5 @@ def _fits(name: Any) -> bool:
 
 
 def _text(identifier: Any) -> str:
-    """Give an identifier that is a text."""
+    """Return an identifier that is a text."""
     return "" if identifier is None or isinstance(identifier, int | float) else str(identifier)

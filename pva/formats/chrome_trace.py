@@ -62,7 +62,7 @@ def _named(kind: str, known: Known, name: str) -> bytes:
 
 
 def _events(trace: Any, columns: Any, known: Known) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Give the events some at a time, and how many were before."""
+    """Return the events some at a time, and how many were before."""
     ends = _ends(columns)
     across = columns.overlapping
     for first in range(0, len(columns), BATCH):
@@ -92,7 +92,7 @@ def _pairs(trace: Any, columns: Any, rows: Integers, told: Told) -> Iterator[byt
 
 
 def _heads(trace: Any, labels: npt.NDArray[np.int32], start: str) -> Iterable[bytes]:
-    """Give what each event begins with, up to its time; made once a label."""
+    """Return what each event begins with, up to its time; made once a label."""
     used, place = np.unique(labels, return_inverse=True)
     texts = np.empty(len(used), dtype=object)
     channels = trace.label_channels
@@ -112,7 +112,7 @@ def _microseconds(nanoseconds: Integers) -> Sequence[bytes]:
 
 
 def _ends(columns: Any) -> dict[int, bytes]:
-    """Give the ends of those events that have metadata or were open, by row."""
+    """Return the ends of those events that have metadata or were open, by row."""
     told = zip(columns.metadata.rows.tolist(), columns.metadata.texts, strict=True)
     arguments: dict[int, dict[str, Any]] = {row: {"open": True} for row in columns.open_rows}
     for row, text in told:
@@ -121,7 +121,7 @@ def _ends(columns: Any) -> dict[int, bytes]:
 
 
 def plain(text: str) -> Any:
-    """Give what metadata says, or its text where that is no JSON."""
+    """Return what metadata says, or its text where that is no JSON."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

@@ -59,7 +59,7 @@ class Index:
         return int(self.rows.sum())
 
     def between(self, begin: int, end: int) -> slice:
-        """Tell which chunks hold some rows; one of them where there are none."""
+        """Return which chunks hold some rows; one of them where there are none."""
         first = int(np.searchsorted(self.first_row + self.rows, begin, side="right"))
         stop = int(np.searchsorted(self.first_row, end))
         first = min(first, len(self.rows) - 1)
@@ -131,7 +131,7 @@ class ChunkReader:
         return found
 
     def _part(self, name: str, index: Index, chunks: slice, begin: int, end: int) -> Values:
-        """Give the rows from `begin` to `end` that chunks of one type hold."""
+        """Return the rows from `begin` to `end` that chunks of one type hold."""
         data = self._data(name, index.rowid[chunks].tolist())
         sums, told = list(map(zlib.crc32, data)), index.crc32[chunks].tolist()
         if sums != told:

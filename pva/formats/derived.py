@@ -205,7 +205,7 @@ def _steps(data: Dataset) -> Columns:
 
 
 def _times(data: Dataset, done: Replay) -> tuple[Values, Values]:
-    """Give begin and end of steps: what the steps around them tell comes first."""
+    """Return begin and end of steps: what the steps around them tell comes first."""
     begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
     before, behind = np.append(-1, end[:-1]), np.append(begin[1:], -1)
     times = np.stack((np.where(before >= 0, before, done.begin),
@@ -232,7 +232,7 @@ def _thread_balance(data: Dataset, done: Replay) -> Values:
 
 
 def _moved(data: Dataset, types: Values) -> Columns:
-    """Give half of what all tiles sent and received, and how evenly."""
+    """Return half of what all tiles sent and received, and how evenly."""
     total, balance = np.full(len(types), -1), np.full(len(types), np.nan)
     exchange = operands(data, "exchange")
     for tag, name in MOVED.items():
@@ -248,7 +248,7 @@ def _moved(data: Dataset, types: Values) -> Columns:
 
 
 def _steps_by_ipu(data: Dataset) -> Columns:
-    """Give a row for each step and IPU with an active tile."""
+    """Return a row for each step and IPU with an active tile."""
     done, ipus = _replayed(data), data.of_replica("num_ipus")
     step, ipu = np.nonzero(done.figure("active"))
     found = {name: done.figure(name)[step, ipu] for name in EXTENTS}
@@ -264,7 +264,7 @@ def _steps_by_ipu(data: Dataset) -> Columns:
 
 
 def _by_ipu(data: Dataset, what: str, ipus: int) -> Values:
-    """Give what the tiles of each IPU received or sent, [step][IPU]."""
+    """Return what the tiles of each IPU received or sent, [step][IPU]."""
     types = step_types(data)
     exchange = operands(data, "exchange")
     found = np.zeros((len(types), ipus), dtype=np.int64)

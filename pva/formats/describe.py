@@ -142,7 +142,7 @@ def _arrays() -> str:
 
 
 def _recorded(array: schema.Array) -> str:
-    """Tell what an array means, how it is recorded, and with which option of its own."""
+    """Return what an array means, how it is recorded, and with which option of its own."""
     own = array.option not in (schema.GRAPH_OPTION, schema.EXECUTION_OPTION)
     option = f"; recorded with `{array.option}`" if own else ""
     return f"{array.meaning}{'; replaced' * array.replaced}{option}"

@@ -153,7 +153,7 @@ def _read_by_ipu(file: object, root: Mapping[str, Any]) -> Any:
 
 
 def _spelled_out(file: object, root: Mapping[str, Any]) -> tuple[Values, Values] | None:
-    """Give (step, variable) pairs when a document lists the variables of each liveness step."""
+    """Return (step, variable) pairs when a document lists the variables of each liveness step."""
     found = look_up(file, root, LIVENESS_STEPS)
     lists = None if found is None else column_values(file, found, LIVENESS_STEPS, "variables")
     if lists is None or all(part is None for part in lists):

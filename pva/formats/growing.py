@@ -60,7 +60,7 @@ class Growing:
         return len(self._data) // self._dtype.itemsize
 
     def taken(self) -> npt.NDArray[Any]:
-        """Give all values as an array, and keep none."""
+        """Return all values as an array, and keep none."""
         data, self._data = self._data, bytearray()
         return np.frombuffer(data, self._dtype) if data else np.zeros(0, self._dtype)
 
@@ -89,7 +89,7 @@ class Texts(Sequence[str | None]):
         return len(self._data) + self._first.nbytes + self._size.nbytes
 
     def run(self, size: int) -> bytes | memoryview:
-        """Give all as one run of bytes when each is of this size."""
+        """Return all as one run of bytes when each is of this size."""
         if np.array_equal(self._first, self._first[:1] + size * np.arange(len(self))):
             first = int(self._first[0])
             return memoryview(self._data)[first : first + size * len(self)]
@@ -116,7 +116,7 @@ class Texts(Sequence[str | None]):
         return Texts(self._data, self._first + cut * len(head), self._size - cut * (len(head) + 1))
 
     def at(self, rows: Integers, count: int) -> Texts:
-        """Give `count` texts, these at the rows told, the others missing."""
+        """Return `count` texts, these at the rows told, the others missing."""
         first, size = np.zeros(count, np.int64), np.full(count, MISSING, np.int32)
         first[rows], size[rows] = self._first, self._size
         return Texts(self._data, first, size)
@@ -139,7 +139,7 @@ class Texts(Sequence[str | None]):
         return self._data[first : first + size].decode(errors="replace") if size >= 0 else None
 
     def tolist(self) -> list[str | None]:
-        """Give the texts themselves."""
+        """Return the texts themselves."""
         return list(self)
 
 
@@ -164,7 +164,7 @@ class GrowingTexts:
         return len(data) * 9 // 8  # with some room to grow
 
     def taken(self) -> Texts:
-        """Give all texts, and keep none."""
+        """Return all texts, and keep none."""
         data, self._data = self._data, bytearray()
         size = self._size.taken()
         first = np.cumsum(np.maximum(size, 0), dtype=np.int64)
@@ -173,7 +173,7 @@ class GrowingTexts:
 
 
 def looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Give the value at each place, some at a time: NumPy makes places of eight bytes of them."""
+    """Return the value at each place, some at a time: NumPy makes places of eight bytes of them."""
     found = np.empty(len(places), table.dtype)
     for low in range(0, len(places), BLOCK):
         found[low : low + BLOCK] = table[places[low : low + BLOCK]]
@@ -181,7 +181,7 @@ def looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[
 
 
 def used(codes: Iterable[npt.NDArray[Any]], count: int) -> Integers:
-    """Tell which of the codes below `count` there are, ascending."""
+    """Return which of the codes below `count` there are, ascending."""
     found = np.zeros(count, np.bool_)
     for column in codes:
         for low in range(0, len(column), BLOCK):

@@ -13,7 +13,7 @@ ALL = range(-(1 << 62), 1 << 62)
 
 
 def identifiers(trace: Any, allowed: range = ALL) -> tuple[list[int], list[tuple[int, int]]]:
-    """Give the identifier of each process, and process and thread of each thread, all different.
+    """Return the identifier of each process, and process and thread of each thread, all different.
 
     They are those of the trace, as far as these are free and `allowed`.
     """
@@ -34,7 +34,7 @@ def identifiers(trace: Any, allowed: range = ALL) -> tuple[list[int], list[tuple
 
 
 def _different(numbers: Iterable[int], allowed: range) -> list[int]:
-    """Give each number, or, where an earlier one has it, the next that none has."""
+    """Assign each number, or, where an earlier one has it, the next that none has."""
     wanted = [number if number in allowed else number % allowed.stop for number in numbers]
     behind = {number: number + 1 for number in wanted}  # where to look next
     given: dict[int, None] = {}

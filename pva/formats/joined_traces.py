@@ -31,11 +31,11 @@ class TraceFile(Protocol):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Tell what the file has and the tables have not, a line each."""
+        """Return what the file has and the tables have not, a line each."""
         ...
 
     def tables(self) -> dict[str, Columns]:
-        """Give all tables at one moment; of `event_chunks` all but the data."""
+        """Return all tables at one moment; of `event_chunks` all but the data."""
         ...
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
@@ -67,7 +67,7 @@ class JoinedFile:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Tell what the files have and the tables have not, each line behind its file."""
+        """Return what the files have and the tables have not, each line behind its file."""
         untimed = [
             f"{path.name}: tells no wall clock, and begins with the others"
             for path in self._untimed
@@ -148,7 +148,7 @@ class JoinedFile:
         return made
 
     def _new(self, place: int, table: str, numbers: Any) -> npt.NDArray[np.int64]:
-        """Give the new numbers of rows of a file; raises DamagedFileError for one not there."""
+        """Return the new numbers of rows of a file; raises DamagedFileError for one not there."""
         known = self._numbers[place][table]
         order = np.argsort(known, kind="stable")
         if not len(numbers):

@@ -200,7 +200,7 @@ def _inside(place: str, key: str) -> str:
 
 
 def _cost(text: bytes, begin: int = 0, end: int | None = None) -> int:
-    """Tell how much memory decoded text, or a part of it, takes at most."""
+    """Return how much memory decoded text, or a part of it, takes at most."""
     length = (len(text) if end is None else end) - begin
     return length + sum(text.count(sign, begin, end) * cost for sign, cost in COSTS.items())
 

@@ -45,11 +45,11 @@ class Piece(NamedTuple):
     ends: Integers
 
     def as_array(self) -> bytes:
-        """Give the text of an array of them."""
+        """Return the text of an array of them."""
         return b"[" + self.text.lstrip(_BLANK + b",") + b"]"
 
     def elements(self) -> Iterator[bytes]:
-        """Give the text of each."""
+        """Return the text of each."""
         first = 0
         for end in self.ends.tolist():
             yield self.text[first:end].strip(_BLANK + b",")
@@ -79,7 +79,7 @@ class Text:
         self.cut = False  # the packed text ends too early, or is damaged
 
     def read(self, size: int) -> bytes:
-        """Give more text, up to about `size` bytes; nothing at its end."""
+        """Return more text, up to about `size` bytes; nothing at its end."""
         tell(reading(self._path), self._stream.tell(), self._size)
         if not self._packed:
             return self._stream.read(size)
@@ -97,7 +97,7 @@ class Text:
         return found
 
     def _unpacked(self, size: int) -> tuple[bytes, bool]:
-        """Give some text, and whether the file ends."""
+        """Return some text, and whether the file ends."""
         left = self._unpack.unconsumed_tail or self._unpack.unused_data if self._unpack else b""
         packed = left or self._stream.read(size >> 2)
         if self._unpack is None or (self._unpack.eof and packed):
@@ -158,7 +158,7 @@ class Array:
         raise self._unknown(f"no array {self._key!r}")
 
     def _after_key(self, text: bytes, place: int, sign: bytes) -> bytes | None:
-        """Give the text of the array when its key stands here, and not inside of something else."""
+        """Find the text of the array when its key stands here, and not inside of something else."""
         value = text[place + len(sign) :].lstrip(_BLANK)
         if not value.startswith(b":") or not value[1:].lstrip(_BLANK).startswith(b"["):
             return None

@@ -67,7 +67,7 @@ def encoded(nested: Any, *, pretty: bool = False) -> bytes:
 
 
 def plain(nested: Any) -> Any:
-    """Give what is read when nested dicts have been written: no arrays, None for no number."""
+    """Return what is read when nested dicts have been written: no arrays, None for no number."""
     return orjson.loads(encoded(nested))
 
 

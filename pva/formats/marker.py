@@ -71,7 +71,7 @@ def write(directory: Path, marker: Marker) -> None:
 
 
 def is_own(directory: Path, name: str, known: tuple[str, str] | None) -> bool:
-    """Tell whether a file is still what was written under this name; nothing known is not."""
+    """Return whether a file is still what was written under this name; nothing known is not."""
     path = directory / name
     kind, value = known or ("", "")
     try:

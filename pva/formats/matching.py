@@ -46,7 +46,7 @@ def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.boo
 
 
 def _levels(of: Rows, begins: npt.NDArray[np.bool_]) -> tuple[Rows, npt.NDArray[np.bool_]]:
-    """Tell how many are open around each, and which are ends without a begin."""
+    """Return how many are open around each, and which are ends without a begin."""
     change = np.flatnonzero(np.diff(of, prepend=-1))
     counts = np.diff(change, append=len(of))
     step = np.where(begins, np.int8(1), np.int8(-1))
@@ -64,7 +64,7 @@ def _levels(of: Rows, begins: npt.NDArray[np.bool_]) -> tuple[Rows, npt.NDArray[
 
 
 def _lowest(group: Rows, values: Rows) -> Rows:
-    """Give the least value up to each place of its group."""
+    """Return the least value up to each place of its group."""
     apart = group * np.int64(2 * len(group) + 2)
     found = values - apart
     np.minimum.accumulate(found, out=found)

@@ -70,7 +70,7 @@ def rows_of(table: schema.Table, dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def column_values(file: object, found: Any, place: str, key: str) -> Rows | None:
-    """Give one value a row, of an object with a list a column or of a list of objects.
+    """Return one value a row, of an object with a list a column or of a list of objects.
 
     None when an object has no such list. Raises DamagedFileError when there are no rows there.
     """
@@ -78,7 +78,7 @@ def column_values(file: object, found: Any, place: str, key: str) -> Rows | None
 
 
 def _columns_at(file: object, found: Any, place: str, keys: Sequence[str]) -> list[Rows | None]:
-    """Give the values of several keys, looking at the rows once; None for a key of no row."""
+    """Return the values of several keys, looking at the rows once; None for a key of no row."""
     if not isinstance(found, list | ManyRows):
         return [_list_at(file, found, place, key) for key in keys]
     if isinstance(found, list) and set(map(type, found)) - {dict}:

@@ -187,7 +187,7 @@ def _write_array(directory: Path, dataset: Dataset, array: schema.Array) -> None
 
 
 def _long(array: schema.Array, values: Values) -> Iterator[list[Any]]:
-    """Give an array in long form, some of its rows at a time."""
+    """Return an array in long form, some of its rows at a time."""
     step = max(BATCH // max(math.prod(values.shape[1:]), 1), 1)
     for first in range(0, len(values), step):
         part = values[first : first + step]
@@ -220,7 +220,7 @@ def _reading(file: Path, place: str = "") -> Iterator[None]:
 
 
 def _named(file: Path) -> tuple[str, Path]:
-    """Tell which table or array a file holds, by its metadata."""
+    """Return which table or array a file holds, by its metadata."""
     import pyarrow.parquet as pq
 
     with _reading(file), pq.ParquetFile(file) as opened:

@@ -147,19 +147,19 @@ class _Packets:
     def named(
         self, kind: int, times: Integers, tracks: Integers, labels: npt.NDArray[np.int32]
     ) -> Bytes:
-        """Give begins of events, or instants: one a row."""
+        """Return begins of events, or instants: one a row."""
         names = _field(10, labels.astype(np.int64) + 1, self._name_bytes)
         categories = _field(3, self._channels[labels] + 1, self._category_bytes)
         return self._packets(times, kind, [_field(11, tracks, 4), categories, names])
 
     def ends(self, times: Integers, tracks: Integers) -> Bytes:
-        """Give ends of events: as long as their begins, for which the track takes more bytes."""
+        """Return ends of events: as long as their begins, for which the track takes more bytes."""
         more = self._name_bytes + self._category_bytes + 2
         most = min(more, _LONGEST - 4)
         return self._packets(times, END, [_field(11, tracks, 4 + most)], more - most)
 
     def counted(self, times: Integers, track: int, values: npt.NDArray[np.float64]) -> bytes:
-        """Give points of a counter."""
+        """Return points of a counter."""
         numbers = values.astype("<f8").view(np.uint8).reshape(-1, 8)
         tag = np.broadcast_to(np.frombuffer(b"\xe1\x02", np.uint8), (len(values), 2))
         tracks = np.full(len(values), track)
@@ -191,7 +191,7 @@ def annotated(packet: bytes, text: str) -> bytes:
 
 
 def _bytes_of(greatest: int) -> int:
-    """Tell how many bytes a number up to this one takes."""
+    """Return how many bytes a number up to this one takes."""
     return max(-(-greatest.bit_length() // 7), 1)
 
 
@@ -222,7 +222,7 @@ def _width(parts: Sequence[Bytes]) -> int:
 def _thread(
     thread: Any, main: int, tracks: _Tracks, packets: _Packets
 ) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Give begins and ends of a thread's events in their order, and how many events were before."""
+    """Find begins and ends of a thread's events in their order, and how many events were before."""
     columns = thread.columns
     if not len(columns):
         return
@@ -246,7 +246,7 @@ def _thread(
 def _brackets(
     begin: Integers, end: Integers
 ) -> Iterator[tuple[Integers, Integers, Integers, Integers]]:
-    """Give some rows that begin, and those that end before any other begins, with their order."""
+    """Return some rows that begin, and those that end before any other begins, with their order."""
     waiting = np.zeros(0, np.int64)
     start = 0
     while start < len(begin):
@@ -267,7 +267,7 @@ def _brackets(
 
 
 def _with_metadata(rows: Bytes, places: Integers, texts: Sequence[str]) -> Iterator[bytes]:
-    """Give packets, with metadata added to some."""
+    """Return packets, with metadata added to some."""
     done = 0
     for place, text in zip(places.tolist(), texts, strict=True):
         yield rows[done:place].tobytes()
@@ -290,7 +290,7 @@ def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes
 
 
 def _counted(trace: Any) -> Iterator[tuple[int, str, str, Integers, npt.NDArray[np.float64]]]:
-    """Give process, name, unit, times and values of each series and of each bin of a heatmap."""
+    """Return process, name, unit, times and values of each series and of each bin of a heatmap."""
     for series in trace.series:
         known = np.isfinite(series.value)
         name = f"{series.graph}: {series.name}"

@@ -93,7 +93,7 @@ class _Objects:
         return sum(map(getsizeof, values))
 
     def taken(self) -> npt.NDArray[np.object_]:
-        """Give all values as an array."""
+        """Return all values as an array."""
         found = np.empty(len(self._found), np.object_)
         found[:] = self._found
         return found
@@ -130,7 +130,7 @@ class PvtiFile:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Tell what is left out, a line each."""
+        """Return what is left out, a line each."""
         lines = [
             f"{count} {'row' if count == 1 else 'rows'} of {table} with {fault}, left out"
             for (table, fault), count in self._left_out.items()
@@ -356,7 +356,7 @@ class PvtiFile:
 
     @staticmethod
     def _narrow(values: Any) -> Any:
-        """Give whole numbers in four bytes where they fit."""
+        """Return whole numbers in four bytes where they fit."""
         fits = len(values) and int(values.min()) >= 0 and int(values.max()) < 1 << 31
         return values.astype(np.int32) if fits else values
 

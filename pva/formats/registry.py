@@ -66,14 +66,14 @@ def _is_json(head: bytes) -> bool:
 
 
 def _is_cbor(head: bytes) -> bool:
-    """Tell a CBOR map, behind the tag of self-described CBOR or not."""
+    """Return whether this begins a CBOR map, behind the tag of self-described CBOR or not."""
     return head.removeprefix(cbor_profile.SELF_DESCRIBED)[:1] in [
         bytes([b]) for b in (*range(0xA0, 0xBC), 0xBF)
     ]
 
 
 def _tells_nothing(head: bytes) -> bool:
-    """Tell whether a document may follow: of blanks, or of a CBOR tag that is not known."""
+    """Return whether a document may follow: of blanks, or of a CBOR tag that is not known."""
     return not head.strip() or 0xC0 <= head[0] <= 0xDB
 
 
@@ -185,7 +185,7 @@ def write(dataset: Dataset, path: str | PathLike[str], format: str | None = None
 
 
 def value_of(dataset: Dataset, name: schema.Document) -> dict[str, Any]:
-    """Give a document as plain values: what is read from its JSON file."""
+    """Return a document as plain values: what is read from its JSON file."""
     value: dict[str, Any] = json_profile.plain(document.to_document(dataset, name))
     return value
 

@@ -64,12 +64,12 @@ class Replay:
     compute_sets: Values
 
     def figure(self, name: str) -> Values:
-        """Give a figure of EXTENTS, [step][IPU]."""
+        """Return a figure of EXTENTS, [step][IPU]."""
         return self.by_ipu[EXTENTS.index(name)]  # type: ignore[no-any-return]
 
 
 def is_replayable(data: Dataset) -> bool:
-    """Tell whether the machine and the cost of steps are known, and a replay takes seconds."""
+    """Return whether the machine and the cost of steps are known, and a replay takes seconds."""
     ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
     arrays = [name for _, names in COSTS.values() for name in (*names, SINGLE) if data.has(name)]
     known = (
@@ -79,13 +79,13 @@ def is_replayable(data: Dataset) -> bool:
 
 
 def is_mere_trace(data: Dataset) -> bool:
-    """Tell whether nothing is known of steps but their programs."""
+    """Return whether nothing is known of steps but their programs."""
     types, cycles = data.column("steps", "type"), data.column("steps", "cycles")
     return not types.any() and not (cycles >= 0).any()
 
 
 def step_types(data: Dataset) -> Values:
-    """Give the types of steps, as texts; those of a mere trace are the types of its programs."""
+    """Return the types of steps, as texts; those of a mere trace are the types of its programs."""
     if not is_mere_trace(data):
         return data.texts("steps", "type")
     types = np.append(data.texts("programs", "type"), "")  # the last for program -1
@@ -93,19 +93,19 @@ def step_types(data: Dataset) -> Values:
 
 
 def operands(data: Dataset, column: str) -> Values:
-    """Give for each step what a column of `programs` has of its program; -1 for none."""
+    """Return for each step what a column of `programs` has of its program; -1 for none."""
     found: Values = np.append(data.column("programs", column), -1)[data.column("steps", "program")]
     return found
 
 
 def sync_codes(data: Dataset) -> Values:
-    """Give the kinds of the syncs of steps, as codes; where a step does not tell, its program's."""
+    """Find the kinds of the syncs of steps, as codes; where a step does not tell, its program's."""
     told = data.column("steps", "sync_type")
     return np.where(told == UNTOLD, operands(data, "sync_type").clip(UNTOLD), told)
 
 
 def _costs(data: Dataset, types: Values) -> tuple[list[Values], Values]:
-    """Give rows of cycles by tile, each once, and for each step its row; row 0 costs nothing."""
+    """Return rows of cycles by tile, each once, and for each step its row; row 0 costs nothing."""
     tiles = data.of_replica("num_tiles")
     tables = [np.zeros((1, tiles), dtype=np.int64)]
     place = np.zeros(len(types), dtype=np.int64)
@@ -170,7 +170,7 @@ def replay(data: Dataset) -> Replay:
 
 
 def _known_after(begin: Values, is_sync: Values) -> Values:
-    """Give for each sync when the step behind it began; -1 where that is not known."""
+    """Return for each sync when the step behind it began; -1 where that is not known."""
     behind = np.append(begin[1:], -1)
     return np.where(is_sync & ~np.append(is_sync[1:], True), behind, -1)
 

@@ -163,7 +163,7 @@ def added(path: Path, patterns: Collection[str]) -> Iterator[None]:
 
 
 def is_claimed(directory: Path) -> bool:
-    """Tell whether this process holds a directory."""
+    """Return whether this process holds a directory."""
     try:
         found = directory.stat()
     except OSError:
@@ -172,7 +172,7 @@ def is_claimed(directory: Path) -> bool:
 
 
 def _take(directory: Path, shown: Path) -> _Held:
-    """Give the directory as this process holds it, locked now or before."""
+    """Return the directory as this process holds it, locked now or before."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -274,7 +274,7 @@ def _remove(held: _Held, names: Collection[str]) -> None:
 
 
 def _is_there(held: _Held) -> bool:
-    """Tell whether the directory is still the one that was taken."""
+    """Return whether the directory is still the one that was taken."""
     there = held.directory.stat()
     return held.key == (there.st_dev, there.st_ino)
 

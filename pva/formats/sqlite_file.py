@@ -209,12 +209,12 @@ def _translate(path: Path, what: str, place: str, error: sqlite3.Error) -> PvaEr
 
 
 def _code(error: sqlite3.Error) -> int:
-    """Tell the primary result code; 0 when the error does not come from SQLite itself."""
+    """Return the primary result code; 0 when the error does not come from SQLite itself."""
     return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def _damage(path: Path, error: sqlite3.Error) -> str:
-    """Say how many bytes are missing, when the header tells."""
+    """Return how many bytes are missing, when the header tells."""
     with suppress(OSError), path.open("rb") as stream:
         header = stream.read(100)
         pages = int.from_bytes(header[28:32])
@@ -253,7 +253,7 @@ def _connect(path: Path, mode: str = "ro") -> sqlite3.Connection:
 
 
 def _needs_recovery(path: Path, error: sqlite3.OperationalError) -> bool:
-    """Tell whether a kill left a journal that must be rolled back before the file can be read."""
+    """Return whether a kill left a journal that must be rolled back before the file can be read."""
     refused = _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
     return refused and journal_of(path.resolve()).is_file()
 

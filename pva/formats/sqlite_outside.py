@@ -41,7 +41,7 @@ def check_outside(path: Path, what: str) -> None:
 
 
 def _has_many_tables(stream: BinaryIO) -> bool:
-    """Tell whether the list of tables is long: SQLite reads all of it before any query.
+    """Return whether the list of tables is long: SQLite reads all of it before any query.
 
     The list is a tree whose root is on the first page, behind the header of the file:
     https://sqlite.org/fileformat.html#b_tree_pages.
@@ -83,7 +83,7 @@ def _check_beside(path: Path, what: str) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether SQLite would look at a file; an empty one is none to it."""
+    """Return whether SQLite would look at a file; an empty one is none to it."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -92,5 +92,5 @@ def _is_there(path: Path) -> bool:
 
 
 def journal_of(path: Path) -> Path:
-    """Give the path of the rollback journal."""
+    """Return the path of the rollback journal."""
     return path.with_name(f"{path.name}-journal")

@@ -62,13 +62,13 @@ def _open(path: Path) -> TraceFile:
 
 
 def is_chrome(head: bytes) -> bool:
-    """Tell what may be Chrome trace JSON, packed by gzip or not."""
+    """Return what may be Chrome trace JSON, packed by gzip or not."""
     text = head.removeprefix(MARK).lstrip()
     return text.startswith((b"{", b"[")) or head.startswith(GZIP)
 
 
 def is_trace(path: Path) -> bool:
-    """Tell a host trace from other files by how it begins; raises PvaError."""
+    """Return whether a file is a host trace, by how it begins; raises PvaError."""
     with opened(path, "a host trace") as stream:
         head = stream.read(READ)
     if head.startswith(MAGIC):
@@ -97,7 +97,7 @@ def write(trace: Any, out: BinaryIO, form: str) -> None:
 
 
 def is_directory(path: Path) -> bool:
-    """Tell whether a path is a directory; raises PvaError for one that no system has."""
+    """Return whether a path is a directory; raises PvaError for one that no system has."""
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:

@@ -46,7 +46,7 @@ def encoded(values: Values) -> CBORTag:
 
 
 def numbers_in(value: Any) -> Values | None:
-    """Give the numbers that a typed array can hold; None for what is no array of numbers.
+    """Return the numbers that a typed array can hold; None for what is no array of numbers.
 
     Lists count as arrays: of whole numbers, in equal rows; of fractions with None for no number.
     """

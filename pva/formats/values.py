@@ -105,7 +105,7 @@ def numbers_of(file: object, place: str, kind: schema.Kind, values: Any, dimensi
 
 
 def _fits(found: Values, kind: schema.Kind) -> bool:
-    """Tell whether an array holds values of a kind without loss."""
+    """Return whether an array holds values of a kind without loss."""
     letter = found.dtype.kind
     if not found.size or letter == "i" or (letter == "b" and kind == "bool"):
         return (
@@ -161,7 +161,7 @@ def shown(value: Any) -> str:
 
 
 def narrowed(values: Values, signed: Sequence[str], unsigned: Sequence[str]) -> Values:
-    """Give numbers in the narrowest little-endian type that holds them without loss.
+    """Return numbers in the narrowest little-endian type that holds them without loss.
 
     Of the integer types named, unsigned ones hold what has no negative number; fractions go into
     four bytes when nothing is lost, truth values into one.

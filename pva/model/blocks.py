@@ -67,7 +67,7 @@ class Block(Item):
 
 
 def blocks(data: Dataset, tile: int) -> Items[Block]:
-    """Give the blocks that were seen on a tile, in order; none when none were recorded.
+    """Return the blocks that were seen on a tile, in order; none when none were recorded.
 
     Raises IndexError, where the machine is told.
     """

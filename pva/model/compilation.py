@@ -68,7 +68,7 @@ class CompilationReport(Shown):
         return always_live(self._data)
 
     def alwaysLiveVariablesForTile(self, tile: int) -> list[VariableSize]:
-        """Tell the same of one tile; raises IndexError and NotRecordedError."""
+        """Return the same of one tile; raises IndexError and NotRecordedError."""
         return always_live_on_tile(self._data, tile)
 
     @property

@@ -122,7 +122,7 @@ class Metadata:
         return len(self.rows)
 
     def of(self, row: int) -> str | None:
-        """Give that of an event, or None."""
+        """Return that of an event, or None."""
         place = int(np.searchsorted(self.rows, row))
         found = place < len(self.rows) and self.rows[place] == row
         return str(self.texts[place]) if found else None
@@ -274,7 +274,7 @@ class Process(Shown):
     threads: tuple[Thread, ...]
 
     def thread(self, tid: int) -> Thread:
-        """Give the first thread with this identifier; raises PvaError."""
+        """Return the first thread with this identifier; raises PvaError."""
         for thread in self.threads:
             if thread.tid == tid:
                 return thread

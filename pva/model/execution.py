@@ -188,7 +188,7 @@ def _extremes(data: Dataset, row: int, what: str) -> Extremes:
 
 
 def _clocks_before(data: Dataset, step: int, ipu: int) -> Extremes | None:
-    """Give the clocks of the tiles of an IPU before a step; None where they are not told.
+    """Return the clocks of the tiles of an IPU before a step; None where they are not told.
 
     They are those after the last step in which it took part. A run begins on all tiles at once.
     """
@@ -322,7 +322,7 @@ class ExecutionReport(Shown):
         return Items(range(self._data.length("other_runs")), lambda row: OtherRun(self._data, row))
 
     def blocks(self, tile: int) -> Items[Block]:
-        """Give what lightweight profiling saw on a tile; empty when it was off."""
+        """Return what lightweight profiling saw on a tile; empty when it was off."""
         return blocks(self._data, tile)
 
     @property
@@ -333,5 +333,5 @@ class ExecutionReport(Shown):
 
 
 def steps(data: Dataset) -> Items[ExecutionStep]:
-    """Give the executed steps."""
+    """Return the executed steps."""
     return Items(range(data.length("steps")), partial(ExecutionStep, data))

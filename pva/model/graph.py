@@ -85,5 +85,5 @@ class ComputeSet(Item):
 
 
 def compute_sets(data: Dataset) -> Items[ComputeSet]:
-    """Give the compute sets."""
+    """Return the compute sets."""
     return Items(range(data.length("compute_sets")), lambda row: ComputeSet(data, row))

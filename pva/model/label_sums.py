@@ -59,7 +59,7 @@ def label_sums(lanes: Sequence[Stretch], labels: int, check: Check) -> LabelSums
 
 
 def _places(count: Integers) -> Integers:
-    """Tell which of the ascending durations of a label are asked for: [which][label].
+    """Return which of the ascending durations of a label are asked for: [which][label].
 
     The first, the last, and of each share the two that it lies between.
     """
@@ -107,7 +107,7 @@ def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]
 
 
 def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
-    """Give the durations label after label."""
+    """Return the durations label after label."""
     longest = max((int(d.max()) for c in lanes for _, d in _blocks(c)), default=0)
     grouped = np.empty(int(starts[-1]), np.uint32 if longest < SHORT else np.int64)
     labels = len(starts) - 1
@@ -127,7 +127,7 @@ def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
 
 
 def _blocks(columns: Stretch) -> Iterator[tuple[slice, Integers]]:
-    """Give some events at a time, and their durations."""
+    """Return some events at a time, and their durations."""
     for first in range(0, len(columns.begin), BLOCK):
         block = slice(first, first + BLOCK)
         yield block, columns.end[block] - columns.begin[block]

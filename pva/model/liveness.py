@@ -56,12 +56,12 @@ class LivenessProgramStep(Item):
         return LiveMemory(int(self._value("liveness_steps", "bytes")), self._everywhere)
 
     def notAlwaysLiveMemoryForTile(self, tile: int) -> LiveMemory:
-        """Tell the same of one tile; raises NotRecordedError when variables were not recorded."""
+        """Return the same of one tile; raises NotRecordedError when variables were not recorded."""
         row = tile_row(self._data, tile)
         return self._on(row, row + 1)
 
     def notAlwaysLiveMemoryForIpu(self, ipu: int) -> LiveMemory:
-        """Tell the same of one IPU; raises NotRecordedError when variables were not recorded."""
+        """Return the same of one IPU; raises NotRecordedError when variables were not recorded."""
         chosen("IPU", ipu, int(self._data.value("target", "num_ipus")))
         row = ipu % self._data.of_replica("num_ipus")
         tiles = int(self._data.value("target", "tiles_per_ipu"))
@@ -79,19 +79,19 @@ class LivenessProgramStep(Item):
 
 
 def liveness_steps(data: Dataset) -> Items[LivenessProgramStep]:
-    """Give the program steps in depth-first order."""
+    """Return the program steps in depth-first order."""
     rows = range(data.length("liveness_steps"))
     return Items(rows, lambda row: LivenessProgramStep(data, row))
 
 
 def always_live(data: Dataset) -> list[VariableSize]:
-    """Give what is always live in one replica: variables, and categories of other data."""
+    """Return what is always live in one replica: variables, and categories of other data."""
     names, sizes = (data.column("always_live_variables", name) for name in ("name", "bytes"))
     return [VariableSize(name, size) for name, size in zip(names, sizes.tolist(), strict=True)]
 
 
 def always_live_on_tile(data: Dataset, tile: int) -> list[VariableSize]:
-    """Give what is always live on one tile: variables, and categories of other data."""
+    """Return what is always live on one tile: variables, and categories of other data."""
     row = tile_row(data, tile)
     sizes = bytes_on_tiles(data, row, row + 1)
     always = np.flatnonzero(data.column("variables", "always_live"))

@@ -85,7 +85,7 @@ def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
 
 
 def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np.bool_]:
-    """Tell which events end later than one that was open when they began.
+    """Return which events end later than one that was open when they began.
 
     What was open is around it, the innermost first. Where more than ROUNDS of an event would have
     to be looked at, some that do not are told to.
@@ -108,7 +108,7 @@ def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np
 
 
 def _below(chosen: npt.NDArray[np.bool_], parent: Rows) -> npt.NDArray[np.bool_]:
-    """Tell which events are chosen, or inside of one that is, looking twice as far up each time."""
+    """Find which events are chosen, or inside of one that is, looking twice as far up each time."""
     found, up = chosen.copy(), parent.copy()
     rows = np.flatnonzero(~found & (up >= 0)) if found.any() else up[:0]
     while len(rows):

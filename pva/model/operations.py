@@ -61,7 +61,7 @@ class OperationAnalysis(Shown):
 
 
 def _least(steps: Rows) -> int:
-    """Give the first step of those that there are; -1 for none."""
+    """Return the first step of those that there are; -1 for none."""
     return int(steps[steps >= 0].min(initial=steps.max()))
 
 
@@ -99,7 +99,7 @@ class Operation(Item):
         return []
 
     def programs(self) -> Sequence[Program]:
-        """Give its programs, in the order of `compilation.programs`."""
+        """Return its programs, in the order of `compilation.programs`."""
         return programs(self._data, self._programs.tolist())
 
     @property
@@ -109,7 +109,7 @@ class Operation(Item):
 
 
 def _owners(data: Dataset) -> Rows:
-    """Give the row of the operation's debug context for each program, -1 for none."""
+    """Return the row of the operation's debug context for each program, -1 for none."""
     ids, parents = (data.column("debug_contexts", name).tolist() for name in ("id", "parent"))
     layers = data.column("debug_contexts", "layer").tolist()
     rows = {number: row for row, number in reversed(list(enumerate(ids)))}
@@ -136,7 +136,7 @@ def _owner_row(row: int, rows: dict[int, int], parents: list[int], layers: list[
 
 
 def _step_indexes(data: Dataset) -> tuple[Rows, Rows]:
-    """Give the first and the last liveness step of each program; -1 of one that is in none."""
+    """Return the first and the last liveness step of each program; -1 of one that is in none."""
     count = data.length("programs")
     steps = np.arange(data.length("liveness_steps"))
     at = data.column("liveness_steps", "program") if len(steps) else steps

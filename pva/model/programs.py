@@ -119,7 +119,7 @@ class Program(Item):
         return int(self._value("programs", "count"))
 
     def _operand(self, column: str) -> int:
-        """Give what the program works on, a row; raises NotRecordedError when it has none."""
+        """Return what the program works on, a row; raises NotRecordedError when it has none."""
         row = int(self._value("programs", column))
         if row < 0:
             found = f"program {self._row} ({self.type.name}) without {column}"

@@ -68,7 +68,7 @@ class Heatmap(Shown):
     process: int = 0  # its row in `Trace.processes`
 
     def bins(self) -> Iterator[tuple[str, Integers]]:
-        """Give each bin, and those below and above where they hold a value: name and counts."""
+        """Assign each bin, and those below and above where they hold a value: name and counts."""
         edges = [f"{edge:g}" for edge in self.edges.tolist()]
         unit = f" {self.unit}" if self.unit else ""
         if self.below.any():

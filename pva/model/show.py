@@ -27,7 +27,7 @@ class Shown:
         complete(cls)
 
     def _title(self) -> tuple[str, ...]:
-        """Tell which one it is: its number and its name, as far as it has them."""
+        """Return which one it is: its number and its name, as far as it has them."""
         name = getattr(self, "name", "")
         return (_shortened(repr(str(name))),) if name else ()
 

@@ -25,7 +25,7 @@ NEEDED = ("steps_by_ipu", "target", "programs")
 
 
 def sync_cycles(data: Dataset, step: int) -> Cycles | None:
-    """Give the cycles of each tile in a step that is a sync; None where clocks are not told.
+    """Return the cycles of each tile in a step that is a sync; None where clocks are not told.
 
     Tiles that it does not join have none.
     """
@@ -45,7 +45,7 @@ def sync_cycles(data: Dataset, step: int) -> Cycles | None:
 
 
 def _before(data: Dataset, step: int, joined: npt.NDArray[np.bool_]) -> Cycles | None:
-    """Give the clock of each tile: that of the sync or run before, and what it did since.
+    """Return the clock of each tile: that of the sync or run before, and what it did since.
 
     `joined` tells which steps are for the tiles in question.
     """
@@ -82,7 +82,7 @@ def _spent(data: Dataset, steps: slice) -> Cycles:
 
 
 def _after(data: Dataset, step: int) -> Cycles | None:
-    """Give the clock of each tile behind a sync, which lets a tile go later the farther it is.
+    """Return the clock of each tile behind a sync, which lets a tile go later the farther it is.
 
     Of tiles that it does not join it tells nothing.
     """
@@ -100,7 +100,7 @@ def _after(data: Dataset, step: int) -> Cycles | None:
 
 
 def _releases(data: Dataset) -> Cycles:
-    """Give how long each tile takes to be let go, [IPU][tile]."""
+    """Return how long each tile takes to be let go, [IPU][tile]."""
     ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
     delay = np.full(tiles // max(ipus, 1), max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):

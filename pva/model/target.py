@@ -105,10 +105,10 @@ class IPU(Item):
 
 
 def tiles(data: Dataset) -> Items[Tile]:
-    """Give all tiles in the order of the device, replica after replica."""
+    """Return all tiles in the order of the device, replica after replica."""
     return Items(range(int(data.value("target", "num_tiles"))), lambda row: Tile(data, row))
 
 
 def ipus(data: Dataset) -> Items[IPU]:
-    """Give the IPUs of all replicas."""
+    """Return the IPUs of all replicas."""
     return Items(range(int(data.value("target", "num_ipus"))), lambda row: IPU(data, row))

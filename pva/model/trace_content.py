@@ -65,7 +65,7 @@ class TraceContent:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Tell what is not shown, a line each: of events, what was met as they were read."""
+        """Return what is not shown, a line each: of events, what was met as they were read."""
         return (*self._file.problems, *self._problems)
 
     def check(self, amount: int, place: str) -> None:
@@ -194,7 +194,7 @@ class TraceContent:
         return tuple(made)
 
     def _owners_of(self, rows: Columns) -> list[int]:
-        """Give the process of each series or heatmap; a file of one process does not tell."""
+        """Return the process of each series or heatmap; a file of one process does not tell."""
         if "process" in rows:
             owners: list[int] = self._process_of.of(rows["process"]).tolist()
             return owners
@@ -234,7 +234,7 @@ def _alike(owners: Integers, texts: npt.NDArray[np.object_]) -> tuple[Integers, 
 
 
 def _counted(count: int, what: str, done: str) -> tuple[str, ...]:
-    """Say how many of something there were, and what became of them."""
+    """Return how many of something there were, and what became of them."""
     if not count:
         return ()
     first, _, rest = what.partition(" ")
@@ -242,7 +242,7 @@ def _counted(count: int, what: str, done: str) -> tuple[str, ...]:
 
 
 def _lost(rows: Columns) -> tuple[str, ...]:
-    """Say how many events faults of tracing cost, and what the first fault was."""
+    """Return how many events faults of tracing cost, and what the first fault was."""
     count = int(rows["events"].sum())
     if not count:
         return ()

@@ -78,7 +78,7 @@ class Lanes:
         return next(self._between(lane, lane + 1, names))
 
     def window(self, window: Window, names: Names) -> list[ThreadColumns]:
-        """Give of every thread what is open at some time of a window, and read nothing else."""
+        """Return of every thread what is open at some time of a window, and read nothing else."""
         # Until a large block was freed, glibc hands what is freed back to the system, and each
         # window would wait for all its pages anew: malloc(3), M_MMAP_THRESHOLD.
         np.empty(KEPT_BYTES, np.uint8)
@@ -86,7 +86,7 @@ class Lanes:
         return list(self._between(0, count, names, window)) if count else []
 
     def load(self, threads: tuple[Thread, ...]) -> list[Stretch]:
-        """Give the events of all threads, small threads together."""
+        """Return the events of all threads, small threads together."""
         return [
             self._backward(first, threads[first]) or _stretch(self._read(threads, first, stop))
             for first, stop in self._groups()
@@ -113,7 +113,7 @@ class Lanes:
             self._file.events(self._grouped["event_chunks"].of(lane))
 
     def look(self, threads: tuple[Thread, ...]) -> Iterator[ThreadColumns]:
-        """Give the columns of one thread after another, small ones read and nested together."""
+        """Return the columns of one thread after another, small ones read and nested together."""
         for first, stop in self._groups():
             lanes = self._read(threads, first, stop)
             if len(lanes) > 1 and not all("nesting" in lane.__dict__ for lane in lanes):
@@ -121,7 +121,7 @@ class Lanes:
             yield from lanes
 
     def _read(self, threads: tuple[Thread, ...], first: int, stop: int) -> list[ThreadColumns]:
-        """Give the columns of some threads, and keep them where these are few events."""
+        """Return the columns of some threads, and keep them where these are few events."""
         some = threads[first:stop]
         known = [thread.__dict__.get("columns") for thread in some]
         if all(known):
@@ -177,7 +177,7 @@ class Lanes:
     def _in_order_of_end(
         self, first: int, stop: int, window: Window | None
     ) -> tuple[dict[str, Any], Integers | None, int]:
-        """Give begin, end, label and kind, the thread of each if several, and how many ended."""
+        """Return begin, end, label and kind, the thread of each if several, and how many ended."""
         several = stop - first > 1
         (chunks, of), (long, of_long), (spans, of_spans) = (
             self._grouped[name].between(first, stop) for name in TABLES[:3]
@@ -234,7 +234,7 @@ class Lanes:
     def _latest(
         self, first: int, end: Integers, lane: Integers | None, of_spans: Integers
     ) -> Integers:
-        """Give the time up to which each open span is shown: the last one known of its thread."""
+        """Return the time up to which each open span is shown: the last one known of its thread."""
         if not len(of_spans):
             return of_spans
         latest = self._last.copy()
@@ -313,12 +313,12 @@ _NOTHING = Metadata(np.zeros(0, np.int64), ())
 
 
 def loader(lanes: Lanes, lane: int, names: Names) -> Callable[[], ThreadColumns]:
-    """Give what reads a thread."""
+    """Return what reads a thread."""
     return lambda: lanes.columns(lane, names)
 
 
 def _meets(begin: Integers, end: Integers, window: Window) -> npt.NDArray[np.bool_]:
-    """Tell what is open at some time of a window, whose end does not belong to it."""
+    """Return what is open at some time of a window, whose end does not belong to it."""
     first, stop = window
     return (begin < stop) & ((end > first) | (begin >= first))
 

@@ -35,15 +35,15 @@ class EventFile(Protocol):
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Tell what the file has and the tables have not, a line each."""
+        """Return what the file has and the tables have not, a line each."""
         ...
 
     def tables(self) -> dict[str, Columns]:
-        """Give all tables at one moment; of `event_chunks` all but the data."""
+        """Return all tables at one moment; of `event_chunks` all but the data."""
         ...
 
     def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
-        """Give the events of these rows of `event_chunks`, as RawEvents."""
+        """Return the events of these rows of `event_chunks`, as RawEvents."""
         ...
 
     def check(self, amount: int, place: str) -> None:
@@ -69,7 +69,7 @@ class Numbering:
         self._plain = np.array_equal(self._numbers, count + 1) and np.array_equal(indexes, count)
 
     def of(self, numbers: npt.NDArray[Any]) -> Integers:
-        """Give the index of each; raises DamagedFileError for a number that no row has."""
+        """Return the index of each; raises DamagedFileError for a number that no row has."""
         if not len(numbers):
             return np.zeros(0, np.int64)
         last = len(self._numbers) - 1

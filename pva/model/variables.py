@@ -160,7 +160,7 @@ class LoweredVariables(Shown):
         return Items(rows, lambda row: BriefVariable(data, row, of_variable[owner(row)]))
 
     def forTile(self, tile: int) -> Sequence[LoweredVariable]:
-        """Give those on a tile; raises IndexError."""
+        """Return those on a tile; raises IndexError."""
         row = tile_row(self._data, tile)
         if not self._data.has(PIECES):
             return []
@@ -168,7 +168,7 @@ class LoweredVariables(Shown):
 
 
 def _equivalence_classes(data: Dataset) -> list[EquivalenceClass]:
-    """Give the equivalence class of each variable; what is always live is so at every step."""
+    """Return the equivalence class of each variable; what is always live is so at every step."""
     always = [Interval(0, data.length("liveness_steps"))]
     known: dict[tuple[Interval, ...], EquivalenceClass] = {}
     lives = _lives(data)
@@ -192,7 +192,7 @@ def _lives(data: Dataset) -> list[list[Interval]]:
 
 
 def accessed(data: Dataset, programs: npt.ArrayLike) -> Items[LoweredVariable]:
-    """Give what the variables that programs read or write have on tiles, each once.
+    """Return what the variables that programs read or write have on tiles, each once.
 
     None when access, or where variables lie, was not recorded.
     """
@@ -208,7 +208,7 @@ def _lowered(data: Dataset, rows: Rows) -> Items[LoweredVariable]:
 
 
 def tile_row(data: Dataset, tile: int) -> int:
-    """Give the row of a tile in what is held by tile: the same for each replica.
+    """Return the row of a tile in what is held by tile: the same for each replica.
 
     Raises IndexError.
     """
@@ -217,7 +217,7 @@ def tile_row(data: Dataset, tile: int) -> int:
 
 
 def bytes_on_tiles(data: Dataset, first: int, end: int) -> Rows:
-    """Give the bytes of each variable on tiles `first` to `end` (exclusive)."""
+    """Return the bytes of each variable on tiles `first` to `end` (exclusive)."""
     here = data.rows_among(PIECES, "tile", np.arange(first, end))
     rows = data.column(PIECES, "variable")[here]
     sizes = np.zeros_like(data.column("variables", "bytes"))
@@ -226,7 +226,7 @@ def bytes_on_tiles(data: Dataset, first: int, end: int) -> Rows:
 
 
 def alive_at(data: Dataset, step: int) -> Rows:
-    """Give the rows of the variables that are live at a liveness step, beside the always-live."""
+    """Return the rows of the variables that are live at a liveness step, beside the always-live."""
     begin, end = (data.column(INTERVALS, name) for name in ("begin", "end"))
     alive = (begin <= step) & (step < end)
     return np.unique(data.column(INTERVALS, "variable")[alive])

@@ -42,7 +42,7 @@ class Item(Shown):
         return (str(self._row), *super()._title())
 
     def _value(self, table: str, column: str) -> Any:
-        """Give the value in this row of a column, as a Python object."""
+        """Return the value in this row of a column, as a Python object."""
         return self._data.stored(table, column).item(self._row)
 
     def _text(self, table: str, column: str) -> str:

@@ -99,7 +99,7 @@ class Column:
 
     @property
     def document_key(self) -> str:
-        """Give the key in the documents."""
+        """Return the key in the documents."""
         return self.key or camel(self.name)
 
 

@@ -36,7 +36,7 @@ VertexRows = list[tuple[str, int, int]]
 
 
 def execution_profiled(report: Report) -> bool:
-    """Tell whether anything was recorded while the program ran."""
+    """Return whether anything was recorded while the program ran."""
     data = report.dataset
     mode = data.texts("execution", "profiler_mode")[0] if data.has("execution") else "NONE"
     return mode not in ("NONE", "CPU")

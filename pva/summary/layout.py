@@ -27,7 +27,7 @@ _COLOURS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def is_terminal(stream: object) -> bool:
-    """Tell whether a stream ends on a terminal that knows colours."""
+    """Return whether a stream ends on a terminal that knows colours."""
     isatty = getattr(stream, "isatty", None)
     return bool(isatty and isatty()) and os.environ.get("TERM") != "dumb"
 
@@ -99,7 +99,7 @@ def descending(rows: Sequence[Row], column: int) -> list[Row]:
 
 
 def longest(texts: Iterable[str]) -> int:
-    """Give the width of a column of names."""
+    """Return the width of a column of names."""
     return min(max(map(len, texts), default=0), LONGEST_NAME)
 
 

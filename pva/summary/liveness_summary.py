@@ -41,7 +41,7 @@ def liveness_lines(report: Report) -> Iterator[str]:
 
 
 def _always_live(report: Report) -> list[tuple[str, int]]:
-    """Give bytes by name, sorted; what has no name, or the same name, is added up."""
+    """Return bytes by name, sorted; what has no name, or the same name, is added up."""
     frame = liveness.always_live_variables(report)
     sizes: dict[str, int] = {}
     for name, size in zip(frame["name"], frame["bytes"].tolist(), strict=True):
@@ -71,7 +71,7 @@ def _step_lines(report: Report) -> Iterator[str]:
 
 
 def _live_lines(report: Report, steps: int) -> Iterator[list[str]]:
-    """Give the names and bytes of what is live at each step: one list, changed from step to step.
+    """Return the names and bytes of what is live at each step: one list, changed from step to step.
 
     As wide as the longest name of the step; only what changes is written anew.
     """

@@ -139,15 +139,15 @@ def profile_texts(
 
 
 def graph_summary(report: Report, **options: bool) -> str:
-    """Give `graph_texts` as one text."""
+    """Return `graph_texts` as one text."""
     return "".join(graph_texts(report, **options))
 
 
 def execution_summary(report: Report, **options: bool) -> str:
-    """Give `execution_texts` as one text."""
+    """Return `execution_texts` as one text."""
     return "".join(execution_texts(report, **options))
 
 
 def profile_summary(report: Report, **options: bool) -> str:
-    """Give `profile_texts` as one text."""
+    """Return `profile_texts` as one text."""
     return "".join(profile_texts(report, **options))

@@ -20,14 +20,14 @@ class Layout:
     group: int = 1
 
     def sizes(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """Give the sizes in memory's order of a block whose sizes are given by dimension."""
+        """Return the sizes in memory's order of a block whose sizes are given by dimension."""
         if self.grouped < 0:
             return tuple(sizes[axis] for axis in self.order)
         outer = (sizes[a] // (self.group if a == self.grouped else 1) for a in self.order)
         return (*outer, self.group)
 
     def permutation(self) -> tuple[int, ...]:
-        """Give the place in memory's order of each dimension, groups before their elements."""
+        """Return the place in memory's order of each dimension, groups before their elements."""
         places: list[int] = []
         for axis in range(len(self.order)):
             places.append(self.order.index(axis))
@@ -36,14 +36,14 @@ class Layout:
         return tuple(places)
 
     def unpack(self, values: Array, sizes: tuple[int, ...]) -> Array:
-        """Give blocks of a size, a row of values each, as an array [block][dimension]..."""
+        """Return blocks of a size, a row of values each, as an array [block][dimension]..."""
         count = len(values)
         blocks = values.reshape(count, *self.sizes(sizes))
         ordered = blocks.transpose(0, *(place + 1 for place in self.permutation()))
         return ordered.reshape(count, *sizes)
 
     def pack(self, blocks: Array) -> Array:
-        """Give the elements of an array [block][dimension]... in memory's order."""
+        """Return the elements of an array [block][dimension]... in memory's order."""
         count, *sizes = blocks.shape
         split: list[int] = []
         for axis, size in enumerate(sizes):

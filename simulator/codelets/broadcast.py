@@ -22,7 +22,7 @@ INNER_OPERATIONS = (*OUTER_OPERATIONS, "DIVIDE")
 
 
 def has_inner(operation: str, dtype: Type) -> bool:
-    """Tell whether a vector along the data has vertices that are faster than a copy of it.
+    """Return whether a vector along the data has vertices that are faster than a copy of it.
 
     Of floats only the division has, as PopLibs chooses them.
     """
@@ -30,12 +30,12 @@ def has_inner(operation: str, dtype: Type) -> bool:
 
 
 def has_outer(operation: str, dtype: Type) -> bool:
-    """Tell whether there are vertices for a vector whose elements go with rows."""
+    """Return whether there are vertices for a vector whose elements go with rows."""
     return operation in OUTER_OPERATIONS and dtype in (HALF, FLOAT)
 
 
 def has_vector(operation: str, dtype: Type) -> bool:
-    """Tell whether there are vertices for vectors of any kind."""
+    """Return whether there are vertices for vectors of any kind."""
     return operation in INNER_OPERATIONS and dtype in (HALF, FLOAT)
 
 

@@ -19,7 +19,7 @@ CATALOGUE: tuple[VertexCost, ...] = (
 
 
 def rows_of(codelet: str) -> tuple[VertexCost, ...]:
-    """Give the rows of a vertex type, by its name with or without its template."""
+    """Return the rows of a vertex type, by its name with or without its template."""
     name = codelet.partition("<")[0]
     return tuple(row for row in CATALOGUE if row.prefix.partition(",")[0] == name)
 

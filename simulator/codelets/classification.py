@@ -21,7 +21,7 @@ from simulator.graph.vertex import Codelet, Operands
 
 
 def one_hot_codelet(index: Type, output: Type) -> Codelet:
-    """Give popops::EncodeOneHot: a one in each slice of `out` that has its row's label.
+    """Return popops::EncodeOneHot: a one in each slice of `out` that has its row's label.
 
     Slice i of a vertex has `sliceLength[i]` classes from `offsets[i]` on of the row that
     `indices[i]` labels.
@@ -37,7 +37,7 @@ def one_hot_codelet(index: Type, output: Type) -> Codelet:
 
 
 def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
-    """Give the vertex that finds the largest (or smallest) of each 32 of its `activations`.
+    """Return the vertex that finds the largest (or smallest) of each 32 of its `activations`.
 
     It writes their values, those of float and half as floats, and their places in the row, of which
     the vertex has the part from `first` (a parameter) on.
@@ -58,7 +58,7 @@ def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
 
 
 def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
-    """Give the vertex that finds the best of its `activations`, and which of its `labels` it is."""
+    """Find the vertex that finds the best of its `activations`, and which of its `labels` it is."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         begins = offsets_of(operands.counts["activations"])[:-1]
@@ -70,7 +70,7 @@ def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
 
 
 def partial_type(dtype: Type) -> Type:
-    """Give the type of the values that are the best so far: halves are kept as floats."""
+    """Return the type of the values that are the best so far: halves are kept as floats."""
     return FLOAT if dtype == HALF else dtype
 
 
@@ -83,7 +83,7 @@ def _best(values: Array, places: Array) -> dict[str, Array]:
 
 
 def _first_best(values: Array, begins: IntArray, *, largest: bool) -> IntArray:
-    """Give the place of the first of the best values from each of `begins` on to the next."""
+    """Return the place of the first of the best values from each of `begins` on to the next."""
     pick = np.maximum if largest else np.minimum
     best = np.repeat(pick.reduceat(values, begins), np.diff(begins, append=len(values)))
     # What is no number is the best, as in NumPy's argmax.
@@ -92,7 +92,7 @@ def _first_best(values: Array, begins: IntArray, *, largest: bool) -> IntArray:
 
 
 def accuracy_codelet(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give popnn::CalcAccuracy: it adds to `numCorrect` how often `maxPerBatch` is `expected`."""
+    """Return popnn::CalcAccuracy: it adds to `numCorrect` how often `maxPerBatch` is `expected`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         right = operands.arrays["maxPerBatch"].astype(dtype.numpy) == operands.arrays["expected"]

@@ -43,7 +43,7 @@ def _end(operands: Operands) -> dict[str, Array]:
 
 
 def _words(cycles: Array) -> Array:
-    """Give numbers of 64 bits as two words each, the low one first."""
+    """Return numbers of 64 bits as two words each, the low one first."""
     whole = cycles.astype(np.uint64)
     return np.stack([whole & LOW_WORD, whole >> WORD_BITS], axis=1).astype(np.uint32).reshape(-1)
 

@@ -82,7 +82,7 @@ class Block:
 
 
 def worklists(positions: IntArray, workers: int) -> Array:
-    """Give each worker's share of the positions: offset out, count, offset in; by vertex."""
+    """Assign each worker's share of the positions: offset out, count, offset in; by vertex."""
     worker = np.arange(workers)[None, :]
     share = positions[:, None] // workers + (worker < positions[:, None] % workers)
     first = np.cumsum(share, axis=1) - share
@@ -92,7 +92,7 @@ def worklists(positions: IntArray, workers: int) -> Array:
 def row_worklists(
     positions: IntArray, rows: IntArray, width: IntArray, workers: int
 ) -> tuple[Array, IntArray]:
-    """Give each worker its positions for each of `rows` rows of a kernel of a width; by vertex.
+    """Assign each worker its positions for each of `rows` rows of a kernel of a width; by vertex.
 
     An entry has offsets out, in the kernel and in, and how many elements are multiplied: a row, or
     a part of one where workers share a position. Gives the entries of each vertex too.
@@ -118,7 +118,7 @@ def _names(dimensions: int) -> list[str]:
 def _runs(
     operands: Operands, fields: tuple[str, ...]
 ) -> Iterator[tuple[Block, int, dict[str, slice]]]:
-    """Give the parts, so many neighbours of one shape together, and where their fields are."""
+    """Return the parts, so many neighbours of one shape together, and where their fields are."""
     if "runs" not in operands.prepared:
         p = operands.group.parameters
         dimensions = (len(p) - len(CHANNELS)) // len(AXIS)
@@ -138,7 +138,7 @@ def _runs(
 def conv_codelet(
     vertex: str, dtype: Type, partials: Type, layouts: dict[str, Layout], steps: Steps
 ) -> Codelet:
-    """Give the codelet of parts of convolutions; `layouts` are those of `in`, `weights`, `out`."""
+    """Find the codelet of parts of convolutions; `layouts` are those of `in`, `weights`, `out`."""
 
     def operations(group: VertexGroup) -> IntArray:
         p = group.parameters
@@ -182,7 +182,7 @@ def _convolve(
 
 
 def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool) -> Codelet:
-    """Give the codelet that lays out a part as [g][n][o][ci][k], or weights as [g][co][ci][k].
+    """Return the codelet that lays out a part as [g][n][o][ci][k], or weights as [g][co][ci][k].
 
     `layout` is that of what it reads, `in`; it writes `out`.
     """
@@ -204,7 +204,7 @@ def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool)
 
 
 def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
-    """Give the codelet that transposes blocks of rows by columns, one after another."""
+    """Return the codelet that transposes blocks of rows by columns, one after another."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         blocks = operands.arrays["in"].reshape(-1, rows, columns)
@@ -214,7 +214,7 @@ def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
 
 
 def _windows(source: Array, block: Block, steps: Steps) -> Array:
-    """Give what each output reads: [vertex][g][ci][n][o...][k...], a zero where no input lies.
+    """Return what each output reads: [vertex][g][ci][n][o...][k...], a zero where no input lies.
 
     It is a view that cannot be written.
     """
@@ -233,7 +233,7 @@ def _windows(source: Array, block: Block, steps: Steps) -> Array:
 
 
 def _stretched(source: Array, axis: int, step: int, first: int, span: int) -> Array:
-    """Give so many places of a dimension, whose elements lie at multiples of `step`; else zeros."""
+    """Find so many places of a dimension, whose elements lie at multiples of `step`; else zeros."""
     before = (slice(None),) * axis
     size = source.shape[axis]
     if step == 1 and first >= 0 and first + span <= size:

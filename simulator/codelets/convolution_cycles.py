@@ -21,18 +21,18 @@ WEIGHT_SHUFFLE = {4: 60, 2: 46, 1: 15}  # supervisor's, by the rows of a filter 
 
 
 def input_group(target: Target, dtype: Type) -> int:
-    """Give the input channels that one pass of the matrix unit takes."""
+    """Return the input channels that one pass of the matrix unit takes."""
     return target.getWeightsPerConvUnit(dtype)
 
 
 def weight_loads(target: Target, dtype: Type, partials: Type) -> int:
-    """Give the cycles to load the weights of one pass."""
+    """Return the cycles to load the weights of one pass."""
     weights = target.getNumConvUnits(dtype, partials) * input_group(target, dtype)
     return weights * dtype.size // target.getConvUnitCoeffLoadBytesPerCycle()
 
 
 def _busiest(worker: Any, positions: Any, workers: int, tag: int) -> Any:
-    """Give a pass: the slowest worker, or the fastest and the supervisor's next call."""
+    """Return a pass: the slowest worker, or the fastest and the supervisor's next call."""
     slowest, fastest = worker(ceil_div(positions, workers)), worker(positions // workers)
     return np.maximum(workers * slowest, workers * fastest + tag)
 
@@ -60,7 +60,7 @@ def conv_cycles(target: Target, dtype: Type, positions: Any, outputs: Any, input
 
 
 def _common_path(dtype: Type, partials: Type, units: int) -> bool:
-    """Tell whether halves go through the loop that zeroes in the matrix unit."""
+    """Return whether halves go through the loop that zeroes in the matrix unit."""
     return partials == FLOAT or (dtype == HALF and units == 16)
 
 

@@ -30,12 +30,12 @@ def sum_by_vertex(values: IntArray, ranges: IntArray) -> IntArray:
 
 
 def even_bounds(total: int, parts: int) -> IntArray:
-    """Give the parts + 1 bounds of a division of `total` that is as even as can be."""
+    """Return the parts + 1 bounds of a division of `total` that is as even as can be."""
     return np.arange(parts + 1, dtype=np.int64) * total // parts
 
 
 def runs_of_equals(rows: IntArray) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Give first, end and value of each run of equal rows."""
+    """Return first, end and value of each run of equal rows."""
     changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
     bounds = [0, *changes.tolist(), len(rows)]
     values = [tuple(row) for row in rows[bounds[:-1]].tolist()]

@@ -20,7 +20,7 @@ CALL, COLUMN = 20, 8  # of a worker, and of a vector of columns, before the firs
 
 
 def partials_of(dtype: Type) -> Type:
-    """Give the type in which sums are kept: halves are added up as floats."""
+    """Return the type in which sums are kept: halves are added up as floats."""
     return FLOAT if dtype == HALF else dtype
 
 
@@ -39,7 +39,7 @@ def cumulative_sum_cycles(
 
 @cache
 def cumulative_sum_codelet(dtype: Type, exclusive: bool, reverse: bool) -> Codelet:
-    """Give the vertex whose row i of `out` is the sum of the rows of `in` up to the i-th.
+    """Return the vertex whose row i of `out` is the sum of the rows of `in` up to the i-th.
 
     `exclusive` sums leave the i-th out, `reverse` ones begin at the last row. `total` is the sum of
     all rows. Parameters by vertex: `rows` and `columns`.
@@ -66,7 +66,7 @@ def cumulative_sum_codelet(dtype: Type, exclusive: bool, reverse: bool) -> Codel
 
 @cache
 def add_carry_codelet(dtype: Type) -> Codelet:
-    """Give the vertex that adds `carry`, one for each column, to all rows of `out`."""
+    """Return the vertex that adds `carry`, one for each column, to all rows of `out`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         out, carry = operands.arrays["out"], operands.arrays["carry"]

@@ -17,7 +17,7 @@ STATE_BYTES, CODE_BYTES = 28, 200
 
 
 def deviation_region(n: IntArray) -> IntArray:
-    """Give the cycles of each region of n elements."""
+    """Return the cycles of each region of n elements."""
     return REGION + VECTOR_CYCLES * ceil_div(n, VECTOR)
 
 
@@ -30,7 +30,7 @@ def inverse_deviation(n: IntArray, ranges: IntArray) -> IntArray:
 def inverse_deviation_vertices(
     mean: Type, power: Type, out: Type, centred: bool
 ) -> ElementwiseVertices:
-    """Give the vertices of out = 1 / sqrt(variance * scaleVar + eps).
+    """Return the vertices of out = 1 / sqrt(variance * scaleVar + eps).
 
     The variance is `power`, less the square of `mean` unless the values were `centred` before.
     Parameters `eps` and `scaleVar` a vertex.

@@ -50,7 +50,7 @@ def codelet_pair(names: tuple[str, str], compute: Compute, flops: int) -> tuple[
 
 
 def values_of(operands: Operands, name: str) -> Array:
-    """Give a field's values, one for each output; a vertex's one number stands for all of its."""
+    """Return a field's values, one for each output; a vertex's one number stands for all of its."""
     values, counts = operands.arrays[name], operands.counts
     if name == "out" or len(values) == int(counts["out"].sum()):
         return values
@@ -69,7 +69,7 @@ def flops_of(dtype: Type, each: int = 1) -> int:
 
 @cache
 def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> ElementwiseVertices:
-    """Give the vertices of a binary operation; fields in1, in2 and out (in place: out, in2)."""
+    """Return the vertices of a binary operation; fields in1, in2 and out (in place: out, in2)."""
     entry = BINARY[operation]
     step_of(operation_cycles.BINARY, operation, dtype)
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
@@ -83,7 +83,7 @@ def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> Eleme
 
 
 def has_broadcast(operation: str, dtype: Type) -> bool:
-    """Tell whether an operation has vertices whose second operand is one number."""
+    """Return whether an operation has vertices whose second operand is one number."""
     return dtype.name in BROADCAST.get(operation, {})
 
 
@@ -91,7 +91,7 @@ def has_broadcast(operation: str, dtype: Type) -> bool:
 def broadcast_scalar(
     operation: str, dtype: Type, target: Target, in_place: bool
 ) -> ElementwiseVertices:
-    """Give the vertices of an operation with one number; fields data, B and out (in place: B)."""
+    """Return the vertices of an operation with one number; fields data, B and out (in place: B)."""
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
     compute = computing(BINARY[operation].compute, ("out" if in_place else "data", "B"))
     return ElementwiseVertices(
@@ -104,7 +104,7 @@ def broadcast_scalar(
 
 @cache
 def unary(operation: str, dtype: Type, target: Target, in_place: bool) -> ElementwiseVertices:
-    """Give the vertices of a unary operation; fields in and out (in place: out)."""
+    """Return the vertices of a unary operation; fields in and out (in place: out)."""
     entry = UNARY[operation]
     step_of(operation_cycles.UNARY, operation, dtype)
     kind = f"<popops::expr::UnaryOpType::{operation},{dtype}>"
@@ -118,14 +118,14 @@ def unary(operation: str, dtype: Type, target: Target, in_place: bool) -> Elemen
 
 
 def _names(family: str, suffix: str, in_place: bool, kind: str) -> tuple[str, str]:
-    """Give the names of a 1D and a 2D vertex type."""
+    """Return the names of a 1D and a 2D vertex type."""
     place = "InPlace" if in_place else ""
     return f"popops::{family}1D{place}Supervisor{kind}", f"popops::{family}2D{suffix}{place}{kind}"
 
 
 @cache
 def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices:
-    """Give the vertices of a change of type; fields in and out."""
+    """Return the vertices of a change of type; fields in and out."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         return {"out": operands.arrays["in"].astype(destination.numpy)}

@@ -12,7 +12,7 @@ from simulator.graph.vertex import Codelet, Operands
 
 @cache
 def fill_codelet(dtype: Type, *, several: bool) -> Codelet:
-    """Give the worker that fills one region, or several; field out and the value `in`."""
+    """Return the worker that fills one region, or several; field out and the value `in`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         return {"out": np.repeat(operands.group.parameters["in"], operands.counts["out"])}

@@ -44,7 +44,7 @@ class Node:
     number: bytes = b""
 
     def value(self) -> float:
-        """Give the number of a leaf."""
+        """Return the number of a leaf."""
         found: float = np.frombuffer(self.number, self.dtype.numpy)[0].item()
         return found
 
@@ -80,7 +80,7 @@ def evaluate(node: Node, operands: Operands) -> Array:
 
 @cache
 def fused(node: Node, target: Target) -> ElementwiseVertices:
-    """Give the vertices of an expression; its fields are those that it names, and out."""
+    """Return the vertices of an expression; its fields are those that it names, and out."""
     parts = [part for part in node.parts() if part.arguments]
     flops = sum(flops_of(part.arguments[0].dtype) for part in parts if part.operation)
 
@@ -107,7 +107,7 @@ def fused(node: Node, target: Target) -> ElementwiseVertices:
 
 
 def _cycles(part: Node, n: IntArray, target: Target) -> IntArray:
-    """Give the cycles of one operation, or change of type, on n elements."""
+    """Return the cycles of one operation, or change of type, on n elements."""
     dtype = part.arguments[0].dtype
     if part.operation is None:
         return elementwise_cycles.cast_core(n, dtype, part.dtype, target)

@@ -14,7 +14,7 @@ CHANNELS, PADDED = 3, 4
 
 @cache
 def normalise_image_codelet(dtype: Type, out: Type) -> Codelet:
-    """Give the supervisor of out = (in * inScale - offset) * scale by channel, and a zero more."""
+    """Find the supervisor of out = (in * inScale - offset) * scale by channel, and a zero more."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         arrays, vertices = operands.arrays, len(operands.group)

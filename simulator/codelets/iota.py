@@ -11,7 +11,7 @@ from simulator.graph.vertex import Codelet, Operands
 
 @cache
 def iota_codelet(dtype: Type) -> Codelet:
-    """Give popops::Iota; region r of `out` counts from `offsets[r]`, `lengths[r]` numbers."""
+    """Return popops::Iota; region r of `out` counts from `offsets[r]`, `lengths[r]` numbers."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         parameters = operands.group.parameters

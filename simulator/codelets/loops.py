@@ -9,7 +9,7 @@ from simulator.graph.vertex import Codelet, Operands
 
 
 def for_loop_counter(dtype: Type) -> Codelet:
-    """Give popops::ForLoopCounter: it adds `increment` to `count` and compares with `limit`."""
+    """Return popops::ForLoopCounter: it adds `increment` to `count` and compares with `limit`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         arrays = operands.arrays

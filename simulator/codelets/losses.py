@@ -24,7 +24,7 @@ def _codelet(name: str, compute: Compute, code_bytes: int, each: int, once: int 
 
 
 def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give the loss vertex: deltas = probs - expected, loss = deltas^2 / 2."""
+    """Return the loss vertex: deltas = probs - expected, loss = deltas^2 / 2."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         deltas = operands.arrays["probs"] - operands.arrays["expected"]
@@ -35,7 +35,7 @@ def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
 
 
 def cross_entropy_transform(dtype: Type) -> tuple[Codelet, Cycles]:
-    """Give the loss vertex of outputs that are probabilities times modelOutputScaling (s).
+    """Return the loss vertex of outputs that are probabilities times modelOutputScaling (s).
 
     deltas = deltasScale / s * (probs - s * expected), loss = -expected * log(probs / s).
     """

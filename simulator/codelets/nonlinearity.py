@@ -38,7 +38,7 @@ class NonLinearity:
 
 
 def _normal(x: Array) -> Array:
-    """Give the hyperbolic tangent by which GELU comes near to the normal distribution."""
+    """Return the hyperbolic tangent by which GELU comes near to the normal distribution."""
     values: Array = np.tanh(x * x.dtype.type(ALPHA) * (1 + x.dtype.type(BETA) * x * x))
     return values
 
@@ -98,7 +98,7 @@ def _known(name: str, dtype: Type) -> NonLinearity:
 def nonlinearity(
     name: str, dtype: Type, target: Target, in_place: bool = False
 ) -> ElementwiseVertices:
-    """Give the vertices of out = f(in); in place: of the one field out."""
+    """Return the vertices of out = f(in); in place: of the one field out."""
     entry = _known(name, dtype)
     values = as_float(entry.values)
 
@@ -118,7 +118,7 @@ def nonlinearity(
 
 @cache
 def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> ElementwiseVertices:
-    """Give the vertices of inGrad = outGrad * f'(x), by out: f(x), or x where the slope is of it.
+    """Return the vertices of inGrad = outGrad * f'(x), by out: f(x), or x where the slope is of it.
 
     The written field is called `out` in all element-wise vertices; `act` are the activations.
     """

@@ -42,7 +42,7 @@ def _op(table: dict[str, tuple[int, int]], kind: str, dtype: Type) -> int:
 
 
 def _vectors(n: IntArray, dtype: Type, target: Target) -> tuple[IntArray, IntArray]:
-    """Give the whole vectors of n elements, and the elements that are left over."""
+    """Return the whole vectors of n elements, and the elements that are left over."""
     width = target.getVectorWidth(dtype)
     return n // width, n % width
 

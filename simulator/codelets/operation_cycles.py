@@ -27,7 +27,7 @@ class Step(NamedTuple):
     overhead: bool = False
 
     def width(self, dtype: Type, target: Target) -> int:
-        """Give the elements of a step."""
+        """Return the elements of a step."""
         return self.elements or target.getVectorWidth(dtype)
 
 
@@ -60,12 +60,12 @@ def _shorts(step: Step) -> Steps:
 
 
 def _whole(word: int, long: int) -> Steps:
-    """Give integers of 4 and of 8 bytes, one by one."""
+    """Return integers of 4 and of 8 bytes, one by one."""
     return _ints(Step(word, 1)) | _longs(Step(long, 1))
 
 
 def _signs(word: tuple[int, int], long: tuple[int, int]) -> Steps:
-    """Give signed and unsigned integers of 4 and of 8 bytes, one by one."""
+    """Return signed and unsigned integers of 4 and of 8 bytes, one by one."""
     (i, u), (q, v) = word, long
     return _ints(Step(i, 1), Step(u, 1)) | _longs(Step(q, 1), Step(v, 1))
 
@@ -122,7 +122,7 @@ UNARY_IN_PLACE: Table = {
 
 
 def _compare(single: int, half: int, word: int, long: int, boolean: int) -> Steps:
-    """Give a comparison: four elements a step, of every type."""
+    """Return a comparison: four elements a step, of every type."""
     steps = _floats(Step(single, 4), Step(half, 4)) | {"bool": Step(boolean, 4)}
     return steps | _ints(Step(word, 4)) | _longs(Step(long, 4))
 
@@ -198,7 +198,7 @@ BROADCAST: Table = {
 
 
 def step_of(table: Table, operation: str, dtype: Type) -> Step:
-    """Give the step of an operation on a type; raises PoplarError where there is none."""
+    """Return the step of an operation on a type; raises PoplarError where there is none."""
     if operation not in table:
         raise PoplarError(f"operation {operation}: known are {', '.join(table)}")
     by_type = table[operation]

@@ -27,7 +27,7 @@ class Operation:
     boolean: bool = False
 
     def result_type(self, dtype: Type, name: str) -> Type:
-        """Give the type of what comes of operands of a type; raises poplibs_error with a name."""
+        """Return the type of what comes of operands of a type; raises poplibs_error with a name."""
         if dtype.name not in self.types:
             known = ", ".join(self.types)
             raise poplibs_error(f"{name}: {self.name} of {dtype}; known for {known}")
@@ -35,7 +35,7 @@ class Operation:
 
     @property
     def debug_name(self) -> str:
-        """Give PopLibs' name of the operator in compute sets: LESS_THAN is LessThan."""
+        """Return PopLibs' name of the operator in compute sets: LESS_THAN is LessThan."""
         joined = "".join(word.capitalize() for word in self.name.split("_"))
         return {"IsNan": "IsNaN"}.get(joined, joined)
 

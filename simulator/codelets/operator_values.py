@@ -60,7 +60,7 @@ def inverse_root(x: Array) -> Array:
 
 
 def root(x: Array) -> Array:
-    """Give square roots; those of integers are rounded down."""
+    """Return square roots; those of integers are rounded down."""
     wide = x.astype(np.float64) if x.dtype.kind == "i" else x
     roots: Array = np.sqrt(wide).astype(x.dtype)
     return roots
@@ -75,13 +75,13 @@ def round_away(x: Array) -> Array:
 
 
 def sign(x: Array) -> Array:
-    """Give -1, 0 or 1; 0 for what is no number."""
+    """Return -1, 0 or 1; 0 for what is no number."""
     signs: Array = (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
     return signs
 
 
 def erf(x: Array) -> Array:
-    """Give the error function, by a series of positive terms in double precision.
+    """Return the error function, by a series of positive terms in double precision.
 
     erf x = 2 / sqrt(pi) exp(-x^2) sum of x (2 x^2)^n / (1 3 5 .. (2n+1)); Abramowitz and Stegun,
     7.1.6.
@@ -95,7 +95,7 @@ def erf(x: Array) -> Array:
 
 
 def gelu(x: Array) -> Array:
-    """Give x/2 (1 + erf(x / sqrt 2))."""
+    """Return x/2 (1 + erf(x / sqrt 2))."""
     wide = x.astype(np.float64)
     values: Array = (wide / 2 * (1 + erf(wide / sqrt(2)))).astype(x.dtype)
     return values

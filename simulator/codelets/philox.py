@@ -27,7 +27,7 @@ _HALF = np.uint64(32)
 
 
 def philox(counter: Words, key: Words) -> Words:
-    """Give four words for each row of counters [n, 4] and keys [n, 2]."""
+    """Return four words for each row of counters [n, 4] and keys [n, 2]."""
     first, second, third, fourth = counter.T
     left, right = key.T
     for _ in range(_ROUNDS):
@@ -40,13 +40,13 @@ def philox(counter: Words, key: Words) -> Words:
 
 
 def _product(words: Words, which: int) -> tuple[Words, Words]:
-    """Give the lower and the higher word of the products with a multiplier."""
+    """Return the lower and the higher word of the products with a multiplier."""
     long: _Long = words.astype(np.uint64) * _MULTIPLIERS[which]
     return long.astype(np.uint32), (long >> _HALF).astype(np.uint32)
 
 
 def seeded(seed: Words, colour: Words) -> Words:
-    """Give the states [n, 4] that a seed ([2] or [n, 2]) and a colour [n, 4] lead to."""
+    """Return the states [n, 4] that a seed ([2] or [n, 2]) and a colour [n, 4] lead to."""
     return philox(colour, np.broadcast_to(seed, (len(colour), 2)))
 
 
@@ -72,5 +72,5 @@ def draw(state: Words, words: IntArray) -> tuple[Words, Words]:
 
 
 def _halves(long: _Long) -> Words:
-    """Give the lower and the higher words of an array of 64-bit numbers, as columns."""
+    """Return the lower and the higher words of an array of 64-bit numbers, as columns."""
     return np.column_stack([long.astype(np.uint32), (long >> _HALF).astype(np.uint32)])

@@ -19,7 +19,7 @@ NOWHERE = -1  # in a table of inputs: the output has none there
 
 
 def lowest(dtype: Type) -> float:
-    """Give what a maximum starts from: halves have no infinity on the device."""
+    """Return what a maximum starts from: halves have no infinity on the device."""
     return -float(np.finfo(np.float16).max) if dtype.size == 2 else -np.inf
 
 
@@ -78,7 +78,7 @@ def _operations(group: VertexGroup) -> IntArray:
 
 
 def max_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
-    """Give the vertex of the largest input of each output."""
+    """Return the vertex of the largest input of each output."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         values = _rows(operands, "in")
@@ -91,7 +91,7 @@ def max_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
 
 
 def sum_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
-    """Give the vertex of the sum of the inputs of each output, times `scale`."""
+    """Return the vertex of the sum of the inputs of each output, times `scale`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         values = _rows(operands, "in").astype(np.float32)
@@ -105,7 +105,7 @@ def sum_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
 
 
 def max_pooling_gradient(dtype: Type, inputs: list[IntArray]) -> Codelet:
-    """Give the vertex that adds to each input of a maximum the gradients of outputs equal to it."""
+    """Find the vertex that adds to each input of a maximum the gradients of outputs equal to it."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         gradient = _rows(operands, "in").astype(np.float32)
@@ -119,7 +119,7 @@ def max_pooling_gradient(dtype: Type, inputs: list[IntArray]) -> Codelet:
 
 
 def max_pooling_scale(dtype: Type, inputs: list[IntArray]) -> Codelet:
-    """Give the vertex of one over the number of inputs that are equal to their maximum."""
+    """Return the vertex of one over the number of inputs that are equal to their maximum."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         values, largest = _rows(operands, "in"), _rows(operands, "fwdActsOut")
@@ -133,7 +133,7 @@ def max_pooling_scale(dtype: Type, inputs: list[IntArray]) -> Codelet:
 
 
 def selective_scaling(dtype: Type, used: IntArray) -> Codelet:
-    """Give the vertex that divides each output by how many inputs it is the sum of."""
+    """Return the vertex that divides each output by how many inputs it is the sum of."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         if "divisor" not in operands.prepared:
@@ -146,7 +146,7 @@ def selective_scaling(dtype: Type, used: IntArray) -> Codelet:
 
 
 def _divisor(group: VertexGroup, used: IntArray) -> Array:
-    """Give the number of inputs of each row of channels; 1 for none."""
+    """Return the number of inputs of each row of channels; 1 for none."""
     outer, size, begin = (group.parameters[f"{n}Out"] for n in ("outer", "size", "begin"))
     box, at = coordinates(np.concatenate([outer, size], axis=1))
     places = tuple(begin[box, d] + place for d, place in enumerate(at[2:]))

@@ -129,12 +129,12 @@ def selective_scaling(vertices: IntArray) -> IntArray:
 
 
 def unpacking_of(target: Target) -> Unpacking:
-    """Tell what unpacking takes on a target."""
+    """Return what unpacking takes on a target."""
     return UNPACKING if target.architecture == "ipu1" else LATER_UNPACKING
 
 
 def initial_shares(outputs: IntArray, vectors: IntArray | int, workers: int = WORKERS) -> IntArray:
-    """Give the vectors of a group that each worker initialises, [...][worker]."""
+    """Return the vectors of a group that each worker initialises, [...][worker]."""
     share = outputs * vectors // workers
     # The source compares the worker's number with an unsigned difference, which may be below 0.
     left = (outputs - share * workers)[..., None]

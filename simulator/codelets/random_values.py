@@ -25,7 +25,7 @@ class Distribution:
 
 
 def _share(words: Words) -> Array:
-    """Give numbers in [0, 1)."""
+    """Return numbers in [0, 1)."""
     return words / _WORDS
 
 
@@ -37,7 +37,7 @@ def _uniform(words: Words, given: Parameters, dtype: Type) -> Array:
 
 
 def _standard(words: Words) -> Array:
-    """Give numbers of the normal distribution, by Box and Muller's transform of two words."""
+    """Return numbers of the normal distribution, by Box and Muller's transform of two words."""
     radius = np.sqrt(-2 * np.log1p(-_share(words[0])))
     return np.asarray(radius * np.cos(2 * np.pi * _share(words[1])))
 
@@ -47,7 +47,7 @@ def _normal(words: Words, given: Parameters, dtype: Type) -> Array:
 
 
 def truncation_tries(alpha: float) -> int:
-    """Give how often a number is drawn again until at most 1 in 10,000 lies outside."""
+    """Return how often a number is drawn again until at most 1 in 10,000 lies outside."""
     outside = math.erfc(alpha / math.sqrt(2))
     return math.ceil(_LEFT_OVER / math.log10(outside)) if 0 < outside < 1 else 1
 
@@ -67,7 +67,7 @@ def _truncated(words: Words, given: Parameters, dtype: Type) -> Array:
 
 
 def bernoulli(words: Words, given: Parameters, dtype: Type) -> Array:
-    """Give ones with probability `prob`, else zeros."""
+    """Return ones with probability `prob`, else zeros."""
     return np.asarray(words[0] < given["prob"] * _WORDS)
 
 

@@ -23,7 +23,7 @@ _AT_START = np.array([0x243F6A88, 0x85A308D3], dtype=np.uint32)  # the first bit
 
 
 def _generators(operands: Operands, target: Target) -> Words:
-    """Give the states of the generators of the vertices' tiles [vertex, worker, word]."""
+    """Return the states of the generators of the vertices' tiles [vertex, worker, word]."""
     registers, tiles = operands.registers, operands.group.tile
     held = registers.get(GENERATORS, np.zeros((0, target.workers, STATE_WORDS), np.uint32))
     if tiles.max() >= len(held):
@@ -39,7 +39,7 @@ def _keep(operands: Operands, states: Words) -> None:
 
 
 def _of_workers(seed: Words, modifier: IntArray, tiles: IntArray, workers: int) -> Words:
-    """Give the states [tile, worker, word] to which a seed (for all or for each) leads."""
+    """Return the states [tile, worker, word] to which a seed (for all or for each) leads."""
     colour = np.zeros((len(tiles), workers, 4), dtype=np.uint32)
     colour[:, :, 0] = modifier[:, None]
     colour[:, :, 1] = tiles[:, None]
@@ -59,7 +59,7 @@ def _words_of_elements(operands: Operands, target: Target, dtype: Type, each: in
 
 
 def _plan(elements: IntArray, target: Target, dtype: Type) -> dict[str, Array]:
-    """Give how many numbers each worker draws, and the place of each element among them all."""
+    """Return how many numbers each worker draws, and the place of each element among them all."""
     vector, workers = max(target.getVectorWidth(dtype), 1), target.workers
     element = spread(np.zeros_like(elements), elements)
     worker = element // vector % workers
@@ -71,13 +71,13 @@ def _plan(elements: IntArray, target: Target, dtype: Type) -> dict[str, Array]:
 
 
 def _given(group: VertexGroup) -> Mapping[str, float]:
-    """Give the parameters, which all vertices of a call have alike."""
+    """Return the parameters, which all vertices of a call have alike."""
     return {name: float(values[0]) for name, values in group.parameters.items()}
 
 
 @cache
 def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
-    """Give the supervisor that writes numbers of a distribution to its field out."""
+    """Return the supervisor that writes numbers of a distribution to its field out."""
     distribution = DISTRIBUTIONS[kind]
 
     def compute(operands: Operands) -> dict[str, Array]:
@@ -91,7 +91,7 @@ def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
 
 @cache
 def dropout_codelet(dtype: Type, target: Target) -> Codelet:
-    """Give the supervisor that keeps `in` with probability `prob`, times `scale`, else gives 0."""
+    """Find the supervisor that keeps `in` with probability `prob`, times `scale`, else gives 0."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         given, values = _given(operands.group), operands.arrays["in"]
@@ -104,7 +104,7 @@ def dropout_codelet(dtype: Type, target: Target) -> Codelet:
 
 @cache
 def set_seed_codelet(target: Target) -> Codelet:
-    """Give the supervisor that seeds its tile's generators from seed, modifier and tile."""
+    """Return the supervisor that seeds its tile's generators from seed, modifier and tile."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         _generators(operands, target)
@@ -118,7 +118,7 @@ def set_seed_codelet(target: Target) -> Codelet:
 
 @cache
 def get_seeds_codelet(target: Target) -> Codelet:
-    """Give the supervisor that writes the states of its tile's generators to `seeds`."""
+    """Return the supervisor that writes the states of its tile's generators to `seeds`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         return {"seeds": _generators(operands, target).reshape(-1)}
@@ -128,7 +128,7 @@ def get_seeds_codelet(target: Target) -> Codelet:
 
 @cache
 def set_seeds_codelet(target: Target) -> Codelet:
-    """Give the supervisor that sets its tile's generators to the states in `seeds`."""
+    """Return the supervisor that sets its tile's generators to the states in `seeds`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         held = _generators(operands, target)

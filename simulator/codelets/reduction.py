@@ -82,7 +82,7 @@ class Steps(NamedTuple):
 
 
 def accumulator(dtype: Type) -> np.dtype[Any]:
-    """Give the type in which a vertex adds up: PopLibs sums halves as floats and rounds once."""
+    """Return the type in which a vertex adds up: PopLibs sums halves as floats and rounds once."""
     return FLOAT.numpy if dtype == HALF else dtype.numpy
 
 
@@ -101,7 +101,7 @@ def reduce_codelet(
     update: bool = False,
     scaled: bool = False,
 ) -> Codelet:
-    """Give popops::Reduce: fields `partials`, `out` and, when it is scaled, one `scale` a vertex.
+    """Return popops::Reduce: fields `partials`, `out` and, when it is scaled, one `scale` a vertex.
 
     The parameters `first`, `outs`, `rows`, `stride` are the `Steps` of all regions of outputs,
     vertex by vertex; `regions` is how many of them each vertex has.
@@ -150,7 +150,7 @@ def _order(steps: Steps) -> tuple[IntArray, IntArray]:
 
 
 def lanes(dtype: Type) -> int:
-    """Give how many elements 64 bits of a register hold; only floating point goes by vectors."""
+    """Return how many elements 64 bits of a register hold; only floating point goes by vectors."""
     return {"float": 2, "half": 4}.get(dtype.name, 1)
 
 
@@ -238,7 +238,7 @@ def general_reduce_cycles(
 
 
 def reduce_add_codelet(dtype: Type, out_type: Type | None = None) -> Codelet:
-    """Give poplin::ReduceAdd: out = sum of the equally long rows of `partials`.
+    """Return poplin::ReduceAdd: out = sum of the equally long rows of `partials`.
 
     Parameter `splits` is the number of rows of each vertex; the same for the whole group.
     """
@@ -268,7 +268,7 @@ def _bits(values: IntArray) -> IntArray:
 
 
 def reduce_add_cycles(target: Target, dtype: Type) -> Callable[[IntArray, int], IntArray]:
-    """Give the whole-tile cycles of ReduceAdd for `outs` outputs of `partials` rows."""
+    """Return the whole-tile cycles of ReduceAdd for `outs` outputs of `partials` rows."""
     width, workers = 16 // dtype.size, target.workers
 
     def cycles(outs: IntArray, partials: int) -> IntArray:

@@ -28,7 +28,7 @@ class ScaledSum:
 
     @property
     def family(self) -> str:
-        """Give the name of the vertices in PopLibs."""
+        """Return the name of the vertices in PopLibs."""
         if self.both:
             return "aXMinusbY" if self.subtract else "aXPlusbY"
         return "ScaledSubtract" if self.subtract else "ScaledAdd"
@@ -36,7 +36,7 @@ class ScaledSum:
 
 @cache
 def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVertices:
-    """Give the vertices; fields out (A), in2 (B) and the fields, or values, scaleA and scaleB."""
+    """Return the vertices; fields out (A), in2 (B) and the fields, or values, scaleA and scaleB."""
 
     def scale(operands: Operands, name: str) -> Array:
         if not which.constant:
@@ -67,7 +67,7 @@ def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVert
 
 
 def _cycles(which: ScaledSum, dtype: Type, target: Target) -> tuple[Cycles, int, Cycles]:
-    """Give the cycles of the 1D vertex, of the 2D one without its regions, and of a region."""
+    """Return the cycles of the 1D vertex, of the 2D one without its regions, and of a region."""
     if which.subtract or which.both:
         return (
             lambda n: elementwise_cycles.scaled_add_1d(

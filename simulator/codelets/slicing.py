@@ -21,7 +21,7 @@ UpdateKind = Literal["", "ADD", "MAX"]
 
 @cache
 def dynamic_slice_codelet(dtype: Type, *, update: bool, several: bool) -> Codelet:
-    """Give a vertex of one region of columns (1D) or of several (2D).
+    """Return a vertex of one region of columns (1D) or of several (2D).
 
     For each region `baseT` holds all its rows and `subT` as many as there are slices, from row
     `offset` on; past the last row comes the first one again. Parameters by vertex: the `rows` of
@@ -46,7 +46,7 @@ def _update(operands: Operands) -> dict[str, Array]:
 
 
 def _places(operands: Operands) -> IntArray:
-    """Give the place in `baseT` of every element of `subT`."""
+    """Return the place in `baseT` of every element of `subT`."""
     if not operands.prepared:
         operands.prepared |= _rows_of_slices(operands.group)
     found = operands.prepared
@@ -72,7 +72,7 @@ def _rows_of_slices(group: VertexGroup) -> dict[str, IntArray]:
 
 @cache
 def multi_slice_codelet(dtype: Type) -> Codelet:
-    """Give popops::MultiSlice: row `offsets[i]` of `baseT` becomes row i of `subT`.
+    """Return popops::MultiSlice: row `offsets[i]` of `baseT` becomes row i of `subT`.
 
     Parameters by vertex: `length`, the elements of a row, and `first`, the offset of the first row
     that `baseT` holds. Offsets of other rows leave zeros.
@@ -90,7 +90,7 @@ def multi_slice_codelet(dtype: Type) -> Codelet:
 
 @cache
 def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd: bool) -> Codelet:
-    """Give the vertex that puts row i of `subT` into row `offsets[i]` of `baseT`, in order.
+    """Return the vertex that puts row i of `subT` into row `offsets[i]` of `baseT`, in order.
 
     It replaces the row, or adds to it `scale` times what comes, or keeps the larger elements.
     Parameters as of `multi_slice_codelet`; `odd` rows of halves are written in parts of words.
@@ -133,7 +133,7 @@ _COMBINE: dict[UpdateKind, Callable[[Array, Any, Array], None]] = {
 
 
 def _hits(operands: Operands) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the places in `baseT` and in `subT` of the rows that a vertex holds, and their offsets.
+    """Find the places in `baseT` and in `subT` of the rows that a vertex holds, and their offsets.
 
     The first two are by element, the last by row: the number of its offset among all.
     """

@@ -15,7 +15,7 @@ from simulator.graph.vertex import Codelet, Operands
 
 @cache
 def heap_sort_codelet(dtype: Type) -> Codelet:
-    """Give the worker that sorts its elements of `out` in ascending order."""
+    """Return the worker that sorts its elements of `out` in ascending order."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         values = operands.arrays["out"]
@@ -26,7 +26,7 @@ def heap_sort_codelet(dtype: Type) -> Codelet:
 
 @cache
 def heap_sort_key_value_codelet(key: Type, value: Type) -> Codelet:
-    """Give the worker that sorts `key`, and moves the elements of `value` with it."""
+    """Return the worker that sorts `key`, and moves the elements of `value` with it."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         order = _order(operands, operands.arrays["key"], "key")
@@ -36,7 +36,7 @@ def heap_sort_key_value_codelet(key: Type, value: Type) -> Codelet:
 
 
 def _order(operands: Operands, keys: Array, field: str) -> IntArray:
-    """Give the places of the elements in the order of each vertex's keys."""
+    """Return the places of the elements in the order of each vertex's keys."""
     counts = operands.counts[field]
     vertex = np.repeat(np.arange(len(counts)), counts)
     return np.lexsort((keys, vertex))
@@ -56,7 +56,7 @@ class Step(NamedTuple):
     batch: int
 
     def pairs(self) -> tuple[IntArray, IntArray]:
-        """Give the elements that are compared, the first of each pair and the second."""
+        """Return the elements that are compared, the first of each pair and the second."""
         place = np.arange(self.distance, dtype=np.int64)
         block = np.arange(0, self.rows, 2 * self.distance)[:, None]
         other = (2 * self.distance - 1 - place) if self.mirrored else (place + self.distance)
@@ -69,7 +69,7 @@ class Step(NamedTuple):
         return elements
 
     def parameters(self, vertices: int, first: IntArray) -> dict[str, Array]:
-        """Give the parameters of vertices that begin with the pairs `first`."""
+        """Return the parameters of vertices that begin with the pairs `first`."""
         numbers = {name: np.full(vertices, value) for name, value in self._asdict().items()}
         return numbers | {"first": first}
 
@@ -78,7 +78,7 @@ class Step(NamedTuple):
 def compare_and_swap_codelet(
     key: Type, value: Type | None, largest: bool, values: Values
 ) -> Codelet:
-    """Give the supervisor that brings the better of each pair of its `keys` to the first place.
+    """Return the supervisor that brings the better of each pair of its `keys` to the first place.
 
     What else it has (`values`, and `others`) moves with the keys; when values are compared, the
     smaller of them goes first among equal keys. Its elements lie in the order of the network's.

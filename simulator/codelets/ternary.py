@@ -24,7 +24,7 @@ FIELDS = ("in1", "in2", "in3")
 def ternary(
     operation: str, dtype: Type, target: Target, in_place: bool, scalars: tuple[bool, bool, bool]
 ) -> ElementwiseVertices:
-    """Give the vertices of an operation; `scalars` tells which operands are one number.
+    """Return the vertices of an operation; `scalars` tells which operands are one number.
 
     Fields are in1, in2, in3 and out; in place out stands for in1.
     """
@@ -64,7 +64,7 @@ def _loop(step: int, cycles: int) -> Cycles:
 
 
 def _choose_numbers(dtype: Type) -> tuple[int, Cycles]:
-    """Give the cycles of choosing between two numbers, by the bytes of their type."""
+    """Return the cycles of choosing between two numbers, by the bytes of their type."""
     regions: dict[int, Cycles] = {
         1: lambda n: 66 + n // 4 * 17,
         2: lambda n: np.where(n % 2 == 1, 23, 30) + 4 * n,
@@ -75,7 +75,7 @@ def _choose_numbers(dtype: Type) -> tuple[int, Cycles]:
 
 
 def _choose_rows(dtype: Type) -> tuple[int, Cycles]:
-    """Give the cycles of copying the rows of one of two tensors."""
+    """Return the cycles of copying the rows of one of two tensors."""
     return 12, lambda n: 35 + n * dtype.size // 4 + n * dtype.size % 4 * 5
 
 

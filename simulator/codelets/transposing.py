@@ -10,7 +10,7 @@ from simulator.graph.vertex import Codelet
 
 
 def transpose_worker_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
-    """Give the worker that transposes matrices of its field `in`, each an edge of its own."""
+    """Return the worker that transposes matrices of its field `in`, each an edge of its own."""
     whole = transpose_codelet(dtype, rows, columns)
     name = f"popops::Transpose2D<{dtype}>"
     return replace(whole, name=name, supervisor=False, state_bytes=16, code_bytes=150)

@@ -31,12 +31,12 @@ class VertexCost:
 
     @property
     def prefix(self) -> str:
-        """Give the name without its template."""
+        """Return the name without its template."""
         return self.name.partition("<")[0]
 
     @property
     def formula(self) -> str:
-        """Give the formula in words: the first line of the docstring of `cycles`."""
+        """Return the formula in words: the first line of the docstring of `cycles`."""
         function = getattr(self.cycles, "func", self.cycles)
         return (inspect.getdoc(function) or "").partition("\n")[0]
 

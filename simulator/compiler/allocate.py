@@ -55,7 +55,7 @@ def conflicts_of(
     begin: IntArray,
     end: IntArray,
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Tell which variables are live together, from half-open intervals of liveness steps."""
+    """Return which variables are live together, from half-open intervals of liveness steps."""
     together: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     together = always_live[:, None] | always_live[None, :]
     together[variable, variable] = True
@@ -139,7 +139,7 @@ class _Stack:
         return cls(base, limit, count, with_all, top, highest)
 
     def base_of(self, below: IntArray | None, on: IntArray) -> IntArray:
-        """Give where a variable may begin on its tiles, above `below`; None: above everything."""
+        """Return where a variable may begin on its tiles, above `below`; None: above everything."""
         if below is None:
             return self.top[on]
         if self.ends is None or not len(below):
@@ -178,7 +178,7 @@ def _order(demand: Demand, sizes: IntArray) -> IntArray:
 def shares_its_place(
     tile: IntArray, address: IntArray, length: IntArray
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell of each piece whether another one on its tile has an address in common with it."""
+    """Return of each piece whether another one on its tile has an address in common with it."""
     order, begin, end = _sweep(tile, address, length)
     reached = np.maximum.accumulate(end)
     shared = np.zeros(len(order), dtype=bool)

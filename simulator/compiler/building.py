@@ -132,7 +132,7 @@ class Building:
         return parts
 
     def crossing(self, source: IntArray, destination: IntArray) -> BoolArray:
-        """Tell which pairs of tiles are of different IPUs."""
+        """Return which pairs of tiles are of different IPUs."""
         tiles = self.graph.target.tiles_per_ipu
         apart: BoolArray = source // tiles != destination // tiles
         return apart
@@ -196,7 +196,7 @@ class Building:
         return source, begin, end, mapping.tile[piece]
 
     def whole(self, variable: IntArray, size: IntArray) -> tuple[IntArray, BoolArray]:
-        """Tell which variables are written, and which of them in all their bytes."""
+        """Return which variables are written, and which of them in all their bytes."""
         written, which = kinds(variable)
         total = np.bincount(which, weights=size, minlength=len(written))
         sizes = np.array([self.graph.variables[v].bytes for v in written.tolist()])
@@ -214,7 +214,7 @@ def with_access(
     writes: Sequence[IntArray] = (),
     whole: BoolArray | None = None,
 ) -> Part:
-    """Give a part with its accesses; writes are whole unless told."""
+    """Return a part with its accesses; writes are whole unless told."""
     written = np.concatenate([NONE, *writes])
     whole = np.ones(len(written), dtype=bool) if whole is None else whole
     return Part(part.program, present(np.concatenate([NONE, *reads])), written, whole)

@@ -97,7 +97,7 @@ def compile_graph(
 
 
 def _counted(lowered: Lowered, instrumentation: Instrumentation) -> Lowered:
-    """Give the program with the cycles that counting adds to its exchanges."""
+    """Return the program with the cycles that counting adds to its exchanges."""
     external, host = instrumentation.external_exchange, instrumentation.host_exchange
     return replace(
         lowered,
@@ -115,7 +115,7 @@ def _vertex_types(lowered: Lowered) -> tuple[list[Codelet], IntArray]:
 
 
 def _pieces(graph: Graph, lowered: Lowered) -> Pieces:
-    """Give all that each variable has on each tile, the graph's variables and the compiler's."""
+    """Return all that each variable has on each tile, the graph's variables and the compiler's."""
     mapping = graph.mapping_table()
     own = sum_pairs(mapping.variable, mapping.tile, mapping.end - mapping.begin)
     columns = [own]
@@ -127,7 +127,7 @@ def _pieces(graph: Graph, lowered: Lowered) -> Pieces:
 
 
 def _live_variables(liveness: Liveness) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell which variables need room at all: the rest is never used."""
+    """Return which variables need room at all: the rest is never used."""
     live = liveness.always_live.copy()
     live[liveness.variable] = True
     return live
@@ -146,7 +146,7 @@ def _with_fixed(pieces: Pieces, fixed: dict[str, IntArray], number: int) -> Piec
 
 
 def _demand(graph: Graph, liveness: Liveness, pieces: Pieces, variables: int) -> Demand:
-    """Say what needs room; the fixed data and the code come last, and are always live."""
+    """Return what needs room; the fixed data and the code come last, and are always live."""
     interleaved = np.zeros(variables + 2, dtype=bool)
     begins, _ = graph.variable_bounds()
     for group in graph.vertex_groups():

@@ -24,7 +24,7 @@ WAITS = ("StreamCopyBegin", "StreamCopyEnd")
 def control_code(
     target: Target, lowered: Lowered, instrumentation: Instrumentation
 ) -> Iterator[IntArray]:
-    """Give the bytes by tile of each program's own control code, in the order of programs.
+    """Return the bytes by tile of each program's own control code, in the order of programs.
 
     A tile keeps the programs in which it takes part; all take part in syncs and containers. The
     first program, which is around all others, has the base too. A compute set is counted in every
@@ -58,7 +58,7 @@ def control_code(
 def control_stretches(
     target: Target, lowered: Lowered, instrumentation: Instrumentation
 ) -> dict[str, IntArray]:
-    """Give the same as stretches of tiles with as many bytes: the table `control_code`."""
+    """Return the same as stretches of tiles with as many bytes: the table `control_code`."""
     rows: list[IntArray] = []
     for program, code in enumerate(control_code(target, lowered, instrumentation)):
         begins = np.flatnonzero(np.diff(code, prepend=-1))

@@ -51,7 +51,7 @@ def compute_costs(
 
 
 def busiest_worker(places: IntArray, cycles: IntArray, workers: int) -> tuple[IntArray, IntArray]:
-    """Give each place's vertices, in order, to its least loaded worker; give the largest loads.
+    """Assign each place's vertices, in order, to its least loaded worker; give the largest loads.
 
     Returns the places in use, ascending, and the load of the busiest worker of each.
     """

@@ -69,7 +69,7 @@ class Touch:
 
     @property
     def bytes(self) -> IntArray:
-        """Give the length of each piece."""
+        """Return the length of each piece."""
         return self.high - self.low
 
     def where(self, chosen: BoolArray | IntArray) -> Touch:
@@ -177,7 +177,7 @@ def _compiled_pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
 
 
 def _scattered(edge: IntArray, home: IntArray, size: IntArray, breaks: BoolArray) -> BoolArray:
-    """Tell the pieces of edges that come in the order of the senders' memory, and are copied then.
+    """Find the pieces of edges that come in the order of the senders' memory, and are copied then.
 
     They take in a byte several times, as those of a broadcast tensor, or they are of short
     fragments of which senders hold two or more in one row: our estimate of a rule not published.
@@ -223,7 +223,7 @@ def fragments_of_senders(remote: Touch) -> Arrays:
 
 
 def _rows_of(item: Field) -> IntArray:
-    """Give the edge of each interval of a VectorList."""
+    """Return the edge of each interval of a VectorList."""
     assert item.rows is not None
     bounds = offsets_of(item.rows)
     first = offsets_of(item.lengths)[:-1]

@@ -137,7 +137,7 @@ def _counted(
 def _sorted_out(
     source: IntArray, destination: IntArray, size: IntArray, begin: IntArray, tiles: int, bus: int
 ) -> tuple[IntArray, ...]:
-    """Give what each tile sends and receives, in bytes and fragments, and what buses share.
+    """Return what each tile sends and receives, in bytes and fragments, and what buses share.
 
     That are the bytes that take each tile no time of its own, as its whole bus receives them alike:
     they come in over the lanes of all tiles of the bus. That what is sent has one lane all the
@@ -158,7 +158,7 @@ def _sorted_out(
 
 
 def _latency(target: Target) -> IntArray:
-    """Give the cycles before a tile's first word; a larger part has its tiles on the same line."""
+    """Find the cycles before a tile's first word; a larger part has its tiles on the same line."""
     in_line = bool(target.relative_sync_delay.any())
     return _latencies(target.num_tiles, target.tiles_per_ipu, in_line)
 

@@ -55,7 +55,7 @@ class VertexBytes:
         return state + self.padding + self.descriptors
 
     def instance(self) -> IntArray:
-        """Give the vertex's own state."""
+        """Return the vertex's own state."""
         return self.total() - self.field_data - self.list_descriptors - self.copy_descriptors
 
 
@@ -107,7 +107,7 @@ def fixed_data(
     type_of_group: IntArray,
     instrumentation: Instrumentation = NO_INSTRUMENTATION,
 ) -> dict[str, IntArray]:
-    """Give the bytes of each category (pva.schema.CATEGORIES) by tile; all of it is always live."""
+    """Find the bytes of each category (pva.schema.CATEGORIES) by tile; all of it is always live."""
     tiles = graph.target.num_tiles
     result = {
         "vertexInstanceState": np.zeros(tiles, dtype=np.int64),
@@ -144,7 +144,7 @@ def fixed_data(
 def types_on_tiles(
     tiles: int, groups: Sequence[VertexGroup], types: int, type_of_group: IntArray
 ) -> IntArray:
-    """Tell as 0 or 1, by [vertex type][tile], whether a tile has a vertex of the type."""
+    """Return as 0 or 1, by [vertex type][tile], whether a tile has a vertex of the type."""
     used = np.zeros((types, tiles), dtype=np.int64)
     for group, vertex_type in zip(groups, type_of_group.tolist(), strict=True):
         used[vertex_type, group.tile] = 1

@@ -86,7 +86,7 @@ def cross_replica_cost(
 def link_cycles(
     flows: IntArray, clock_frequency: int, constraints: Sequence[GlobalExchangeConstraint] = ()
 ) -> int:
-    """Give the cycles of the busiest bundle of links; `flows` are bytes by [from IPU][to IPU].
+    """Return the cycles of the busiest bundle of links; `flows` are bytes by [from IPU][to IPU].
 
     `constraints` stand for other links than those of the ladder: what shares which bandwidth.
     """
@@ -104,7 +104,7 @@ def _shared(flows: IntArray, pairs: Sequence[GlobalExchangeFlow]) -> int:
 
 
 def busiest_bundles(flows: IntArray) -> IntArray:
-    """Give the bytes through the busiest bundle of each kind, in the order of LINKS."""
+    """Return the bytes through the busiest bundle of each kind, in the order of LINKS."""
     card, side = _places(len(flows))
     stays = card[:, None] == card
     leaves = np.where(stays, 0, flows)
@@ -129,7 +129,7 @@ def busiest_bundles(flows: IntArray) -> IntArray:
 
 
 def latency(flows: IntArray, clock_frequency: int) -> int:
-    """Give the cycles before the first word over the longest route that has traffic."""
+    """Return the cycles before the first word over the longest route that has traffic."""
     card, side = _places(len(flows))
     apart = np.abs(card[:, None] - card)
     hops = np.where(apart == 0, 1, apart + (side[:, None] != side))
@@ -138,7 +138,7 @@ def latency(flows: IntArray, clock_frequency: int) -> int:
 
 
 def _places(ipus: int) -> tuple[IntArray, IntArray]:
-    """Give the card and the side of the ladder of each IPU."""
+    """Return the card and the side of the ladder of each IPU."""
     number = np.arange(ipus, dtype=np.int64)
     return number // 2, number % 2
 
@@ -146,7 +146,7 @@ def _places(ipus: int) -> tuple[IntArray, IntArray]:
 def _crossings(
     target: Target, source: IntArray, destination: IntArray, size: IntArray, begin: IntArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the tile, the IPU that it sends to and the bytes of each sending.
+    """Return the tile, the IPU that it sends to and the bytes of each sending.
 
     What one tile receives several times, as of a broadcast tensor, crosses as often.
     """

@@ -48,14 +48,14 @@ def measuring_tiles(instrumentation: Instrumentation, target: Target) -> IntArra
 def counted_vertices(
     instrumentation: Instrumentation, groups: Sequence[VertexGroup]
 ) -> Sequence[VertexGroup]:
-    """Give the vertices with the cycles that they take when each counts its own."""
+    """Return the vertices with the cycles that they take when each counts its own."""
     if instrumentation.compute != "vertex":
         return groups
     return [replace(group, cycles=group.cycles + COUNTER_CYCLES) for group in groups]
 
 
 def counter_cycles(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
-    """Give the cycles that counting adds to each compute set, by [compute set][tile].
+    """Return the cycles that counting adds to each compute set, by [compute set][tile].
 
     The cycles of counting vertices are in those of the vertices.
     """
@@ -63,7 +63,7 @@ def counter_cycles(instrumentation: Instrumentation, target: Target, lowered: Lo
 
 
 def counted_exchanges(exchanges: Sequence[Exchange], counted: bool) -> list[Exchange]:
-    """Give exchanges with the cycles that they take when each tile that takes part counts them."""
+    """Find exchanges with the cycles that they take when each tile that takes part counts them."""
     if not counted:
         return list(exchanges)
     return [
@@ -73,7 +73,7 @@ def counted_exchanges(exchanges: Sequence[Exchange], counted: bool) -> list[Exch
 
 
 def result_bytes(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
-    """Give the bytes by tile that hold what was counted."""
+    """Return the bytes by tile that hold what was counted."""
     words = _exchange_counters(instrumentation, target, lowered)
     if instrumentation.compute == "vertex":
         for group in lowered.groups:
@@ -86,14 +86,14 @@ def result_bytes(instrumentation: Instrumentation, target: Target, lowered: Lowe
 
 
 def counting_on(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
-    """Tell as 0 or 1, by [compute set][tile], whether the tile has code that counts."""
+    """Return as 0 or 1, by [compute set][tile], whether the tile has code that counts."""
     if instrumentation.compute == "vertex":
         return vertices_run(target, lowered)
     return _counting(instrumentation, target, lowered)
 
 
 def vertices_run(target: Target, lowered: Lowered) -> IntArray:
-    """Tell as 0 or 1, by [compute set][tile], whether a tile runs vertices of a compute set."""
+    """Return as 0 or 1, by [compute set][tile], whether a tile runs vertices of a compute set."""
     runs = np.zeros((len(lowered.compute_sets), target.num_tiles), dtype=np.int64)
     for group in lowered.groups:
         runs[group.compute_set, group.tile] = 1
@@ -101,7 +101,7 @@ def vertices_run(target: Target, lowered: Lowered) -> IntArray:
 
 
 def _counting(instrumentation: Instrumentation, target: Target, lowered: Lowered) -> IntArray:
-    """Tell as 0 or 1, by [compute set][tile], whether the tile's supervisor counts."""
+    """Return as 0 or 1, by [compute set][tile], whether the tile's supervisor counts."""
     if instrumentation.compute == "tile":
         return vertices_run(target, lowered)
     counting = np.zeros((len(lowered.compute_sets), target.num_tiles), dtype=np.int64)

@@ -29,16 +29,16 @@ class BlockOptions:
 
     @property
     def wanted(self) -> bool:
-        """Tell whether anything may be recorded."""
+        """Return whether anything may be recorded."""
         return bool(self.blocks or self.programs)
 
     @property
     def capacity(self) -> int:
-        """Give the number of events that the buffer holds."""
+        """Return the number of events that the buffer holds."""
         return self.buffer_bytes // EVENT_BYTES
 
     def recorded_name(self, node: Program) -> str:
-        """Give the name under which a program is recorded; empty when it is not."""
+        """Return the name under which a program is recorded; empty when it is not."""
         name = name_of(node)
         if not name or (isinstance(node, SequenceNode) and _is_branch(node)):
             return ""
@@ -76,7 +76,7 @@ class Instrumentation:
 
     @property
     def on_one_tile(self) -> bool:
-        """Tell whether one tile measures for all: what it measures must begin and end in step."""
+        """Return whether one tile measures for all: what it measures must begin and end in step."""
         return self.compute in ("device", "ipu")
 
 
@@ -84,7 +84,7 @@ NO_INSTRUMENTATION = Instrumentation()
 
 
 def instrumentation_of(options: Mapping[str, bool | int | str]) -> Instrumentation:
-    """Give what the engine's options ask for."""
+    """Return what the engine's options ask for."""
     level = str(options["debug.computeInstrumentationLevel"])
     return Instrumentation(
         compute=level if options["debug.instrumentCompute"] else "",

@@ -31,7 +31,7 @@ CHOICES = (
     "If",
     "IfElse",
 )  # containers that run one of their children, or none
-MOST_STEPS = 1 << 20  # of the tree; each holds a row of all variables
+MAX_STEPS = 1 << 20  # of the tree; each holds a row of all variables
 STEPS_AT_ONCE = 256  # rows of [step][tile] held in memory at a time
 
 
@@ -50,10 +50,10 @@ def liveness_steps(
         program = programs[row]
         if program.type == "Sync":
             continue
-        if len(rows) == MOST_STEPS:
+        if len(rows) == MAX_STEPS:
             raise PoplarError(
                 f"{program.type} {program.name!r}: with all calls of functions written out the "
-                f"programs are more than {MOST_STEPS:,} steps"
+                f"programs are more than {MAX_STEPS:,} steps"
             )
         rows.append(row)
         parents.append(parent)
@@ -99,7 +99,7 @@ class _Flow:
         self._kills[at[whole], variable[whole]] = True
 
     def before(self, step: int, after: BoolArray) -> BoolArray:
-        """Give what is live before a step from what is live after it."""
+        """Return what is live before a step from what is live after it."""
         live: BoolArray = self._needs[step] | (after & ~self._kills[step])
         return live
 
@@ -124,7 +124,7 @@ class _Flow:
         self._kills[step] |= kills
 
     def alive(self, end: BoolArray) -> BoolArray:
-        """Tell what is live at each step, when `end` is live after the whole program."""
+        """Return what is live at each step, when `end` is live after the whole program."""
         after = np.zeros_like(self.touched)
         after[0] = end
         alive = self.touched.copy()
@@ -181,7 +181,7 @@ def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
 
 
 def _host_variables(graph: Graph, count: int) -> tuple[BoolArray, BoolArray]:
-    """Tell which variables the host reads, and which it reads or writes, between runs."""
+    """Return which variables the host reads, and which it reads or writes, between runs."""
     read, touched = np.zeros(count, dtype=bool), np.zeros(count, dtype=bool)
     begins, _ = graph.variable_bounds()
     for tensors, marked in ((graph.host_reads, read), (graph.host_writes, touched)):

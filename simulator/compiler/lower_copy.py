@@ -25,7 +25,7 @@ class Side:
     tile: IntArray
 
     def cut(self, positions: IntArray) -> tuple[IntArray, IntArray]:
-        """Give the arena's byte and the tile at each position."""
+        """Return the arena's byte and the tile at each position."""
         piece = np.searchsorted(self.position, positions, side="right") - 1
         return self.low[piece] + positions - self.position[piece], self.tile[piece]
 
@@ -101,7 +101,7 @@ def _summed(building: Building, src: Tensor, dst: Tensor) -> Fragments | None:
 
 
 def _nested(tensor: Tensor) -> tuple[IntArray, ...]:
-    """Give the intervals of a tensor, and the loops around them: none where they are listed."""
+    """Return the intervals of a tensor, and the loops around them: none where they are listed."""
     if isinstance(tensor.places, Strides):
         return tensor.places.nested()
     return *tensor.intervals(), NONE, NONE

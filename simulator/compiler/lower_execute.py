@@ -32,7 +32,7 @@ FORMS = {
 
 
 def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
-    """Give the programs of one execution of a compute set, in order."""
+    """Return the programs of one execution of a compute set, in order."""
     name = building.compute_sets[compute_set]
     reads, writes, read_too = _touches(building, compute_set)
     before, arrived = _bring(building, name, reads)

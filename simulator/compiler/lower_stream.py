@@ -47,7 +47,7 @@ class Transfers:
 
 
 def transfer_limit(stream: Stream, target: Target) -> int:
-    """Give the bytes that one transfer of a stream may have on each IPU."""
+    """Return the bytes that one transfer of a stream may have on each IPU."""
     return stream.splitLimit or target.stream_copy_limit
 
 

@@ -18,7 +18,7 @@ END = ("StreamCopyEnd", "Internal")
 
 
 def can_join(building: Building, before: Sequence[Part], parts: Sequence[Part]) -> bool:
-    """Tell whether copies join those that end `before`: of the same tiles, other data, in limits.
+    """Return whether copies join those that end `before`: of the same tiles, other data, in limits.
 
     They do so without the last two parts before, and without their own first two.
     """

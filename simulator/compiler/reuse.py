@@ -57,7 +57,7 @@ class Reuse:
     _first_of_kind: dict[Hashable, list[int]] = field(default_factory=dict)
 
     def lower(self, compute_set: int) -> list[Part]:
-        """Give the programs of one execution of a compute set, in order."""
+        """Return the programs of one execution of a compute set, in order."""
         case = self._case(compute_set)
         if case is None:
             return lower_compute_set(self.building, compute_set)
@@ -98,7 +98,7 @@ class Reuse:
         return _Use(item, variable) if (last <= ends[variable]).all() else None
 
     def _summary(self, case: _Case) -> Hashable:
-        """Give what like compute sets have in common and others mostly do not."""
+        """Return what like compute sets have in common and others mostly do not."""
         tiles = tuple(hash(group.tile.tobytes()) for group in case.groups)
         fields = tuple(
             (item.direction, item.dtype.size, len(item.begins), len(item.starts))
@@ -108,7 +108,7 @@ class Reuse:
         return tiles, fields, tuple(map(self._kind, case.variables.tolist()))
 
     def _kind(self, variable: int) -> int:
-        """Give the first variable that is as large and mapped in the same way."""
+        """Return the first variable that is as large and mapped in the same way."""
         if variable not in self._kinds:
             mapping, (bounds, ends) = self.building.layout.mapping, self._bounds()
             here = _rows(mapping, variable)
@@ -154,7 +154,7 @@ class Reuse:
 
 
 def _rows(mapping: Mapping, variable: int) -> slice:
-    """Give the rows of a mapping that are of a variable."""
+    """Return the rows of a mapping that are of a variable."""
     low, high = np.searchsorted(mapping.variable, [variable, variable + 1]).tolist()
     return slice(low, high)
 
@@ -181,7 +181,7 @@ def _again(building: Building, case: _Case, other: _Case) -> list[Part]:
         return list(getattr(building, name)[slice(*other.grown[name])])
 
     def instead(variable: IntArray) -> IntArray:
-        """Give the variables of this compute set for those of the other one."""
+        """Return the variables of this compute set for those of the other one."""
         result = variable + shift["variables"]
         graphs = variable < own
         result[graphs] = case.variables[np.searchsorted(other.variables, variable[graphs])]

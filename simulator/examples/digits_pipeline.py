@@ -95,7 +95,7 @@ def batches(epochs: int) -> Batches:
 
 
 def _loaded(chosen: Array, random: np.random.Generator) -> Floats:
-    """Give the patches of images, turned and shifted at random."""
+    """Return the patches of images, turned and shifted at random."""
     with pvti.Tracepoint(_channel(), "loader: next batch"):
         images = load_digits().train_images.reshape(-1, SIDE, SIDE)[chosen]
         turns = random.uniform(-TURN, TURN, len(images))
@@ -166,7 +166,7 @@ def _inference(net: Network, trained: Path) -> popart.InferenceSession:
 
 
 def accuracy(trained: Trained) -> float:
-    """Give the part of the held-out images that a trained network names rightly, on a CPU."""
+    """Return the part of the held-out images that a trained network names rightly, on a CPU."""
     net = trained.network
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "trained.onnx"

@@ -62,7 +62,7 @@ class Making:
         return self.builder.addInitializedInputTensor(values.astype(np.float32), name)
 
     def reshaped(self, data: str, *shape: int) -> str:
-        """Give data another shape."""
+        """Return data another shape."""
         return str(self.builder.reshape_const(self.builder.aiOnnx, [data], list(shape)))
 
     def linear(self, name: str, data: str, inputs: int, outputs: int) -> str:
@@ -119,7 +119,7 @@ class Making:
         return str(self.builder.aiOnnx.add([rows, self.linear("outer", curve, INNER, WIDTH)]))
 
     def head(self, rows: str) -> str:
-        """Give the probability of each digit, from the mean of all patches."""
+        """Return the probability of each digit, from the mean of all patches."""
         operators = self.builder.aiOnnx
         whole = self.reshaped(self.norm(rows), BATCH, PATCHES, WIDTH)
         mean = operators.reducemean([whole], axes=[1], keepdims=0)

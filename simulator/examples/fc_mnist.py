@@ -73,7 +73,7 @@ def initial_weights() -> dict[str, Floats]:
 
 
 def _for(part: str) -> dict[str, object]:
-    """Tell the planner which part of the training of a fully connected layer a product is.
+    """Return the planner which part of the training of a fully connected layer a product is.
 
     Until May 2019 PopLibs planned the passes of every such layer together. Later a plan for each is
     taken where it is cheaper, so that the sample's plans have to be asked for.
@@ -98,7 +98,7 @@ def _add_layer(graph: poplar.Graph, name: str, outputs: int, inputs: int) -> Lay
 def _forward(
     graph: poplar.Graph, layer: Layer, inputs: poplar.Tensor, prog: poplar.program.Sequence
 ) -> poplar.Tensor:
-    """Give inputs * weights + biases."""
+    """Return inputs * weights + biases."""
     context = f"{layer.name}/Fwd"
     weights, options = layer.weights.transpose(), _for("TRAINING_FWD")
     out = poplin.matMul(graph, inputs, weights, prog, None, context, options)

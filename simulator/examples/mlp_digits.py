@@ -117,7 +117,7 @@ def initial_weights() -> Weights:
 
 
 def one_hot(labels: Array) -> Floats:
-    """Give each label a row with a one in its place."""
+    """Assign each label a row with a one in its place."""
     return np.eye(CLASSES, dtype=np.float32)[labels]
 
 
@@ -142,7 +142,7 @@ def _add_layer(graph: poplar.Graph, number: int, inputs: int, outputs: int) -> _
 def _forward(
     graph: poplar.Graph, layer: _Layer, inputs: poplar.Tensor, prog: poplar.program.Sequence
 ) -> poplar.Tensor:
-    """Give sigmoid(inputs * weights + biases)."""
+    """Return sigmoid(inputs * weights + biases)."""
     context = f"{layer.fully_connected}/Fwd"
     sums = poplin.matMul(graph, inputs, layer.weights, prog, context)
     popops.addInPlace(graph, sums, layer.biases, prog, f"{context}/biases")
@@ -244,7 +244,7 @@ def _train_epochs(
 
 
 def _evaluate(engine: poplar.Engine, digits: Digits) -> float:
-    """Give the part of the held-out images that the network names rightly."""
+    """Return the part of the held-out images that the network names rightly."""
     count = len(digits.test_labels)
     padded = -(-count // BATCH) * BATCH
     images = np.zeros((padded, PIXELS), np.float32)

@@ -72,7 +72,7 @@ def refuse_in(cls: _C, *, making: bool = True) -> _C:
 
 
 def _takes_arguments(function: FunctionType, kind: type | None) -> bool:
-    """Tell whether a function has arguments besides the object, and is not guarded already."""
+    """Return whether a function has arguments besides the object, and is not guarded already."""
     code = function.__code__
     own = 0 if kind is staticmethod else 1
     takes = code.co_argcount + code.co_kwonlyargcount > own or code.co_flags & inspect.CO_VARARGS
@@ -80,7 +80,7 @@ def _takes_arguments(function: FunctionType, kind: type | None) -> bool:
 
 
 def _is_ours(error: BaseException) -> bool:
-    """Tell whether an error was raised inside, and not by the call itself or a user's code."""
+    """Return whether an error was raised inside, and not by the call itself or a user's code."""
     frames = [frame for frame, _ in walk_tb(error.__traceback__)][1:]
     modules = {str(frame.f_globals.get("__name__", "")).partition(".")[0] for frame in frames}
     return bool(frames) and modules <= OWN
@@ -92,7 +92,7 @@ def _fault(
     kwargs: dict[str, object],
     error: BaseException,
 ) -> str:
-    """Say which argument is of another kind than its annotation, else what Python said."""
+    """Return which argument is of another kind than its annotation, else what Python said."""
     signature = inspect.signature(function)
     given = signature.bind(*args, **kwargs).arguments
     for name, value in given.items():

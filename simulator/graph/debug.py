@@ -69,6 +69,6 @@ def users_location() -> Location:
 
 
 def _is_simulator(module: str) -> bool:
-    """Tell the simulator's modules, and the standard library's that runs its `with` blocks."""
+    """Return the simulator's modules, and the standard library's that runs its `with` blocks."""
     own = module.startswith("simulator.") and not module.startswith("simulator.examples")
     return own or module == "contextlib"

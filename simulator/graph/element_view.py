@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths
 WHOLE = (int, np.integer)  # what counts as a whole number
-MOST_KEPT = 1 << 21  # elements, in order
+MAX_KEPT = 1 << 21  # elements, in order
 _LAST: list[tuple[object, IntArray]] = [(None, np.zeros(0, dtype=np.int64))]
 
 
@@ -48,16 +48,16 @@ class ElementView:
 
     @property
     def begins(self) -> IntArray:
-        """Give the first element of each interval."""
+        """Return the first element of each interval."""
         return self.intervals()[0]
 
     @property
     def lengths(self) -> IntArray:
-        """Give the elements of each interval."""
+        """Return the elements of each interval."""
         return self.intervals()[1]
 
     def intervals(self) -> Intervals:
-        """Give begins and lengths; where they are many, ask once for both."""
+        """Return begins and lengths; where they are many, ask once for both."""
         places = self.places
         if isinstance(places, Shifted):
             return intervals_from(places)
@@ -106,7 +106,7 @@ class ElementView:
         return regions.variable_regions(self)
 
     def containsAliases(self) -> bool:
-        """Tell whether an element stands in the tensor twice."""
+        """Return whether an element stands in the tensor twice."""
         places = self.places
         if isinstance(places, Strides) and places.ascending() is not None:
             return False
@@ -119,16 +119,16 @@ class ElementView:
         return any(variables[number].constant for number in regions.variables_of(self))
 
     def isParallelWriteable(self) -> bool:
-        """Tell whether all elements can be written at once."""
+        """Return whether all elements can be written at once."""
         return not self.containsAliases() and not self.containsConstant()
 
     def intersectsWith(self, other: ElementView) -> bool:
-        """Tell whether the tensors have an element in common."""
+        """Return whether the tensors have an element in common."""
         return regions.have_common_bytes(self, other)
 
     # Elements of the arena
     def extent(self) -> tuple[int, int]:
-        """Give the lowest of the elements and the end of the highest; there is one at least."""
+        """Return the lowest of the elements and the end of the highest; there is one at least."""
         if isinstance(self.places, Strides | Shifted):
             return self.places.extent()
         return extent_of(*self.places)
@@ -140,7 +140,7 @@ class ElementView:
         return (begins if alone else spread(begins, lengths)).reshape(self.shape)
 
     def upward(self) -> IntArray:
-        """Give the order in which the elements go up in the arena, those alike as they come."""
+        """Return the order in which the elements go up in the arena, those alike as they come."""
         places, order = _LAST[0]
         if places is not self._order_of():
             order = ascending(self.elements().reshape(-1))
@@ -149,11 +149,11 @@ class ElementView:
 
     def keep_upward(self, order: IntArray) -> None:
         """Keep the order that `upward` gives, until another is: the next step asks for it again."""
-        if len(order) <= MOST_KEPT:
+        if len(order) <= MAX_KEPT:
             _LAST[0] = (self._order_of(), order)
 
     def _order_of(self) -> object:
-        """Give what tells the order of the elements."""
+        """Return what tells the order of the elements."""
         return self.places.pattern if isinstance(self.places, Shifted) else self.places
 
     def view(self, elements: IntArray) -> Self:

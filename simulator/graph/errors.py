@@ -70,5 +70,5 @@ class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's
 
     @property
     def graphProfile(self) -> dict[str, Any]:
-        """Give the graph profile of the program, as `Engine.getGraphProfile` does."""
+        """Return the graph profile of the program, as `Engine.getGraphProfile` does."""
         return self._graphProfile()

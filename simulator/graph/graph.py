@@ -118,7 +118,7 @@ class Graph:
         return self._shared.arena_bytes
 
     def holds(self, tensor: object) -> bool:
-        """Tell whether a tensor is of this graph or of a view of it."""
+        """Return whether a tensor is of this graph or of a view of it."""
         return isinstance(tensor, Tensor) and tensor.graph.variables is self.variables
 
     def createVirtualGraph(self, tiles: int | Sequence[int], upperTile: int | None = None) -> Graph:
@@ -143,13 +143,13 @@ class Graph:
         return self.replication * self.window.replicas
 
     def getTopLevelGraph(self) -> Graph:
-        """Give the graph that this one is a view of; a replicated one has none."""
+        """Return the graph that this one is a view of; a replicated one has none."""
         if self.replication > 1:
             raise PoplarError("getTopLevelGraph: a graph replicated from its start has no parent")
         return self.top
 
     def getNonReplicatedTensor(self, tensor: Tensor) -> Tensor:
-        """Give a tensor of a replicated graph with its replicas as the first dimension."""
+        """Return a tensor of a replicated graph with its replicas as the first dimension."""
         return views.non_replicated(self.replication, tensor)
 
     # Functions
@@ -235,7 +235,7 @@ class Graph:
         return Tensor(self, dtype, shape, stepped(first, [(elements, 1)]))
 
     def variable_bounds(self) -> tuple[IntArray, IntArray]:
-        """Give the first and last byte (not included) of every variable in the arena."""
+        """Return the first and last byte (not included) of every variable in the arena."""
         return self._shared.bounds.of(self.variables)
 
     def variable_at(self, byte: int) -> Variable:
@@ -262,7 +262,7 @@ class Graph:
         self.map_ranges(destination, *self.tile_ranges(source))
 
     def tile_ranges(self, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
-        """Give the positions [low, high) of a flattened tensor that lie on one tile, in order."""
+        """Return the positions [low, high) of a flattened tensor that lie on one tile, in order."""
         return placement.tile_ranges(self, self._mapping, tensor)
 
     def getTileMapping(self, tensor: Tensor) -> list[list[tuple[int, int]]]:
@@ -270,7 +270,7 @@ class Graph:
         return placement.listed_by_tile(self, self._mapping, tensor)
 
     def mapping_table(self, variables: list[int] | None = None) -> Mapping:
-        """Give the mapped bytes of variables (all, when none are named), cut at them and tiles."""
+        """Find the mapped bytes of variables (all, when none are named), cut at them and tiles."""
         if variables is not None:
             return placement.settled_mapping(self, self._mapping, variables)
         version = (self._mapping.version, len(self.variables))
@@ -341,7 +341,7 @@ class Graph:
             self._shared.groups = None
 
     def vertex_groups(self) -> list[VertexGroup]:
-        """Give all vertices, by compute set; those added one by one batched by codelet."""
+        """Return all vertices, by compute set; those added one by one batched by codelet."""
         if self._shared.groups is None:
             batched = (views.group_of_batch(view, batch) for view, batch in self._batches.values())
             groups = [*self._bulk, *batched]
@@ -349,7 +349,7 @@ class Graph:
         return self._shared.groups
 
     def groups_of(self, compute_set: int) -> list[VertexGroup]:
-        """Give the vertices of one compute set."""
+        """Return the vertices of one compute set."""
         groups = self.vertex_groups()
         first = bisect_left(groups, compute_set, key=lambda group: group.compute_set)
         end = bisect_right(groups, compute_set, key=lambda group: group.compute_set)

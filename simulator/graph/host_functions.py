@@ -32,7 +32,7 @@ class HostFunction:
     outputs: tuple[Stream, ...]
 
     def call(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str = "") -> Program:
-        """Give the program that sends the inputs, has the function called, and takes its outputs.
+        """Return the program that sends the inputs, has the function called, and takes its outputs.
 
         Raises PoplarError for tensors of another number, type or size than the function has.
         """

@@ -24,12 +24,12 @@ class Interval(NamedTuple):
 
 
 def as_int64(values: object) -> IntArray:
-    """Give values as a one-dimensional array of int64."""
+    """Return values as a one-dimensional array of int64."""
     return np.atleast_1d(np.asarray(values, dtype=np.int64))
 
 
 def offsets_of(lengths: IntArray) -> IntArray:
-    """Give where each of the lengths begins when laid end to end, and the total at the end."""
+    """Return where each of the lengths begins when laid end to end, and the total at the end."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     return offsets
@@ -61,17 +61,17 @@ def join(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def uniform(length: int, count: int) -> IntArray:
-    """Give `count` lengths that are the same, in the room of one; they cannot be changed."""
+    """Return `count` lengths that are the same, in the room of one; they cannot be changed."""
     return np.broadcast_to(np.int64(length), (count,))
 
 
 def common_length(lengths: IntArray) -> int:
-    """Give the length that `uniform` has; 0 for lengths that were not made by it."""
+    """Return the length that `uniform` has; 0 for lengths that were not made by it."""
     return int(lengths[0]) if len(lengths) > 1 and lengths.strides == (0,) else 0
 
 
 def from_elements(elements: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the intervals of a list of element numbers, in its order."""
+    """Return the intervals of a list of element numbers, in its order."""
     if kernels.compiled:
         begins, lengths = kernels.columns("from_elements", elements)
         return begins, uniform(1, len(begins)) if len(begins) == len(elements) else lengths
@@ -149,7 +149,7 @@ def blocks(
 
 
 def overlap(begins: IntArray, lengths: IntArray) -> bool:
-    """Tell whether a number lies in two of the intervals; none of them is empty."""
+    """Return whether a number lies in two of the intervals; none of them is empty."""
     if kernels.compiled:
         known = kernels.compiled.overlap(begins, lengths)
         if known is not None:
@@ -163,7 +163,7 @@ def overlap(begins: IntArray, lengths: IntArray) -> bool:
 
 
 def present(numbers: IntArray) -> IntArray:
-    """Give the different numbers, ascending; none is negative.
+    """Return the different numbers, ascending; none is negative.
 
     NumPy's unique hashes, which takes a hundred times as long as sorting.
     """
@@ -179,7 +179,7 @@ def present(numbers: IntArray) -> IntArray:
 
 
 def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the different numbers, ascending, and which of them each is; none is negative."""
+    """Return the different numbers, ascending, and which of them each is; none is negative."""
     if kernels.compiled and (columns := kernels.columns("kinds", numbers)):
         numbers, which = columns
         return numbers, which
@@ -197,7 +197,7 @@ def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def first_of_each(which: IntArray) -> IntArray:
-    """Give the first place of each kind, of the kinds that `kinds` numbers."""
+    """Return the first place of each kind, of the kinds that `kinds` numbers."""
     first = np.empty(int(which.max(initial=-1)) + 1, dtype=np.int64)
     # NumPy assigns repeated indexes in order, so the last assignment stays.
     first[which[::-1]] = np.arange(len(which) - 1, -1, -1)
@@ -205,7 +205,7 @@ def first_of_each(which: IntArray) -> IntArray:
 
 
 def among(numbers: IntArray, chosen: IntArray) -> BoolArray:
-    """Tell which numbers are among the chosen ones; all are small, and none is negative."""
+    """Return which numbers are among the chosen ones; all are small, and none is negative."""
     here = np.zeros(max(int(numbers.max(initial=0)), int(chosen.max(initial=0))) + 1, dtype=bool)
     here[chosen] = True
     result: BoolArray = here[numbers]
@@ -213,7 +213,7 @@ def among(numbers: IntArray, chosen: IntArray) -> BoolArray:
 
 
 def ascending(numbers: IntArray) -> IntArray:
-    """Give the order that sorts numbers, those alike as they come; none is negative.
+    """Return the order that sorts numbers, those alike as they come; none is negative.
 
     Sorting them with their places as the last digits takes a fifth of a stable argsort.
     """
@@ -225,7 +225,7 @@ def ascending(numbers: IntArray) -> IntArray:
 
 
 def distinct(first: IntArray, second: IntArray, *columns: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the index of one row of each kind, by the columns in their order, and how many it has.
+    """Return the index of one row of each kind, by the columns in their order, and how many it has.
 
     No number is negative. Sorting columns is much faster than NumPy's unique of rows; one column
     of two is sorted faster still, and mostly tells the kinds.
@@ -241,7 +241,7 @@ def distinct(first: IntArray, second: IntArray, *columns: IntArray) -> tuple[Int
 
 
 def _heads(*columns: IntArray) -> BoolArray:
-    """Tell which rows differ from the row before."""
+    """Return which rows differ from the row before."""
     first = np.zeros(len(columns[0]), dtype=bool)
     first[:1] = True
     for column in columns:
@@ -250,7 +250,7 @@ def _heads(*columns: IntArray) -> BoolArray:
 
 
 def touch(begins: IntArray, ends: IntArray, others: IntArray, other_ends: IntArray) -> bool:
-    """Tell whether an interval [begin, end) has a number in common with one of the others."""
+    """Return whether an interval [begin, end) has a number in common with one of the others."""
     order = np.argsort(others)
     furthest = np.maximum.accumulate(other_ends[order])
     before = np.searchsorted(others[order], ends)

@@ -123,7 +123,7 @@ def sync_line(tiles: int, nearest: int, farthest: int) -> Delays:
 
 
 def global_sync(num_ipus: int, clock_frequency: int) -> int:
-    """Give the cycles of a sync of several IPUs.
+    """Return the cycles of a sync of several IPUs.
 
     Of the IPU Model in PopLibs (lib/poplibs_test/Util.cpp): 15 ns a hop, there and back, over
     1 + (numIPUs / 2) / 2 hops; divisions are of whole numbers, cycles are rounded up.

@@ -55,7 +55,7 @@ Pieces: TypeAlias = tuple[IntArray, IntArray, IntArray]  # begin, end and tile o
 def listed_pieces(
     parts: Iterable[Iterable[tuple[int, int]]],
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give begin, end and tile of the parts that a list holds for each tile.
+    """Return begin, end and tile of the parts that a list holds for each tile.
 
     Raises TypeError or ValueError for anything else.
     """
@@ -107,7 +107,7 @@ class MappingTable:
     def settled(
         self, bounds: tuple[IntArray, IntArray], variables: Iterable[int] | None = None
     ) -> Mapping:
-        """Give all mapped pieces of variables (of all, when none are named).
+        """Return all mapped pieces of variables (of all, when none are named).
 
         `bounds` are the first and last byte of every variable of the graph.
         """

@@ -58,7 +58,7 @@ class OptionFlags(UserDict[str, str]):
         return self
 
     def at(self, name: str) -> str:
-        """Give the text of an option; raises InvalidOptionError when it is not set."""
+        """Return the text of an option; raises InvalidOptionError when it is not set."""
         if name not in self:
             found = ", ".join(self) or "none"
             raise InvalidOptionError(f"OptionFlags: {name!r} is not set; set are {found}")
@@ -74,7 +74,7 @@ def _text(value: object) -> str:
 def checked(
     table: Mapping[str, Option], given: Mapping[str, object], source: str
 ) -> dict[str, OptionValue]:
-    """Give the values of options in their types.
+    """Return the values of options in their types.
 
     Raises InvalidOptionError for an option that is not in the table, with near names, or a value
     that it cannot have; `source` says where the options stand.
@@ -92,7 +92,7 @@ def checked(
 
 
 def from_environment(table: Mapping[str, Option], variable: str) -> dict[str, OptionValue]:
-    """Give the options of an environment variable that holds a JSON object of them."""
+    """Return the options of an environment variable that holds a JSON object of them."""
     return checked(table, object_of(variable), variable)
 
 
@@ -125,7 +125,7 @@ def quoted(value: object) -> str:
 def defaults(
     table: Mapping[str, Option], chosen: Mapping[str, OptionValue]
 ) -> dict[str, OptionValue]:
-    """Give every option of the table its value: the chosen one, else its default."""
+    """Assign every option of the table its value: the chosen one, else its default."""
     values: dict[str, OptionValue] = {}
     for name, option in table.items():
         default = values[option.follows] if option.follows else option.default
@@ -166,7 +166,7 @@ def _count(value: object) -> int:
 
 
 def _object(value: object) -> str:
-    """Give a JSON object as text; of no object the empty text."""
+    """Return a JSON object as text; of no object the empty text."""
     if value == "":
         return ""
     found = value if isinstance(value, Mapping) else json.loads(str(value))

@@ -38,7 +38,7 @@ class OutputArray(np.ndarray[Any, Any]):
     """
 
     def readable(self) -> Array:
-        """Give the values, which must all be written."""
+        """Return the values, which must all be written."""
         values = self.view(np.ndarray)
         if _marked(values).any():
             raise OutputReadError(self)

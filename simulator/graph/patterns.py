@@ -21,7 +21,7 @@ from simulator.graph.strides import FEW
 from simulator.graph.types import IntArray
 
 _T = TypeVar("_T")
-MOST_RECENT = 4  # of what is found out about large tensors
+MAX_RECENT = 4  # of what is found out about large tensors
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -33,7 +33,7 @@ class Pattern:
     dense: bool = False
 
     def known(self, what: Hashable, find: Callable[[], _T]) -> _T:
-        """Give what has been found out before, or find it."""
+        """Return what has been found out before, or find it."""
         facts = _FACTS.setdefault(self, {})
         if what not in facts:
             facts[what] = find()
@@ -41,11 +41,11 @@ class Pattern:
         return found
 
     def extent(self) -> tuple[int, int]:
-        """Give the lowest of the elements and the end of the highest."""
+        """Return the lowest of the elements and the end of the highest."""
         return self.known("extent", lambda: extent_of(self.begins, self.lengths))
 
     def aliases(self) -> bool:
-        """Tell whether an element stands in it twice."""
+        """Return whether an element stands in it twice."""
         return not self.dense and self.known("aliases", lambda: overlap(self.begins, self.lengths))
 
     def moved(self, outer: tuple[int, ...], order: tuple[int, ...], inner: int) -> Pattern:
@@ -65,7 +65,7 @@ class Pattern:
         return Pattern(*blocks(self.begins, self.lengths, rows, inner), self.dense)
 
     def packed(self, upward: Callable[[], IntArray]) -> Pattern:
-        """Give the same order without what lies between; `upward` gives that of the elements."""
+        """Return the same order without what lies between; `upward` gives that of the elements."""
         return self if self.dense else self.known("packed", lambda: packed(upward()))
 
 
@@ -76,19 +76,19 @@ class Shifted(NamedTuple):
     pattern: Pattern
 
     def extent(self) -> tuple[int, int]:
-        """Give the lowest of the elements and the end of the highest."""
+        """Return the lowest of the elements and the end of the highest."""
         low, high = self.pattern.extent()
         return low + self.first, high + self.first
 
 
 def placed(first: int, pattern: Pattern) -> Shifted | tuple[IntArray, IntArray]:
-    """Give the places of a pattern from an element on: few intervals by themselves."""
+    """Return the places of a pattern from an element on: few intervals by themselves."""
     if len(pattern.begins) > FEW:
         return Shifted(first, pattern)
     return pattern.begins + first, pattern.lengths
 
 
-_MOVED: deque[Pattern] = deque(maxlen=MOST_RECENT)
+_MOVED: deque[Pattern] = deque(maxlen=MAX_RECENT)
 _FACTS: WeakKeyDictionary[Pattern, dict[Hashable, Any]] = WeakKeyDictionary()
 
 
@@ -96,10 +96,10 @@ _RECENT: OrderedDict[Hashable, Any] = OrderedDict()
 
 
 def recent(key: Hashable, find: Callable[[], _T]) -> _T:
-    """Give what has been found lately, or find it; what is given is not changed."""
+    """Return what has been found lately, or find it; what is given is not changed."""
     if key not in _RECENT:
         _RECENT[key] = find()
-        while len(_RECENT) > MOST_RECENT:
+        while len(_RECENT) > MAX_RECENT:
             _RECENT.popitem(last=False)
     _RECENT.move_to_end(key)
     found: _T = _RECENT[key]
@@ -107,7 +107,7 @@ def recent(key: Hashable, find: Callable[[], _T]) -> _T:
 
 
 def relative(places: Shifted, mapping: Mapping, size: int) -> Hashable:
-    """Give what tells where elements of `size` bytes lie, alike for all that lie alike."""
+    """Return what tells where elements of `size` bytes lie, alike for all that lie alike."""
     first = places.first * size
     columns = (mapping.begin - first, mapping.end - first, mapping.tile)
     of_variable = mapping.variable - mapping.variable[:1]
@@ -115,21 +115,21 @@ def relative(places: Shifted, mapping: Mapping, size: int) -> Hashable:
 
 
 def packed(upward: IntArray) -> Pattern:
-    """Give the pattern of elements that lie together; `upward` is the order in which they go up."""
+    """Find the pattern of elements that lie together; `upward` is the order in which they go up."""
     elements = np.empty(len(upward), dtype=np.int64)
     elements[upward] = np.arange(len(upward))
     return Pattern(*from_elements(elements), True)
 
 
 def extent_of(begins: IntArray, lengths: IntArray) -> tuple[int, int]:
-    """Give the lowest of the elements and the end of the highest; there is one at least."""
+    """Return the lowest of the elements and the end of the highest; there is one at least."""
     filled = slice(None) if lengths.all() else lengths > 0
     return int(begins[filled].min()), int((begins + lengths)[filled].max())
 
 
 @lru_cache(1)
 def intervals_from(places: Shifted) -> tuple[IntArray, IntArray]:
-    """Give the intervals of places, the last ones kept; they are not changed."""
+    """Return the intervals of places, the last ones kept; they are not changed."""
     begins = places.pattern.begins + places.first
     begins.flags.writeable = False
     return begins, places.pattern.lengths

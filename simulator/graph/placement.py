@@ -77,7 +77,7 @@ def map_ranges(
 
 
 def listed_ranges(tensor: Tensor, parts: TileIntervals) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the positions [low, high) and tiles of the parts that a list holds for each tile.
+    """Return the positions [low, high) and tiles of the parts that a list holds for each tile.
 
     Raises TileMappingError for anything else, and for a position that stands there twice.
     """
@@ -107,7 +107,7 @@ def _check_held(graph: Graph, tensor: Tensor) -> None:
 
 
 def _replicas(graph: Graph, tensor: Tensor) -> list[Tensor]:
-    """Give a tensor in each replica; one without replicas takes any tensor of the whole graph."""
+    """Return a tensor in each replica; one without replicas takes any tensor of the whole graph."""
     _check_held(graph, tensor)
     if graph.window.replicas == 1:
         return [tensor]
@@ -118,7 +118,7 @@ def _replicas(graph: Graph, tensor: Tensor) -> list[Tensor]:
 def tile_ranges(
     graph: Graph, table: MappingTable, tensor: Tensor
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the positions [low, high) of a tensor that lie on one tile of the graph, in order.
+    """Return the positions [low, high) of a tensor that lie on one tile of the graph, in order.
 
     A view leaves out what lies on none of its tiles.
     """
@@ -156,7 +156,7 @@ def listed_by_tile(
 def settled_mapping(
     graph: Graph, table: MappingTable, variables: Iterable[int] | None = None
 ) -> Mapping:
-    """Give the mapped bytes of variables (of all, when none are named), cut where the tile changes.
+    """Find the mapped bytes of variables (of all, when none are named), cut where the tile changes.
 
     On a CPU everything is on its one tile, mapped or not.
     """

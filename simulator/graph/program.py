@@ -337,7 +337,7 @@ class Sync(Program):
 
 
 def checked_program(child: object) -> Program:
-    """Give a program back, or raise PoplarError for anything else."""
+    """Return a program back, or raise PoplarError for anything else."""
     if not isinstance(child, Program):
         raise PoplarError(f"a program is needed, not {child!r}")
     return child

@@ -106,7 +106,7 @@ def met(
 
 
 def have_common_bytes(left: ElementView, right: ElementView) -> bool:
-    """Tell whether two tensors view a byte of the same variable."""
+    """Return whether two tensors view a byte of the same variable."""
     if left.graph.variables is not right.graph.variables or not len(right.begins):
         return False
     begins, others = left.begins * left.dtype.size, right.begins * right.dtype.size

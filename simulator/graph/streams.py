@@ -61,7 +61,7 @@ class Stream:
 
     @property
     def options(self) -> dict[str, int]:
-        """Give the options by their names; those that were not given are left out."""
+        """Return the options by their names; those that were not given are left out."""
         given = {"bufferingDepth": self.bufferingDepth, "splitLimit": self.splitLimit}
         return {name: value for name, value in given.items() if value}
 
@@ -100,12 +100,12 @@ class RemoteBuffer:
 
     @property
     def row_bytes(self) -> int:
-        """Give the bytes of a row."""
+        """Return the bytes of a row."""
         return self.num_elements * self.dtype.size
 
     @property
     def bytes(self) -> int:
-        """Give the bytes of the rows of one replica."""
+        """Return the bytes of the rows of one replica."""
         return self.row_bytes * self.repeats
 
     # Poplar's getters, under its names.
@@ -218,7 +218,7 @@ def check_remote_buffers(
 
 
 def checked_handle(kind: str, handle: object, known: Container[str]) -> str:
-    """Give how messages name a new stream or buffer; its handle must be a text not used yet."""
+    """Return how messages name a new stream or buffer; its handle must be a text not used yet."""
     if not isinstance(handle, str) or not handle:
         raise HostAccessError(f"{kind} {handle!r}: a name is needed")
     if handle in known:
@@ -239,7 +239,7 @@ def _count(what: str, name: str, value: object) -> int:
 def _stream_options(
     what: str, given: Mapping[str, object], lowest: Mapping[str, int]
 ) -> dict[str, int]:
-    """Give the options of a stream: each its default or a number from its lowest on."""
+    """Return the options of a stream: each its default or a number from its lowest on."""
     values = dict(_OPTION_DEFAULTS)
     for name, value in given.items():
         if name not in values:

@@ -32,20 +32,20 @@ class Strides(NamedTuple):
     loops: Loops
 
     def reach(self) -> tuple[int, int]:
-        """Give how many intervals there are, and how many elements each has before any join."""
+        """Return how many intervals there are, and how many elements each has before any join."""
         counts = [count for count, _ in self.loops]
         if self.loops and self.loops[-1][1] == 1:
             return prod(counts[:-1]), counts[-1]
         return prod(counts), 1
 
     def extent(self) -> tuple[int, int]:
-        """Give the lowest of the elements and the end of the highest; there is one at least."""
+        """Return the lowest of the elements and the end of the highest; there is one at least."""
         reaches = [(times - 1) * step for times, step in self.loops]
         low = sum(reach for reach in reaches if reach < 0)
         return self.first + low, self.first + sum(reaches) - low + 1
 
     def intervals(self) -> tuple[IntArray, IntArray]:
-        """Give begins and lengths of the elements' intervals, as many as they need and no more."""
+        """Find begins and lengths of the elements' intervals, as many as they need and no more."""
         count, length = self.reach()
         if not count * length:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -61,7 +61,7 @@ class Strides(NamedTuple):
         return join(begins, lengths) if meets else (begins, lengths)
 
     def at(self, positions: IntArray) -> IntArray:
-        """Give the elements at positions in their order."""
+        """Return the elements at positions in their order."""
         elements, rest = np.full_like(positions, self.first), positions
         for times, step in reversed(self.loops):
             elements += rest % times * step
@@ -69,7 +69,7 @@ class Strides(NamedTuple):
         return elements
 
     def nested(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Give intervals, and how often and at which steps loops around them go, outermost first.
+        """Return intervals, and how often and at which steps loops around them go, outermost first.
 
         The loops around are as many as leave few intervals, but none where intervals join.
         """
@@ -85,7 +85,7 @@ class Strides(NamedTuple):
         return *intervals_of(inner), counts, steps
 
     def ascending(self) -> Strides | None:
-        """Give the same elements in the order of the arena; None unless loops tell that order."""
+        """Return the same elements in the order of the arena; None unless loops tell that order."""
         loops = tuple(sorted(self.loops, key=lambda loop: -loop[1]))
         span = 1
         for times, step in reversed(loops):
@@ -95,7 +95,7 @@ class Strides(NamedTuple):
         return stepped(self.first, loops)
 
     def packed(self, first: int) -> Strides:
-        """Give places in the same order from an element on, without what lies between."""
+        """Return places in the same order from an element on, without what lies between."""
         inward = sorted(range(len(self.loops)), key=lambda number: self.loops[number][1])
         steps, step = {}, 1
         for number in inward:
@@ -121,14 +121,14 @@ def stepped(first: int, loops: Sequence[Loop]) -> Strides:
 
 
 def listed(begins: IntArray, lengths: IntArray) -> Strides | tuple[IntArray, IntArray]:
-    """Give one interval as a loop; more of them as they are."""
+    """Return one interval as a loop; more of them as they are."""
     if len(begins) == 1:
         return stepped(int(begins[0]), [(int(lengths[0]), 1)])
     return begins, lengths
 
 
 def intervals_of(places: Strides) -> tuple[IntArray, IntArray]:
-    """Give the intervals of places, those kept that are few or the last; they are not changed."""
+    """Return the intervals of places, those kept that are few or the last; they are not changed."""
     return (_kept_few if places.reach()[0] <= FEW else _kept_last)(places)
 
 
@@ -210,7 +210,7 @@ def repeated(places: Strides, shape: Sequence[int], axis: int, times: int) -> St
 
 
 def along(places: object, leading: object) -> Strides | None:
-    """Give places in the order in which the leading ones go up in the arena.
+    """Return places in the order in which the leading ones go up in the arena.
 
     None where either are no loops, or the order is not that of loops over both.
     """

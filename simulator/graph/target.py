@@ -37,7 +37,7 @@ class Target(Machine):
 
     @staticmethod
     def createCPUTarget(accurateHalf: bool = False, numIPUs: int = 1) -> Target:
-        """Give a target that runs values without a model: one tile and one worker an "IPU".
+        """Return a target that runs values without a model: one tile and one worker an "IPU".
 
         `accurateHalf` is taken as Poplar takes it, and always true here: without it Poplar's half
         is a float of 32 bits on a CPU, whose values would differ from the IPU's. What the getters
@@ -54,7 +54,7 @@ class Target(Machine):
         *,
         tilesPerIPU: int | None = None,
     ) -> Target:
-        """Give a target of so many IPUs of a part (mk1, mk2, bow) or version ("ipu1", "ipu2").
+        """Return a target of so many IPUs of a part (mk1, mk2, bow) or version ("ipu1", "ipu2").
 
         No hardware is there: its type is IPU_MODEL, and a program for it runs on an IPU Model.
         """
@@ -64,7 +64,7 @@ class Target(Machine):
         return make_target(part_name("createIPUTarget", systemType), options, **changes)
 
     def createVirtualTarget(self, numIPUs: int, tilesPerIPU: int) -> Target:
-        """Give a target of the first tiles of the first IPUs of this one."""
+        """Return a target of the first tiles of the first IPUs of this one."""
         for what, found, most in (
             ("numIPUs", numIPUs, self.num_ipus),
             ("tilesPerIPU", tilesPerIPU, self.tiles_per_ipu),
@@ -77,11 +77,11 @@ class Target(Machine):
         return changed if numIPUs == self.num_ipus else with_ipus(changed, numIPUs)
 
     def sync_delay_by_tile(self) -> Delays:
-        """Give the round-trip sync delay of every tile of every IPU, in cycles."""
+        """Return the round-trip sync delay of every tile of every IPU, in cycles."""
         return np.tile(self.min_sync_delay + self.relative_sync_delay, self.num_ipus)
 
     def physical_tile(self) -> Delays:
-        """Give the physical tile of each tile; the identity, as the real order is not public."""
+        """Return the physical tile of each tile; the identity, as the real order is not public."""
         return np.arange(self.num_tiles, dtype=np.int64)
 
     # Poplar's getters, under its names.
@@ -129,7 +129,7 @@ class Target(Machine):
 
     @property
     def sync_cycles_between_ipus(self) -> int:
-        """Give by how much a sync of all IPUs takes longer than one of the tiles of an IPU."""
+        """Return by how much a sync of all IPUs takes longer than one of the tiles of an IPU."""
         return self.global_sync_cycles if self.num_ipus > 1 else 0
 
     def getMemoryElementOffsets(self) -> list[int]:
@@ -277,7 +277,7 @@ MK1, MK2, CPU = TARGETS["mk1"], TARGETS["mk2"], _target(MACHINES["cpu"])
 
 
 def part_name(where: str, text: str) -> str:
-    """Give the name of a part by its name or version; raises PoplarError."""
+    """Return the name of a part by its name or version; raises PoplarError."""
     name = VERSIONS.get(str(text), str(text))
     if name not in TARGETS:
         near = difflib.get_close_matches(str(text), [*TARGETS, *VERSIONS], n=1)
@@ -310,7 +310,7 @@ def make_target(name: str, options: Mapping[str, object] | None = None, **change
 
 
 def checked_target(given: Any) -> Target:
-    """Give a target, that of a device too; raises PoplarError for anything else."""
+    """Return a target, that of a device too; raises PoplarError for anything else."""
     found = given.getTarget() if type(given).__name__ == "Device" else given
     if not isinstance(found, Target):
         raise PoplarError(f"Graph: needs a target or a device, not {type(given).__name__}")
@@ -318,7 +318,7 @@ def checked_target(given: Any) -> Target:
 
 
 def with_ipus(target: Target, num_ipus: int) -> Target:
-    """Give the same target with so many IPUs, and the global sync of that many."""
+    """Return the same target with so many IPUs, and the global sync of that many."""
     cycles = TARGETS[target.name].global_sync_cycles if target.name in TARGETS else 0
     if num_ipus > 1 and target.target_type is not TargetType.CPU:
         cycles = global_sync(num_ipus, target.clock_frequency)

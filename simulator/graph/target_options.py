@@ -50,7 +50,7 @@ _ENUMS = {"ipuLinkConfiguration": IpuLinkConfiguration, "ipuLinkTopology": IpuLi
 
 
 def option_fields(given: Mapping[str, object] | None) -> dict[str, Any]:
-    """Give the fields of a target that its options set; the environment wins over the program.
+    """Return the fields of a target that its options set; the environment wins over the program.
 
     Raises InvalidOptionError.
     """
@@ -65,6 +65,6 @@ def option_fields(given: Mapping[str, object] | None) -> dict[str, Any]:
 
 
 def model_defaults() -> dict[str, OptionValue]:
-    """Give those of MODEL_OPTIONS that the environment sets; raises InvalidOptionError."""
+    """Return those of MODEL_OPTIONS that the environment sets; raises InvalidOptionError."""
     known = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
     return {name: value for name, value in known.items() if name in MODEL_OPTIONS}

@@ -23,7 +23,7 @@ PythonSlice = slice  # Tensor has a method of that name
 Index: TypeAlias = int | PythonSlice | EllipsisType
 Range: TypeAlias = Sequence[int]
 
-MOST_REPEATED = 1 << 27  # elements of a repeated view; each may be an interval of its own
+MAX_REPEATED = 1 << 27  # elements of a repeated view; each may be an interval of its own
 
 
 class UpsampleMethod(Enum):
@@ -104,7 +104,7 @@ class Tensor(ElementView):
         return self.at(shape, self._cut_dimension(begin, end, axis))
 
     def _cut_dimension(self, begin: int, end: int, axis: int) -> Intervals | Strides:
-        """Give the places of [begin, end) of one dimension."""
+        """Return the places of [begin, end) of one dimension."""
         if isinstance(self.places, Strides):
             stepped = strides.sliced(self.places, self.shape, axis, begin, end)
             if stepped is not None:
@@ -209,11 +209,11 @@ class Tensor(ElementView):
         return self._of(shape, *blocks(*self.intervals(), np.repeat(rows, times), inner))
 
     def _times(self, number: object, what: str) -> int:
-        """Give how often a tensor is repeated, which makes a view that can be held."""
+        """Return how often a tensor is repeated, which makes a view that can be held."""
         times = self._at_least(number, 0, what)
-        if times * self.numElements() > MOST_REPEATED:
+        if times * self.numElements() > MAX_REPEATED:
             raise PoplarError(
-                f"{self!r}: {what} of {times:,}; a view repeats at most {MOST_REPEATED:,} elements"
+                f"{self!r}: {what} of {times:,}; a view repeats at most {MAX_REPEATED:,} elements"
             )
         return times
 
@@ -363,7 +363,7 @@ def _concat(parts: list[Tensor], axis: int) -> Tensor:
 
 
 def _fits(part: Tensor, first: Tensor, axis: int) -> bool:
-    """Tell whether a tensor can stand beside another along a dimension."""
+    """Return whether a tensor can stand beside another along a dimension."""
     return (
         part.dtype == first.dtype
         and len(part.shape) == len(first.shape) > axis >= 0

@@ -18,7 +18,7 @@ from simulator.graph.types import BoolArray, IntArray
 
 
 def io_tiles(graph: Graph, programs: Sequence[Program]) -> BoolArray:
-    """Tell by tile which ones only exchange; none when no others are left on an IPU."""
+    """Return by tile which ones only exchange; none when no others are left on an IPU."""
     target = graph.target
     count, each = target.num_tiles, target.tiles_per_ipu
     result = np.zeros(count, dtype=np.bool_)
@@ -44,7 +44,7 @@ def io_tiles(graph: Graph, programs: Sequence[Program]) -> BoolArray:
 
 
 def _is_part(tiles: IntArray, each: int) -> bool:
-    """Tell whether a view has some tiles of an IPU and not others."""
+    """Return whether a view has some tiles of an IPU and not others."""
     _, counts = np.unique(tiles // each, return_counts=True)
     return bool((counts < each).any())
 

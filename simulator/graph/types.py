@@ -27,7 +27,7 @@ class Type:
 
     @property
     def numpy(self) -> np.dtype[Any]:
-        """Give the NumPy type of the values."""
+        """Return the NumPy type of the values."""
         return np.dtype(self.numpy_name)
 
     def __str__(self) -> str:
@@ -58,21 +58,21 @@ def element_count(shape: tuple[int, ...]) -> int:
 
 
 def checked_type(dtype: object, what: str) -> Type:
-    """Give `dtype` back when it is an element type, or raise PoplarError naming `what`."""
+    """Return `dtype` back when it is an element type, or raise PoplarError naming `what`."""
     if not isinstance(dtype, Type):
         raise PoplarError(f"{what}: type is {dtype!r}; one such as poplar.FLOAT is needed")
     return dtype
 
 
 def checked_name(name: object, what: str) -> str:
-    """Give a name back when it is a text, or raise PoplarError naming `what` it is of."""
+    """Return a name back when it is a text, or raise PoplarError naming `what` it is of."""
     if not isinstance(name, str):
         raise PoplarError(f"{what}: its name is {name!r}; a text is needed")
     return name
 
 
 def checked_shape(shape: object, what: str) -> tuple[int, ...]:
-    """Give `shape` as a tuple of sizes, or raise PoplarError naming `what`."""
+    """Return `shape` as a tuple of sizes, or raise PoplarError naming `what`."""
     try:
         sizes = tuple(index(size) for size in shape)  # type: ignore[attr-defined]
     except TypeError:
@@ -85,7 +85,7 @@ def checked_shape(shape: object, what: str) -> tuple[int, ...]:
 def checked_values(
     values: object, dtype: Type, what: str, error: type[PoplarError] = PoplarError
 ) -> Array:
-    """Give values as an array of an element type; floating point is rounded to the nearest.
+    """Return values as an array of an element type; floating point is rounded to the nearest.
 
     Raises `error` naming `what` and the value for what is no number, and for what an integer type
     or bool cannot hold.
@@ -115,12 +115,12 @@ def checked_values(
 
 
 def _whole_numbers(array: Array) -> bool:
-    """Say whether an array of objects holds integers, too large for any type of NumPy."""
+    """Return whether an array of objects holds integers, too large for any type of NumPy."""
     return array.dtype.kind == "O" and all(isinstance(value, int) for value in array.flat)
 
 
 def _limits(dtype: Type) -> tuple[int, int]:
-    """Give the least and the largest number of an integer type or bool."""
+    """Return the least and the largest number of an integer type or bool."""
     if dtype.numpy.kind == "b":
         return 0, 1
     limits = np.iinfo(dtype.numpy)
@@ -128,7 +128,7 @@ def _limits(dtype: Type) -> tuple[int, int]:
 
 
 def _fits(array: Array, least: int, most: int) -> npt.NDArray[np.bool_]:
-    """Say which values are whole numbers between two limits, both included."""
+    """Return which values are whole numbers between two limits, both included."""
     if array.dtype.kind == "f":
         array = array.astype(np.float64)
         # The largest of 64 bits is no float: 2^63 and above are too large, all below fit.

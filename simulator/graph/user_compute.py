@@ -115,7 +115,7 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
 
 
 def _workers(vertex: type[Vertex], group: VertexGroup) -> list[tuple[int, ...]]:
-    """Give the arguments of each call of `compute`: none, or a MultiVertex's numbers of workers."""
+    """Find the arguments of each call of `compute`: none, or a MultiVertex's numbers of workers."""
     takes_number = issubclass(vertex, MultiVertex) and len(signature(vertex.compute).parameters) > 1
     if not takes_number:
         return [()]
@@ -157,7 +157,7 @@ def _copy(value: Any, array: Any) -> None:
 
 
 def _reason(error: Exception, operands: Operands, attributes: dict[str, str]) -> str:
-    """Say what went wrong in a vertex, with the field where there is one."""
+    """Return what went wrong in a vertex, with the field where there is one."""
     fields = operands.group.fields
     if isinstance(error, _FieldError):
         return str(error)

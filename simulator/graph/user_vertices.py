@@ -33,7 +33,7 @@ Connectable: TypeAlias = Tensor | Sequence[Tensor] | Number | Sequence[Number] |
 # The edges of one field of one vertex: one, or those of a list.
 Connection: TypeAlias = Sequence[Tensor]
 NUMBER = (int, float, np.number, np.bool_)
-MOST_ESTIMATED = 1 << 40  # of a vertex, so that the sums of a program fit into 64 bits
+MAX_ESTIMATED = 1 << 40  # of a vertex, so that the sums of a program fit into 64 bits
 
 
 @dataclass(slots=True)
@@ -118,14 +118,14 @@ def add(batch: Batch) -> VertexRef:
 
 
 def _first_value(kind: Type | Vector) -> Any:
-    """Give what an initial-value field holds when it is not set; None for a vector of any size."""
+    """Find what an initial-value field holds when it is not set; None for a vector of any size."""
     if isinstance(kind, Type):
         return 0
     return None if kind.length is None else np.zeros(kind.length, dtype=kind.dtype.numpy)
 
 
 def codelet_class(known: Mapping[str, type[Vertex]], codelet: object) -> type[Vertex]:
-    """Give a codelet by its name or class; GraphConnectionError for what is none."""
+    """Return a codelet by its name or class; GraphConnectionError for what is none."""
     if isinstance(codelet, str):
         if codelet not in known:
             names = ", ".join(known) or "none; see addCodelets"
@@ -135,7 +135,7 @@ def codelet_class(known: Mapping[str, type[Vertex]], codelet: object) -> type[Ve
 
 
 def checked_codelet(codelet: object) -> type[Vertex]:
-    """Give a class of vertices that computes; GraphConnectionError for anything else."""
+    """Return a class of vertices that computes; GraphConnectionError for anything else."""
     if not (isinstance(codelet, type) and issubclass(codelet, Vertex)):
         source = isinstance(codelet, str) and codelet.endswith((".cpp", ".gp", ".S"))
         hint = "; C++ is not compiled here, write its compute() in Python" if source else ""
@@ -193,7 +193,7 @@ def _annotated(reference: FieldRef) -> str:
 
 
 def _are_numbers(what: object) -> bool:
-    """Tell whether something is a number, or numbers in lists or an array."""
+    """Return whether something is a number, or numbers in lists or an array."""
     while isinstance(what, list | tuple) and what:
         what = what[0]
     return isinstance(what, (np.ndarray, *NUMBER))
@@ -304,9 +304,9 @@ def set_value(reference: FieldRef, value: Number | Sequence[Number] | Array) -> 
 def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
     """Say how long a vertex takes, and how many floating-point operations it makes."""
     for number, what in ((cycles, "cycles"), (flops, "operations")):
-        if not isinstance(number, int | np.integer) or not 0 <= number <= MOST_ESTIMATED:
+        if not isinstance(number, int | np.integer) or not 0 <= number <= MAX_ESTIMATED:
             raise PoplarError(
-                f"{vertex}: estimate of {number!r} {what}; 0 to {MOST_ESTIMATED:,} can be counted"
+                f"{vertex}: estimate of {number!r} {what}; 0 to {MAX_ESTIMATED:,} can be counted"
             )
     vertex.batch.cycles[vertex.index] = int(cycles)
     vertex.batch.flops[vertex.index] = int(flops)
@@ -335,7 +335,7 @@ def to_group(graph: Graph, batch: Batch) -> VertexGroup:
 
 
 def _column(batch: Batch, name: str, kind: Type | Vector) -> Array:
-    """Give an initial value for each vertex; those of vectors are an array each."""
+    """Return an initial value for each vertex; those of vectors are an array each."""
     values = batch.parameters[name]
     if isinstance(kind, Type):
         return np.asarray(values, dtype=kind.numpy)
@@ -373,7 +373,7 @@ def _field(graph: Graph, batch: Batch, name: str, edge: Edge) -> Field:
 
 
 def _joined(batch: Batch, name: str, index: int) -> Connection:
-    """Give what the elements (rows) of a field were joined to one by one; every one must be."""
+    """Return what the elements (rows) of a field were joined to one by one; every one must be."""
     parts = batch.parts.get((name, index))
     where = f"{batch.describe(index)}, field {name!r}"
     if parts is None:

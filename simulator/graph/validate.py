@@ -35,7 +35,7 @@ def check_mapped(graph: Graph, tensors: Iterable[Tensor] = ()) -> None:
 
 
 def _all_mapped(graph: Graph) -> bool:
-    """Tell whether every byte of every variable is on a tile; the pieces are disjoint."""
+    """Return whether every byte of every variable is on a tile; the pieces are disjoint."""
     table = graph.mapping_table()
     begins, ends = graph.variable_bounds()
     return int((table.end - table.begin).sum()) == int((ends - begins).sum())

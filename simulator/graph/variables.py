@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from simulator.graph.graph import Graph
 
 ALIGNMENT = 8  # bytes; one 64-bit word
-MOST_BYTES = 1 << 47  # of all variables: what a process can address
+MAX_BYTES = 1 << 47  # of all variables: what a process can address
 
 
 class VariableMappingMethod(Enum):
@@ -69,10 +69,8 @@ def new_variable(
     replicas = graph.window.replicas
     constant = values is not None
     size = element_count(shape) * dtype.size * replicas
-    if graph.arena_bytes + size > MOST_BYTES:
-        raise PoplarError(
-            f"variable {name!r}: {size:,} bytes; a graph holds at most {MOST_BYTES:,}"
-        )
+    if graph.arena_bytes + size > MAX_BYTES:
+        raise PoplarError(f"variable {name!r}: {size:,} bytes; a graph holds at most {MAX_BYTES:,}")
     return Variable(
         id=len(graph.variables),
         name=name,
@@ -170,7 +168,7 @@ class Bounds:
 
 
 def filled(values: object, dtype: Type, shape: tuple[int, ...], what: str) -> Array:
-    """Give a value for every element of a shape, flat; a single one stands for all."""
+    """Return a value for every element of a shape, flat; a single one stands for all."""
     data, elements = checked_values(values, dtype, what), element_count(shape)
     if data.size not in (1, elements):
         raise PoplarError(

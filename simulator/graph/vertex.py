@@ -69,12 +69,12 @@ class Edge:
 
     @property
     def dtype(self) -> Type:
-        """Give the element type."""
+        """Return the element type."""
         return self.shape if isinstance(self.shape, Type) else self.shape.dtype
 
     @property
     def length(self) -> int | None:
-        """Give the number of elements the field must have; None for any."""
+        """Return the number of elements the field must have; None for any."""
         if isinstance(self.shape, Type):
             return 1
         return self.shape.length if isinstance(self.shape, Vector) else None
@@ -211,7 +211,7 @@ def cut_field(
     *,
     interleaved: bool = False,
 ) -> Field:
-    """Give vertex v the positions [begin[v], end[v]) of a flattened tensor."""
+    """Return vertex v the positions [begin[v], end[v]) of a flattened tensor."""
     low, high = as_int64(begin), as_int64(end)
     begins, lengths, starts = cut(tensor.begins, tensor.lengths, low, high)
     edges = np.ones(len(low), dtype=np.int64)
@@ -230,7 +230,7 @@ def cut_ranges(
     as_rows: bool = False,
     interleaved: bool = False,
 ) -> Field:
-    """Give vertex v the next `ranges[v]` of the position ranges [begin, end) of a tensor.
+    """Return vertex v the next `ranges[v]` of the position ranges [begin, end) of a tensor.
 
     With `as_rows` each range is an edge of its own (a VectorList).
     """
@@ -243,7 +243,7 @@ def cut_ranges(
 
 
 def field_name(attribute: str) -> str:
-    """Give the field's name of a class attribute: without a trailing underscore."""
+    """Return the field's name of a class attribute: without a trailing underscore."""
     return attribute.removesuffix("_")
 
 

@@ -49,7 +49,7 @@ class Window:
         return int(self.tiles.shape[0])
 
     def inside(self, tiles: IntArray) -> IntArray:
-        """Give the view's number of tiles of the whole graph: of replica 0, -1 for the others."""
+        """Return the view's number of tiles of the whole graph: of replica 0, -1 for the others."""
         first = self.tiles[0]
         numbers = np.full(int(max(first.max(), tiles.max(initial=0))) + 1, -1, dtype=np.int64)
         numbers[first] = np.arange(len(first))
@@ -58,7 +58,7 @@ class Window:
 
 
 def checked_factor(target: Target, replication: replication_factor | int) -> int:
-    """Give the number of replicas of a graph for a target; raises PoplarError."""
+    """Return the number of replicas of a graph for a target; raises PoplarError."""
     factor = replication.value if isinstance(replication, replication_factor) else replication
     if not isinstance(factor, int | np.integer) or factor < 1 or target.num_ipus % factor:
         raise PoplarError(
@@ -68,7 +68,7 @@ def checked_factor(target: Target, replication: replication_factor | int) -> int
 
 
 def virtual_tiles(target: Target, chosen: Sequence[int] | int, upper: int | None) -> IntArray:
-    """Give the tiles that a form of `createVirtualGraph` selects; raises TileMappingError.
+    """Return the tiles that a form of `createVirtualGraph` selects; raises TileMappingError.
 
     One number: so many tiles of each IPU. Two numbers: the tiles [lower, upper) of the graph.
     A list: these tiles of each IPU.
@@ -123,7 +123,7 @@ def replicated_window(target: Target, window: Window, replicas: int) -> Window:
 
 
 def frozen(graph: Graph) -> Graph:
-    """Give a graph as it is now: what is added to it afterwards is no part of it."""
+    """Return a graph as it is now: what is added to it afterwards is no part of it."""
     graph.vertex_groups()  # made once, for both
     kept = copy.copy(graph)
     kept.top = kept
@@ -137,7 +137,7 @@ def frozen(graph: Graph) -> Graph:
 
 
 def everywhere(tensor: Tensor, owner: Graph | None = None) -> Tensor:
-    """Give a tensor of a replicated graph in all its replicas, as a first dimension.
+    """Return a tensor of a replicated graph in all its replicas, as a first dimension.
 
     Raises PoplarError when it is not a tensor of `owner`.
     """
@@ -155,7 +155,7 @@ def everywhere(tensor: Tensor, owner: Graph | None = None) -> Tensor:
 
 
 def non_replicated(replication: int, tensor: Tensor) -> Tensor:
-    """Give a tensor of a replicated view with its replicas as the first dimension."""
+    """Return a tensor of a replicated view with its replicas as the first dimension."""
     if replication > 1:
         raise PoplarError(
             "getNonReplicatedTensor: a graph replicated from its start has no parent, in which "
@@ -165,7 +165,7 @@ def non_replicated(replication: int, tensor: Tensor) -> Tensor:
 
 
 def _shifts(graph: Graph, begins: IntArray, size: int, replicas: int) -> IntArray:
-    """Give the elements from an interval of replica 0 to the same one of the next replica."""
+    """Return the elements from an interval of replica 0 to the same one of the next replica."""
     bounds, _ = graph.variable_bounds()
     held = np.searchsorted(bounds, begins * size, side="right") - 1
     numbers, which = np.unique(held, return_inverse=True)

@@ -14,7 +14,7 @@ from simulator.graph.types import Array, IntArray
 
 
 def in_memory_order(tensor: Tensor) -> Tensor:
-    """Give a flat view of a tensor that goes up in memory."""
+    """Return a flat view of a tensor that goes up in memory."""
     places = tensor.places
     upward = places.ascending() if isinstance(places, Strides) else None
     if upward is None:
@@ -47,7 +47,7 @@ def restored(tensor: Tensor, values: Array) -> Array:
 
 
 def _dimensions(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
-    """Give dimensions of a tensor's elements, and their order in memory behind one of tensors.
+    """Return dimensions of a tensor's elements, and their order in memory behind one of tensors.
 
     The order is None where the memory's is no order of dimensions.
     """
@@ -60,7 +60,7 @@ def _dimensions(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...] | None
 
 
 def _blocks(tensor: Tensor) -> tuple[int, IntArray]:
-    """Give the size of blocks that stay whole, and the block at each place of the memory."""
+    """Return the size of blocks that stay whole, and the block at each place of the memory."""
     begins, lengths = tensor.intervals()
     size = int(np.gcd.reduce(lengths))
     order = np.argsort(begins, kind="stable")

@@ -112,7 +112,7 @@ def _arrays(model: onnx.ModelProto, given: Mapping[str, Any]) -> dict[str, Array
 
 
 def _array(values: Any, name: str) -> Array:
-    """Give an input as an array; ONNX's own tests have some as TensorProto."""
+    """Return an input as an array; ONNX's own tests have some as TensorProto."""
     if isinstance(values, onnx.TensorProto):
         return np.asarray(onnx.numpy_helper.to_array(values))
     try:
@@ -168,7 +168,7 @@ class PopartBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PopartRep:
-        """Give a model that can be run; raises popart_exception for an unknown device."""
+        """Return a model that can be run; raises popart_exception for an unknown device."""
         if not cls.supports_device(device):
             raise popart_exception(f"backend: device {device!r}; known are {', '.join(_PARTS)}")
         return PopartRep(model, _PARTS[device])
@@ -207,12 +207,12 @@ class PopartBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Tell whether a device is known."""
+        """Return whether a device is known."""
         return device in _PARTS
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Tell whether all operators of a model are supported."""
+        """Return whether all operators of a model are supported."""
         try:
             _, wrong = import_model(model, "model", None)
         except popart_exception:

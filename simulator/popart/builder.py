@@ -71,11 +71,11 @@ class Builder(Notes):
         return self._graph
 
     def opset(self, domain: str) -> int:
-        """Give the version of a domain's operator set."""
+        """Return the version of a domain's operator set."""
         return self._opsets[domain]
 
     def __getattr__(self, name: str) -> Domain:
-        """Give the operators of an operator set of ONNX, the model's from then on: aiOnnxOpset9.
+        """Return the operators of an operator set of ONNX, the model's from then on: aiOnnxOpset9.
 
         Raises popart_exception where nodes of another one are there already.
         """
@@ -104,7 +104,7 @@ class Builder(Notes):
             self._nodes |= dict.fromkeys(node.output, node)
 
     def createSubgraphBuilder(self) -> Builder:
-        """Give the builder of a branch, which can read the tensors of this one."""
+        """Return the builder of a branch, which can read the tensors of this one."""
         self._children.append(Builder(parent=self))
         return self._children[-1]
 
@@ -186,15 +186,15 @@ class Builder(Notes):
         save_externally(self._graph.initializer, ids, str(filename), what)
 
     def isInitializer(self, id: str) -> bool:
-        """Tell whether a tensor is a weight."""
+        """Return whether a tensor is a weight."""
         return id in self.getTrainableTensorIds()
 
     def getTensorShape(self, id: str) -> list[int]:
-        """Give the shape of a tensor; raises popart_exception where it cannot be known."""
+        """Return the shape of a tensor; raises popart_exception where it cannot be known."""
         return self._info(id, "getTensorShape").shape()
 
     def getTensorDtypeString(self, id: str) -> str:
-        """Give the type of a tensor in NumPy's words: float32."""
+        """Return the type of a tensor in NumPy's words: float32."""
         return self._info(id, "getTensorDtypeString").data_type_lcase()
 
     def _info(self, name: str, what: str) -> TensorInfo:
@@ -207,7 +207,7 @@ class Builder(Notes):
         return found[name]
 
     def _new(self, wanted: str) -> str:
-        """Give a name that no tensor has here, in a graph around or in a branch within."""
+        """Return a name that no tensor has here, in a graph around or in a branch within."""
         wanted = self._scoped(wanted)
         taken = [builder._names for builder in (*self._around(), *self._within_it())]
         name, count = wanted, 0
@@ -218,7 +218,7 @@ class Builder(Notes):
         return name
 
     def _around(self) -> Iterator[Builder]:
-        """Give this builder and those of the graphs around, whose tensors can be read."""
+        """Return this builder and those of the graphs around, whose tensors can be read."""
         builder: Builder | None = self
         while builder is not None:
             yield builder
@@ -304,7 +304,7 @@ class Builder(Notes):
 
     # The model
     def getModelProto(self) -> bytes:
-        """Give the model as a serialised ModelProto."""
+        """Return the model as a serialised ModelProto."""
         opsets = [
             helper.make_opsetid("" if domain == ONNX else domain, version)
             for domain, version in self._opsets.items()

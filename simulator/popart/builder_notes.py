@@ -44,7 +44,7 @@ class Notes:
         return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
 
     def pipelineStage(self, *arguments: Any) -> Any:
-        """Say in which stage of a pipeline nodes are, which has to be the place of their IPU."""
+        """Return in which stage of a pipeline nodes are, which has to be the place of their IPU."""
         return self._placed(STAGE_ATTRIBUTE, "pipelineStage", arguments)
 
     def executionPhase(self, *arguments: Any) -> Any:
@@ -92,7 +92,7 @@ class Notes:
         self._note(PARTIALS_ATTRIBUTE, kind, nodeOutputNames)
 
     def getPartialsType(self, nodeOutputNames: Tensors) -> str:
-        """Give the type that `setPartialsType` has chosen, FLOAT without it."""
+        """Return the type that `setPartialsType` has chosen, FLOAT without it."""
         return str(self._noted(PARTIALS_ATTRIBUTE, nodeOutputNames, "float")).upper()
 
     def setAvailableMemoryProportion(
@@ -119,7 +119,7 @@ class Notes:
     recomputeOutput = recomputeOutputInBackwardPass
 
     def getRecomputeOutputInBackwardPass(self, nodeOutputNames: Tensors) -> bool:
-        """Tell whether the way back makes again what a node makes."""
+        """Return whether the way back makes again what a node makes."""
         noted = self._noted(RECOMPUTE_ATTRIBUTE, nodeOutputNames, 0)
         return bool(noted == RecomputeType.Recompute.value)
 
@@ -193,7 +193,7 @@ class Notes:
         raise popart_exception(f"Node does not have an attribute {name}.")
 
     def nodeHasAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> bool:
-        """Tell whether the node that makes tensors has a value noted."""
+        """Return whether the node that makes tensors has a value noted."""
         return attributeName in self.getAllNodeAttributeNames(nodeOutputNames)
 
     def getAllNodeAttributeNames(self, nodeOutputNames: Tensors) -> list[str]:

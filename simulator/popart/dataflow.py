@@ -60,17 +60,17 @@ class AnchorReturnType:
         return self.kind
 
     def rp(self) -> int:
-        """Give the n of EVERYN."""
+        """Return the n of EVERYN."""
         assert isinstance(self.period, int)
         return self.period
 
     @property
     def settings(self) -> InputSettings:
-        """Give by which tiles it goes, and when."""
+        """Return by which tiles it goes, and when."""
         return InputSettings(self.tileSet, self.exchangeStrategy)
 
     def count(self, batches: int) -> int:
-        """Tell how many values a step of so many batches gives."""
+        """Return how many values a step of so many batches gives."""
         return {"ALL": batches, "EVERYN": batches // self.rp(), "FINAL": 1, "SUM": 1}[self.kind]
 
 
@@ -117,7 +117,7 @@ class DataFlow:
         return list(self._anchors)
 
     def art(self, name: str) -> AnchorReturnType:
-        """Tell how an anchor is given back; raises popart_exception."""
+        """Return how an anchor is given back; raises popart_exception."""
         if name not in self._anchors:
             raise popart_exception(
                 f"DataFlow: {name!r} is no anchor; see {', '.join(self._anchors)}"
@@ -165,7 +165,7 @@ class PyStepIOCallback:
     output_complete_callback: Callable[[str], None]
 
     def taken(self, name: str, count: int) -> Array:
-        """Give an input of so many micro-batches."""
+        """Return an input of so many micro-batches."""
         arrays = []
         for _ in range(count):
             array = self.input_callback(name, False)

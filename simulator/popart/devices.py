@@ -90,15 +90,15 @@ class DeviceManager:
     """Makes devices: a CPU, an IPU Model, or one of the simulated system's groups of IPUs."""
 
     def createCpuDevice(self) -> DeviceInfo:
-        """Give a device that computes values without a model."""
+        """Return a device that computes values without a model."""
         return DeviceInfo(poplar_device.Device.createCPUDevice())
 
     def createSimDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
-        """Give a simulated device: here the IPU Model, too."""
+        """Return a simulated device: here the IPU Model, too."""
         return self.createIpuModelDevice(options)
 
     def createIpuModelDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
-        """Give an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}.
+        """Return an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}.
 
         As in PopART it compiles code for the IPU, unless `compileIPUCode` is false.
         """
@@ -179,14 +179,14 @@ def _connection(asked: object) -> DeviceConnectionType:
 
 
 def _with_tiles(device: poplar_device.Device, tiles: int | None) -> poplar_device.Device:
-    """Give a device of so many tiles an IPU, attached where this one is."""
+    """Return a device of so many tiles an IPU, attached where this one is."""
     if not tiles or tiles == device.getTarget().tiles_per_ipu:
         return device
     return device.createVirtualDevice(tiles)
 
 
 def _number(name: str, value: Any) -> int:
-    """Give a whole number, which may come as text."""
+    """Return a whole number, which may come as text."""
     try:
         number = int(value)
     except (TypeError, ValueError, OverflowError):

@@ -18,7 +18,7 @@ DUMP = "POPART_IR_DUMP"
 
 
 def wanted(options: Iterable[str]) -> set[str]:
-    """Give the stages that the variable and the options name together."""
+    """Return the stages that the variable and the options name together."""
     given = [stage for stage in os.environ.get(VARIABLE, "").split(":") if stage]
     found = {str(stage).upper() for stage in (*given, *options)}
     unknown = sorted(found - set(STAGES))
@@ -50,7 +50,7 @@ def _signed(text: bytes) -> bytes:
 
 
 def _is_own(path: Path) -> bool:
-    """Tell whether a file is as it was written here."""
+    """Return whether a file is as it was written here."""
     if path.is_symlink() or not path.is_file():
         return False
     data = path.read_bytes()
@@ -58,7 +58,7 @@ def _is_own(path: Path) -> bool:
 
 
 def text_of(ir: Ir, stage: str, more: Sequence[Node] = ()) -> str:
-    """Give the graph: a box for each node, an edge for each tensor that one gives another."""
+    """Return the graph: a box for each node, an edge for each tensor that one gives another."""
     nodes = [*ir.nodes, *more]
     makers = {name: place for place, node in enumerate(nodes) for name in node.outputs}
     lines = [f"digraph {_quoted(stage)} {{"]

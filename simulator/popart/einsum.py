@@ -13,7 +13,7 @@ OPSET = 13  # of the nodes
 
 
 def einsum_function(proto: onnx.NodeProto, shapes: Sequence[Sequence[int]]) -> onnx.FunctionProto:
-    """Give the function of an Einsum of one or two tensors; without nodes if there is none.
+    """Return the function of an Einsum of one or two tensors; without nodes if there is none.
 
     There is none for dots (...), for a letter that a term has twice, and for more tensors.
     """

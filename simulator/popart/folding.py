@@ -20,7 +20,7 @@ _RANDOM = ("Random", "Bernoulli", "Multinomial")
 
 
 def _constant(attributes: dict[str, Any]) -> Array | None:
-    """Give the value of a Constant node; texts and sparse tensors are none."""
+    """Return the value of a Constant node; texts and sparse tensors are none."""
     kinds: dict[str, Any] = {
         "value_float": np.float32,
         "value_floats": np.float32,
@@ -34,13 +34,13 @@ def _constant(attributes: dict[str, Any]) -> Array | None:
 
 
 def _filled(attributes: dict[str, Any], shape: Array) -> Array:
-    """Give what ConstantOfShape makes, without room for each element."""
+    """Return what ConstantOfShape makes, without room for each element."""
     value = np.asarray(attributes.get("value", np.zeros(1, dtype=np.float32)))
     return np.broadcast_to(value.reshape(-1)[0], tuple(shape.tolist()))
 
 
 def of_shape(operator: str, attributes: dict[str, Any], info: TensorInfo | None) -> Array | None:
-    """Give what is known of a tensor by its shape alone: Shape, Size and EyeLike, else None."""
+    """Return what is known of a tensor by its shape alone: Shape, Size and EyeLike, else None."""
     if info is None or operator not in ("EyeLike", "Shape", "Size"):
         return None
     if operator == "EyeLike":

@@ -24,7 +24,7 @@ EARLIER = {
 def function_of(
     proto: onnx.NodeProto, opset: int, types: Sequence[onnx.TypeProto]
 ) -> onnx.FunctionProto | None:
-    """Give the function that ONNX defines a node by; None when it has none.
+    """Return the function that ONNX defines a node by; None when it has none.
 
     `types` are those of its inputs, empty for one that is not given.
     """
@@ -99,7 +99,7 @@ def called_graph(
 def body_of(
     function: onnx.FunctionProto, call: onnx.NodeProto, name: str
 ) -> list[tuple[str, onnx.NodeProto]]:
-    """Give the nodes that stand for a call of a function, with names: those that outputs need.
+    """Return the nodes that stand for a call of a function, with names: those that outputs need.
 
     Their own tensors are called NAME:TENSOR. All have the metadata of the call, and what PopART's
     builder noted of it.
@@ -131,7 +131,7 @@ def renamed_node(
     notes: Sequence[onnx.AttributeProto],
     name: str,
 ) -> onnx.NodeProto:
-    """Give a node of a function with the tensors and attributes of a call."""
+    """Return a node of a function with the tensors and attributes of a call."""
     made = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
     for side, names in ((made.input, node.input), (made.output, node.output)):
         side.extend(renamed.get(tensor, f"{name}:{tensor}") if tensor else "" for tensor in names)

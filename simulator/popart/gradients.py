@@ -105,7 +105,7 @@ def _check_outputs(ir: Ir, node: Node, wanted: set[str], what: str) -> None:
 def seeded(
     lowering: Lowering, losses: Iterable[str], scales: Sequence[Tensor | float], prog: Program
 ) -> dict[str, Tensor]:
-    """Give the gradient of each loss: the loss scaling, on the IPU where the loss is."""
+    """Return the gradient of each loss: the loss scaling, on the IPU where the loss is."""
     found: dict[str, Tensor] = {}
     for name in losses:
         info, ipu = lowering.ir.infos[name], lowering.maker_ipu(name)
@@ -191,7 +191,7 @@ def _is_whole(
     lowering: Lowering, use: Use, found: Container[str], changed: Container[str],
     direct: Container[str], moving: Collection[str],
 ) -> bool:  # fmt: skip
-    """Tell whether the way back through a call is one: it is reached, and none looks within."""
+    """Return whether the way back through a call is one: it is reached, and none looks within."""
     outputs = [name for node in use.nodes for name in node.outputs]
     within = any(name in changed for name in outputs)
     jumped = any(node.name in direct for node in use.nodes)
@@ -239,7 +239,7 @@ def lower_node_back(
 def _of_node(
     lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], again: Again | None
 ) -> list[tuple[str, Tensor]]:
-    """Give the gradients of a node's inputs; an output that nobody uses has one of zeros.
+    """Return the gradients of a node's inputs; an output that nobody uses has one of zeros.
 
     Only the first output of most operators has one.
     """
@@ -264,7 +264,7 @@ def _of_node(
 def of_branches(
     lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], moving: Collection[str]
 ) -> list[tuple[str, Tensor]]:
-    """Give the gradients of what the branches of an If read: of the one that ran, else zero."""
+    """Return the gradients of what the branches of an If read: of the one that ran, else zero."""
     known, branches = call.value(0), node.branches
     if known is not None:
         chosen = branches[0 if bool(known.reshape(-1)[0]) else 1]
@@ -309,7 +309,7 @@ def _of_branch(
 
 
 def backward_nodes(ir: Ir, losses: Sequence[str], asked: Iterable[str]) -> list[Node]:
-    """Give the nodes of the backward pass as a graph would show them, the last layer's first."""
+    """Return the nodes of the backward pass as a graph would show them, the last layer's first."""
     moving = dependent(ir, {*ir.weights, *asked})
     found: list[Node] = []
     wanted = set(losses)

@@ -27,7 +27,7 @@ class Import:
 
     @property
     def imports(self) -> list[onnx.OperatorSetIdProto]:
-        """Give the operator sets as ONNX has them."""
+        """Return the operator sets as ONNX has them."""
         return [
             onnx.helper.make_opsetid("" if domain == ONNX else domain, version)
             for domain, version in self.opsets.items()

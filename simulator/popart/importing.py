@@ -49,7 +49,7 @@ def import_graph(
     outer: Ir | None = None,
     given: Sequence[TensorInfo] = (),
 ) -> Ir:
-    """Give the graph with types, shapes and constants; its faults go to `state.wrong`.
+    """Return the graph with types, shapes and constants; its faults go to `state.wrong`.
 
     A body within a node has inputs of the types and shapes that are `given`.
     """
@@ -291,7 +291,7 @@ def _bounded(node: Node, ir: Ir) -> str:
 
 
 def _without_annotations(proto: onnx.NodeProto) -> onnx.NodeProto:
-    """Give a node as ONNX knows it: without what PopART's builder notes in it."""
+    """Return a node as ONNX knows it: without what PopART's builder notes in it."""
     if not any(attribute.name.startswith("__") for attribute in proto.attribute):
         return proto
     plain = onnx.NodeProto()
@@ -308,7 +308,7 @@ def _known(
     attributes: dict[str, Any],
     known: list[Array | None],
 ) -> Iterable[Array] | None:
-    """Give a node's outputs when they are known, else None."""
+    """Return a node's outputs when they are known, else None."""
     if proto.domain not in ("", ONNX):
         return None
     first = ir.infos.get(proto.input[0]) if proto.input else None
@@ -353,7 +353,7 @@ def import_model(
     *,
     values: bool = True,
 ) -> tuple[Ir, list[str]]:
-    """Give a model's representation, and what it has that is not supported.
+    """Return a model's representation, and what it has that is not supported.
 
     Raises popart_exception for what is wrong with the model.
     """
@@ -375,7 +375,7 @@ def import_model(
 
 
 def known_infos(model: onnx.ModelProto) -> dict[str, TensorInfo]:
-    """Give type and shape of the tensors of a model, as far as its nodes can be run."""
+    """Return type and shape of the tensors of a model, as far as its nodes can be run."""
     return _imported(model, "model", None, None, False)[0].infos
 
 

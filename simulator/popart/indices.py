@@ -12,7 +12,7 @@ TUPLES = {"GatherND": 1, "ScatterND": 1}  # of places along the first axes behin
 
 
 def looked_up(ir: Ir) -> dict[str, int]:
-    """Give how many places each tensor of indices chooses from: the fewest of its readers."""
+    """Return how many places each tensor of indices chooses from: the fewest of its readers."""
     found: dict[str, int] = {}
     for node in ir.nodes:
         if node.domain == ONNX and node.operator in INDICES:

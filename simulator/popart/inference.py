@@ -26,7 +26,7 @@ FEW = 4096  # elements of a constant that shape inference is told
 def inferred(
     state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, what: str
 ) -> dict[str, TensorInfo]:
-    """Give the types and shapes of a node's outputs; none where it is not known what it does."""
+    """Return the types and shapes of a node's outputs; none where it is not known what it does."""
     if node.domain == GRAPHCORE and node.key in OPERATORS:
         made = infer_graphcore(node, [ir.infos.get(i) for i in node.inputs], what)
         return dict(zip(node.outputs, made, strict=False))
@@ -110,7 +110,7 @@ def type_proto(info: TensorInfo) -> onnx.TypeProto:
 
 
 def _info(kind: onnx.TypeProto, what: str) -> TensorInfo | None:
-    """Give type and shape; None when the shape is not known."""
+    """Return type and shape; None when the shape is not known."""
     if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
         return None
     sizes = kind.tensor_type.shape.dim

@@ -53,7 +53,7 @@ def _loaded(path: Path) -> Any:
 
 
 def fitted(values: Array, info: TensorInfo, what: str) -> Array:
-    """Give values in the type and shape of a tensor; raises popart_exception for what is lost.
+    """Return values in the type and shape of a tensor; raises popart_exception for what is lost.
 
     A flat list fits any shape of as many elements.
     """
@@ -72,7 +72,7 @@ def fitted(values: Array, info: TensorInfo, what: str) -> Array:
 def shapes_of(
     model: onnx.ModelProto, given: Mapping[str, Array], what: str
 ) -> dict[str, list[int]]:
-    """Give the shape that each input gets by its values; raises popart_exception for no input.
+    """Return the shape that each input gets by its values; raises popart_exception for no input.
 
     A flat list has the shape that the model declares, where it declares one.
     """
@@ -93,7 +93,7 @@ def shapes_of(
 def with_inputs(
     model: onnx.ModelProto, given: Mapping[str, Array], infos: Mapping[str, TensorInfo]
 ) -> onnx.ModelProto:
-    """Give the model with constants in place of inputs: they are known when it is compiled."""
+    """Return the model with constants in place of inputs: they are known when it is compiled."""
     return with_known(
         model,
         {name: fitted(values, infos[name], f"input {name!r}") for name, values in given.items()},
@@ -101,7 +101,7 @@ def with_inputs(
 
 
 def with_known(model: onnx.ModelProto, given: Mapping[str, Array]) -> onnx.ModelProto:
-    """Give the model with Constant nodes in place of inputs, whose type and shape these have."""
+    """Return the model with Constant nodes in place of inputs, whose type and shape these have."""
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     kept = [value for value in changed.graph.input if value.name not in given]

@@ -39,12 +39,12 @@ class Ways:
 
     @property
     def overlap(self) -> bool:
-        """Tell whether some are exchanged while others compute."""
+        """Return whether some are exchanged while others compute."""
         return any(is_overlapped(one) for one in self.chosen)
 
     @property
     def over_loops(self) -> bool:
-        """Tell whether some are exchanged so over both loops."""
+        """Return whether some are exchanged so over both loops."""
         strategies = [one.exchangeStrategy() for one in self.chosen]
         return ExchangeStrategy.OverlapLoops in strategies
 
@@ -59,12 +59,12 @@ class Ways:
 
 
 def is_overlapped(settings: InputSettings) -> bool:
-    """Tell whether data are exchanged while others compute."""
+    """Return whether data are exchanged while others compute."""
     return settings.exchangeStrategy() is not ExchangeStrategy.JustInTime
 
 
 def is_apart(settings: InputSettings) -> bool:
-    """Tell whether data wait in a tensor of their own."""
+    """Return whether data wait in a tensor of their own."""
     return is_overlapped(settings) or settings.tileSet() is TileSet.IO
 
 

@@ -50,23 +50,23 @@ class Node:
 
     @property
     def kind(self) -> str:
-        """Give domain, operator and version as the user guide writes them."""
+        """Return domain, operator and version as the user guide writes them."""
         return f"{self.domain}.{self.operator}-{self.version}"
 
     @property
     def key(self) -> tuple[str, str]:
-        """Give what the table of operators is keyed by."""
+        """Return what the table of operators is keyed by."""
         return self.domain, self.operator
 
     @property
     def branches(self) -> list[Ir]:
-        """Give the graphs that an If chooses from."""
+        """Return the graphs that an If chooses from."""
         names = ("then_branch", "else_branch")
         return [self.attributes[name] for name in names if name in self.attributes]
 
     @property
     def graphs(self) -> list[Ir]:
-        """Give the graphs within: branches, or the body of a Loop."""
+        """Return the graphs within: branches, or the body of a Loop."""
         return [value for value in self.attributes.values() if isinstance(value, Ir)]
 
     @property
@@ -100,11 +100,11 @@ class Ir:
     absent: set[str] = field(default_factory=set)
 
     def has(self, name: str) -> bool:
-        """Tell whether a tensor, a sequence or an optional value is known."""
+        """Return whether a tensor, a sequence or an optional value is known."""
         return name in self.infos or name in self.sequences or name in self.absent
 
     def known(self, name: str) -> Array | None:
-        """Give the values of a tensor that are known before it runs, else None."""
+        """Return the values of a tensor that are known before it runs, else None."""
         return self.constants[name] if name in self.constants else self.weights.get(name)
 
     def captured(self) -> list[str]:

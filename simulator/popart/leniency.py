@@ -78,7 +78,7 @@ def standing_in(infos: dict[str, TensorInfo], node: Node, other: str) -> dict[st
 
 
 def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
-    """Give type and shape of what a node reads; unsigned places are signed."""
+    """Return type and shape of what a node reads; unsigned places are signed."""
     found = {name: ir.infos[name] for name in node.inputs if name}
     kinds = {info.type for info in found.values()}
     if {"INT32", "INT64"} <= kinds:  # of places, which ONNX has in 64 bits
@@ -97,7 +97,7 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
 
 
 def with_size(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
-    """Give a recurrent node with the size of its state, which its weights tell as well."""
+    """Return a recurrent node with the size of its state, which its weights tell as well."""
     given = any(attribute.name == "hidden_size" for attribute in proto.attribute)
     if given or proto.op_type not in ("GRU", "LSTM", "RNN") or len(proto.input) < 3:
         return proto

@@ -23,7 +23,7 @@ LEVELS = ("TRACE", "DEBUG", "INFO", "WARN", "ERR", "CRITICAL", "OFF")
 # Those of PopART; scripts may name any of them, also those that have no lines here.
 MODULES = ("popart", "session", "ir", "devicex", "pattern", "builder", "transform", "op", "opx",
            "ces", "python", "none")  # fmt: skip
-MOST_BYTES = 1 << 20  # of a file of levels
+MAX_BYTES = 1 << 20  # of a file of levels
 ALL = "popart"  # the name that stands for all modules
 _WORDS = {"WARN": "warning", "ERR": "error"}
 _CHOSEN: dict[str, str] = {}  # what the program has set
@@ -47,7 +47,7 @@ def _configured(path: str) -> dict[str, str]:
     """Read the file of module: level pairs; raises popart_exception."""
     what = f"POPART_LOG_CONFIG {path}"
     try:
-        found = json.loads(contents(Path(path), "module: level pairs", MOST_BYTES))
+        found = json.loads(contents(Path(path), "module: level pairs", MAX_BYTES))
     except PvaError as error:
         raise popart_exception(f"{what}: {error.found}; {error.wanted}") from None
     except (ValueError, RecursionError):
@@ -58,7 +58,7 @@ def _configured(path: str) -> dict[str, str]:
 
 
 def level_of(module: str) -> str:
-    """Give the level of a module: the program's, the file's, the variable's, OFF."""
+    """Return the level of a module: the program's, the file's, the variable's, OFF."""
     path = os.environ.get("POPART_LOG_CONFIG")
     file = _configured(path) if path else {}
     for table in (_CHOSEN, file):
@@ -70,7 +70,7 @@ def level_of(module: str) -> str:
 
 
 def enabled(module: str, level: str) -> bool:
-    """Tell whether lines of a level are wanted; to be asked before a line is put together."""
+    """Return whether lines of a level are wanted; to be asked before a line is put together."""
     return LEVELS.index(level) >= LEVELS.index(level_of(module)) and level_of(module) != "OFF"
 
 
@@ -134,5 +134,5 @@ def _set(module: str, level: str) -> None:
 
 
 def getLogger(module: str = ALL) -> Logger:
-    """Give the logger of a module, "popart" for all of them."""
+    """Return the logger of a module, "popart" for all of them."""
     return Logger(module)

@@ -86,7 +86,7 @@ OPERATORS = {NllLoss: "Nll", L1Loss: "L1", IdentityLoss: "IdentityLoss"}
 
 
 def losses_of(given: Any, what: str) -> list[Loss | str]:
-    """Give the losses of a session, one or several: names of tensors, or what is to be added.
+    """Return the losses of a session, one or several: names of tensors, or what is to be added.
 
     Raises popart_exception for what is neither.
     """

@@ -67,16 +67,16 @@ class Lowering:
         self.graphs = self.graphs or graphs_of(self.graph)
 
     def ipu_of(self, node: Node) -> int:
-        """Give the IPU that a node is on."""
+        """Return the IPU that a node is on."""
         return self.placed.get(node.name, self.home)
 
     def ipu_with(self, tensor: Tensor) -> int:
-        """Give the IPU that holds a tensor; the first when it is on several."""
+        """Return the IPU that holds a tensor; the first when it is on several."""
         target, tiles = self.graph.target, self.graph.tile_ranges(tensor)[2]
         return int(tiles.min(initial=target.num_tiles - 1)) // target.tiles_per_ipu
 
     def program(self, ipu: int, prog: Program) -> Program:
-        """Give the program that what an IPU computes now goes to."""
+        """Return the program that what an IPU computes now goes to."""
         return prog
 
     def finish(self, begin: Program) -> None:
@@ -86,15 +86,15 @@ class Lowering:
         """Begin the backward pass."""
 
     def held(self, ipu: int, tensors: Sequence[Any]) -> list[Any]:
-        """Give what the forward pass has left on an IPU, for the backward pass."""
+        """Return what the forward pass has left on an IPU, for the backward pass."""
         return list(tensors)
 
     def carried(self, tensor: Tensor, ipu: int, prog: Program, name: str) -> Tensor:
-        """Give what the backward pass has made on an IPU."""
+        """Return what the backward pass has made on an IPU."""
         return brought(self.graph, tensor, ipu, prog, name)
 
     def on_ipu(self, name: str, ipu: int, prog: Program) -> Tensor:
-        """Give a tensor on an IPU; what comes from another one is copied once."""
+        """Return a tensor on an IPU; what comes from another one is copied once."""
         if (name, ipu) not in self.copies:
             self.copies[name, ipu] = brought(self.graph, self.tensor(name), ipu, prog, name)
         return self.copies[name, ipu]
@@ -185,22 +185,22 @@ class Lowering:
         return {}
 
     def maker_ipu(self, name: str) -> int:
-        """Give the IPU of the node that makes a tensor."""
+        """Return the IPU of the node that makes a tensor."""
         return self.makers.get(name, self.home)
 
     def checked(self, node: Node, name: str, tensor: Tensor) -> Tensor:
-        """Give an output back when it is what shape inference says."""
+        """Return an output back when it is what shape inference says."""
         info = self.ir.infos[name]
         if tensor.shape != info.dims or tensor.dtype != info.device:
             raise popart_exception(f"{node}: output {name!r} came out as {tensor!r}, not {info}")
         return tensor
 
     def wanted(self, node: Node, place: int) -> bool:
-        """Tell whether an input is needed on the device: not if its values go into the program."""
+        """Find whether an input is needed on the device: not if its values go into the program."""
         return place not in OPERATORS[node.key].static
 
     def call(self, node: Node, prog: Program, place_name: str = "") -> Call:
-        """Give a node's call, its inputs still to be filled in.
+        """Return a node's call, its inputs still to be filled in.
 
         `place_name` is the name by which it is placed, if it is called otherwise.
         """
@@ -217,7 +217,7 @@ class Lowering:
         return Call(*given, partial(self.branch, ipu), self.training)
 
     def options_of(self, node: Node) -> Mapping[str, object]:
-        """Give the options of a convolution, product or pooling, with what the builder noted."""
+        """Return the options of a convolution, product or pooling, with what the builder noted."""
         if node.operator == "MaxPool":
             return self.pools
         noted = {
@@ -243,7 +243,7 @@ class Lowering:
 
     # Tensors
     def tensor(self, name: str) -> Tensor:
-        """Give a tensor by its name, added if it is not there yet."""
+        """Return a tensor by its name, added if it is not there yet."""
         if name in self.made:
             return self.made[name]
         if name not in self.stored:

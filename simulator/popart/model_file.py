@@ -21,14 +21,14 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.external_data import WRITTEN
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
 
-MOST_BYTES = 2 << 30  # what protobuf reads
+MAX_BYTES = 2 << 30  # what protobuf reads
 LONGEST_PATH = 4096  # characters
 
 Model: TypeAlias = str | Path | bytes | onnx.ModelProto
 
 
 def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
-    """Give a model, what errors call it, and the folder of its external data.
+    """Return a model, what errors call it, and the folder of its external data.
 
     `source` is a path, a serialised ModelProto or a ModelProto. Raises popart_exception.
     """
@@ -43,7 +43,7 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
         )
     path = Path(source)
     try:
-        data = contents(path, "an ONNX model", MOST_BYTES)
+        data = contents(path, "an ONNX model", MAX_BYTES)
     except NotFoundError:
         raise popart_exception(f"{path}: No such file; give an ONNX model") from None
     except PvaError as error:
@@ -71,7 +71,7 @@ def _checked(model: onnx.ModelProto, what: str) -> onnx.ModelProto:
 
 
 def _all_text(message: Message) -> bool:
-    """Tell whether every text of a message, and of those within, could be decoded."""
+    """Return whether every text of a message, and of those within, could be decoded."""
     for field, value in message.ListFields():
         many = value if isinstance(value, Sequence | MutableSequence) else [value]
         if field.type == FieldDescriptor.TYPE_STRING:
@@ -83,7 +83,7 @@ def _all_text(message: Message) -> bool:
 
 
 def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
-    """Give the version of each domain that a model imports."""
+    """Return the version of each domain that a model imports."""
     return {_domain(entry.domain): entry.version for entry in model.opset_import}
 
 
@@ -92,7 +92,7 @@ def _domain(name: str) -> str:
 
 
 def value_info(value: onnx.ValueInfoProto, what: str) -> tuple[str, list[int | None]]:
-    """Give the type of a graph's input or output, and its sizes, None where open."""
+    """Return the type of a graph's input or output, and its sizes, None where open."""
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
         raise popart_exception(f"{what}: is a {kind or 'value without a type'}; tensors are known")
@@ -104,12 +104,12 @@ def value_info(value: onnx.ValueInfoProto, what: str) -> tuple[str, list[int | N
 
 
 def tensor_info(tensor: onnx.TensorProto, what: str) -> TensorInfo:
-    """Give type and shape of a stored tensor."""
+    """Return type and shape of a stored tensor."""
     return TensorInfo(type_name(tensor.data_type, what), tensor.dims)
 
 
 def tensor_values(tensor: onnx.TensorProto, folder: Path | None, what: str) -> Array:
-    """Give the values of a stored tensor, read-only; raises popart_exception.
+    """Return the values of a stored tensor, read-only; raises popart_exception.
 
     External data are read from below `folder` alone.
     """
@@ -178,7 +178,7 @@ def _inside(location: str, folder: Path | None, what: str) -> Path:
 
 
 def attributes_of(node: onnx.NodeProto, what: str) -> dict[str, Any]:
-    """Give a node's attributes: numbers, texts, lists, arrays; graphs as they are."""
+    """Return a node's attributes: numbers, texts, lists, arrays; graphs as they are."""
     return {attribute.name: _attribute(attribute, what) for attribute in node.attribute}
 
 
@@ -205,7 +205,7 @@ _PLAIN: dict[int, Callable[[Any], Any]] = {
 
 
 def weights_of(model: onnx.ModelProto, what: str, folder: Path | None) -> dict[str, Array]:
-    """Give the values of all initialisers."""
+    """Return the values of all initialisers."""
     return {
         tensor.name: tensor_values(tensor, folder, f"{what}: initialiser {tensor.name!r}")
         for tensor in model.graph.initializer
@@ -213,7 +213,7 @@ def weights_of(model: onnx.ModelProto, what: str, folder: Path | None) -> dict[s
 
 
 def typed_tensor(values: Array, name: str) -> onnx.TensorProto:
-    """Give a stored tensor with its numbers where PopART's builder puts them: `float_data`, ...
+    """Return a stored tensor with its numbers where PopART's builder puts them: `float_data`, ...
 
     What ONNX keeps there in another form, as halves, are bytes in `raw_data`.
     """

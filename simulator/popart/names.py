@@ -97,37 +97,37 @@ class SyncPattern(Enum):
 
 
 def reservedGradientPrefix() -> str:
-    """Give what the names of gradients begin with."""
+    """Return what the names of gradients begin with."""
     return "Gradient___"
 
 
 def reservedAcclPrefix() -> str:
-    """Give what the name of the velocity that SGD keeps begins with."""
+    """Return what the name of the velocity that SGD keeps begins with."""
     return "Accl___"
 
 
 def reservedAccl1Prefix() -> str:
-    """Give what the name of the first tensor that an optimiser keeps begins with."""
+    """Return what the name of the first tensor that an optimiser keeps begins with."""
     return "Accl1___"
 
 
 def reservedAccl2Prefix() -> str:
-    """Give what the name of the second tensor that an optimiser keeps begins with."""
+    """Return what the name of the second tensor that an optimiser keeps begins with."""
     return "Accl2___"
 
 
 def reservedAccl3Prefix() -> str:
-    """Give what the name of the third tensor that an optimiser keeps begins with."""
+    """Return what the name of the third tensor that an optimiser keeps begins with."""
     return "Accl3___"
 
 
 def reservedStepPrefix() -> str:
-    """Give what the name of the count of steps begins with."""
+    """Return what the name of the count of steps begins with."""
     return "Step___"
 
 
 def reservedAccumPrefix() -> str:
-    """Give what the name of the sum of gradients of micro-batches begins with."""
+    """Return what the name of the sum of gradients of micro-batches begins with."""
     return "Accum___"
 
 

@@ -14,7 +14,7 @@ GUIDE_OPSET = 11  # the newest that the user guide lists versions of
 
 
 def version_of(domain: str, operator: str, opset: int) -> int:
-    """Give the first opset that has the operator as this one has it."""
+    """Return the first opset that has the operator as this one has it."""
     if domain != ONNX:
         return opset
     try:
@@ -24,7 +24,7 @@ def version_of(domain: str, operator: str, opset: int) -> int:
 
 
 def converted(model: onnx.ModelProto) -> onnx.ModelProto | None:
-    """Give the model in the operator set of the guide, for versions that have no lowering.
+    """Return the model in the operator set of the guide, for versions that have no lowering.
 
     None when onnx's converter cannot do it, or it is that operator set already.
     """

@@ -45,7 +45,7 @@ def in_order(graph: onnx.GraphProto, given: Iterable[str], what: str) -> list[on
 
 
 def _needs(node: onnx.NodeProto, makers: dict[str, int], given: set[str], what: str) -> set[int]:
-    """Give the places of the nodes that make what a node reads."""
+    """Return the places of the nodes that make what a node reads."""
     missing = [i for i in node.input if i and i not in makers and i not in given]
     if missing:
         raise popart_exception(

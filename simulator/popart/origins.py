@@ -81,7 +81,7 @@ def users_line(stack: str) -> tuple[str, int]:
 
 
 def is_library(file: str) -> bool:
-    """Tell whether a file is one of PyTorch's own."""
+    """Return whether a file is one of PyTorch's own."""
     parts = Path(file).parts
     return _INSTALLED in parts and parts[parts.index(_INSTALLED) + 1] in _LIBRARIES
 

@@ -68,7 +68,7 @@ class Use:
     instead: dict[int, int] = field(default_factory=dict)
 
     def own(self, tensor: Tensor) -> Tensor:
-        """Give a tensor of the function as this call has left it."""
+        """Return a tensor of the function as this call has left it."""
         graph, of = self.graph, self.outlined.variables
         numbers = [n for n in variables_of(tensor) if n in of and not graph.variables[n].constant]
         for number in numbers:
@@ -79,7 +79,7 @@ class Use:
         return moved(tensor, {n: self.instead[n] for n in numbers}) if numbers else tensor
 
     def call(self, like: NodeCall, node: Node) -> NodeCall:
-        """Give the call of a node for the way back: with what is given, and what is left here."""
+        """Return the call of a node for the way back: with what is given, and what is left here."""
         rows = zip(node.inputs, like.inputs, strict=True)
         inputs = [
             None if tensor is None else self.given[name] if name in self.given else self.own(tensor)
@@ -110,11 +110,11 @@ class Outlining:
         return made
 
     def at(self, place: int, below: int) -> Repeat | None:
-        """Give the longest sequence of fewer than `below` nodes that begins at a node."""
+        """Return the longest sequence of fewer than `below` nodes that begins at a node."""
         return next((r for r in self.repeats.get(place, ()) if r.length < below), None)
 
     def nodes_of(self, outlined: Outlined) -> Sequence[Node]:
-        """Give the nodes that a function was made of."""
+        """Return the nodes that a function was made of."""
         return self.schedule.ir.nodes[outlined.start : outlined.start + outlined.length]
 
     def lower(self, lowering: Lowering, repeat: Repeat, place: int, prog: Steps) -> None:
@@ -224,7 +224,7 @@ def outlining_of(
 
 
 def _is_new(lowering: Lowering, name: str, ipu: int) -> bool:
-    """Tell whether nothing has read an input or weight, and nothing will on another IPU."""
+    """Return whether nothing has read an input or weight, and nothing will on another IPU."""
     if name in lowering.made or name in lowering.stored:
         return False
     readers = lowering.consumers.get(name, ())
@@ -238,7 +238,7 @@ def layer_of(nodes: Sequence[Node]) -> str:
 
 
 def _leaves(programs: Iterable[Program]) -> Iterable[Program]:
-    """Give the programs and all below them."""
+    """Return the programs and all below them."""
     waiting = list(programs)
     while waiting:
         node = waiting.pop()

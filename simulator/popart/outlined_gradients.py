@@ -74,7 +74,7 @@ def lower_back(
 
 
 def comes_again(outlining: Outlining, use: Use, moving: Collection[str]) -> bool:
-    """Tell whether another call of the function lets the same of what it is given move."""
+    """Return whether another call of the function lets the same of what it is given move."""
 
     def moved(other: Use) -> list[bool]:
         return [name in moving for name in other.given]
@@ -84,7 +84,7 @@ def comes_again(outlining: Outlining, use: Use, moving: Collection[str]) -> bool
 
 
 def renamed(like: Sequence[Node], nodes: Sequence[Node]) -> dict[str, str]:
-    """Give for each tensor of some nodes that of others which are equal."""
+    """Return for each tensor of some nodes that of others which are equal."""
     both = zip(like, nodes, strict=True)
     rows = (zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True) for a, b in both)
     return {name: other for row in rows for name, other in row if name}

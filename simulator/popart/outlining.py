@@ -51,7 +51,7 @@ class Schedule:
                 self.readers.setdefault(name, []).append(number)
 
     def kind(self, node: Node) -> Hashable:
-        """Give what equal nodes have in common."""
+        """Return what equal nodes have in common."""
         if node.graphs or node.operator in ALONE:
             return node.name
         attributes = {k: _fixed(v) for k, v in node.attributes.items() if k not in PLACES}
@@ -73,7 +73,7 @@ class Schedule:
         return (self._info(name), self._digest(name) if self.is_known(node, place) else None)
 
     def is_known(self, node: Node, place: int) -> bool:
-        """Tell whether an input is part of the program: a constant, or what has to be known."""
+        """Return whether an input is part of the program: a constant, or what has to be known."""
         return node.inputs[place] in self.ir.constants or place in OPERATORS[node.key].static
 
     def _digest(self, name: str) -> Hashable:
@@ -96,7 +96,7 @@ class Schedule:
         ]
 
     def pattern(self, start: int, length: int) -> Hashable:
-        """Tell what each input in a sequence is: which output within, or which from outside."""
+        """Return what each input in a sequence is: which output within, or which from outside."""
         outside: dict[str, int] = {}
         rows: list[Hashable] = []
         for node in self.ir.nodes[start : start + length]:
@@ -130,7 +130,7 @@ class Schedule:
         return self.readers.get(name, [-1])[-1]
 
     def copied(self, repeat: Repeat) -> npt.NDArray[np.float64]:
-        """Give the roots of the bytes that a call of nodes [a, b) copies, by a and b - 1."""
+        """Return the roots of the bytes that a call of nodes [a, b) copies, by a and b - 1."""
         start, length = repeat.starts[0], repeat.length
         change = np.zeros((length + 1, length + 1))
 
@@ -157,7 +157,7 @@ class Schedule:
 
 
 def _fixed(value: Any) -> Hashable:
-    """Give an attribute or constant as what can be compared."""
+    """Return an attribute or constant as what can be compared."""
     if isinstance(value, np.ndarray):
         array: Array = np.ascontiguousarray(value)
         return str(array.dtype), array.shape, blake2b(array.tobytes()).digest()
@@ -167,7 +167,7 @@ def _fixed(value: Any) -> Hashable:
 
 
 def worth(node: Node) -> float:
-    """Give what it is worth to have a node's code once."""
+    """Return what it is worth to have a node's code once."""
     return HIGH if node.operator in VALUABLE else LOW
 
 

@@ -28,7 +28,7 @@ def _single(node: Node, ir: Ir, training: bool) -> bool:
 
 
 def _idle(node: Node, ir: Ir, training: bool) -> bool:
-    """Tell what changes nothing: a dropout that is not trained, a view or cast to what it has."""
+    """Return what changes nothing: a dropout that is not trained, a view or cast to what it has."""
     if node.operator == "Dropout":
         return not training and len(node.inputs) < 3 and not any(node.outputs[1:])
     if node.operator not in ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast"):

@@ -23,7 +23,7 @@ from simulator.poplibs import poputil
 
 
 def check_pipeline(ir: Ir, placed: Mapping[str, int], what: str, *, training: bool) -> int:
-    """Give the number of stages; raises popart_exception for what makes no pipeline."""
+    """Return the number of stages; raises popart_exception for what makes no pipeline."""
     ipus = max(placed.values(), default=0) + 1
     if ipus < 2:
         raise popart_exception(f"{what}: pipelining needs nodes on at least 2 IPUs")
@@ -61,11 +61,11 @@ class Pipeline(Lowering):
     kept: set[int] = field(default_factory=set)  # variables that are not of a batch
 
     def program(self, ipu: int, prog: Steps) -> Steps:
-        """Give the stage of an IPU, forward or back; inside a branch the program given."""
+        """Return the stage of an IPU, forward or back; inside a branch the program given."""
         return self.stages[self.stage_on(ipu)] if self.placed else prog
 
     def stage_on(self, ipu: int) -> int:
-        """Give the stage that an IPU is in now: forward or back."""
+        """Return the stage that an IPU is in now: forward or back."""
         return ipu if self.forward is None else len(self.stages) - 1 - ipu
 
     def place_of(self, node: Node) -> dict[str, str]:
@@ -74,7 +74,7 @@ class Pipeline(Lowering):
         return {"pipelineStage": f"Stage {self.stage_on(ipu)}"} if self.placed else {}
 
     def stage_of(self, name: str) -> int | None:
-        """Give the stage that makes a tensor, or first reads an input; None of what stays."""
+        """Return the stage that makes a tensor, or first reads an input; None of what stays."""
         if name in self.makers:
             return self.makers[name]
         if name not in self.ir.inputs:
@@ -82,14 +82,14 @@ class Pipeline(Lowering):
         return min((self.ipu_of(node) for node in self.ir.nodes if name in node.reads), default=0)
 
     def stage_with(self, name: str, tensor: Tensor) -> int:
-        """Give the stage at whose end a tensor has the value of its batch."""
+        """Return the stage at whose end a tensor has the value of its batch."""
         if self.forward is not None and min(variables_of(tensor), default=0) >= self.forward:
             return len(self.stages) - 1 - self.ipu_with(tensor)
         stage = self.stage_of(name)
         return self.ipu_with(tensor) if stage is None else stage
 
     def on_ipu(self, name: str, ipu: int, prog: Steps) -> Tensor:
-        """Give a tensor to a stage: what an earlier one has comes by a buffer for each hop."""
+        """Return a tensor to a stage: what an earlier one has comes by a buffer for each hop."""
         source = self.stage_of(name) if self.placed else None
         if source is None or source >= ipu:
             return Lowering.on_ipu(self, name, ipu, prog)
@@ -114,13 +114,13 @@ class Pipeline(Lowering):
         self.kept = {number for tensor in stored for number in variables_of(tensor)}
 
     def held(self, ipu: int, tensors: Sequence[Any]) -> list[Any]:
-        """Give what the forward pass has left on an IPU, from its stash."""
+        """Return what the forward pass has left on an IPU, from its stash."""
         restore = partial(self.restored, ipu)
         rows = [t if isinstance(t, Tensor) else each_tensor(t, restore) for t in tensors]
         return Delayed(rows, restore)
 
     def restored(self, ipu: int, tensor: Tensor) -> Tensor:
-        """Give a tensor of the forward pass as the batch left it that is on its way back."""
+        """Return a tensor of the forward pass as the batch left it that is on its way back."""
         depth = len(self.stages) - 1 - 2 * ipu
         assert self.forward is not None
         chosen = [
@@ -139,7 +139,7 @@ class Pipeline(Lowering):
         return self.stashes[ipu].taken(tensor, chosen)
 
     def carried(self, tensor: Tensor, ipu: int, prog: Steps, name: str) -> Tensor:
-        """Give a gradient on an IPU: it comes back by a buffer for each hop."""
+        """Return a gradient on an IPU: it comes back by a buffer for each hop."""
         here = self.ipu_with(tensor)
         found = self.restored(here, tensor)
         if here < ipu:

@@ -21,7 +21,7 @@ Fired = frozenset[int]  # which of the anchors that come every so many batches
 
 
 def in_runs(signs: Sequence[Fired], make: Callable[[Fired], Program]) -> list[Program]:
-    """Give a program for each sign; those that follow one another alike are repeated."""
+    """Return a program for each sign; those that follow one another alike are repeated."""
     found: list[Program] = []
     for sign, same in groupby(signs):
         count = len(list(same))
@@ -32,7 +32,7 @@ def in_runs(signs: Sequence[Fired], make: Callable[[Fired], Program]) -> list[Pr
 def periodic(
     signs: Callable[[int], Fired], count: int, period: int, make: Callable[[Fired], Program]
 ) -> list[Program]:
-    """Give the programs of `count` cycles whose signs come again after a period."""
+    """Return the programs of `count` cycles whose signs come again after a period."""
     block = [signs(place) for place in range(min(period, count))]
     whole, rest = divmod(count, period)
     made = in_runs(block, make) if whole else []
@@ -57,7 +57,7 @@ class Cycles:
     name: str = "pipeline"
 
     def steps(self, active: range, name: str, fired: Fired = frozenset()) -> Steps:
-        """Give the program of a cycle in which these stages have a batch."""
+        """Return the program of a cycle in which these stages have a batch."""
         made = Steps(name=name)
         # The last stage first: what crosses, or is stashed, is read before it is written again.
         for stage in reversed(active):
@@ -72,7 +72,7 @@ class Cycles:
         return made
 
     def fired(self, cycle: int, active: range) -> Fired:
-        """Tell which anchors leave in a cycle: those whose stage ends a period."""
+        """Return which anchors leave in a cycle: those whose stage ends a period."""
         return frozenset(
             place
             for place, (stage, period, _) in enumerate(self.every)
@@ -80,7 +80,7 @@ class Cycles:
         )
 
     def of_batches(self, batches: int) -> list[Program]:
-        """Give the program of so many batches: fill, repeat, drain.
+        """Return the program of so many batches: fill, repeat, drain.
 
         Fewer batches than stages pass through the pipeline, which is never full.
         """
@@ -120,7 +120,7 @@ class Cycles:
     def accumulated(
         self, batches: int, factor: int, before: Program, after: Program
     ) -> list[Program]:
-        """Give the program of batches of `factor` micro-batches, each with a begin and an end.
+        """Return the program of batches of `factor` micro-batches, each with a begin and an end.
 
         Anchors that come every so many batches come with all micro-batches of such a one.
         """
@@ -144,7 +144,7 @@ class Cycles:
     def over_loops(
         self, batches: int, factor: int, before: Program, after: Program
     ) -> list[Program]:
-        """Give the same program, but that the host goes on from batch to batch.
+        """Return the same program, but that the host goes on from batch to batch.
 
         There is one stage between loading and storing.
         """
@@ -153,7 +153,7 @@ class Cycles:
         periods = [period for _, period, _ in self.every]
 
         def signs(number: int) -> Fired:
-            """Tell what a micro-batch does besides: -1 it begins a batch, -2 it ends one."""
+            """Return what a micro-batch does besides: -1 it begins a batch, -2 it ends one."""
             marks = {-1} if number % factor == 0 else set()
             marks |= {-2} if number % factor == factor - 1 else set()
             for place, (stage, period, _) in enumerate(self.every):
@@ -185,7 +185,7 @@ def cycles_of(
     tensors: tuple[Mapping[str, Tensor], Mapping[str, Tensor]],
     flow: DataFlow,
 ) -> Cycles:
-    """Give the cycles of a pipeline from the tensors of inputs and anchors.
+    """Return the cycles of a pipeline from the tensors of inputs and anchors.
 
     What is no pipeline has one stage, `compute`. Where data are exchanged with the host while
     others compute, there is a stage before the first, and one behind the last.

@@ -18,7 +18,7 @@ from simulator.poplibs import poputil
 def place_nodes(
     ir: Ir, ipus: int, *, auto: bool, what: str, cycles: Callable[[Node], float]
 ) -> dict[str, int]:
-    """Give the IPU of each node by its name; raises popart_exception for one that is not there.
+    """Return the IPU of each node by its name; raises popart_exception for one that is not there.
 
     `auto` leaves out what was noted, and balances weights and the cycles that are given.
     """
@@ -57,7 +57,7 @@ def _balanced(ir: Ir, ipus: int, cycles: Callable[[Node], float]) -> dict[str, i
 
 
 def graphs_of(graph: Graph) -> list[Graph]:
-    """Give a graph of the tiles of each IPU."""
+    """Return a graph of the tiles of each IPU."""
     target = graph.getTarget()
     tiles = target.tiles_per_ipu
     if target.num_ipus == 1:
@@ -68,7 +68,7 @@ def graphs_of(graph: Graph) -> list[Graph]:
 
 
 def lies_on(graph: Graph, tensor: Tensor, ipu: int) -> bool:
-    """Tell whether all of a tensor is on an IPU."""
+    """Return whether all of a tensor is on an IPU."""
     per_ipu = graph.getTarget().tiles_per_ipu
     tiles = graph.window.inside(graph.mapping_table(variables_of(tensor)).tile)
     # Most are of variables that are wholly on one IPU; of others the elements tell.
@@ -79,7 +79,7 @@ def lies_on(graph: Graph, tensor: Tensor, ipu: int) -> bool:
 
 
 def brought(graph: Graph, tensor: Tensor, ipu: int, prog: Sequence, name: str) -> Tensor:
-    """Give a tensor on an IPU: itself, or a copy that crosses to the same tiles there."""
+    """Return a tensor on an IPU: itself, or a copy that crosses to the same tiles there."""
     if graph.getTarget().num_ipus == 1 or lies_on(graph, tensor, ipu):
         return tensor
     return poputil.copyToIpu(graph, tensor, prog, ipu, f"{name}/ToIpu{ipu}")

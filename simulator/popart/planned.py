@@ -20,7 +20,7 @@ WORKERS_WORK = 4  # bytes of its operands that a tile takes in with each cycle o
 
 
 def planned_cycles(call: Call) -> int:
-    """Give the cycles of a node: of convolutions and products by plan, else by what it reads."""
+    """Return the cycles of a node: of convolutions and products by plan, else by what it reads."""
     row = OPERATORS[call.node.key]
     if row.back is not None or call.node.operator == "Identity":
         return 0  # a view

@@ -42,7 +42,7 @@ class Programs:
     depth: int = 1  # buffers of each input's stream
 
     def number(self, name: str) -> int:
-        """Give the number by which an engine runs a program."""
+        """Return the number by which an engine runs a program."""
         return list(self.programs).index(name)
 
     def run_apart(self, engine: Engine, name: str) -> None:

@@ -46,7 +46,7 @@ def recomputed(ir: Ir, kind: RecomputationType, placed: Mapping[str, int]) -> se
 
 
 def _norms(ir: Ir) -> list[Node]:
-    """Give the norms, and the activations right behind them."""
+    """Return the norms, and the activations right behind them."""
     norms = [node for node in ir.nodes if node.operator in NORMS]
     made = {node.outputs[0] for node in norms}
     behind = (n for n in ir.nodes if n.operator in FOLLOWING and n.inputs[0] in made)
@@ -91,7 +91,7 @@ class Again:
         self.order = {node.name: place for place, node in enumerate(chosen)}
 
     def call_of(self, node: Node, prog: Program) -> Call:
-        """Give the call of a node, whose inputs are made again when its gradient reads them."""
+        """Return the call of a node, whose inputs are made again when its gradient reads them."""
         if node.name in self.names and self.lowering.calls[node.name].saved:
             self._make(node, prog)
         call, ipu = self.lowering.calls[node.name], self.lowering.ipu_of(node)
@@ -99,13 +99,13 @@ class Again:
         return call
 
     def outputs(self, node: Node, prog: Program) -> list[Tensor]:
-        """Give the outputs of a node, made again when they are read."""
+        """Return the outputs of a node, made again when they are read."""
         names = [name for name in node.outputs if name]
         tensors = [self.lowering.tensor(name) for name in names]
         return self._delayed(names, tensors, self.lowering.ipu_of(node), prog)
 
     def _is_near(self, name: str, ipu: int) -> bool:
-        """Tell whether a tensor is made again on an IPU; what has crossed to another is kept."""
+        """Return whether a tensor is made again on an IPU; what has crossed to another is kept."""
         maker = self.makers.get(name)
         return maker is not None and self.lowering.ipu_of(maker) == ipu
 

@@ -37,7 +37,7 @@ Alike = Callable[[Repeat], list[tuple[int, ...]]]
 
 
 def maximal_repeats(ids: IntArray) -> Iterator[Repeat]:
-    """Give the sequences that come twice and more, and are alike neither before nor behind."""
+    """Return the sequences that come twice and more, and are alike neither before nor behind."""
     order, common = _suffixes(ids)
     open_: list[tuple[int, int]] = []  # (length, first row of the suffixes that begin alike)
     for row, length in enumerate([*common, 0]):
@@ -55,7 +55,7 @@ def maximal_repeats(ids: IntArray) -> Iterator[Repeat]:
 def _candidates(
     ids: IntArray, total: npt.NDArray[np.float64], threshold: float
 ) -> Iterator[Repeat]:
-    """Give the maximal repeats; of those in a row the part that follows itself.
+    """Return the maximal repeats; of those in a row the part that follows itself.
 
     Of that as many together as are worth more than the threshold, too.
     """
@@ -141,7 +141,7 @@ class _Choice:
                 self.chosen.append(repeat)
 
     def _is_within(self, repeat: Repeat) -> bool:
-        """Tell whether all lies in a chosen one that comes half as often, or oftener."""
+        """Return whether all lies in a chosen one that comes half as often, or oftener."""
         return any(
             2 * len(other.starts) > len(repeat.starts)
             and all(_place(other, start, repeat.length) is not None for start in repeat.starts)
@@ -149,7 +149,7 @@ class _Choice:
         )
 
     def _crosses(self, repeat: Repeat) -> bool:
-        """Tell whether a chosen one begins or ends within, not both; then look at the parts."""
+        """Return whether a chosen one begins or ends within, not both; then look at the parts."""
         length, starts = repeat
         first, last, free = length, 0, []
         for start in starts:
@@ -166,7 +166,7 @@ class _Choice:
         return True
 
     def _overlaps(self, repeat: Repeat) -> bool:
-        """Tell whether it begins again before it ends; then look at what comes once in between."""
+        """Find whether it begins again before it ends; then look at what comes once in between."""
         length, starts = repeat
         gaps = set(np.diff(starts).tolist())
         if min(gaps) >= length:
@@ -186,7 +186,7 @@ class _Choice:
         return True
 
     def _differs(self, repeat: Repeat) -> bool:
-        """Tell whether nodes are not connected alike; then look at those that are, and shorter."""
+        """Find whether nodes are not connected alike; then look at those that are, and shorter."""
         self.work -= repeat.length * len(repeat.starts)
         parts = self.alike(repeat) if self.work > 0 else []
         if len(parts) == 1:
@@ -199,7 +199,7 @@ class _Choice:
         return True
 
     def _is_uneven(self, repeat: Repeat) -> bool:
-        """Tell whether of it and a chosen one not each has the other at the same places."""
+        """Return whether of it and a chosen one not each has the other at the same places."""
         return any(
             len({tuple(places) for places in _inside(outer, inner)}) > 1
             for other in self.chosen
@@ -231,7 +231,7 @@ def _inside(outer: Repeat, inner: Repeat) -> list[list[int]]:
 
 
 def _place(repeat: Repeat, start: int, length: int) -> int | None:
-    """Give the beginning of the sequence in which another one lies; None if it lies in none."""
+    """Return the beginning of the sequence in which another one lies; None if it lies in none."""
     row = bisect_right(repeat.starts, start) - 1
     if row < 0 or start + length > repeat.starts[row] + repeat.length:
         return None

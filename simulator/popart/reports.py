@@ -24,12 +24,12 @@ SWITCHES = (
 
 
 def is_profiled(chosen: Mapping[str, object]) -> bool:
-    """Tell whether resolved engine options ask for a profile of runs."""
+    """Return whether resolved engine options ask for a profile of runs."""
     return any(chosen[name] for name in SWITCHES)
 
 
 def summary(engine: Engine, chosen: Mapping[str, object], *, profiled: bool) -> str:
-    """Give the profile's summary as text; without profiling that of the graph alone."""
+    """Return the profile's summary as text; without profiling that of the graph alone."""
     text = io.StringIO()
     if profiled:
         engine.printProfileSummary(text, chosen)
@@ -39,17 +39,17 @@ def summary(engine: Engine, chosen: Mapping[str, object], *, profiled: bool) -> 
 
 
 def graph_report(engine: Engine, *, cbor: bool) -> str | bytes:
-    """Give the graph profile as JSON, or as CBOR."""
+    """Return the graph profile as JSON, or as CBOR."""
     return encoded(engine.getGraphProfile(), cbor=cbor)
 
 
 def execution_report(engine: Engine, *, cbor: bool, profiled: bool) -> str | bytes:
-    """Give the execution profile as JSON, or as CBOR."""
+    """Return the execution profile as JSON, or as CBOR."""
     return encoded(engine.getExecutionProfile() if profiled else NOTHING, cbor=cbor)
 
 
 def encoded(value: Mapping[str, Any], *, cbor: bool) -> str | bytes:
-    """Give a document as the text of JSON, or as the bytes of CBOR."""
+    """Return a document as the text of JSON, or as the bytes of CBOR."""
     if cbor:
         data = io.BytesIO()
         serializeToCBOR(data, value)

@@ -128,7 +128,7 @@ class InferenceSession(Weights, Reports):
         self._check_copies()
 
     def _added_infos(self) -> dict[str, TensorInfo]:
-        """Give type and shape of tensors beside those of the model."""
+        """Return type and shape of tensors beside those of the model."""
         return {}
 
     def _check_copies(self) -> None:
@@ -144,7 +144,7 @@ class InferenceSession(Weights, Reports):
 
     @property
     def _accumulates(self) -> bool:
-        """Tell whether a pipeline runs empty between changes of the weights, also with factor 1."""
+        """Find whether a pipeline runs empty between changes of the weights, also with factor 1."""
         return self.training and self._options.enableGradientAccumulation
 
     @property
@@ -228,14 +228,14 @@ class InferenceSession(Weights, Reports):
         return whole
 
     def _pipeline(self, plain: Lowering) -> Pipeline | None:
-        """Give a lowering by stages, if the options ask for it."""
+        """Return a lowering by stages, if the options ask for it."""
         if not self._options.enablePipelining:
             return None
         stages = check_pipeline(self._ir, plain.placed, self._what, training=self.training)
         return pipeline_of(plain, stages)
 
     def _placed(self, lowering: Lowering) -> dict[str, int]:
-        """Give the IPU of each node."""
+        """Return the IPU of each node."""
         ipus, auto = self._device.numIpus // self._options.replicas, self._options.balances
         if self._options.virtualGraphMode is VirtualGraphMode.Off and not auto:
             return {}
@@ -263,7 +263,7 @@ class InferenceSession(Weights, Reports):
             log("ir", "INFO", f"{stage} written to {path}")
 
     def _backward(self) -> list[Node]:
-        """Give the nodes of the backward pass; none without training."""
+        """Return the nodes of the backward pass; none without training."""
         return []
 
     def _loaded(self, what: str) -> Engine:
@@ -277,7 +277,7 @@ class InferenceSession(Weights, Reports):
         return list(self._ir.inputs)
 
     def getInfo(self, name: str) -> TensorInfo:
-        """Give type and shape of a tensor of the model."""
+        """Return type and shape of a tensor of the model."""
         if name not in self._ir.infos:
             raise popart_exception(f"getInfo: no tensor {name!r}")
         return self._ir.infos[name]
@@ -347,7 +347,7 @@ class InferenceSession(Weights, Reports):
             self._programs.run_apart(engine, parts.SEED_FROM_HOST)
 
     def getCycleCount(self, id: str = "") -> int:
-        """Give the cycles of the last run, if the options have it measured."""
+        """Return the cycles of the last run, if the options have it measured."""
         engine = self._loaded("getCycleCount")
         if parts.CYCLES_TO_HOST not in self._programs.programs:
             option = "instrumentWithHardwareCycleCounter"

@@ -180,18 +180,18 @@ class SessionOptions:
 
     @property
     def share(self) -> float:
-        """Give how much a sum of gradients counts: all, or what makes it their mean."""
+        """Return how much a sum of gradients counts: all, or what makes it their mean."""
         mean = self.accumulationAndReplicationReductionType == "Mean"
         return 1 / (self.factor * self.replicas) if mean else 1.0
 
     @property
     def synthetic(self) -> bool:
-        """Tell whether inputs are on the device already."""
+        """Return whether inputs are on the device already."""
         return self.syntheticDataMode is not SyntheticDataMode.Off
 
     @property
     def balances(self) -> bool:
-        """Tell whether nodes are balanced over the IPUs."""
+        """Return whether nodes are balanced over the IPUs."""
         return bool(self.autoVirtualGraph) or self.virtualGraphMode is VirtualGraphMode.Auto
 
     @property
@@ -210,7 +210,7 @@ class SessionOptions:
 
     @property
     def of_products(self) -> dict[str, Any]:
-        """Give the options of poplin's products."""
+        """Return the options of poplin's products."""
         partials = self.partialsTypeMatMuls
         own = {"partialsType": partials} if partials else {}
         return {**self.convolutionOptions, **own, **self.matmulOptions}
@@ -220,7 +220,7 @@ class SessionOptions:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """Give an option's value as it is held; raises popart_exception."""
+    """Return an option's value as it is held; raises popart_exception."""
     if name not in OPTIONS:
         near = difflib.get_close_matches(name, (*OPTIONS, *WITHOUT_EFFECT), n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
@@ -253,5 +253,5 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def _own(value: Any) -> Any:
-    """Give a copy of a dictionary or list."""
+    """Return a copy of a dictionary or list."""
     return value.copy() if isinstance(value, dict | list) else value

@@ -19,11 +19,11 @@ class Reports:
         raise NotImplementedError
 
     def getReport(self) -> Any:
-        """Give the report of the session, as pva reads it."""
+        """Return the report of the session, as pva reads it."""
         return self._loaded("getReport").getReport()
 
     def getSummaryReport(self, resetProfile: bool = False) -> str:
-        """Give a summary of compilation and runs as text; `reportOptions` add to it."""
+        """Return a summary of compilation and runs as text; `reportOptions` add to it."""
         engine = self._loaded("getSummaryReport")
         text = reports.summary(engine, self._options.reportOptions, profiled=self._profiled)
         if resetProfile:
@@ -31,11 +31,11 @@ class Reports:
         return text
 
     def getGraphReport(self, useCbor: bool = False) -> str | bytes:
-        """Give the profile of the compiled graph as JSON, or as CBOR."""
+        """Return the profile of the compiled graph as JSON, or as CBOR."""
         return reports.graph_report(self._loaded("getGraphReport"), cbor=useCbor)
 
     def getExecutionReport(self, useCbor: bool = False, resetProfile: bool = True) -> str | bytes:
-        """Give the profile of what ran since the last such report, as JSON or as CBOR."""
+        """Return the profile of what ran since the last such report, as JSON or as CBOR."""
         engine = self._loaded("getExecutionReport")
         found = reports.execution_report(engine, cbor=useCbor, profiled=self._profiled)
         if resetProfile:

@@ -125,7 +125,7 @@ class Weights:
 
 
 def flat(values: Array) -> Array:
-    """Give an array's elements in order."""
+    """Return an array's elements in order."""
     return np.ascontiguousarray(values).reshape(-1)
 
 

@@ -17,6 +17,6 @@ def batch_size(ir: Ir) -> int:
 
 
 def work_of(ir: Ir, micro_batches: int, batches: int, stages: int) -> Work:
-    """Tell what a step of so many micro-batches, of all replicas, and batches takes in."""
+    """Return what a step of so many micro-batches, of all replicas, and batches takes in."""
     items = batch_size(ir)
     return Work(items if items == UNKNOWN else items * micro_batches, batches, stages)

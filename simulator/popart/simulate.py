@@ -201,7 +201,7 @@ def flow_of(batches: int, anchors: Sequence[str], settings: InputSettings) -> Da
 
 
 def list_unsupported(path: Path, request: Request) -> list[str]:
-    """Say of each node that cannot be lowered why, and what would be needed."""
+    """Return of each node that cannot be lowered why, and what would be needed."""
     model, what, folder = opened_model(path, request)
     shapes = open_shapes(model, request, what)
     return import_model(model, what, folder, shapes, values=False)[1]
@@ -222,7 +222,7 @@ def opened_model(path: Path, request: Request) -> tuple[onnx.ModelProto, str, Pa
 
 
 def open_shapes(model: onnx.ModelProto, request: Request, what: str) -> InputShapeInfo:
-    """Give the shapes of the inputs that the request changes; of outputs none stays declared."""
+    """Return the shapes of the inputs that the request changes; of outputs none stays declared."""
     found = InputShapeInfo()
     stored = {tensor.name for tensor in model.graph.initializer}
     wanted = dict(request.shapes or {})

@@ -38,7 +38,7 @@ class Stash:
     counters: list[Tensor] = field(default_factory=list)
 
     def taken(self, tensor: Tensor, chosen: Sequence[int]) -> Tensor:
-        """Give a tensor as it was when the batch ran forward; `chosen` variables have changed."""
+        """Return a tensor as it was when the batch ran forward; `chosen` variables have changed."""
         for number in chosen:
             if number not in self.instead:
                 self.instead[number] = self._add(number)

@@ -55,7 +55,7 @@ _BY_HOST = {np.dtype(row.host): name for name, row in ELEMENT_TYPES.items()}
 
 
 def type_name(number: int, what: str) -> str:
-    """Give the name of ONNX's number of a type; raises popart_exception naming `what`."""
+    """Return the name of ONNX's number of a type; raises popart_exception naming `what`."""
     if number not in _BY_NUMBER:
         types = onnx.TensorProto.DataType
         name = types.Name(number) if number in types.values() else f"number {number}"
@@ -82,14 +82,14 @@ class TensorInfo:
         object.__setattr__(self, "dims", _sizes(shape))
 
     def shape(self) -> list[int]:
-        """Give the sizes of the dimensions."""
+        """Return the sizes of the dimensions."""
         return list(self.dims)
 
     def data_type(self) -> str:
         return self.type
 
     def data_type_lcase(self) -> str:
-        """Give the type in NumPy's words: float32."""
+        """Return the type in NumPy's words: float32."""
         return self.host.name
 
     def nelms(self) -> int:
@@ -102,12 +102,12 @@ class TensorInfo:
 
     @property
     def host(self) -> np.dtype[Any]:
-        """Give the type of the host's arrays."""
+        """Return the type of the host's arrays."""
         return np.dtype(ELEMENT_TYPES[self.type].host)
 
     @property
     def device(self) -> Type:
-        """Give the type of the device's elements."""
+        """Return the type of the device's elements."""
         return ELEMENT_TYPES[self.type].device
 
     def __str__(self) -> str:
@@ -125,7 +125,7 @@ def _sizes(shape: object) -> tuple[int, ...]:
 
 
 def array_type(array: Array, what: str) -> str:
-    """Give the name of an array's type; raises popart_exception naming `what`."""
+    """Return the name of an array's type; raises popart_exception naming `what`."""
     plain = array.dtype.newbyteorder("<")
     if plain not in _BY_HOST:
         known = ", ".join(ELEMENT_TYPES)
@@ -148,7 +148,7 @@ def to_host(values: Array, info: TensorInfo, what: str) -> Array:
 
 
 def to_device(values: Array, info: TensorInfo, what: str) -> Array:
-    """Give values as the device holds them; raises popart_exception for what it cannot hold."""
+    """Return values as the device holds them; raises popart_exception for what it cannot hold."""
     wanted = info.device.numpy
     if values.dtype == wanted:
         return values
@@ -170,14 +170,14 @@ class InputShapeInfo:
     _infos: dict[str, TensorInfo] = field(default_factory=dict)
 
     def add(self, name: str, info: TensorInfo) -> InputShapeInfo:
-        """Say what an input is; gives itself, so that calls can be chained."""
+        """Return what an input is; gives itself, so that calls can be chained."""
         if not isinstance(info, TensorInfo):
             raise popart_exception(f"InputShapeInfo: {name!r} is {info!r}; a TensorInfo is needed")
         self._infos[name] = info
         return self
 
     def get(self, name: str) -> TensorInfo:
-        """Give what was said of an input; raises popart_exception."""
+        """Return what was said of an input; raises popart_exception."""
         if name not in self._infos:
             known = ", ".join(self._infos) or "none"
             raise popart_exception(f"InputShapeInfo: no input {name!r}; there are {known}")

@@ -78,7 +78,7 @@ class TrainingSession(InferenceSession):
         self._write_dot("BWD0")
 
     def _added_infos(self) -> dict[str, TensorInfo]:
-        """Give type and shape of gradients, and of their sums over micro-batches."""
+        """Return type and shape of gradients, and of their sums over micro-batches."""
         infos, kind = self._ir.infos, self._optimizer.accumulator_type()
         sums = {
             f"{reservedAccumPrefix()}{name}": TensorInfo(kind or infos[name].type, infos[name].dims)
@@ -109,7 +109,7 @@ class TrainingSession(InferenceSession):
         return [name for name in self._ir.weights if name not in self._fixed]
 
     def _backward(self) -> list[Node]:
-        """Give the nodes of the backward pass, once they are known."""
+        """Return the nodes of the backward pass, once they are known."""
         return backward_nodes(self._ir, self._losses, self._asked) if self._trained else []
 
     # Compiling

@@ -25,7 +25,7 @@ class GraphTransformer:
         self._model.CopyFrom(model)
 
     def getModelProto(self) -> bytes:
-        """Give the model as a serialised ModelProto."""
+        """Return the model as a serialised ModelProto."""
         return bytes(self._model.SerializeToString())
 
     def convertFloatsToHalfs(self) -> None:
@@ -101,7 +101,7 @@ class GraphTransformer:
 
 
 def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Give a graph and those of the branches within."""
+    """Return a graph and those of the branches within."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

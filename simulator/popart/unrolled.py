@@ -19,7 +19,7 @@ from simulator.popart.ordering import names_of
 from simulator.popart.sequences import alias, joined
 from simulator.popart.tensor_info import TensorInfo
 
-MOST_RUNS = 256
+MAX_RUNS = 256
 
 Add = Callable[[onnx.NodeProto, str], None]
 
@@ -30,7 +30,7 @@ def graphs_of(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def has_sequences(ir: Ir, proto: onnx.NodeProto) -> bool:
-    """Tell whether a Loop or an If reads, makes or carries something that is no tensor."""
+    """Return whether a Loop or an If reads, makes or carries something that is no tensor."""
     kept = {*ir.sequences, *ir.absent}
     values = [v for graph in graphs_of(proto) for v in (*graph.input, *graph.output)]
     kinds = {value.type.WhichOneof("value") for value in values}
@@ -63,11 +63,11 @@ def _lay_out_branch(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own:
 def _lay_out_loop(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own: Add) -> None:
     body = next(graphs_of(proto))
     trips = ir.constants.get(proto.input[0]) if proto.input[0] else None
-    most = MOST_RUNS if trips is None else int(trips.reshape(-1)[0])
+    most = MAX_RUNS if trips is None else int(trips.reshape(-1)[0])
     goes = _truth(ir, proto.input[1]) if len(proto.input) > 1 and proto.input[1] else True
-    if (proto.input[0] and trips is None) or goes is None or most > MOST_RUNS:
+    if (proto.input[0] and trips is None) or goes is None or most > MAX_RUNS:
         raise Unsupported(
-            f"its body is laid out run by run; a constant number of runs, at most {MOST_RUNS}, "
+            f"its body is laid out run by run; a constant number of runs, at most {MAX_RUNS}, "
             "would be needed"
         )
     carried = list(proto.input[2:])

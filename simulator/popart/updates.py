@@ -64,7 +64,7 @@ class Updates:
 
     # Numbers
     def number(self, scalar: Scalar) -> list[Number]:
-        """Give a number on each IPU: part of the program, or a tensor that the host can write."""
+        """Return a number on each IPU: part of the program, or a tensor that the host can write."""
         graphs = self.lowering.graphs
         if scalar.constant:
             return [scalar.number] * len(graphs)
@@ -95,7 +95,7 @@ class Updates:
         return self.lowering.scope_of_weight(name, operator=kind)
 
     def _begun(self, name: str, gradient: Tensor, prog: Program) -> Change:
-        """Give the gradient of all micro-batches and replicas, on the IPU where the weight is."""
+        """Return the gradient of all micro-batches and replicas, on the IPU where the weight is."""
         lowering, options = self.lowering, self.options
         whole, weight = lowering.graph, lowering.stored[name]
         ipu = next(i for i in range(len(lowering.graphs)) if lies_on(whole, weight, i))
@@ -179,19 +179,19 @@ class Updates:
                 )
 
     def _square(self, change: Change, home: int) -> Tensor:
-        """Give the sum of the squares of a gradient, where the sum of all is made."""
+        """Return the sum of the squares of a gradient, where the sum of all is made."""
         step, params = change.step, popops.ReduceParams(Operation.SQUARE_ADD)
         name, flat = f"{step.name}/ClipNorm", step.gradient.flatten()
         total = popops.reduce(step.graph, flat, FLOAT, [0], params, step.prog, name)
         return brought(self.lowering.graph, total.reshape([1]), home, step.prog, name)
 
     def loss_scaling(self, share: float = 1.0) -> list[Number]:
-        """Give what the gradient of a loss is on each IPU; what it is of gradients, by a share."""
+        """Find what the gradient of a loss is on each IPU; what it is of gradients, by a share."""
         return self.number(scaling_of(self.optimizer, share))
 
 
 def scaling_of(optimizer: Optimizer, share: float = 1.0) -> Scalar:
-    """Give the loss scaling; of what is a sum that only a share counts of, as much more."""
+    """Return the loss scaling; of what is a sum that only a share counts of, as much more."""
     value = optimizer.of("")[LOSS_SCALING]
     name = "lossScaling" if share == 1 else "lossScalingOfSums"
     return Scalar(f"{name}___default___FLOAT", value.value / share, value.constant)
@@ -200,7 +200,7 @@ def scaling_of(optimizer: Optimizer, share: float = 1.0) -> Scalar:
 def numbers_of(
     optimizer: Optimizer, weights: Iterable[str], options: SessionOptions
 ) -> dict[str, float]:
-    """Give the numbers that a program may read, by the names of their tensors."""
+    """Return the numbers that a program may read, by the names of their tensors."""
     found = [scaling_of(optimizer), scaling_of(optimizer, options.share)]
     for name in weights:
         inside = options.factor > 1 and optimizer.accumulates_in(name)

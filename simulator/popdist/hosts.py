@@ -10,7 +10,7 @@ from pathlib import Path
 from pva.formats.run_file import Topology
 from simulator.graph.errors import PoplarError
 
-MOST_HOSTS = 4096
+MAX_HOSTS = 4096
 _RANGE = re.compile(r"(\d+)-(\d+)|(\d+)")
 _NAME = re.compile(r"[\w.:%-]+")  # host names and addresses
 _ITEM = re.compile(r"([^,\[\]]*)(?:\[([^\]]*)\])?([^,\[\]]*)(?:,|$)")
@@ -49,8 +49,8 @@ def _numbers(text: str | None) -> Iterator[str]:
             yield part
             continue
         first, last = int(span[1]), int(span[2])
-        if last - first >= MOST_HOSTS:
-            raise PoplarError(f"--host: {part} are more than {MOST_HOSTS} hosts")
+        if last - first >= MAX_HOSTS:
+            raise PoplarError(f"--host: {part} are more than {MAX_HOSTS} hosts")
         yield from (str(number).zfill(len(span[1])) for number in range(first, last + 1))
 
 

@@ -30,8 +30,8 @@ from simulator.graph.types import IntArray
 
 LARGEST = (1 << 62) - 2  # of any variable
 BEYOND = LARGEST + 1  # stands for what is larger, or not allowed; twice that is an int64 still
-MOST_ROWS = 1 << 16  # of a chunk; its columns stay in a processor's cache
-MOST_VALUES = 1 << 20  # of a variable that is chosen
+MAX_ROWS = 1 << 16  # of a chunk; its columns stay in a processor's cache
+MAX_VALUES = 1 << 20  # of a variable that is chosen
 
 Column: TypeAlias = NDArray[Any]
 Table: TypeAlias = dict[int, Column]
@@ -80,7 +80,7 @@ class Solution:
     values: tuple[int, ...] = ()
 
     def validSolution(self) -> bool:
-        """Tell whether there is a solution."""
+        """Return whether there is a solution."""
         return bool(self.values)
 
     def __getitem__(self, variable: Variable) -> int:
@@ -122,18 +122,18 @@ class Model:
     ) -> Variable:
         """Add a variable that takes a value from min to max, both included, and of `among`."""
         listed = range(min, max + 1) if among is None else among
-        values = np.unique(listed if len(listed) <= MOST_VALUES else [])
+        values = np.unique(listed if len(listed) <= MAX_VALUES else [])
         values = values[(values >= min) & (values <= max)]
         if not values.size or values[0] < 0 or values.dtype.kind not in "iu":
             which = f"from {min} to {max}" + f" among {among}" * (among is not None)
-            needed = f"1 to {MOST_VALUES} whole numbers from 0 are needed"
+            needed = f"1 to {MAX_VALUES} whole numbers from 0 are needed"
             raise PoplarError(f"popsolver: variable {name!r} {which}; {needed}")
         values, depth = values.astype(np.int64), len(self._choices)
         self._choices.append(len(self._nodes))
         return self._add(Node((values[:1], values[-1:]), (depth, depth), values=values), name)
 
     def addConstant(self, value: int, name: str = "") -> Variable:
-        """Give a variable that has this value."""
+        """Return a variable that has this value."""
         if not 0 <= index(value) <= LARGEST:
             raise PoplarError(f"popsolver: constant {name!r} is {value}; 0 to {LARGEST} is needed")
         known = np.array([index(value)])
@@ -181,7 +181,7 @@ class Model:
         function: Callable[[list[IntArray]], IntArray],
         name: str = "call",
     ) -> Variable:
-        """Give what a function makes of lists of values, each of its own row alone.
+        """Return what a function makes of lists of values, each of its own row alone.
 
         It takes int64 arrays of one length, not to be written to, and gives an array of integers of
         that length; below 0 (-1) rules the row out.
@@ -238,7 +238,7 @@ class _Search:
             if depth == len(self.choices):
                 self._consider(table, length)
                 continue
-            most = max(1, MOST_ROWS // len(self.nodes[self.choices[depth]].values))
+            most = max(1, MAX_ROWS // len(self.nodes[self.choices[depth]].values))
             if length > most:
                 waiting.append((depth, {v: c[most:] for v, c in table.items()}, length - most))
             table, length = self._advance(depth, table, min(length, most))

@@ -84,7 +84,7 @@ def cycleStamp(
 def _checked(
     graph: Graph, prog: Sequence, sync_type: SyncType | str | None, name: str
 ) -> tuple[str, Sync]:
-    """Give the name and the sync of a measurement; raises PoplarError for what has no clock."""
+    """Return the name and the sync of a measurement; raises PoplarError for what has no clock."""
     if graph.target.target_type == "CPU":
         raise PoplarError(f"{name}: a CPU target has no clock that could be read")
     if not isinstance(prog, Sequence):

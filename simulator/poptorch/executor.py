@@ -113,7 +113,7 @@ class PoplarExecutor:
         return self._session
 
     def isCompiled(self) -> bool:
-        """Tell whether the module has been compiled."""
+        """Return whether the module has been compiled."""
         return self._session is not None
 
     @property
@@ -256,7 +256,7 @@ class PoplarExecutor:
         self._attached = False
 
     def isAttachedToDevice(self) -> bool:
-        """Tell whether the module is on the device."""
+        """Return whether the module is on the device."""
         return self._attached
 
     def destroy(self) -> None:

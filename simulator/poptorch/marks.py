@@ -29,7 +29,7 @@ _begun: list[ExitStack] = []  # of the export under way: the block that goes on 
 
 
 def exporting() -> bool:
-    """Tell whether marks are taken now."""
+    """Return whether marks are taken now."""
     return bool(_begun)
 
 

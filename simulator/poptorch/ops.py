@@ -143,12 +143,12 @@ class CPU:
 
 
 def isRunningOnIpu() -> bool:
-    """Tell whether a module is being exported for the device."""
+    """Return whether a module is being exported for the device."""
     return marks.exporting()
 
 
 def ipuHardwareIsAvailable(num_ipus: int = 1) -> bool:
-    """Tell whether there are IPUs: programs run on their model."""
+    """Return whether there are IPUs: programs run on their model."""
     del num_ipus
     return False
 

@@ -14,7 +14,7 @@ POPLAR = "poplar"  # the layer of variables and compute sets; all others are of 
 
 
 def _further(arguments: dict[str, str]) -> str:
-    """Give a layer's own keys as a JSON object; empty without any."""
+    """Return a layer's own keys as a JSON object; empty without any."""
     if not arguments:
         return ""
     return json.dumps({"arguments": arguments}, separators=(",", ":"), ensure_ascii=False)
@@ -38,7 +38,7 @@ def debug_tables(graph: Graph) -> dict[str, dict[str, Any]]:
 
 
 def program_contexts(executable: Executable) -> list[int]:
-    """Give the debug context that each program comes from, -1 where there is none.
+    """Return the debug context that each program comes from, -1 where there is none.
 
     That of its compute set; what the compiler made belongs to what its name begins with, such as
     the compute set that an exchange goes before. A container only has that of a library's call.

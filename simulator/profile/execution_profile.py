@@ -114,7 +114,7 @@ def _costs_of(
 
 
 def _joined(executable: Executable, programs: Sequence[LoweredProgram]) -> BoolArray:
-    """Tell by [program][tile] which tiles a program is for."""
+    """Return by [program][tile] which tiles a program is for."""
     io, names = executable.lowered.io_tiles, np.array(schema.TILE_SETS)
     every = np.ones(executable.graph.target.num_tiles, dtype=np.bool_)
     sets = {"All": every, "IO": io, "Compute": ~io}
@@ -129,7 +129,7 @@ def _step_types(programs: Any) -> IntArray:
 
 
 def _measure(executable: Executable, program: LoweredProgram) -> tuple[IntArray, ...]:
-    """Give cycles, bytes received and bytes sent of every tile."""
+    """Return cycles, bytes received and bytes sent of every tile."""
     nothing = np.zeros(executable.graph.target.num_tiles, dtype=np.int64)
     match program.type:
         case "OnTileExecute":
@@ -165,7 +165,7 @@ class ExecutionProfile:
         self._blocks = self._mode != CPU and executable.instrumentation.blocks.wanted
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
-        """Give tables and arrays before the first run."""
+        """Return tables and arrays before the first run."""
         empty = ["runs", "other_runs", *(["steps", "steps_by_ipu"] if self._traced else [])]
         if self._blocks:
             empty.append("blocks")
@@ -178,7 +178,7 @@ class ExecutionProfile:
         return {**tables, **self._totals()}, {"tile_clock": clock, **self._measured.start()}
 
     def append(self, record: RunRecord) -> tuple[dict[str, Columns], dict[str, Any]]:
-        """Give the rows that a run adds."""
+        """Return the rows that a run adds."""
         if record.other:
             return {"other_runs": self._run_row(record)}, {}
         first = self._steps
@@ -201,7 +201,7 @@ class ExecutionProfile:
         return tables | self._totals(), arrays
 
     def _run_row(self, record: RunRecord) -> Columns:
-        """Give what a run of the model and another one have."""
+        """Return what a run of the model and another one have."""
         timed = self._mode != CPU
         return {
             "name": [record.name],

@@ -36,7 +36,7 @@ Columns = dict[str, Any]
 
 
 def code(table: str, column: str, text: str) -> int:
-    """Give the code that stands for a text in a column of codes."""
+    """Return the code that stands for a text in a column of codes."""
     return schema.TABLE[table].column(column).values.index(text)
 
 
@@ -220,7 +220,7 @@ def _vertex_counts(executable: Executable) -> IntArray:
 
 
 def _control_code(executable: Executable) -> Columns:
-    """Tell the control code of programs; there is none without code for the IPU."""
+    """Return the control code of programs; there is none without code for the IPU."""
     target = executable.graph.target
     if target.compile_ipu_code:
         return dict(control_stretches(target, executable.lowered, executable.instrumentation))
@@ -254,7 +254,7 @@ def _children(executable: Executable) -> Columns:
 
 
 def _instructions(executable: Executable) -> Columns:
-    """Give the code of each internal exchange by kind of instruction."""
+    """Return the code of each internal exchange by kind of instruction."""
     lowered = executable.lowered
     rows = [
         (row, *lowered.exchanges[program.exchange].instructions)

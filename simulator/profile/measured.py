@@ -47,7 +47,7 @@ class Measured:
         self._ran = np.zeros(len(executable.lowered.programs), dtype=np.bool_)
 
     def start(self) -> dict[str, Any]:
-        """Give the counters before the first run, and what the counters of vertices belong to."""
+        """Return the counters before the first run, and what the counters of vertices belong to."""
         arrays = self._counters()
         if "measured_vertex_cycles" in arrays:
             groups = self._executable.lowered.groups
@@ -82,7 +82,7 @@ class Measured:
         return arrays
 
     def _of(self, tag: str, column: str, count: int) -> Ran:
-        """Tell which rows of what programs of a type run have been executed."""
+        """Return which rows of what programs of a type run have been executed."""
         found = np.zeros(count, dtype=np.bool_)
         for row in np.flatnonzero(self._ran).tolist():
             program = self._executable.lowered.programs[row]
@@ -92,7 +92,7 @@ class Measured:
 
 
 def _compute(executable: Executable, ran: Ran) -> dict[str, Any]:
-    """Give the counters of the compute sets that have been executed, by their level."""
+    """Return the counters of the compute sets that have been executed, by their level."""
     level, target = executable.instrumentation.compute, executable.graph.target
     if level == "vertex":
         return {"measured_vertex_cycles": _vertices(executable, ran)}
@@ -107,7 +107,7 @@ def _compute(executable: Executable, ran: Ran) -> dict[str, Any]:
 
 
 def _vertices(executable: Executable, ran: Ran) -> IntArray:
-    """Give the tile's cycles from begin to end of each vertex.
+    """Return the tile's cycles from begin to end of each vertex.
 
     A worker has one cycle in as many as there are workers.
     """

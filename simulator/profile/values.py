@@ -24,7 +24,7 @@ Part = tuple[dict[str, Any], dict[str, Any]]
 
 
 def graph_profile_value(executable: Executable, options: Mapping[str, bool | int | str]) -> Value:
-    """Give the graph profile; equal to what `graph.json` holds."""
+    """Return the graph profile; equal to what `graph.json` holds."""
     tables, arrays = graph_tables(executable, options), graph_arrays(executable)
     return registry.value_of(Dataset.of(tables, arrays, "graph profile"), "graph")
 
@@ -32,7 +32,7 @@ def graph_profile_value(executable: Executable, options: Mapping[str, bool | int
 def execution_profile_value(
     executable: Executable, records: Sequence[RunRecord], *, profiled: bool = True
 ) -> Value:
-    """Give the execution profile of some runs that follow each other, such as those since a reset.
+    """Find the execution profile of some runs that follow each other, such as those since a reset.
 
     Equal to what `execution.json` holds when these are all runs; the clock begins with the first of
     them. One that is not `profiled` has the mode NONE and no steps.

@@ -150,7 +150,7 @@ def _claimed(directory: Path) -> Claim:
 
 
 def _is_text(name: str) -> bool:
-    """Tell whether a name can stand in a file; one of other bytes has surrogates in their place."""
+    """Find whether a name can stand in a file; one of other bytes has surrogates in their place."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -159,7 +159,7 @@ def _is_text(name: str) -> bool:
 
 
 def application(given: str) -> dict[str, Any]:
-    """Give the facts of app.json: those given as a JSON object, else name and arguments.
+    """Return the facts of app.json: those given as a JSON object, else name and arguments.
 
     Of a path in the arguments only its last part is kept.
     """

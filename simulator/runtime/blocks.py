@@ -52,7 +52,7 @@ class BlockRecorder:
         self._shown, self._kind = _shown(programs)
 
     def blocks(self, rows: IntArray, begin: IntArray, end: IntArray, last: IntArray) -> BlockRows:
-        """Give the blocks of a run from its events.
+        """Return the blocks of a run from its events.
 
         `begin` and `end` are clocks before and after each of them, by [event][IPU], `last` that of
         each IPU's tile at the end of the run. An event's own cycles are outside its Block.
@@ -95,7 +95,7 @@ class BlockRecorder:
 
 
 def _shown(programs: Sequence[LoweredProgram]) -> tuple[IntArray, IntArray]:
-    """Give by row the program that a begin or a flush tells of, and the kind of its block."""
+    """Return by row the program that a begin or a flush tells of, and the kind of its block."""
     shown = np.full(len(programs), NO_PROGRAM, dtype=np.int64)
     kind = np.zeros(len(programs), dtype=np.int64)
     for row, program in enumerate(programs):
@@ -111,7 +111,7 @@ def _shown(programs: Sequence[LoweredProgram]) -> tuple[IntArray, IntArray]:
 
 
 def _partners(deeper: IntArray) -> IntArray:
-    """Give to each begin its end and to each end its begin; they nest."""
+    """Assign each begin its end and to each end its begin; they nest."""
     depth = np.cumsum(deeper) + (deeper < 0)
     order = np.argsort(depth, kind="stable")  # at each depth begins and ends take turns
     partner = np.empty_like(order)
@@ -122,7 +122,7 @@ def _partners(deeper: IntArray) -> IntArray:
 def _kept(
     flushed: IntArray, begins: Flags, partner: IntArray, capacity: int
 ) -> tuple[Flags, IntArray]:
-    """Tell which events the buffer had room for, and list those with which dropping began.
+    """Return which events the buffer had room for, and list those with which dropping began.
 
     `flushed` counts the flushes before each event. An end whose begin was dropped takes no room.
     """

@@ -99,7 +99,7 @@ class ValueRunner:
 
     # What decides
     def is_set(self, predicate: Tensor) -> bool:
-        """Tell whether a predicate is not zero; raises PoplarError when replicas disagree."""
+        """Return whether a predicate is not zero; raises PoplarError when replicas disagree."""
         found = self._places_of(predicate).load() != 0
         if found.any() != found.all():
             raise PoplarError(
@@ -108,7 +108,7 @@ class ValueRunner:
         return bool(found[0])
 
     def number(self, control: Tensor) -> int:
-        """Give the value that a Switch decides by; raises PoplarError when replicas disagree."""
+        """Return the value that a Switch decides by; raises PoplarError when replicas disagree."""
         found = self._places_of(control).load()
         if (found != found[0]).any():
             raise PoplarError(f"{control!r}: replicas hold {found.tolist()}; one value is needed")
@@ -192,7 +192,7 @@ class ValueRunner:
                 return self._places_of(tensor).store
 
     def _rows(self, action: Copy) -> Array:
-        """Give the rows of a remote buffer that a copy moves: those of its offset, or row 0."""
+        """Return the rows of a remote buffer that a copy moves: those of its offset, or row 0."""
         return np.zeros(1, dtype=np.int64) if action.offset is None else self.read(action.offset)
 
     def _places_of(self, tensor: Tensor) -> Places:

@@ -20,7 +20,7 @@ from simulator.graph.program import RepeatWhileFalse as WhileFalse
 from simulator.graph.types import IntArray
 from simulator.runtime.execute import ValueRunner
 
-MOST_ROWS = 1 << 26  # programs that a run executes one after another; they take about 1 GB
+MAX_ROWS = 1 << 26  # programs that a run executes one after another; they take about 1 GB
 SWITCHES = ("Switch", "OnEveryTileSwitch")
 NOTHING = np.zeros(0, dtype=np.int64)
 # Of all steps of a run until now: the clocks of the tiles before and after the last of them.
@@ -69,7 +69,7 @@ class Flow:
                 order = self._order(row, chosen)
                 trace.append(order.steps)
                 taken += len(order.steps)
-                if taken > MOST_ROWS:
+                if taken > MAX_ROWS:
                     raise self._endless(above for above, _ in waiting)
                 if self._reads_clock[row]:
                     values.tell_clocks(watch(trace))
@@ -81,7 +81,7 @@ class Flow:
         loops = [p for p in map(self._programs.__getitem__, above) if p.type.startswith("Repeat")]
         program = loops[0] if loops else self._programs[0]
         return PoplarError(
-            f"{program.type} {program.name!r}: its turns are more than the {MOST_ROWS:,} programs "
+            f"{program.type} {program.name!r}: its turns are more than the {MAX_ROWS:,} programs "
             "that a run of the simulator can have; a loop in it may have no end"
         )
 
@@ -139,13 +139,13 @@ def _case(switch: Switch, compiled: int, values: ValueRunner) -> int:
 
 
 def _reads_clock(lowered: Lowered) -> list[bool]:
-    """Tell of every program whether its vertices read their tile's clock."""
+    """Return of every program whether its vertices read their tile's clock."""
     reading = {group.compute_set for group in lowered.groups if group.codelet.reads_clock}
     return [program.compute_set in reading for program in lowered.programs]
 
 
 def _decides(lowered: Lowered, apart: Sequence[bool]) -> list[bool]:
-    """Tell of every program whether what it runs depends on the values of tensors.
+    """Return of every program whether what it runs depends on the values of tensors.
 
     So do those around what is to run apart, at a time that is known.
     """
@@ -191,10 +191,10 @@ def lay_out(
         if body >= 0:  # all of a Repeat's body stands from there on, once
             once = rows[body:]
             del rows[body:]
-            if len(once) * program.count > MOST_ROWS:
+            if len(once) * program.count > MAX_ROWS:
                 raise PoplarError(
                     f"Repeat {program.name!r}: {program.count:,} turns of {len(once):,} "
-                    f"program(s); a run of the simulator can have {MOST_ROWS:,}"
+                    f"program(s); a run of the simulator can have {MAX_ROWS:,}"
                 )
             rows += once * program.count
             continue

@@ -62,7 +62,7 @@ def _has_buffer(data: Any) -> bool:
 
 
 def host_values(values: Any, dtype: Type, what: str) -> Any:
-    """Give raw bytes as values of a type; anything else as it is."""
+    """Return raw bytes as values of a type; anything else as it is."""
     raw = isinstance(values, bytes | bytearray | memoryview)
     return host_array(values, dtype, what) if raw else values
 

@@ -58,7 +58,7 @@ class Broadcast:
     first: int = 0
 
     def take(self, replica: int, fetch: Callable[[], Array]) -> Array:
-        """Give a replica its next transfer, which is fetched once for all replicas."""
+        """Return a replica its next transfer, which is fetched once for all replicas."""
         place = self.taken[replica] - self.first
         if place == len(self.waiting):
             self.waiting.append(fetch())
@@ -163,7 +163,7 @@ class HostStreams:
 
     # Transfers
     def fetch(self, stream: Stream, replica: int = 0) -> Array:
-        """Give the values of the next transfer to the device."""
+        """Return the values of the next transfer to the device."""
         if stream.replicated_mode is ReplicatedStreamMode.BROADCAST:
             if stream.id not in self._broadcasts:
                 self._broadcasts[stream.id] = Broadcast([0] * self._replicas)
@@ -209,7 +209,7 @@ def _traced(stream: Stream) -> pvti.Tracepoint:
 
 
 def _split(stream: Stream, arguments: tuple[Any, ...], most: int) -> tuple[int | None, list[Any]]:
-    """Tell the replica, if there is one, from what it is connected to."""
+    """Return the replica, if there is one, from what it is connected to."""
     replica, ends = None, list(arguments)
     if len(ends) > 1 and isinstance(ends[0], int | np.integer):
         replica = int(ends.pop(0))
@@ -235,7 +235,7 @@ def _checked_replica(stream: Stream, replica: int, total: int) -> int:
 
 
 def _memory(stream: Stream, data: Any, end: int | None = None) -> Array:
-    """Give the memory of a ring, which holds a whole number of transfers."""
+    """Return the memory of a ring, which holds a whole number of transfers."""
     what = f"stream {stream.handle!r}"
     array = host_array(data, stream.dtype, what, writable=stream.direction == "out")
     if end is not None:

@@ -50,7 +50,7 @@ class Places:
 
 
 def places_of(values: Array, begins: IntArray, lengths: IntArray) -> Places:
-    """Give the places of intervals laid end to end, in a typed view of the arena."""
+    """Return the places of intervals laid end to end, in a typed view of the arena."""
     begins, lengths = join(begins, lengths)
     if not len(begins):
         return Places(values, 0, 0)
@@ -64,7 +64,7 @@ def places_of(values: Array, begins: IntArray, lengths: IntArray) -> Places:
 
 
 def _block(begins: IntArray, lengths: IntArray) -> int:
-    """Give the most elements of which all lengths, and ways from begin to begin, are multiples."""
+    """Find the most elements of which all lengths, and ways from begin to begin, are multiples."""
     block = int(lengths.min())
     if (lengths != block).any():
         block = 1 if block == 1 else int(np.gcd.reduce(lengths))

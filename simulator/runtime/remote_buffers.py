@@ -28,7 +28,7 @@ class RemoteBuffers:
 
     # From the device
     def load(self, buffer: RemoteBuffer, rows: IntArray, replica: int = 0) -> Array:
-        """Give the values of rows, one after another; of a replicated view for each replica."""
+        """Return the values of rows, one after another; of a replicated view for each replica."""
         parts = self._per_copy(buffer, rows, replica)
         return np.concatenate([self._load(buffer, copy, part).reshape(-1) for copy, part in parts])
 
@@ -84,7 +84,7 @@ class RemoteBuffers:
     def _per_copy(
         self, buffer: RemoteBuffer, rows: IntArray, replica: int
     ) -> list[tuple[int, IntArray]]:
-        """Give each replica of a view its rows, one replica's after another's; a single one all."""
+        """Assign each replica of a view its rows, one replica's after another's; a single one all."""
         check_rows(buffer, rows)
         every = np.tile(rows, buffer.replicas) if len(rows) == 1 else rows
         parts = every.reshape(buffer.replicas, -1).astype(np.int64)

@@ -79,7 +79,7 @@ class Runner:
 
     @property
     def cycles(self) -> int:
-        """Give the latest clock of any tile."""
+        """Return the latest clock of any tile."""
         return int(self._clock.max())
 
     def reload(self, *values: ValueRunner) -> None:
@@ -120,7 +120,7 @@ class Runner:
                 self._values[receiver].write(copy.dst, sent[sender])
 
     def _lap(self) -> Watch:
-        """Give what follows the clocks of one replica through a run, as far as it has come."""
+        """Return what follows the clocks of one replica through a run, as far as it has come."""
         clock, taken = self._clock, 0
 
         def watched(trace: Sequence[IntArray]) -> Clocks:
@@ -164,7 +164,7 @@ class Runner:
     def _told(
         self, steps: IntArray, before: int, begin: ArrayLike, end: ArrayLike, clock: IntArray
     ) -> tuple[int, BlockRows | None]:
-        """Give the cycles of a run and its blocks, from the clocks around each event."""
+        """Return the cycles of a run and its blocks, from the clocks around each event."""
         cycles = int(clock.max()) - before
         if not self._events:
             return cycles, None
@@ -178,7 +178,7 @@ class Runner:
 
 
 def cycles_of(executable: Executable, program: LoweredProgram) -> IntArray:
-    """Give the cycles of a step on each tile; empty for syncs and for what is no step."""
+    """Return the cycles of a step on each tile; empty for syncs and for what is no step."""
     lowered = executable.lowered
     match program.type:
         case "OnTileExecute":
@@ -194,7 +194,7 @@ def cycles_of(executable: Executable, program: LoweredProgram) -> IntArray:
 
 
 def _phase(executable: Executable, program: LoweredProgram) -> Phase:
-    """Give the phase of a step; what is no step takes no time on any tile."""
+    """Return the phase of a step; what is no step takes no time on any tile."""
     target = executable.graph.target
     if program.type == "Sync":
         external = program.sync_type == "External"
@@ -206,13 +206,13 @@ def _phase(executable: Executable, program: LoweredProgram) -> Phase:
 
 
 def _wall_clock() -> int:
-    """Give nanoseconds since the epoch; SOURCE_DATE_EPOCH stands still."""
+    """Return nanoseconds since the epoch; SOURCE_DATE_EPOCH stands still."""
     fixed = os.environ.get("SOURCE_DATE_EPOCH")
     return int(fixed) * 1_000_000_000 if fixed else time_ns()
 
 
 def _trace_clock() -> int:
-    """Give the host trace's time, -1 without a trace or when time stands still."""
+    """Return the host trace's time, -1 without a trace or when time stands still."""
     if os.environ.get("SOURCE_DATE_EPOCH") or not pvti.getCurrentTraceFilename():
         return NO_TRACE
     return perf_counter_ns()

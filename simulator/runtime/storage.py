@@ -36,13 +36,13 @@ class Storage:
             self.write(tensor, values, f"initial value of {tensor.describe()}")
 
     def view(self, dtype: Type) -> Array:
-        """Give the whole arena as elements of a type."""
+        """Return the whole arena as elements of a type."""
         if dtype not in self._views:
             self._views[dtype] = self.arena.view(dtype.numpy)
         return self._views[dtype]
 
     def places(self, of: Tensor | Field) -> Places:
-        """Give where the elements of a tensor or of a group's field lie."""
+        """Return where the elements of a tensor or of a group's field lie."""
         return places_of(self.view(of.dtype), of.begins, of.lengths)
 
     def read(self, tensor: Tensor) -> Array:

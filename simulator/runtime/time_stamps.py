@@ -22,7 +22,7 @@ class TimerTimePoint(int):
         return made
 
     def since(self, start: TimerTimePoint, clock_frequency: float) -> str:
-        """Say what passed since another stamp."""
+        """Return what passed since another stamp."""
         cycles = self.cycles - start.cycles
         return (
             f"{(self - start) / 1e6:,.3f} ms on the host; {cycles:,} cycles "

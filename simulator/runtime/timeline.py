@@ -110,7 +110,7 @@ class Replay:
 
 
 def sync(free: Cycles, delays: Delays, *, external: bool = False) -> Cycles:
-    """Give the clocks after a sync: all requests arrive, then each tile has its release."""
+    """Return the clocks after a sync: all requests arrive, then each tile has its release."""
     arrived = (free + delays.request).reshape(delays.ipus, -1).max(axis=1, keepdims=True)
     if external:
         arrived = np.full_like(arrived, arrived.max() + delays.between_ipus)
@@ -138,7 +138,7 @@ def watch(
     delays: Delays,
     watched: Container[int] = (),
 ) -> tuple[Cycles, list[Cycles], list[Cycles]]:
-    """Give the clocks after the phases `order` (indexes into `phases`), and record no steps.
+    """Return the clocks after the phases `order` (indexes into `phases`), and record no steps.
 
     Of each phase that is `watched`, no sync, the clocks of its tiles before and after it are in the
     two lists, in the order of execution.
@@ -203,7 +203,7 @@ def replay(
 
 
 def _bounds(begin: Cycles, end: Cycles, starts: Cycles) -> tuple[Cycles, ...]:
-    """Give by IPU that takes part: earliest and latest begin and end, longest and all cycles."""
+    """Return by IPU that takes part: earliest and latest begin and end, longest and all cycles."""
     if len(starts) == 0:
         return (starts,) * 6
     duration = end - begin

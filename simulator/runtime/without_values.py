@@ -41,7 +41,7 @@ class NoValues(ValueRunner):
         _refuse(control)
 
     def read(self, tensor: Tensor) -> Array:
-        """Give nothing of what replicas exchange."""
+        """Return nothing of what replicas exchange."""
         return np.zeros(0, dtype=tensor.dtype.numpy)
 
     def write(self, tensor: Tensor, values: Array) -> None:

@@ -43,7 +43,9 @@ NEVER_EMPTY = {
     "liveness",
     "memory_by_tile",
 }
-QUESTIONS = {"Add", "Compare", "Count", "Describe", "Give", "Lay", "Sum", "Tell"}
+QUESTIONS = {
+    "Add", "Assign", "Compare", "Count", "Describe", "Find", "Lay", "List", "Return", "Sketch", "Sum"
+}  # fmt: skip
 
 
 def required(analysis: Any) -> dict[str, int]:
@@ -202,19 +204,14 @@ def test_page_is_what_the_catalogue_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == markdown(), "write it again: make documents"
 
 
-def test_each_analysis_is_imported_from_pva_analysis_where_no_module_has_its_name() -> None:
+def test_each_analysis_is_imported_from_pva_analysis_by_its_name() -> None:
     from pva import analysis
 
     modules = {file.stem for file in Path(analysis.__file__).parent.iterdir()}
-    assert sorted(modules & set(CATALOGUE)) == [
-        "blocks",
-        "insights",
-        "program_stages",
-        "program_tree",
-    ]
+    assert modules & set(CATALOGUE) == set()  # a module would stand in the function's place
     for name, function in {**CATALOGUE, **analysis.COMPARISONS}.items():
         assert name in dir(analysis)
-        assert name in modules or getattr(analysis, name) is function
+        assert getattr(analysis, name) is function
 
 
 def test_a_name_that_no_analysis_has_tells_the_nearest() -> None:
@@ -250,7 +247,7 @@ def refused(analysis: Any, *given: Any, **named: Any) -> str:
 
 
 def test_the_catalogue_is_shown_with_what_each_analysis_tells() -> None:
-    line = "Give by how many cycles each program made the recorded runs longer, most first."
+    line = "Return by how many cycles each program made the recorded runs longer, most first."
     assert re.search(rf"^cycles_by_program +{line}$", repr(CATALOGUE), re.MULTILINE)
     assert f"<th>cycles_by_program</th><td>{line}</td>" in CATALOGUE._repr_html_()
     assert len(repr(CATALOGUE).splitlines()) == len(CATALOGUE)

@@ -9,7 +9,7 @@ import pytest
 
 import pva
 from pva.analysis.hidden_io import io_tiles_wanted, overlap_io
-from pva.analysis.insights import insights
+from pva.analysis.insight_rules import insights
 from pva.dataset import Dataset
 from pva.report import Report
 from tests.io_tiles import IO_TILES, NUMBERS, clocks, report_of

@@ -15,10 +15,10 @@ import pytest
 
 from pva import schema
 from pva.analysis import CATALOGUE
-from pva.analysis.insights import RULES, insights, speed, unchecked_rules
-from pva.analysis.insights import _row as insight_row
-from pva.analysis.insights.finding import ALL_KINDS, ALL_TILES, GAPS, VARIABLES, Finding
-from pva.analysis.insights.fitting import with_what_lacks
+from pva.analysis.insight_rules import RULES, insights, speed, unchecked_rules
+from pva.analysis.insight_rules import _row as insight_row
+from pva.analysis.insight_rules.finding import ALL_KINDS, ALL_TILES, GAPS, VARIABLES, Finding
+from pva.analysis.insight_rules.fitting import with_what_lacks
 from pva.units import Writing, write_as
 from tests.analysis.samples import every_report, opened, small
 from tests.builders import COMPUTE_CYCLES, TILES, small_report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pva.analysis.layers import owners_in
+from pva.analysis.program_hierarchy import program_tree
 from pva.analysis.program_lines import (
     closed_above,
     following,
@@ -13,7 +14,6 @@ from pva.analysis.program_lines import (
     related_lines,
     visible_lines,
 )
-from pva.analysis.program_tree import program_tree
 from tests.analysis.samples import small
 
 # Lines of the small report: 0 sequence, 3 loop, 4 its body, 5 to 7 in that, 12 function, 13 in it.

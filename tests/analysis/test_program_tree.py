@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pva.analysis.program_hierarchy import program_tree
+from pva.analysis.program_outline import program_stages
 from pva.analysis.program_parts import (
     contexts_of_program,
     program_by_tile,
@@ -15,8 +17,6 @@ from pva.analysis.program_parts import (
     variables_of_program,
     vertices_of_program,
 )
-from pva.analysis.program_stages import program_stages
-from pva.analysis.program_tree import program_tree
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, executed, longer, opened, rows, small
 from tests.builders import TILE, code

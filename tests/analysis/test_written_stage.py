@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pva.analysis.compilation import compiled_programs, compiled_types
-from pva.analysis.program_tree import program_tree
+from pva.analysis.program_hierarchy import program_tree
 from pva.analysis.selection import SelectionError
 from pva.analysis.written_programs import written_figures
 from pva.errors import NotRecordedError

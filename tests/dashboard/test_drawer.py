@@ -11,7 +11,7 @@ from dashboard import drawer, object_rows
 from dashboard.address import Address, AddressError, parse
 from dashboard.store import Store
 from pva.analysis.exchanges import largest_exchanges
-from pva.analysis.insights import insights
+from pva.analysis.insight_rules import insights
 from pva.analysis.programs import elapsed
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import SAMPLES

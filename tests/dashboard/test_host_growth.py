@@ -98,7 +98,7 @@ def test_a_trace_that_grows_is_laid_out_as_if_it_had_been_there_at_once(
 def test_a_trace_is_laid_out_anew_when_much_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(host_growth, "MOST_LATE", 10)
+    monkeypatch.setattr(host_growth, "MAX_LATE", 10)
     former = host_timeline(openTrace(write(tmp_path / "t.pvti", [nested(1, 0)], 5 * SECOND)))
     trace = openTrace(write(tmp_path / "t.pvti", [nested(1, 0)], 9 * SECOND))
     assert grown_timeline(trace, former).until == 7 * SECOND

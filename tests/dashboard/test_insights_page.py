@@ -14,7 +14,7 @@ from dashboard.pages import PAGES, insights
 from dashboard.store import Store
 from pva.analysis import CATALOGUE
 from pva.analysis.filters import Filter
-from pva.analysis.insights import RULES
+from pva.analysis.insight_rules import RULES
 from tests.analysis.test_insights import CASES, LITTLE_ALWAYS, found
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words

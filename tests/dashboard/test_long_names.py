@@ -13,7 +13,7 @@ from dash._utils import to_json
 from dashboard import tables, view
 from dashboard.address import parse
 from dashboard.app import create_app, show
-from dashboard.store import MOST_LETTERS, Store
+from dashboard.store import MAX_LETTERS, Store
 from dashboard.timeline.device import layer_codes
 from dashboard.timeline.lanes import Labels
 from pva.long_texts import cut, cut_inside
@@ -78,17 +78,17 @@ def test_no_timeline_sends_a_long_name_in_full(paths: list[Path], source: str) -
 
 
 def test_only_what_is_longer_than_the_limit_is_cut() -> None:
-    whole = "x" * MOST_LETTERS
-    assert cut(whole, MOST_LETTERS) == whole
-    shown = cut("begin" + whole + "end", MOST_LETTERS)
-    assert len(shown) == MOST_LETTERS
+    whole = "x" * MAX_LETTERS
+    assert cut(whole, MAX_LETTERS) == whole
+    shown = cut("begin" + whole + "end", MAX_LETTERS)
+    assert len(shown) == MAX_LETTERS
     assert shown.startswith("begin") and shown.endswith("end")
     assert "2,008-letters-" in shown
 
 
 def test_long_names_that_differ_in_the_middle_stay_different() -> None:
     names = [f"{TEXT}{middle}{TEXT}" for middle in "aab"]
-    first, again, other = (cut(name, MOST_LETTERS) for name in names)
+    first, again, other = (cut(name, MAX_LETTERS) for name in names)
     assert first == again != other
 
 

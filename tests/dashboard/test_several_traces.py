@@ -203,7 +203,7 @@ def test_labels_of_a_large_trace_are_those_of_a_small_one(
     store = Store([write(tmp_path / "t.pvti", events, ["x", "y"])])
     columns = ["label", "channel", "count", "total", "self_time", "mean", "p50", "longest"]
     small = page.label_frame(store, parse("/trace", ""))[columns]
-    monkeypatch.setattr(trace_tables, "MOST_EVENTS", 2)
+    monkeypatch.setattr(trace_tables, "MAX_EVENTS", 2)
     large = page.label_frame(store, parse("/trace", ""))
     assert large[columns].to_dict("records") == small.to_dict("records")
     shown = words(page.time_tables(store, parse("/trace", "?range=0-50"), "light"))

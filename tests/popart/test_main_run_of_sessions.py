@@ -10,7 +10,7 @@ import pytest
 from models import model, node, prepared, tiny
 
 from pva.analysis import main_run
-from pva.analysis.insights import insights
+from pva.analysis.insight_rules import insights
 from pva.analysis.main_runs import MainRun
 from pva.report import openReport
 from simulator import popart, poplar

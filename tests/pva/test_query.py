@@ -172,7 +172,7 @@ def test_a_wrong_query_is_told_in_one_line(ask: Engine, text: str, message: str)
 def test_an_answer_that_would_fill_the_memory_is_refused(
     ask: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for engine in ("MOST_VALUES", "SQLITE_VALUES"):
+    for engine in ("MAX_VALUES", "SQLITE_VALUES"):
         monkeypatch.setattr(query, engine, 96)
     text = "select s.type, r.name from steps s, runs r"  # 24 steps, 2 runs
     assert len(ask(DATA, text)) == 48

@@ -214,7 +214,7 @@ def test_a_function_that_calls_itself_is_refused(session):
 
 
 def test_a_loop_without_end_is_refused_by_its_name(session, monkeypatch):
-    monkeypatch.setattr("simulator.runtime.flow.MOST_ROWS", 1000)
+    monkeypatch.setattr("simulator.runtime.flow.MAX_ROWS", 1000)
     endless = program.RepeatWhileTrue(
         program.Sequence(), session.constant(poplar.INT, 1), program.Sequence(), name="spin"
     )

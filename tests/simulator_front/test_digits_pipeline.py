@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pva.analysis.insights.causes import bound_by_an_ipu
+from pva.analysis.insight_rules.causes import bound_by_an_ipu
 from pva.analysis.liveness import liveness_curve
 from pva.analysis.main_runs import main_run
 from pva.analysis.memory import fullest_tiles

@@ -121,7 +121,7 @@ def test_the_least_cost_is_that_of_trying_all_values(problem: dict[str, Any]) ->
 def test_of_equal_costs_arrays_find_the_first(problem: dict[str, Any], chunk: int) -> None:
     model, variables = modelled(problem)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(popsolver, "MOST_ROWS", chunk)
+        patch.setattr(popsolver, "MAX_ROWS", chunk)
         solution = model.minimize([variables[part] for part in problem["cost"]])
     fits = tried(problem)
     assert solution.validSolution() == bool(fits)
@@ -221,7 +221,7 @@ def test_products_and_sums_beyond_64_bits_are_compared_rightly() -> None:
 def test_a_function_of_arrays_is_given_no_more_rows_than_a_chunk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(popsolver, "MOST_ROWS", 100)
+    monkeypatch.setattr(popsolver, "MAX_ROWS", 100)
     model, lengths, values = Model(), [], [*range(1, 13)]
 
     def cost(columns: list[np.ndarray]) -> np.ndarray:

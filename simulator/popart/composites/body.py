@@ -69,7 +69,7 @@ class Body:
         return np.asarray(values, dtype=self.info(place).host)
 
     def has(self, place: int) -> bool:
-        """Tell whether an optional input is given."""
+        """Return whether an optional input is given."""
         return place < len(self.infos) and self.infos[place] is not None
 
     def info(self, place: int = 0) -> TensorInfo:

@@ -79,7 +79,7 @@ def suppressed(body: Body) -> None:
 
 
 def _edges(body: Body) -> list[str]:
-    """Give the lower and upper edges along both axes and the area, each [batch, 1, boxes]."""
+    """Return the lower and upper edges along both axes and the area, each [batch, 1, boxes]."""
     size = body.dims(0)
     columns = [
         body("Reshape", body("Slice", "x0", [n], [n + 1], [2]), [size[0], 1, size[1]])
@@ -101,7 +101,7 @@ def _edges(body: Body) -> list[str]:
 def _taken(
     body: Body, edges: list[str], least: float, shape: tuple[int, int, int]
 ) -> onnx.GraphProto:
-    """Give one run: the best box of each class, and the scores that are left."""
+    """Return one run: the best box of each class, and the scores that are left."""
     inner = Body(body.node, body.infos, body.known, prefix=f"{body.node.outputs[0]}/run:")
     run, go, scores, on, left, chosen = map(
         inner.named, ("run", "go", "scores", "on", "left", "chosen")

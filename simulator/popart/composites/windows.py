@@ -111,7 +111,7 @@ def _weighed(body: Body, images: str, rows: str, columns: str) -> str:
 def _bins(
     body: Body, corners: str, axis: int, sizes: tuple[int, int, int], *, limited: bool
 ) -> list[str]:
-    """Give the weights of the lower and the upper neighbour of each sample along an axis."""
+    """Return the weights of the lower and the upper neighbour of each sample along an axis."""
     bins, ratio, size = sizes
     start, end = (body("Slice", corners, [n], [n + 1], [1]) for n in (axis, axis + 2))
     extent = body("Sub", end, start)
@@ -156,7 +156,7 @@ def deformed(body: Body) -> None:
 
 
 def _grid(body: Body, sizes: tuple[list[int], list[int], list[int]], count: int) -> str:
-    """Give where each tap samples, x before y, from -1 to 1: centres of the outermost elements.
+    """Return where each tap samples, x before y, from -1 to 1: centres of the outermost elements.
 
     Where an axis has one element alone, these are the edges of the image.
     """

@@ -47,7 +47,7 @@ class Function:
     defaults: Given = field(default_factory=dict)
 
     def given(self, call: Call) -> dict[str, float]:
-        """Give the attributes of a node."""
+        """Return the attributes of a node."""
         return {name: float(call.attribute(name, n)) for name, n in self.defaults.items()}
 
     def lower(self, call: Call) -> Tensor:
@@ -135,12 +135,12 @@ FUNCTIONS: dict[str, Function] = {
 
 
 def exact_gelu(call: Call) -> bool:
-    """Tell whether a Gelu of ai.onnx is that of the error function, not of a tangent."""
+    """Return whether a Gelu of ai.onnx is that of the error function, not of a tangent."""
     return bool(call.attribute("approximate", "none") == "none")
 
 
 def of_gelu(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]) -> list[Tensor | None]:
-    """Give g (F(x) + x f(x)) of the normal distribution, or that of the approximation."""
+    """Return g (F(x) + x f(x)) of the normal distribution, or that of the approximation."""
     kind = NonLinearityType.GELU
     if not exact_gelu(call):
         back = (kind, call[0], grads[0], call.prog, call.name)

@@ -45,7 +45,7 @@ def total(call: Call, tensor: Tensor, axes: Sequence[int]) -> Tensor:
 
 
 def of_bias(call: Call, gradient: Tensor) -> Tensor:
-    """Give the gradient of the bias of each channel, which is axis 1."""
+    """Return the gradient of the bias of each channel, which is axis 1."""
     return total(call, gradient, [axis for axis in range(gradient.rank()) if axis != 1])
 
 

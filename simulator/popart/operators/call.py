@@ -56,29 +56,29 @@ class Call:
         return self.node.name
 
     def __getitem__(self, place: int) -> Tensor:
-        """Give an input that has to be there."""
+        """Return an input that has to be there."""
         tensor = self.inputs[place] if place < len(self.inputs) else None
         if tensor is None:
             raise popart_exception(f"{self.node}: input {place} is missing")
         return tensor
 
     def has(self, place: int) -> bool:
-        """Tell whether an optional input is given."""
+        """Return whether an optional input is given."""
         return place < len(self.infos) and self.infos[place] is not None
 
     def info(self, place: int = 0) -> TensorInfo:
-        """Give type and shape of an input that has to be there."""
+        """Return type and shape of an input that has to be there."""
         info = self.infos[place] if place < len(self.infos) else None
         if info is None:
             raise popart_exception(f"{self.node}: input {place} is missing")
         return info
 
     def value(self, place: int) -> Array | None:
-        """Give an input's values if they are known."""
+        """Return an input's values if they are known."""
         return self.known[place] if place < len(self.known) else None
 
     def numbers(self, place: int, attribute: str = "") -> list[int] | None:
-        """Give whole numbers of an input, or of the attribute that older versions have."""
+        """Return whole numbers of an input, or of the attribute that older versions have."""
         value = self.value(place)
         if value is not None:
             return [int(number) for number in value.reshape(-1)]
@@ -89,7 +89,7 @@ class Call:
         return self.node.attributes.get(name, default)
 
     def axis(self, default: int = 0, name: str = "axis") -> int:
-        """Give an axis of the first input, counted from the front; raises popart_exception."""
+        """Return an axis of the first input, counted from the front; raises popart_exception."""
         return self.place_of(int(self.attribute(name, default)))
 
     def place_of(self, axis: int) -> int:
@@ -100,7 +100,7 @@ class Call:
         return axis % rank
 
     def wants(self, output: int) -> bool:
-        """Tell whether an optional output is asked for."""
+        """Return whether an optional output is asked for."""
         return output < len(self.node.outputs) and bool(self.node.outputs[output])
 
     # Operations
@@ -118,13 +118,13 @@ class Call:
         return tensor
 
     def cast(self, tensor: Tensor, dtype: Type) -> Tensor:
-        """Give a tensor's values in another type; itself when it has it."""
+        """Return a tensor's values in another type; itself when it has it."""
         if tensor.dtype == dtype:
             return tensor
         return popops.cast(self.graph, tensor, dtype, self.prog, self.name)
 
     def copy(self, tensor: Tensor, what: str = "copy") -> Tensor:
-        """Give a variable of its own with a tensor's values."""
+        """Return a variable of its own with a tensor's values."""
         out = self.variable(tensor.dtype, tensor.shape, what)
         self.prog.add(Copy(tensor, out, name=f"{self.name}/{what}"))
         return out
@@ -151,12 +151,12 @@ class Call:
         return popops.pad(self.graph, tensor, lower, upper, axis, value, method)
 
     def scalar(self, place: int) -> Tensor:
-        """Give an input of one element as a tensor without dimensions."""
+        """Return an input of one element as a tensor without dimensions."""
         return self[place].reshape([])
 
 
 def wider(dtype: Type, types: Sequence[str]) -> Type:
-    """Give a type that an operation has and that holds the values of another."""
+    """Return a type that an operation has and that holds the values of another."""
     if dtype.name in types:
         return dtype
     order = (INT, FLOAT) if dtype.numpy.kind in "biu" else (FLOAT, INT)

@@ -26,7 +26,7 @@ def normal(call: Call) -> Tensor:
 
 
 def _reference(call: Call) -> Tensor:
-    """Give a tensor that lies as the output is to: the input, or one spread evenly."""
+    """Return a tensor that lies as the output is to: the input, or one spread evenly."""
     info = call.outputs[0]
     if call.inputs and call.inputs[0] is not None and call[0].dtype == info.device:
         return call[0]

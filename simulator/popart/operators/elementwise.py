@@ -27,7 +27,7 @@ def unary(operation: str) -> Lower:
 
 
 def absolute(call: Call) -> Tensor:
-    """Give absolute values; what has no sign has them already."""
+    """Return absolute values; what has no sign has them already."""
     if call.info().host.kind == "u":
         return call[0]
     return call.apply("ABSOLUTE", call[0])
@@ -56,7 +56,7 @@ ARC_TANGENT = expression(lambda x: expr.Atan2(x, expr.Const(1)))
 
 
 def gelu(call: Call) -> Tensor:
-    """Give x/2 (1 + erf(x / sqrt 2)), or its approximation by a tangent."""
+    """Return x/2 (1 + erf(x / sqrt 2)), or its approximation by a tangent."""
     kind = NonLinearityType.GELU_ERF if exact_gelu(call) else NonLinearityType.GELU
     return popnn.nonLinearity(call.graph, kind, call[0], call.prog, call.name)
 
@@ -98,7 +98,7 @@ def scaled(call: Call) -> Tensor:
 
 # Two operands
 def operands(call: Call) -> tuple[Tensor, Tensor]:
-    """Give both operands in ranks that broadcast; before opset 7 an attribute says how."""
+    """Return both operands in ranks that broadcast; before opset 7 an attribute says how."""
     a, b = call[0], call[1]
     if call.attribute("broadcast", 0) and b.rank() < a.rank():
         axis = int(call.attribute("axis", a.rank() - b.rank())) % a.rank()
@@ -128,7 +128,7 @@ def power(call: Call) -> Tensor:
 
 
 def modulo(call: Call) -> Tensor:
-    """Give what is left of a division: with the sign of the divisor, or as C has it (fmod)."""
+    """Return what is left of a division: with the sign of the divisor, or as C has it (fmod)."""
     a, b = operands(call)
     rest = call.apply("REMAINDER", a, b)
     if call.attribute("fmod", 0) or call.info().host.kind == "u":
@@ -174,7 +174,7 @@ def several(operation: str) -> Lower:
 
 
 def mean(call: Call) -> Tensor:
-    """Give the mean of all inputs."""
+    """Return the mean of all inputs."""
     return call.map(_1 * (1.0 / len(call.inputs)), several("ADD")(call))
 
 

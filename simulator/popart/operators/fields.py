@@ -27,7 +27,7 @@ from simulator.poplibs.popops.expr import Expr, _1, _2, _3
 
 # Convolution
 def conv_params(call: Call) -> poplin.ConvParams:
-    """Give the parameters of a Conv node."""
+    """Return the parameters of a Conv node."""
     data, weights, groups = call.info(0), call.info(1), int(call.attribute("group", 1))
     kernel = weights.dims[2:]
     windows = windows_of(call, kernel, call.outputs[0].dims[2:])
@@ -87,14 +87,14 @@ def flipped_weights(call: Call) -> Tensor:
 
 # Pooling
 def pool_windows(call: Call) -> Windows:
-    """Give the windows of a pooling."""
+    """Return the windows of a pooling."""
     return windows_of(call, tuple(call.attribute("kernel_shape")), call.outputs[0].dims[2:])
 
 
 def pool_params(
     kind: PoolingType, tensor: Tensor, windows: Windows, lower: list[int], upper: list[int]
 ) -> PoolParams:
-    """Give the parameters of a pooling without dilation."""
+    """Return the parameters of a pooling without dilation."""
     samples, channels, *field = tensor.shape
     return PoolParams(
         kind,
@@ -110,7 +110,7 @@ def pool_params(
 
 
 def max_pool(call: Call) -> Tensor | list[Tensor]:
-    """Give the maximum of each window, and where it stands if asked."""
+    """Return the maximum of each window, and where it stands if asked."""
     windows = pool_windows(call)
     whole = call[0].dtype not in (FLOAT, HALF)
     data = call.cast(call[0], HALF) if whole else call[0]
@@ -134,7 +134,7 @@ def reduced_windows(
 
 
 def _max_with_places(call: Call, data: Tensor, windows: Windows) -> Tensor | list[Tensor]:
-    """Give maxima, and the place of the first in the flat tensor."""
+    """Return maxima, and the place of the first in the flat tensor."""
     seen = spread_windows(call, data, windows, -np.inf)
     last = seen.rank() - 1
     largest = reduced(call, seen, [last], Operation.MAX)
@@ -155,7 +155,7 @@ def _max_with_places(call: Call, data: Tensor, windows: Windows) -> Tensor | lis
 
 
 def _first(call: Call, seen: Tensor, largest: Tensor, places: IntArray) -> Tensor:
-    """Give the first place of each window's maximum; `places` are those of the field."""
+    """Return the first place of each window's maximum; `places` are those of the field."""
     last, beyond = seen.rank() - 1, call[0].numElements()
     flat = in_images(call, places, beyond)
     candidates = call.constant(flat.astype(np.int32), INT, "places")
@@ -169,7 +169,7 @@ def _first(call: Call, seen: Tensor, largest: Tensor, places: IntArray) -> Tenso
 
 
 def average_pool(call: Call) -> Tensor:
-    """Give the mean of each window: of the field alone, or with the padding asked for."""
+    """Return the mean of each window: of the field alone, or with the padding asked for."""
     windows, data = pool_windows(call), call[0]
     with_padding = bool(call.attribute("count_include_pad", 0))
     if windows.dilated:
@@ -224,7 +224,7 @@ def local_response(call: Call) -> Tensor:
 
 
 def lp_pool(call: Call) -> Tensor:
-    """Give the p-norm of each window."""
+    """Return the p-norm of each window."""
     power, windows = int(call.attribute("p", 2)), pool_windows(call)
     taken = spread_windows(call, call[0], windows, 0.0)
     raised = call.map(expr.Abs(_1) if power == 1 else expr.Pow(expr.Abs(_1), power), taken)

@@ -116,7 +116,7 @@ def _broadcast(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
 
 
 def _reshaped(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
-    """Give the shape that a Reshape names: 0 keeps a size, -1 is what is left."""
+    """Return the shape that a Reshape names: 0 keeps a size, -1 is what is left."""
     sizes = [infos[0].dims[place] if size == 0 else int(size)
              for place, size in enumerate(node.attributes["shape"])]  # fmt: skip
     known = prod(size for size in sizes if size != -1)
@@ -185,7 +185,7 @@ _INFERRED = {
 
 
 def infer_graphcore(node: Node, infos: Sequence[TensorInfo | None], what: str) -> list[TensorInfo]:
-    """Give the outputs of a node of ai.graphcore; raises popart_exception."""
+    """Return the outputs of a node of ai.graphcore; raises popart_exception."""
     given = [info for info in infos if info is not None]
     try:
         return _INFERRED.get(node.operator, _like_input)(node, given)[: len(node.outputs)]

@@ -33,7 +33,7 @@ class Tap(NamedTuple):
 
 
 def sampled(call: Call) -> Tensor:
-    """Give for each point of the grid the interpolation of the elements around it."""
+    """Return for each point of the grid the interpolation of the elements around it."""
     batch, channels, *field = call.info().dims
     *points, rank = call.info(1).dims[1:]
     count = element_count(tuple(points))
@@ -55,7 +55,7 @@ def sampled(call: Call) -> Tensor:
 
 
 def _taps(call: Call, given: Tensor, size: int) -> list[Tap]:
-    """Give what samples at coordinates from -1 to 1 read along an axis."""
+    """Return what samples at coordinates from -1 to 1 read along an axis."""
     aligned = bool(call.attribute("align_corners", 0))
     mode = str(call.attribute("mode", "linear"))
     mode, padding = MODES.get(mode, mode), str(call.attribute("padding_mode", "zeros"))
@@ -88,7 +88,7 @@ def _taps(call: Call, given: Tensor, size: int) -> list[Tap]:
 
 
 def lacks_gradient(node: Node) -> str:
-    """Say what of a GridSample has no gradient, to a grid that is computed."""
+    """Return what of a GridSample has no gradient, to a grid that is computed."""
     linear = MODES.get(node.attributes.get("mode", "linear"), "linear") == "linear"
     reflected = node.attributes.get("padding_mode") == "reflection"
     return "padding_mode 'reflection' has none to its grid" if linear and reflected else ""
@@ -109,7 +109,7 @@ def _inside(at: Expr, padding: str, size: int, *, aligned: bool) -> Expr:
 
 
 def _cubic() -> list[Expr]:
-    """Give the weights of the four elements around a coordinate, by its distance to the second."""
+    """Find the weights of the four elements around a coordinate, by its distance to the second."""
     a = CUBIC
 
     def near(x: Expr) -> Expr:
@@ -122,7 +122,7 @@ def _cubic() -> list[Expr]:
 
 
 def _slopes(mode: str) -> list[Expr]:
-    """Give by how much each weight grows with the distance of a sample to its first element."""
+    """Return by how much each weight grows with the distance of a sample to its first element."""
     if mode != "cubic":
         return [_1 * 0.0 - 1.0, _1 * 0.0 + 1.0]
     a = CUBIC
@@ -137,7 +137,7 @@ def _slopes(mode: str) -> list[Expr]:
 
 
 def _kept(call: Call, tap: Tap, padding: str, size: int, *, aligned: bool) -> Tap:
-    """Give an element's place within the axis; one that is not there has no weight."""
+    """Return an element's place within the axis; one that is not there has no weight."""
     place, weight, slope = tap
     if padding == "zeros":
         there = expr.And(_1 >= 0.0, _1 <= float(size - 1))
@@ -152,7 +152,7 @@ def _kept(call: Call, tap: Tap, padding: str, size: int, *, aligned: bool) -> Ta
 def _corners(
     call: Call, taps: Sequence[Sequence[Tap]], field: Sequence[int], batch: int, count: int
 ) -> tuple[Tensor, Tensor, list[Tensor]]:
-    """Give place and weight of all elements that a sample is made of [elements, samples].
+    """Return place and weight of all elements that a sample is made of [elements, samples].
 
     In training also, for each axis, by how much the weights grow along it.
     """

@@ -43,7 +43,7 @@ def onnx_gru(call: Call) -> list[Tensor]:
 
 
 def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
-    """Give the outputs of a direction, [time, batch, size]."""
+    """Return the outputs of a direction, [time, batch, size]."""
     steps, batch, features = inputs.shape
     size, dtype = call.info(2).dims[-1], inputs.dtype
     names = (call.attribute("activations") or [])[2 * place : 2 * place + 2]
@@ -67,7 +67,7 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
 
 
 def _biases(call: Call, place: int, size: int, after: bool) -> Tensor:
-    """Give the biases of each gate: those of input and state apart with `after`, else their sum."""
+    """Find the biases of each gate: those of input and state apart with `after`, else their sum."""
     dtype = call[0].dtype
     if not call.has(3):
         shape = (GATES, 2, size) if after else (GATES, size)
@@ -77,7 +77,7 @@ def _biases(call: Call, place: int, size: int, after: bool) -> Tensor:
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say what of a GRU the layer does not have."""
+    """Return what of a GRU the layer does not have."""
     names = [name.lower() for name in node.attributes.get("activations") or ()]
     unknown = [name for name in names if name not in ACTIVATIONS]
     if unknown:

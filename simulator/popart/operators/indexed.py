@@ -57,7 +57,7 @@ def scattered_elements(call: Call) -> Tensor:
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say how a scatter joins updates with what is there in a way that it cannot."""
+    """Return how a scatter joins updates with what is there in a way that it cannot."""
     kind = str(node.attributes.get("reduction", "none"))
     if kind not in REDUCTIONS:
         return f"reduction {kind!r}; known are {', '.join(REDUCTIONS)}"

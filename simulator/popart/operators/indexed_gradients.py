@@ -40,7 +40,7 @@ def added_rows(call: Call, rows: Tensor, places: Tensor, size: int) -> Tensor:
 
 
 def of_scattered_nd(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give what was replaced no gradient, and that of its row to what replaced it.
+    """Return what was replaced no gradient, and that of its row to what replaced it.
 
     Where updates are added, what they are added to keeps its gradient.
     """

@@ -63,7 +63,7 @@ def of_convolution(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_max_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient of a window to its maximum."""
+    """Return the gradient of a window to its maximum."""
     if call.saved:
         return of_placed_maximum(call, grads)
     windows = fields.pool_windows(call)
@@ -95,7 +95,7 @@ def of_average_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give g base^-beta - 2 alpha beta / size x sum(g y / base), the sum over the mirrored window.
+    """Find g base^-beta - 2 alpha beta / size x sum(g y / base), the sum over the mirrored window.
 
     The base is bias + alpha / size * sum of squares, as in the forward pass.
     """
@@ -152,7 +152,7 @@ def of_mat_mul(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradients of alpha A B + beta C."""
+    """Return the gradients of alpha A B + beta C."""
     turned = [bool(call.attribute(name, 0)) for name in ("transA", "transB")]
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     a, b = (call[place].transpose() if turned[place] else call[place] for place in (0, 1))
@@ -173,7 +173,7 @@ def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 # Norms
 def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradients through the statistics of the batch, or by those that are given."""
+    """Return the gradients through the statistics of the batch, or by those that are given."""
     if not norms.in_training(call):
         return _of_fixed_norm(call, grads[0])
     whitened, deviation = call.saved
@@ -187,7 +187,7 @@ def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def _of_fixed_norm(call: Call, grad: Tensor) -> Grads:
-    """Give the gradients through statistics that do not depend on the batch."""
+    """Return the gradients through statistics that do not depend on the batch."""
     mean, deviation, scale = call.saved
     shown, grads = (norms.channels_of(call, tensor) for tensor in (call[0], grad))
     whitened = poplin.normWhiten(call.graph, shown, mean, deviation, call.prog, f"{call.name}/Wu")
@@ -204,7 +204,7 @@ def _of_fixed_norm(call: Call, grad: Tensor) -> Grads:
 
 
 def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradients through the statistics of each group, or each channel of an instance."""
+    """Return the gradients through the statistics of each group, or each channel of an instance."""
     whitened, deviation = call.saved
     channels = grads[0].shape[1]
     given = (call.graph, whitened, grads[0])
@@ -220,7 +220,7 @@ def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_layer_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradients through the statistics of each row."""
+    """Return the gradients through the statistics of each row."""
     whitened, deviation, gamma = call.saved
     given = (call.graph, whitened, norms.rows_of(call, grads[0]))
     data = popnn.ln.layerNormGradients(
@@ -252,7 +252,7 @@ def of_dropout(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 # Softmax
 def of_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient of each sample's classes."""
+    """Return the gradient of each sample's classes."""
     rows, back = classes_of(call, outputs[0])
     grad, _ = classes_of(call, grads[0])
     kind = NonLinearityType.SOFTMAX
@@ -261,7 +261,7 @@ def of_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_log_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give g - softmax * sum(g) of each sample."""
+    """Return g - softmax * sum(g) of each sample."""
     rows, back = classes_of(call, outputs[0])
     grad, _ = classes_of(call, grads[0])
     total = reduced(call, grad, [1], Operation.ADD).expand([1])

@@ -21,13 +21,13 @@ def _carried(node: Node) -> int:
 
 
 def _trips(node: Node, ir: Ir) -> int | None:
-    """Give how many times the body runs at most, if it is known."""
+    """Return how many times the body runs at most, if it is known."""
     known = ir.constants.get(node.inputs[0]) if node.inputs[0] else None
     return None if known is None else max(int(known.reshape(-1)[0]), 0)
 
 
 def _never_stops(node: Node, first: Array | None) -> bool:
-    """Tell whether the body runs whatever it says, so that only the number of times counts.
+    """Return whether the body runs whatever it says, so that only the number of times counts.
 
     `first` is the condition before it, where it is known.
     """
@@ -41,14 +41,14 @@ def _never_stops(node: Node, first: Array | None) -> bool:
 
 
 def _passes(body: Ir) -> bool:
-    """Tell whether a body gives its condition on as it is, by an Identity."""
+    """Return whether a body gives its condition on as it is, by an Identity."""
     makers = {name: node for node in body.nodes for name in node.outputs}
     maker = makers.get(body.outputs[0])
     return maker is not None and maker.operator == "Identity" and maker.inputs[0] == body.inputs[1]
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say what of a loop cannot be done."""
+    """Return what of a loop cannot be done."""
     body, count = node.attributes["body"], _carried(node)
     if not isinstance(body, Ir) or any(name not in body.infos for name in body.outputs):
         return ""  # its own nodes say why
@@ -67,7 +67,7 @@ def lacks(node: Node, ir: Ir) -> str:
 
 
 def inferred(node: Node, ir: Ir) -> dict[str, TensorInfo]:
-    """Give type and shape of what a loop leaves: what is carried, and stacks of slices."""
+    """Return type and shape of what a loop leaves: what is carried, and stacks of slices."""
     body: Ir = node.attributes["body"]
     count, trips, found = _carried(node), _trips(node, ir), {}
     for place, (name, inner) in enumerate(zip(node.outputs, body.outputs[1:], strict=False)):
@@ -114,7 +114,7 @@ def _flag(call: Call) -> Tensor:
 
 
 def _signed(call: Call, number: Tensor) -> Tensor:
-    """Give the number of the run as the body reads it."""
+    """Return the number of the run as the body reads it."""
     return call.cast(number, INT).reshape([])
 
 

@@ -20,7 +20,7 @@ LEAST = {"float": 1.17549435e-38, "half": 1.532e-5}  # the least whose reciproca
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say what of a loss does not fit."""
+    """Return what of a loss does not fit."""
     first = ir.infos[node.inputs[0]]
     if first.device.numpy.kind != "f":
         return f"{node.inputs[0]!r} is {first}; floats are needed"
@@ -36,14 +36,14 @@ def lacks(node: Node, ir: Ir) -> str:
 
 
 def inferred(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
-    """Give the type and shape of a loss."""
+    """Return the type and shape of a loss."""
     whole = node.attributes.get("reduction", "Mean") != "NoReduction"
     dims = infos[0].dims[:-1] if node.operator == "Nll" else infos[0].dims
     return [TensorInfo(infos[0].type, [] if whole else dims)]
 
 
 def _is_one(call: Call) -> bool:
-    """Tell whether the losses of samples become one."""
+    """Return whether the losses of samples become one."""
     return str(call.attribute("reduction", "Mean")) != "NoReduction"
 
 
@@ -64,7 +64,7 @@ def _times(one: Expr, factor: float) -> Expr:
 
 # Likelihood
 def likelihood(call: Call) -> Tensor:
-    """Give minus the logarithm of what each sample's label has; of its logarithm, minus that.
+    """Return minus the logarithm of what each sample's label has; of its logarithm, minus that.
 
     popnn gives the gradient through a softmax with it: p - 1 at the label, p elsewhere.
     """
@@ -101,7 +101,7 @@ def likelihood(call: Call) -> Tensor:
 
 
 def _reached(call: Call, grad: Tensor, share: Share) -> tuple[Tensor, float]:
-    """Give the gradient of each sample's loss, as a column or one for all, and a factor."""
+    """Return the gradient of each sample's loss, as a column or one for all, and a factor."""
     if not _is_one(call):
         return grad.reshape((grad.numElements(), 1)), 1.0
     one = grad.reshape([1, 1])
@@ -113,7 +113,7 @@ def _reached(call: Call, grad: Tensor, share: Share) -> tuple[Tensor, float]:
 def of_likelihood(
     call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Give the gradient of the probabilities, or of their logarithms.
+    """Return the gradient of the probabilities, or of their logarithms.
 
     A probability of 0 divides nothing: the gradient of another class is 0, that of the label large.
     """
@@ -134,7 +134,7 @@ def of_likelihood(
 
 
 def through_softmax(call: Call, grad: Tensor) -> Tensor:
-    """Give the gradient of what a softmax made the probabilities of: nothing is divided."""
+    """Return the gradient of what a softmax made the probabilities of: nothing is divided."""
     marks, _, share = call.saved
     up, factor = _reached(call, grad, share)
     return call.map(_times(_1 * _2, factor), marks, up).reshape(call[0].shape)
@@ -142,7 +142,7 @@ def through_softmax(call: Call, grad: Tensor) -> Tensor:
 
 # Others
 def absolute(call: Call) -> Tensor:
-    """Give `lambda` times the absolute values."""
+    """Return `lambda` times the absolute values."""
     data, scale = call[0], float(call.attribute("lambda", 1.0))
     each = call.map(_times(expr.Abs(_1), scale * _share(call, data.numElements())), data)
     return _sum(call, each).reshape([]) if _is_one(call) else each
@@ -151,7 +151,7 @@ def absolute(call: Call) -> Tensor:
 def of_absolute(
     call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Give the gradient of absolute values: their sign."""
+    """Return the gradient of absolute values: their sign."""
     data = call[0]
     factor = float(call.attribute("lambda", 1.0)) * _share(call, data.numElements())
     grad = grads[0].reshape([1] * data.rank()) if _is_one(call) else grads[0]
@@ -159,7 +159,7 @@ def of_absolute(
 
 
 def identity(call: Call) -> Tensor:
-    """Give the sum or the mean of what is a loss already."""
+    """Return the sum or the mean of what is a loss already."""
     data = call[0]
     if not _is_one(call):
         return data

@@ -37,7 +37,7 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
 
 
 def in_training(call: Call) -> bool:
-    """Tell whether the statistics of the batch are used: in training, or if an attribute says so.
+    """Return whether the statistics of the batch are used: in training, or if an attribute says so.
 
     Newer versions have the attribute; what is trained uses them in any version, but for PyTorch's
     norms, whose module is in training or not.
@@ -156,7 +156,7 @@ def layer_norm(call: Call) -> list[Tensor]:
 
 
 def row_shape(call: Call) -> tuple[int, ...]:
-    """Give the sizes of what a LayerNormalization takes the statistics of."""
+    """Return the sizes of what a LayerNormalization takes the statistics of."""
     return call.info().dims[call.axis(-1) :]
 
 
@@ -171,7 +171,7 @@ def _by_channel(parameter: Tensor, channels: int) -> Tensor:
 
 
 def dropout(call: Call) -> list[Tensor]:
-    """Give the input; when trained, with a share of its elements set to zero."""
+    """Return the input; when trained, with a share of its elements set to zero."""
     ratio, data = dropped_share(call), call[0]
     kept = np.ones(data.shape, dtype=np.bool_)
     if not ratio:
@@ -187,7 +187,7 @@ def dropout(call: Call) -> list[Tensor]:
 
 
 def dropped_share(call: Call) -> float:
-    """Give the share of elements that a Dropout sets to zero, 0 unless it is trained."""
+    """Return the share of elements that a Dropout sets to zero, 0 unless it is trained."""
     asked, ratio = call.value(2), call.value(1)
     trained = call.training if asked is None else bool(asked.reshape(-1)[0])
     if not trained:

@@ -33,7 +33,7 @@ def added_at(call: Call, places: Tensor, values: Tensor, size: int) -> Tensor:
 
 
 def of_top_k(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient to the elements that were chosen."""
+    """Return the gradient to the elements that were chosen."""
     axis, shape, last = call.axis(-1), call[0].shape, call[0].rank() - 1
     (places,) = call.saved  # [rows, k], in each row
     size, rows = shape[axis], places.shape[0]
@@ -47,7 +47,7 @@ def of_top_k(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_scatter(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give what was replaced no gradient, and that of its place to what replaced it.
+    """Return what was replaced no gradient, and that of its place to what replaced it.
 
     Where updates are added, what they are added to keeps its gradient.
     """
@@ -78,14 +78,14 @@ def of_gathered_elements(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_placed_maximum(call: Call, grads: Tensors) -> Grads:
-    """Give the gradient of a window to its maximum, whose place is known."""
+    """Return the gradient of a window to its maximum, whose place is known."""
     (places,) = call.saved
     found = added_at(call, places, grads[0].flatten(), call[0].numElements())
     return [found.reshape(call[0].shape)]
 
 
 def of_dilated_average(call: Call, grads: Tensors) -> Grads:
-    """Give each element its share of the windows that read it."""
+    """Assign each element its share of the windows that read it."""
     windows, elements = fields.pool_windows(call), call[0].numElements()
     with_padding = bool(call.attribute("count_include_pad", 0))
     counts = fields.counted(call, windows, with_padding)

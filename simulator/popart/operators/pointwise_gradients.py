@@ -83,7 +83,7 @@ def of_non_linearity(kind: NonLinearityType, *, by_input: bool = False) -> Gradi
 
 
 def of_chosen(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient to the inputs that were the extreme."""
+    """Return the gradient to the inputs that were the extreme."""
     found: Grads = []
     for place in range(len(call.inputs)):
         wide = broadcast(call[place], outputs[0].shape)
@@ -93,7 +93,7 @@ def of_chosen(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_where(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient to the tensor that each element was taken of."""
+    """Return the gradient to the tensor that each element was taken of."""
     condition = broadcast(call[0], outputs[0].shape)
     found: Grads = [None]
     for place, kept in ((1, expr.Select(_1, _1 * 0.0, _2)), (2, expr.Select(_1 * 0.0, _1, _2))):
@@ -125,14 +125,14 @@ def of_running_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give each input the gradient, or its share of a mean."""
+    """Assign each input the gradient, or its share of a mean."""
     share = 1.0 / len(call.inputs) if call.node.operator == "Mean" else 1.0
     grad = grads[0] if share == 1.0 else call.map(_1 * share, grads[0])
     return [summed_to(call, grad, call.info(place).dims) for place in range(len(call.inputs))]
 
 
 def of_clip(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient where nothing was cut off."""
+    """Return the gradient where nothing was cut off."""
     kept = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
     rest: Grads = [None] * (len(call.inputs) - 1)
     return [call.map(kept, call[0], outputs[0], grads[0]), *rest]
@@ -160,7 +160,7 @@ _REDUCED = {
 
 
 def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give each element its part in what it was reduced to."""
+    """Assign each element its part in what it was reduced to."""
     if leaves_input(call.node.operator, call.node.attributes):
         return [grads[0]]
     shape, axes = call[0].shape, reduced_axes(call)
@@ -174,7 +174,7 @@ def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_product(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give each element the product of the others, also where some are zero."""
+    """Assign each element the product of the others, also where some are zero."""
     if leaves_input(call.node.operator, call.node.attributes):
         return [grads[0]]
     shape, axes, name = call[0].shape, reduced_axes(call), f"{call.name}/ProdGrad"
@@ -234,7 +234,7 @@ def of_tile(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_shrink(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Give the gradient of what is not in the middle."""
+    """Return the gradient of what is not in the middle."""
     limit = call.attribute("lambd", 0.5)
     above = expr.Select(_2, _2 * 0.0, _1 > limit)
     return [call.map(expr.Select(_2, above, _1 < -limit), call[0], grads[0])]

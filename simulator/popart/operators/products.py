@@ -39,7 +39,7 @@ def mat_mul(call: Call) -> Tensor:
 
 
 def _groups(a: Shape, b: Shape) -> Shape:
-    """Give the shape to which two shapes are broadcast."""
+    """Return the shape to which two shapes are broadcast."""
     rank = max(len(a), len(b))
     padded = [(1,) * (rank - len(shape)) + shape for shape in (a, b)]
     return tuple(max(sizes) if min(sizes) else 0 for sizes in zip(*padded, strict=True))
@@ -68,7 +68,7 @@ def _turned(call: Call) -> tuple[bool, bool]:
 
 
 def gemm(call: Call) -> Tensor:
-    """Give alpha A B + beta C, with A or B transposed if asked."""
+    """Return alpha A B + beta C, with A or B transposed if asked."""
     turned = _turned(call)
     a = call[0].transpose() if turned[0] else call[0]
     rows = call[1] if turned[1] else call[1].transpose()

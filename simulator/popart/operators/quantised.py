@@ -15,7 +15,7 @@ from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 
 
 def quantised(call: Call) -> Tensor:
-    """Give round(x / scale) + zero point, kept within the limits of the type."""
+    """Return round(x / scale) + zero point, kept within the limits of the type."""
     wanted = call.outputs[0]
     limits = np.iinfo(wanted.host)
     moved = NearbyInt(_1 / _2) + _3
@@ -25,14 +25,14 @@ def quantised(call: Call) -> Tensor:
 
 
 def dequantised(call: Call) -> Tensor:
-    """Give (x - zero point) scale."""
+    """Return (x - zero point) scale."""
     wide = call.cast(call.cast(call[0], INT), FLOAT)
     made = call.map((_1 - _3) * _2, wide, *_scale_and_zero(call))
     return call.cast(made, call.outputs[0].device)
 
 
 def _scale_and_zero(call: Call) -> tuple[Tensor, Tensor]:
-    """Give both as floats in the shape of the input: one, one a row of an axis, or one a block."""
+    """Find both as floats in the shape of the input: one, one a row of an axis, or one a block."""
     shape = call.info().dims
     zero = call[2] if call.has(2) else call.constant(0, INT, "zero")
     scale, zero = call.cast(call[1], FLOAT), call.cast(call.cast(zero, INT), FLOAT)
@@ -83,7 +83,7 @@ def quantised_convolution(call: Call) -> Tensor:
 
 
 def _less_zero(call: Call, place: int, zero: int, axis: int | None) -> Tensor:
-    """Give an operand less its zero point, one or one a row of an axis, as floats."""
+    """Return an operand less its zero point, one or one a row of an axis, as floats."""
     values = call.cast(call.cast(call[place], INT), FLOAT)
     if not call.has(zero):
         return values
@@ -103,7 +103,7 @@ def _along(call: Call, tensor: Tensor, shape: tuple[int, ...], axis: int | None)
 
 
 def _of_floats(call: Call, operands: list[Tensor]) -> Call:
-    """Give a call of the same node on floats, without what belongs to quantised numbers."""
+    """Return a call of the same node on floats, without what belongs to quantised numbers."""
     infos = [TensorInfo("FLOAT", list(operand.shape)) for operand in operands]
     outputs = [TensorInfo("FLOAT", list(call.outputs[0].dims))]
     return replace(call, inputs=list(operands), infos=list(infos), outputs=outputs,
@@ -111,7 +111,7 @@ def _of_floats(call: Call, operands: list[Tensor]) -> Call:
 
 
 def _requantised(call: Call, made: Tensor, scales: list[Tensor], scale: int, zero: int) -> Tensor:
-    """Give round(x times both scales / scale) + zero point, within the limits of the type."""
+    """Return round(x times both scales / scale) + zero point, within the limits of the type."""
     wanted = call.outputs[0]
     limits = np.iinfo(wanted.host)
     out = _along(call, call.cast(call[scale], FLOAT), made.shape, -2)

@@ -118,7 +118,7 @@ def _layer(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Layer:
 
 
 def _run(call: Call, layer: Layer, place: int, backward: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Give all outputs, the last one and the last cell of a direction."""
+    """Return all outputs, the last one and the last cell of a direction."""
     names = (call.attribute("activations") or USUAL * 2)[3 * place : 3 * place + 3]
     steps = layer.inputs.shape[0]
     lengths = call.value(4) if call.has(4) else None
@@ -135,7 +135,7 @@ def _run(call: Call, layer: Layer, place: int, backward: bool) -> tuple[Tensor, 
 
 
 def lstm_params(dtype: Type, steps: int, batch: int, sizes: tuple[int, int]) -> LstmParams:
-    """Give popnn's parameters of a layer whose gates are in ONNX's order."""
+    """Return popnn's parameters of a layer whose gates are in ONNX's order."""
     return LstmParams(dtype, batch, steps, list(sizes), cellOrder=CELL_ORDER)
 
 
@@ -192,7 +192,7 @@ def matrix_of(weights: Tensor) -> Tensor:
 
 
 def _activations(call: Call, names: list[str], place: int) -> list[Callable[[Expr], Expr]]:
-    """Give the functions of gates, cell and output, each after what clips it."""
+    """Return the functions of gates, cell and output, each after what clips it."""
     given: dict[str, list[float]] = {
         name: list(call.attribute(f"activation_{name}") or ()) for name in ("alpha", "beta")
     }
@@ -224,7 +224,7 @@ def _cell(
     peepholes: Tensor | None,
     functions: list[Callable[[Expr], Expr]],
 ) -> tuple[Tensor, Tensor]:
-    """Give output and cell after a step; peepholes are those of input, output and forget gate."""
+    """Return output and cell after a step; peepholes are those of input, output and forget gate."""
     size, (gate, candidate, shown) = cell.shape[1], functions
     i, o, f, c = (gates.slice(place * size, (place + 1) * size, 1) for place in range(GATES))
 

@@ -31,7 +31,7 @@ def _slope(gate: Expr) -> Expr:
 
 
 def of_lstm(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
-    """Give the gradients of inputs, weights, biases and states of all directions."""
+    """Return the gradients of inputs, weights, biases and states of all directions."""
     by_batch = bool(call.attribute("layout", 0))
     places = [place for place, name in enumerate(call.node.outputs) if name]
     given: list[Tensor | None] = [None, None, None]
@@ -114,7 +114,7 @@ def _product(call: Call, a: Tensor, b: Tensor, what: str) -> Tensor:
 def _of_step(
     call: Call, step: Step, to_output: Tensor, to_cell: Tensor | None, size: int
 ) -> tuple[Tensor, Tensor]:
-    """Give the gradients of the gates' sums [batch, 4H], and of the cell before the step."""
+    """Return the gradients of the gates' sums [batch, 4H], and of the cell before the step."""
     i, o, f, c = (step.gates.slice(p * size, (p + 1) * size, 1) for p in range(GATES))
     through = _1 * Sigmoid(_2) * (1.0 - Tanh(_3) * Tanh(_3))
     if to_cell is None:

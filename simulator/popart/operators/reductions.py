@@ -69,7 +69,7 @@ _OF_TRUTH = {Operation.MAX: Operation.LOGICAL_OR, Operation.MIN: Operation.LOGIC
 
 
 def reduced_axes(call: Call) -> list[int]:
-    """Give the axes that go, from the attribute or, in newer versions, the input."""
+    """Return the axes that go, from the attribute or, in newer versions, the input."""
     rank = len(call.info().dims)
     axes = call.numbers(1, "axes")
     if not axes:
@@ -103,7 +103,7 @@ def reduced(call: Call, values: Tensor, axes: list[int], operation: Operation) -
 
 
 def arg_extreme(call: Call) -> Tensor:
-    """Give the place of the largest or smallest element of an axis: the first, or the last."""
+    """Return the place of the largest or smallest element of an axis: the first, or the last."""
     axis = call.axis()
     tensor, size = call[0], call.info().dims[axis]
     rows = tensor.dimRoll(axis, tensor.rank() - 1)
@@ -120,7 +120,7 @@ def arg_extreme(call: Call) -> Tensor:
 
 
 def top_k(call: Call) -> list[Tensor]:
-    """Give the largest or smallest elements of an axis, and their places."""
+    """Return the largest or smallest elements of an axis, and their places."""
     axis, tensor = call.axis(-1), call[0]
     count = call.numbers(1) or [call.attribute("k")]
     rows = tensor.dimRoll(axis, tensor.rank() - 1)
@@ -156,14 +156,14 @@ def classes_of(call: Call, tensor: Tensor) -> tuple[Tensor, Callable[[Tensor], T
 
 
 def softmax(call: Call) -> Tensor:
-    """Give the softmax of each sample, stable for large values."""
+    """Return the softmax of each sample, stable for large values."""
     table, back = classes_of(call, call[0])
     kind = NonLinearityType.SOFTMAX_STABLE
     return back(popnn.nonLinearity(call.graph, kind, table, call.prog, call.name))
 
 
 def log_softmax(call: Call) -> Tensor:
-    """Give x - max - log(sum(exp(x - max))) of each sample."""
+    """Return x - max - log(sum(exp(x - max))) of each sample."""
     table, back = classes_of(call, call[0])
     largest = reduced(call, table, [1], Operation.MAX).expand([1])
     below = call.map(_1 - _2, table, broadcast(largest, table.shape))
@@ -174,7 +174,7 @@ def log_softmax(call: Call) -> Tensor:
 
 # Placed here, as they are reductions over the whole field.
 def global_pool(call: Call) -> Tensor:
-    """Give the mean or the maximum of each channel."""
+    """Return the mean or the maximum of each channel."""
     tensor = call[0]
     axes = list(range(2, tensor.rank()))
     if call.node.operator == "GlobalMaxPool":
@@ -202,7 +202,7 @@ def running(call: Call, tensor: Tensor, *, backward: bool) -> Tensor:
 
 
 def hardmax(call: Call) -> Tensor:
-    """Give 1 at the first largest element of each sample, else 0."""
+    """Return 1 at the first largest element of each sample, else 0."""
     table, back = classes_of(call, call[0])
     found = popnn.argMax(call.graph, table, call.prog, call.name)
     hot = call.variable(table.dtype, table.shape, "hardmax")

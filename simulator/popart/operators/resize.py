@@ -60,7 +60,7 @@ _ROUNDED: dict[str, Callable[[Numbers], Numbers]] = {
 
 
 def axes_of(call: Call) -> list[Axis]:
-    """Give the axes that change; the scales are given, or made by the sizes that are."""
+    """Return the axes that change; the scales are given, or made by the sizes that are."""
     before, after = call.info().dims, call.outputs[0].dims
     which = call.attribute("axes") or range(len(before))
     places = [int(axis) % max(len(before), 1) for axis in which]
@@ -82,12 +82,12 @@ def axes_of(call: Call) -> list[Axis]:
 
 
 def _has_region(node: Node) -> bool:
-    """Tell whether a region of interest stands before the scales."""
+    """Return whether a region of interest stands before the scales."""
     return node.operator == "Resize" and node.version > 10
 
 
 def _mode(call: Call) -> tuple[str, str, str]:
-    """Give the mode, where elements are, how they are rounded; older versions have no choice."""
+    """Return the mode, where elements are, how they are rounded; older versions have no choice."""
     mode = str(call.attribute("mode", "nearest"))
     if not _has_region(call.node):
         return mode, "asymmetric", "floor"
@@ -96,14 +96,14 @@ def _mode(call: Call) -> tuple[str, str, str]:
 
 
 def nearest(call: Call, axis: Axis) -> IntArray:
-    """Give which element before each element after is."""
+    """Return which element before each element after is."""
     _, points, rounded = _mode(call)
     where = _POINTS[points](np.arange(axis.after, dtype=np.float64), axis)
     return np.clip(_ROUNDED[rounded](where), 0, axis.before - 1).astype(np.int64)
 
 
 def weights(call: Call, axis: Axis) -> Numbers:
-    """Give what each element before [before] is worth to each after [before, after]."""
+    """Return what each element before [before] is worth to each after [before, after]."""
     mode, points, _ = _mode(call)
     where = _POINTS[points](np.arange(axis.after, dtype=np.float64), axis)
     slower = min(axis.scale, 1.0) if call.attribute("antialias", 0) else 1.0
@@ -140,7 +140,7 @@ def resized(call: Call) -> Tensor:
 def of_resized(
     call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """Give each element before what the elements made of it have, the last axis first."""
+    """Assign each element before what the elements made of it have, the last axis first."""
     grad = grads[0]
     for axis in reversed(axes_of(call)):
         if _mode(call)[0] == "nearest":
@@ -166,7 +166,7 @@ def _times(call: Call, tensor: Tensor, axis: int, matrix: Numbers) -> Tensor:
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say which attribute of a node is not known, or which type cannot be weighed."""
+    """Return which attribute of a node is not known, or which type cannot be weighed."""
     mode, info = node.attributes.get("mode", "nearest"), ir.infos[node.inputs[0]]
     known = {
         "mode": ("nearest", "linear", "cubic"),

@@ -21,7 +21,7 @@ def _carried(node: Node) -> int:
 
 
 def _axes(node: Node, which: str, ranks: list[int]) -> list[int]:
-    """Give the axis of each input or output along which it is cut or stacked."""
+    """Return the axis of each input or output along which it is cut or stacked."""
     axes = node.attributes.get(f"scan_{which}_axes") or [0] * len(ranks)
     return [int(axis) % max(rank, 1) for axis, rank in zip(axes, ranks, strict=True)]
 
@@ -31,7 +31,7 @@ def _input_axes(node: Node, infos: list[TensorInfo]) -> list[int]:
 
 
 def body_inputs(node: Node, ir: Ir) -> list[TensorInfo]:
-    """Give what the body reads: what is carried, and a slice of each other input."""
+    """Return what the body reads: what is carried, and a slice of each other input."""
     infos = [ir.infos[name] for name in node.inputs]
     count = _carried(node)
     cut = zip(infos[count:], _input_axes(node, infos[count:]), strict=True)
@@ -40,7 +40,7 @@ def body_inputs(node: Node, ir: Ir) -> list[TensorInfo]:
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say what of a scan cannot be done."""
+    """Return what of a scan cannot be done."""
     body, count = node.attributes["body"], _carried(node)
     if not isinstance(body, Ir) or any(name not in body.infos for name in body.outputs):
         return ""  # its own nodes say why
@@ -60,7 +60,7 @@ def _runs(node: Node, infos: list[TensorInfo]) -> int:
 
 
 def inferred(node: Node, ir: Ir) -> dict[str, TensorInfo]:
-    """Give type and shape of what a scan leaves: what is carried, and stacks of slices."""
+    """Return type and shape of what a scan leaves: what is carried, and stacks of slices."""
     body: Ir = node.attributes["body"]
     count, runs = _carried(node), _runs(node, [ir.infos[name] for name in node.inputs])
     infos = [body.infos[name] for name in body.outputs]

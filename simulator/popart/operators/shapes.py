@@ -14,7 +14,7 @@ from simulator.poplibs.popops.expr import _1, _2
 
 
 def same(call: Call) -> Tensor:
-    """Give the input as it is."""
+    """Return the input as it is."""
     return call[0]
 
 
@@ -29,7 +29,7 @@ def reshaped_back(call: Call, made: Tensor) -> Tensor:
 
 
 def order_of(call: Call) -> list[int]:
-    """Give the axes of a Transpose in their new order."""
+    """Return the axes of a Transpose in their new order."""
     rank = len(call.info().dims)
     return list(call.attribute("perm", range(rank)[::-1]))
 
@@ -50,7 +50,7 @@ def expanded(call: Call) -> Tensor:
 
 
 def _blocks(call: Call) -> tuple[list[int], list[int]]:
-    """Give the input's sizes with blocks of channels, or squares of the image, apart; their order.
+    """Find the input's sizes with blocks of channels, or squares of the image, apart; their order.
 
     In the order is what the output joins to its dimensions.
     """
@@ -141,7 +141,7 @@ def pad_mode(call: Call) -> str:
 
 
 def pad_widths(call: Call) -> list[tuple[int, int, int]]:
-    """Give the axes that a Pad widens, with the elements before and behind."""
+    """Return the axes that a Pad widens, with the elements before and behind."""
     rank = len(call.info().dims)
     widths = call.numbers(1, "pads") or []
     axes = [axis % rank for axis in call.numbers(3) or range(rank)]
@@ -163,7 +163,7 @@ def padded(call: Call) -> Tensor:
 
 
 def around(mode: str, size: int, lower: int, upper: int) -> IntArray:
-    """Give the places of an axis that its padded form has."""
+    """Return the places of an axis that its padded form has."""
     places = np.arange(-lower, size + upper, dtype=np.int64)
     if mode == "edge":
         return np.clip(places, 0, size - 1)
@@ -203,14 +203,14 @@ def gather_input(call: Call) -> Tensor:
 
 
 def from_front(call: Call, indices: Tensor, size: int) -> Tensor:
-    """Give indices as unsigned ones, those below 0 counted from the end."""
+    """Return indices as unsigned ones, those below 0 counted from the end."""
     signed = call.cast(indices, INT)
     wrapped = call.map(expr.Select(_1 + size, _1, _1 < 0), signed)
     return call.cast(wrapped, UNSIGNED_INT)
 
 
 def element_places(call: Call) -> Tensor:
-    """Give where each element of input 1 points: its own place, but for the index of the axis."""
+    """Return where each element of input 1 points: its own place, but for the index of the axis."""
     axis, shape, picked = call.axis(), call.info().dims, call.info(1).dims
     if len(picked) != len(shape):
         raise popart_exception(f"{call.node}: indices {call.info(1)} for {call.info()}")

@@ -31,7 +31,7 @@ def onnx_rnn(call: Call) -> list[Tensor]:
 
 
 def lacks(node: Node, ir: Ir) -> str:
-    """Say what of an RNN cannot be done: an activation, or sequences of several lengths."""
+    """Return what of an RNN cannot be done: an activation, or sequences of several lengths."""
     known = {name.lower() for name in ACTIVATIONS}
     unknown = [n for n in node.attributes.get("activations") or () if n.lower() not in known]
     if unknown:
@@ -45,7 +45,7 @@ def lacks(node: Node, ir: Ir) -> str:
 
 
 def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor, Tensor]:
-    """Give the outputs of a direction [time, batch, size], and its last state."""
+    """Return the outputs of a direction [time, batch, size], and its last state."""
     steps, batch, features = inputs.shape
     size, dtype, name = call.info(2).dims[-1], inputs.dtype, call.name
     flat = inputs.reshape((steps * batch, features))
@@ -75,7 +75,7 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor
 
 
 def _activated(call: Call, place: int, inner: Expr) -> Expr:
-    """Give the activation of a direction of a sum, which is clipped first where that is asked."""
+    """Return the activation of a direction of a sum, which is clipped first where that is asked."""
     names = call.attribute("activations") or ["Tanh"] * (place + 1)
     table: dict[str, tuple[Activation, float, float]] = {
         name.lower(): row for name, row in ACTIVATIONS.items()

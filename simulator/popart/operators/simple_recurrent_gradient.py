@@ -23,7 +23,7 @@ _SLOPES: dict[str, Callable[[], Expr]] = {
 
 
 def lacks_gradient(node: Node) -> str:
-    """Say what of an RNN has no gradient."""
+    """Return what of an RNN has no gradient."""
     names = node.attributes.get("activations") or ()
     wrong = [name for name in names if name.lower() not in _SLOPES]
     if wrong:
@@ -32,7 +32,7 @@ def lacks_gradient(node: Node) -> str:
 
 
 def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
-    """Give the gradients of inputs, weights, biases and the first state of all directions."""
+    """Return the gradients of inputs, weights, biases and the first state of all directions."""
     by_batch = bool(call.attribute("layout", 0))
     places = [place for place, name in enumerate(call.node.outputs) if name]
     given: list[Tensor | None] = [None, None]
@@ -57,7 +57,7 @@ def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
 def _of_direction(
     call: Call, place: int, whole: Tensor | None, last: Tensor | None
 ) -> list[Tensor]:
-    """Give those of the inputs, of both weights, the biases and the first state."""
+    """Return those of the inputs, of both weights, the biases and the first state."""
     taken, first, made = call.saved[place]
     steps, batch, size = made.shape
     names = call.attribute("activations") or ["Tanh"] * (place + 1)

@@ -32,7 +32,7 @@ from simulator.poplibs.popnn import NonLinearityType
 
 
 def _unknown_activation(node: Node, ir: Ir) -> str:
-    """Say which activation of an LSTM is not known."""
+    """Return which activation of an LSTM is not known."""
     names = [name.lower() for name in node.attributes.get("activations") or ()]
     known = [name.lower() for name in recurrent.ACTIVATIONS]
     wrong = [name for name in names if name not in known]
@@ -48,7 +48,7 @@ def _whole_numbers(node: Node, ir: Ir) -> str:
 
 
 def _wide_scale(node: Node, ir: Ir) -> str:
-    """Say which parameter of a LayerNormalization differs between rows."""
+    """Return which parameter of a LayerNormalization differs between rows."""
     axis, info = int(node.attributes.get("axis", -1)), ir.infos[node.inputs[0]]
     if not -len(info.dims) <= axis < len(info.dims):
         return f"axis {axis} of {info}"
@@ -243,7 +243,7 @@ OPERATORS: dict[tuple[str, str], Operator] = {
 
 
 def unsupported(node: Node, ir: Ir) -> str:
-    """Say why a node cannot be lowered and what would be needed; "" when it can."""
+    """Return why a node cannot be lowered and what would be needed; "" when it can."""
     operator = OPERATORS.get(node.key)
     if operator is None:
         return "the operator has no lowering; one to PopLibs would be needed"

@@ -11,7 +11,7 @@ from simulator.poplibs import poplin, popops
 
 
 def params_of(call: Call) -> poplin.ConvParams:
-    """Give the convolution whose input is what a ConvTranspose makes, and whose output it reads."""
+    """Find the convolution whose input is what a ConvTranspose makes, and whose output it reads."""
     data, weights, groups = call.info(0), call.info(1), int(call.attribute("group", 1))
     kernel, made = weights.dims[2:], call.outputs[0].dims
     ones = [1] * len(kernel)
@@ -40,7 +40,7 @@ def params_of(call: Call) -> poplin.ConvParams:
 
 
 def _cut_before(call: Call, cut: Sequence[int]) -> list[int]:
-    """Give how much is cut off before the first element; `cut` is how much in all."""
+    """Return how much is cut off before the first element; `cut` is how much in all."""
     kind = call.attribute("auto_pad", "NOTSET")
     if call.attribute("output_shape") is None and kind in ("NOTSET", "VALID"):
         pads = None if kind == "VALID" else call.attribute("pads")

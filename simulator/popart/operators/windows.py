@@ -30,7 +30,7 @@ class Windows:
 
     @property
     def beyond(self) -> list[int]:
-        """Give the padding behind the field up to the end of the last window."""
+        """Return the padding behind the field up to the end of the last window."""
         return [upper + extra for upper, extra in zip(self.upper, self.extra, strict=True)]
 
     @property
@@ -38,7 +38,7 @@ class Windows:
         return any(step > 1 for step in self.dilation)
 
     def taps(self, axis: int) -> IntArray:
-        """Give where each window reads [output][tap], in the field with its lower padding."""
+        """Return where each window reads [output][tap], in the field with its lower padding."""
         first = np.arange(self.outputs[axis], dtype=np.int64)[:, None] * self.stride[axis]
         return first + np.arange(self.kernel[axis], dtype=np.int64) * self.dilation[axis]
 
@@ -58,7 +58,7 @@ def windows_of(call: Call, kernel: tuple[int, ...], outputs: tuple[int, ...]) ->
 
 
 def _pads(call: Call, needed: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Give the padding before and behind, that of auto_pad by what the windows need."""
+    """Return the padding before and behind, that of auto_pad by what the windows need."""
     kind = call.attribute("auto_pad", "NOTSET")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
         more = [max(width, 0) for width in needed]
@@ -97,7 +97,7 @@ def _taps(windows: Windows) -> int:
 
 
 def positions(call: Call, windows: Windows) -> IntArray:
-    """Give where each window reads [outputs..., taps], in the flat field; -1 outside of it."""
+    """Return where each window reads [outputs..., taps], in the flat field; -1 outside of it."""
     field = call.info().dims[2:]
     count = len(field)
     flat = np.zeros([1] * (2 * count), dtype=np.int64)
@@ -114,7 +114,7 @@ def positions(call: Call, windows: Windows) -> IntArray:
 
 
 def in_images(call: Call, places: IntArray, outside: int) -> IntArray:
-    """Give places of a field [...] as those of all samples and channels; -1 becomes `outside`."""
+    """Return places of a field [...] as those of all samples and channels; -1 becomes `outside`."""
     samples, channels, *field = call.info().dims
     size = element_count(tuple(field))
     images = np.arange(samples * channels).reshape((samples, channels, *[1] * places.ndim))

@@ -160,7 +160,7 @@ def _without_bias(step: Step, mode: AdamMode) -> tuple[Tensor, Number]:
 
 
 def _trusted(step: Step, change: Tensor, rate: Number) -> Tensor:
-    """Give Lamb's rate: that of the weight's norm to the change's."""
+    """Return Lamb's rate: that of the weight's norm to the change's."""
 
     def squares(tensor: Tensor, what: str) -> Tensor:
         params = popops.ReduceParams(Operation.SQUARE_ADD)

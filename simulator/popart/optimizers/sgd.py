@@ -135,7 +135,7 @@ class SGD(Optimizer):
         return VELOCITY if whole and not self._has_nesterov(weight) else ""
 
     def at_first(self, weight: str, values: Array, name: str) -> Array | float:
-        """Give what the velocity holds: where gradients are added to it, a decay already."""
+        """Return what the velocity holds: where gradients are added to it, a decay already."""
         if not self.accumulates_in(weight):
             return 0.0
         return values * self.scalars(weight, 1.0)["scaledWeightDecay"].number
@@ -192,7 +192,7 @@ def _with_separate_velocity(step: Step, *, nesterov: bool) -> None:
 def _of_numbers(
     kind: type[SGD], rate: float, decay: float, scaling: float = 1.0
 ) -> dict[str, Given]:
-    """Give the parameters of the form SGD(rate, decay), whose rate alone may change."""
+    """Return the parameters of the form SGD(rate, decay), whose rate alone may change."""
     what = kind.__name__
     return {
         "lossScaling": value_of(scaling, f"{what}: loss scaling"),

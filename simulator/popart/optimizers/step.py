@@ -23,7 +23,7 @@ class Terms:
     tensors: list[Tensor] = field(default_factory=list)
 
     def __call__(self, value: Number) -> Expr:
-        """Give what stands for a tensor or a number in the expression."""
+        """Return what stands for a tensor or a number in the expression."""
         if not isinstance(value, Tensor):
             return expr.Const(value, FLOAT)
         self.tensors.append(value)
@@ -47,7 +47,7 @@ class Step:
         return self.numbers[name]
 
     def is_needed(self, name: str, without: float = 0.0) -> bool:
-        """Tell whether a number changes anything: not if it is `without` for good."""
+        """Return whether a number changes anything: not if it is `without` for good."""
         found = self.numbers[name]
         return isinstance(found, Tensor) or found != without
 

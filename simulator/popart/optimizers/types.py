@@ -33,7 +33,7 @@ class WeightDecayMode(Enum):
 
 
 def type_of(given: DataType | str) -> str:
-    """Give the name of a type of floats, "" for the weight's own; raises popart_exception."""
+    """Return the name of a type of floats, "" for the weight's own; raises popart_exception."""
     name = given.value if isinstance(given, DataType) else str(given)
     known = [kind.value for kind in (DataType.FLOAT, DataType.FLOAT16, DataType.UNDEFINED)]
     if name not in known:

@@ -53,12 +53,12 @@ class Scalar(NamedTuple):
 
 
 def key_of(parameter: str) -> str:
-    """Give the key of a parameter: learningRate is defaultLearningRate."""
+    """Return the key of a parameter: learningRate is defaultLearningRate."""
     return parameter if parameter in PLAIN else f"default{parameter[0].upper()}{parameter[1:]}"
 
 
 def value_of(given: Any, what: str, *, constant: bool = True) -> OptimizerValue:
-    """Give a parameter that comes as a number, as (number, constant) or as it is."""
+    """Return a parameter that comes as a number, as (number, constant) or as it is."""
     if isinstance(given, OptimizerValue):
         return given
     if isinstance(given, tuple | list) and len(given) == 2:
@@ -96,7 +96,7 @@ class ClipNormSettings:
         return self._limit
 
     def covers(self, weight: str) -> bool:
-        """Tell whether a weight's gradient is limited."""
+        """Return whether a weight's gradient is limited."""
         return self._weights is None or weight in self._weights
 
     def __eq__(self, other: object) -> bool:
@@ -165,11 +165,11 @@ class Optimizer:
 
     # What programs are made of
     def kept(self, weight: str) -> dict[str, str]:
-        """Give the type of each tensor that is kept for a weight; "" is the weight's own."""
+        """Return the type of each tensor that is kept for a weight; "" is the weight's own."""
         return {}
 
     def accumulator_type(self) -> str:
-        """Give the type that gradients of micro-batches are added up in, "" for the weight's."""
+        """Return the type that gradients of micro-batches are added up in, "" for the weight's."""
         return self._types["Accum"]
 
     def accumulates_in(self, weight: str) -> str:
@@ -181,7 +181,7 @@ class Optimizer:
         raise NotImplementedError
 
     def at_first(self, weight: str, values: Array, name: str) -> Array | float:
-        """Give what a kept tensor holds before the first step, by the weight's values."""
+        """Return what a kept tensor holds before the first step, by the weight's values."""
         return 0.0
 
     def change(self, step: Step, weight: str) -> None:
@@ -189,7 +189,7 @@ class Optimizer:
         raise NotImplementedError
 
     def of(self, weight: str) -> dict[str, OptimizerValue]:
-        """Give the values that hold for a weight."""
+        """Return the values that hold for a weight."""
         return {**self._values, **self._specific.get(weight, {})}
 
     def specific(self) -> list[str]:
@@ -197,11 +197,11 @@ class Optimizer:
         return list(self._specific)
 
     def compounds(self, weight: str) -> tuple[Compound, ...]:
-        """Give what changes of a weight compute with."""
+        """Return what changes of a weight compute with."""
         raise NotImplementedError
 
     def scalars(self, weight: str, share: float, replicas: int = 1) -> dict[str, Scalar]:
-        """Give the compounds of a weight by name.
+        """Return the compounds of a weight by name.
 
         Of the sum of gradients a `share` counts; `replicas` is as REPLICAS says.
         """
@@ -219,11 +219,11 @@ class Optimizer:
         return found
 
     def traits(self) -> tuple[Any, ...]:
-        """Give what is part of the program beside the values."""
+        """Return what is part of the program beside the values."""
         return tuple(self._types.items())
 
     def cannot_follow(self, other: Optimizer) -> str:
-        """Say why this optimiser cannot take the place of another; "" when it can."""
+        """Return why this optimiser cannot take the place of another; "" when it can."""
         kind = type(other).__name__
         if type(self) is not type(other):
             return f"{type(self).__name__} cannot take the place of {kind}"

@@ -21,7 +21,7 @@ from simulator.poplibs.popops.cast import cast
 
 
 def combine(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name: str) -> Tensor:
-    """Give [g][co][n][*field] of the problem's output type."""
+    """Return [g][co][n][*field] of the problem's output type."""
     out_type = plan.problem.out_type
     if plan.sums == 1:
         whole = partials.tensor
@@ -70,7 +70,7 @@ class Shares(NamedTuple):
 
 
 def grain_of(plan: Plan, width: int) -> int:
-    """Give the outputs that stay together: a group, in whole vectors of the result.
+    """Return the outputs that stay together: a group, in whole vectors of the result.
 
     As in PopLibs (lib/poplin/ConvReduce.cpp).
     """

@@ -123,7 +123,7 @@ def convolve(
     settings: Settings,
     padding: Padding = (),
 ) -> Tensor:
-    """Give [g][co][n][*field] for [g][ci][n][*input] and [g][co][ci][*kernel].
+    """Return [g][co][n][*field] for [g][ci][n][*input] and [g][co][ci][*kernel].
 
     `padding` are the zeros below and above in each dimension of the result.
     """
@@ -288,7 +288,7 @@ def calculateWeightDeltas(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> Tensor:
-    """Give the gradient of the weights, [groups, outputs, inputs, *kernel].
+    """Return the gradient of the weights, [groups, outputs, inputs, *kernel].
 
     `params` are those of the forward pass.
     """
@@ -370,5 +370,5 @@ def _plan_of(graph: Graph, params: ConvParams, options: Options, name: str) -> P
 def reportPlanInfo(
     graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
 ) -> str:
-    """Give the plan of a convolution as text."""
+    """Return the plan of a convolution as text."""
     return _plan_of(graph, params, options, "reportPlanInfo").describe()

@@ -154,7 +154,7 @@ def _stretched(bounds: IntArray, size: int) -> IntArray:
 
 
 def _step(problem: Problem, axis: int) -> int:
-    """Give how many inputs there are for each that is read, where a kernel of one skips some."""
+    """Return how many inputs there are for each that is read, where a kernel of one skips some."""
     whole, read = problem.axes[axis], compact(problem).axes[axis]
     return 1 if whole.kernel > 1 else -(-whole.input // max(read.input, 1))
 

@@ -44,7 +44,7 @@ PLACES = (G, K, N, M)
 
 
 def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
-    """Give the plan of a convolution, or of a product that is a pass of a fully connected layer."""
+    """Find the plan of a convolution, or of a product that is a pass of a fully connected layer."""
     which = settings.fully_connected
     alone = replace(settings, fully_connected="", is_joint=None)
     if not which or problem.axes:
@@ -61,7 +61,7 @@ def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
 def _plans(
     target: Target, forward: Problem, settings: Settings, is_joint: bool | None
 ) -> dict[str, Plan]:
-    """Give the plans of the three passes: the joint ones, or the best of each."""
+    """Return the plans of the three passes: the joint ones, or the best of each."""
     problems = {name: _problem(forward, pass_) for name, pass_ in PASSES.items()}
     apart = {name: plan_convolution(target, p, settings) for name, p in problems.items()}
     weights = forward.groups * forward.outputs * forward.inputs
@@ -144,7 +144,7 @@ def _plan(
     found: Estimate,
     limit: int,
 ) -> Plan:
-    """Give the plan of one pass."""
+    """Return the plan of one pass."""
     dimensions = (G, *pass_)
     return Plan(
         problem,

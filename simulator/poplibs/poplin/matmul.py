@@ -53,14 +53,14 @@ def _check_product(name: str, a: Sizes, b: Sizes, dtype: Type, other: Type, out_
 
 
 def _shown(shape: Sizes) -> list[int]:
-    """Give a shape as the user has it, who may have a product without groups."""
+    """Return a shape as the user has it, who may have a product without groups."""
     return list(shape[1:] if len(shape) == 3 and shape[0] == 1 else shape)
 
 
 def _params(
     name: str, a_shape: Shape, b_shape: Shape, dtype: Type, other: Type, out_type: Type | None
 ) -> ConvParams:
-    """Give the convolution that is a product of [g, m, k] and [g, k, n]."""
+    """Return the convolution that is a product of [g, m, k] and [g, k, n]."""
     a, b, result = tuple(a_shape), tuple(b_shape), out_type or dtype
     _check_product(name, a, b, dtype, other, result)
     if min(a + b) < 1:
@@ -321,7 +321,7 @@ def matMulReportPlan(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> str:
-    """Give the plan of a product as text."""
+    """Return the plan of a product as text."""
     return matMulGroupedReportPlan(
         graph, inputType, outputType, [1, *aShape], [1, *bShape], options, cache
     )
@@ -337,7 +337,7 @@ def matMulGroupedReportPlan(
     options: Options = None,
     cache: PlanningCache | None = None,
 ) -> str:
-    """Give the plan of grouped products as text."""
+    """Return the plan of grouped products as text."""
     params = _params("matMul", aShape, bShape, inputType, inputType, outputType)
     settings = settings_of(graph.target, MATMUL, options, "matMul")
     return plan_of(graph.target, problem_of(params), settings).describe()

@@ -133,7 +133,7 @@ def _vertex_name(plan: Plan) -> str:
 
 
 def _parameters(plan: Plan, boxes: Boxes) -> dict[str, Array]:
-    """Give each vertex the sizes of its part."""
+    """Assign each vertex the sizes of its part."""
     (low, high), (out_low, out_high) = plan.cells, boxes.output
     (in_low, in_high), (tap_low, tap_high) = boxes.input, boxes.weights
     sizes = high - low
@@ -179,7 +179,7 @@ def _edge_groups(plan: Plan, parameters: dict[str, Array]) -> dict[str, IntArray
 
 
 def _part_of(plan: Plan, sizes: IntArray) -> Part:
-    """Give the sizes of all parts."""
+    """Return the sizes of all parts."""
     dims = len(plan.problem.axes)
     columns = list(sizes.T)
     return Part(
@@ -193,7 +193,7 @@ def _part_of(plan: Plan, sizes: IntArray) -> Part:
 
 
 def _cycles(graph: Graph, plan: Plan, boxes: Boxes) -> IntArray:
-    """Give the cycles of every vertex; what meets padding is not computed."""
+    """Return the cycles of every vertex; what meets padding is not computed."""
     low, high = plan.cells
     dims = len(plan.problem.axes)
     used = []

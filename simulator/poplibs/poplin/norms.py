@@ -93,7 +93,7 @@ def normStatistics(
     partialsType: Type = FLOAT,
     debugContext: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """Give the mean and the inverse of the standard deviation of each channel.
+    """Return the mean and the inverse of the standard deviation of each channel.
 
     The variance is a mean of squares less the square of the mean, or with `stableAlgo` the mean of
     squares of activations less the mean; `eps` is added to it, after it is scaled by n / (n - 1)
@@ -158,7 +158,7 @@ def normWhiten(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Give (acts - mean) * iStdDev, by channel."""
+    """Return (acts - mean) * iStdDev, by channel."""
     name = debug_name(debugContext, "Whiten")
     means = _by_channel(name, "mean", acts, mean)
     deviations = _by_channel(name, "inverse standard deviation", acts, iStdDev)
@@ -176,7 +176,7 @@ def normalise(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Give actsWhitened * gamma + beta, by channel."""
+    """Return actsWhitened * gamma + beta, by channel."""
     name = debug_name(debugContext, "Norm/normalise")
     factors = _by_channel(name, "gamma", actsWhitened, gamma)
     addends = _by_channel(name, "beta", actsWhitened, beta)
@@ -195,7 +195,7 @@ def normParamGradients(
     partialsType: Type = FLOAT,
     debugContext: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """Give the gradients of gamma and beta; PopLibs, too, makes nothing of `partialsType`."""
+    """Return the gradients of gamma and beta; PopLibs, too, makes nothing of `partialsType`."""
     name = debug_name(debugContext, "Norm/deltas")
     _check_alike(name, actsWhitened, gradsIn)
     return _deltas(graph, actsWhitened, gradsIn, 1.0, prog, name)
@@ -219,7 +219,7 @@ def _deltas(
 def normGradients(
     graph: Graph, gradsIn: Tensor, gamma: Tensor, prog: Sequence, debugContext: str = ""
 ) -> Tensor:
-    """Give gradsIn * gamma, by channel: the gradient of the whitened activations."""
+    """Return gradsIn * gamma, by channel: the gradient of the whitened activations."""
     name = debug_name(debugContext, "NormGrad")
     return popops.mul(graph, gradsIn, _by_channel(name, "gamma", gradsIn, gamma), prog, name)
 
@@ -234,7 +234,7 @@ def normStatisticsGradients(
     partialsType: Type = FLOAT,
     debugContext: str = "",
 ) -> Tensor:
-    """Give the gradient of the activations from that of the whitened ones.
+    """Return the gradient of the activations from that of the whitened ones.
 
     It is invStdDev * (gradsIn - mean of gradsIn - actsWhitened * mean of actsWhitened * gradsIn);
     PopLibs, too, makes nothing of `partialsType`.

@@ -29,7 +29,7 @@ class Operand:
     run: int
 
     def rows(self, box: tuple[IntArray, IntArray]) -> Rows:
-        """Give the rows of boxes, which take whole groups."""
+        """Return the rows of boxes, which take whole groups."""
         low, high = box
         order, layout = list(self.layout.order), self.layout
         divisor = np.array([layout.group if axis == layout.grouped else 1 for axis in order])
@@ -85,7 +85,7 @@ def ungrouped(tensor: Tensor, axis: int) -> Tensor:
 
 
 def run_of(tensor: Tensor, axis: int) -> int:
-    """Give how many neighbours in a dimension lie together in memory, after some of its lines."""
+    """Return how many neighbours in a dimension lie together in memory, after some of its lines."""
     size = tensor.shape[axis]
     outer = int(np.prod(tensor.shape[:axis], dtype=np.int64))
     inner = int(np.prod(tensor.shape[axis + 1 :], dtype=np.int64))
@@ -98,7 +98,7 @@ def run_of(tensor: Tensor, axis: int) -> int:
 
 
 def elements_at(tensor: Tensor, positions: IntArray) -> IntArray:
-    """Give the arena's elements at positions of a flattened tensor."""
+    """Return the arena's elements at positions of a flattened tensor."""
     if isinstance(tensor.places, Strides):
         return tensor.places.at(positions)
     begins, lengths = tensor.intervals()
@@ -114,7 +114,7 @@ def elements_at(tensor: Tensor, positions: IntArray) -> IntArray:
 def field_of_boxes(
     name: str, source: Operand, box: tuple[IntArray, IntArray], edges: IntArray | None = None
 ) -> Field:
-    """Give vertex v the elements of box v, in memory's order; `edges` cuts them into edges."""
+    """Return vertex v the elements of box v, in memory's order; `edges` cuts them into edges."""
     rows = joined(source.rows(box))
     item = cut_ranges(name, "input", source.memory, rows.begin, rows.end, rows.counts)
     if edges is None:
@@ -151,7 +151,7 @@ def map_to_readers(
 
 
 def blocks_in_order(rows: Rows, places: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the intervals of a tensor, in its order, whose boxes lie at `places` one after another.
+    """Find the intervals of a tensor, in its order, whose boxes lie at `places` one after another.
 
     `rows` are the rows of all boxes, which together are the whole tensor, `places` where each box
     begins in the arena.

@@ -29,7 +29,7 @@ class InputTransform:
     flip: Sequence[bool] = ()
 
     def size_of(self, size: int, axis: int) -> int:
-        """Give the size of a dimension of this size after the transform."""
+        """Return the size of a dimension of this size after the transform."""
         kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
         spread = (kept - 1) * self.dilation[axis] + 1 if kept > 0 else kept
         return spread + self.paddingLower[axis] + self.paddingUpper[axis]
@@ -46,7 +46,7 @@ class OutputTransform:
     paddingUpper: Sequence[int] = ()
 
     def size_of(self, size: int, axis: int) -> int:
-        """Give the size of a dimension of this size after the transform."""
+        """Return the size of a dimension of this size after the transform."""
         kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
         taken = -(-kept // self.stride[axis])
         return taken + self.paddingLower[axis] + self.paddingUpper[axis]
@@ -115,7 +115,7 @@ class ConvParams(metaclass=_TwoTypes):
 
     @property
     def out_type(self) -> Type:
-        """Give the type of the output."""
+        """Return the type of the output."""
         return self.outputType or self.dataType
 
     def getNumFieldDims(self) -> int:
@@ -137,23 +137,23 @@ class ConvParams(metaclass=_TwoTypes):
         return self.outputChannelsPerConvGroup
 
     def getOutputFieldShape(self) -> Sizes:
-        """Give the size of each dimension of the output."""
+        """Return the size of each dimension of the output."""
         return tuple(
             self.outputTransform.size_of(self._input(axis) - self._kernel(axis) + 1, axis)
             for axis in range(len(self.kernelShape))
         )
 
     def input_shape(self) -> Sizes:
-        """Give the shape of the input tensor."""
+        """Return the shape of the input tensor."""
         return (self.batchSize, self.getNumInputChans(), *self.inputFieldShape)
 
     def weights_shape(self) -> Sizes:
-        """Give the shape of the weights."""
+        """Return the shape of the weights."""
         outputs, inputs = self.outputChannelsPerConvGroup, self.inputChannelsPerConvGroup
         return (self.numConvGroups, outputs, inputs, *self.kernelShape)
 
     def output_shape(self) -> Sizes:
-        """Give the shape of the output tensor."""
+        """Return the shape of the output tensor."""
         return (self.batchSize, self.getNumOutputChans(), *self.getOutputFieldShape())
 
 
@@ -182,7 +182,7 @@ def _check_kept(
 
 
 def _filled(transform: T, dimensions: int, what: str) -> T:
-    """Give a transform with a number for every dimension."""
+    """Return a transform with a number for every dimension."""
     names = list(transform.__dataclass_fields__)
     values: dict[str, Any] = {}
     for name in names:
@@ -201,7 +201,7 @@ def _filled(transform: T, dimensions: int, what: str) -> T:
 def _transforms(
     params: ConvParams, what: str
 ) -> tuple[InputTransform, InputTransform, OutputTransform]:
-    """Give the transforms of a convolution whose gradient is a convolution too."""
+    """Return the transforms of a convolution whose gradient is a convolution too."""
     if any(params.inputTransform.flip) or any(params.kernelTransform.flip):
         raise poplibs_error(f"{what}: of a flipped input or kernel; flip the tensor instead")
     return params.inputTransform, params.kernelTransform, params.outputTransform
@@ -209,7 +209,7 @@ def _transforms(
 
 @library_call("POPLIN")
 def getGradientParams(params: ConvParams) -> ConvParams:
-    """Give the convolution of the output's gradient with the flipped weights: the backward pass.
+    """Return the convolution of the output's gradient with the flipped weights: the backward pass.
 
     What the forward pass skips by its stride is zeros between the gradients; its padding becomes
     truncation of the result and the other way round.
@@ -257,7 +257,7 @@ def getGradientParams(params: ConvParams) -> ConvParams:
 
 @library_call("POPLIN")
 def getWeightUpdateParams(params: ConvParams) -> ConvParams:
-    """Give the convolution of the activations with the output's gradient: the weights' gradient.
+    """Return the convolution of the activations with the output's gradient: the weights' gradient.
 
     Its batch are the input channels, its input channels the batch; the gradient is its kernel.
     """

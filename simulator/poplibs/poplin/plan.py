@@ -40,7 +40,7 @@ class Method:
         return self.vertex + " expanded" * self.expanded + " swapped" * self.swapped
 
     def grains(self, problem: Problem) -> tuple[int, ...]:
-        """Give the steps in which each dimension of a problem is cut."""
+        """Return the steps in which each dimension of a problem is cut."""
         field = (1,) * len(problem.axes)
         least = problem.grain
         whole = lcm(self.out_group, least)
@@ -48,7 +48,7 @@ class Method:
         return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
 
     def innermost(self, channel: int) -> tuple[int, int]:
-        """Give the dimension whose elements an operand should have together, and how many."""
+        """Return the dimension whose elements an operand should have together, and how many."""
         return (0, self.conv_groups) if self.conv_groups > 1 else (channel, self.in_group)
 
 
@@ -97,7 +97,7 @@ class Plan:
 
     @property
     def slice_size(self) -> int:
-        """Give the size of a slice in the dimension that is sliced."""
+        """Return the size of a slice in the dimension that is sliced."""
         return self.problem.axes[0].kernel if self.sliced == "kernel" else self.problem.outputs
 
     @property
@@ -111,14 +111,14 @@ class Plan:
         return int(np.prod(self.parts[-1 - len(self.problem.axes) :]))
 
     def bounds(self, dimension: int) -> IntArray:
-        """Give the bounds of the parts of a dimension."""
+        """Return the bounds of the parts of a dimension."""
         size = self.problem.sizes()[dimension]
         grain = self.method.grains(self.problem)[dimension]
         return np.minimum(even_bounds(ceil_div(size, grain), self.parts[dimension]) * grain, size)
 
     @cached_property
     def tiles(self) -> IntArray:
-        """Give the tile of each part."""
+        """Return the tile of each part."""
         order = self.order or tile_order(len(self.problem.axes), swapped=self.method.swapped)
         numbers = np.arange(self.vertices).reshape([self.parts[d] for d in order])
         back = sorted(range(len(order)), key=order.__getitem__)
@@ -126,7 +126,7 @@ class Plan:
 
     @cached_property
     def cells(self) -> tuple[IntArray, IntArray]:
-        """Give [low, high) of each part, [part][dimension]; those of one sum are neighbours."""
+        """Return [low, high) of each part, [part][dimension]; those of one sum are neighbours."""
         numbers = np.indices(self.parts).reshape(len(self.parts), -1)
         bounds = [self.bounds(dimension) for dimension in range(len(self.parts))]
         low = np.stack([b[n] for b, n in zip(bounds, numbers, strict=True)], axis=1)

@@ -66,7 +66,7 @@ def _product(sizes: tuple[Any, ...]) -> Any:
 def vertex_cycles(
     target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
 ) -> IntArray:
-    """Give the cycles of a tile's vertex; `taps_used` is the share of taps that meet an input."""
+    """Return the cycles of a tile's vertex; `taps_used` is the share of taps that meet an input."""
     return VERTEX_CYCLES[method.vertex](target, problem, method, part, taps_used)
 
 
@@ -176,7 +176,7 @@ def _zeros(problem: Problem, part: Part) -> Any:
 
 
 def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any) -> IntArray:
-    """Give the cycles to lay out [positions][summed], by transposes of small blocks."""
+    """Return the cycles to lay out [positions][summed], by transposes of small blocks."""
     side = 2 if problem.dtype == FLOAT else 4
     columns = np.minimum(ceil_div(summed, side) * side, 16)
     rows = side * np.ones_like(columns)
@@ -185,7 +185,7 @@ def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any
 
 
 def cast_cycles(target: Target, elements: Any) -> IntArray:
-    """Give the cycles to make halves of so many floats on a tile."""
+    """Return the cycles to make halves of so many floats on a tile."""
     share = ceil_div(elements, target.workers)
     return target.workers * (18 + cast_core(share, FLOAT, HALF, target))
 
@@ -198,7 +198,7 @@ class Estimate(NamedTuple):
 
 
 def _shared_rate(target: Target, parts: IntArray) -> IntArray:
-    """Give the bytes a cycle of what neighbours receive alike: in whole buses, all at once.
+    """Return the bytes a cycle of what neighbours receive alike: in whole buses, all at once.
 
     As in PopLibs (lib/poplin/ExchangeEstimator.hpp).
     """
@@ -214,7 +214,7 @@ def _exchange(
     *,
     shared: bool,
 ) -> IntArray:
-    """Give the cycles in which so many bytes of input and weights arrive, but for a tile's own.
+    """Return the cycles in which so many bytes of input and weights arrive, but for a tile's own.
 
     As in PopLibs (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates).
     """
@@ -256,7 +256,7 @@ def stage_cycles(
     *,
     shared: bool = False,
 ) -> dict[str, IntArray]:
-    """Give the cycles of the stages of an estimate."""
+    """Return the cycles of the stages of an estimate."""
     size = problem.dtype.size
     read, weights, made = _operands(problem, part)
     exchange, adding = reduction_cost(target, method.partials, made, split.sums)
@@ -286,7 +286,7 @@ def stage_cycles(
 def held_bytes(
     target: Target, problem: Problem, method: Method, part: Part, split: Split
 ) -> IntArray:
-    """Give the bytes of a tile of an estimate."""
+    """Return the bytes of a tile of an estimate."""
     size, partial_size = problem.dtype.size, method.partials.size
     read, weights, made = _operands(problem, part)
     held = (read + weights) * size + made * partial_size

@@ -23,9 +23,9 @@ from simulator.poplibs.poplin.problem import (
 )
 from simulator.poplibs.poplin.transforms import Transform, transforms_of
 
-SLICE_GRAIN, MOST_SLICES = 16, 64  # outputs: the most that the matrix units make at once
+SLICE_GRAIN, MAX_SLICES = 16, 64  # outputs: the most that the matrix units make at once
 FURTHER_SLICES = 8  # how many are tried when something fits already
-SLIC_CHANNELS, MOST_SLIC_STRIDE = (1, 2, 4), 2
+SLIC_CHANNELS, MAX_SLIC_STRIDE = (1, 2, 4), 2
 VMAC_GROUPS = 4  # halves that a worker multiplies in a cycle
 DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
@@ -74,7 +74,7 @@ def _plan_of_form(
     limit = int(target.bytes_per_tile * settings.memory_proportion)
     fitting: list[Plan] = []
     waiting = methods
-    for slices in (1 << power for power in range(MOST_SLICES.bit_length())):
+    for slices in (1 << power for power in range(MAX_SLICES.bit_length())):
         tried = waiting if slices <= FURTHER_SLICES or not fitting else []
         found = {
             method: [
@@ -92,7 +92,7 @@ def _plan_of_form(
 
 
 def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings) -> Plan:
-    """Give the plan of another slice: the same one, if its size is the same."""
+    """Return the plan of another slice: the same one, if its size is the same."""
     if problem.sizes() == plan.problem.sizes():
         return replace(plan, problem=problem, slices=1)
     found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
@@ -106,7 +106,7 @@ def _smallest(
     """Find the plan that takes the least temporary data, in as many slices as there may be."""
     plans = []
     for method in methods:
-        slices, parts = MOST_SLICES, list(_slices_of(problem, MOST_SLICES, method))
+        slices, parts = MAX_SLICES, list(_slices_of(problem, MAX_SLICES, method))
         if not parts:
             slices, parts = 1, [problem]
         for part in parts:
@@ -116,7 +116,7 @@ def _smallest(
 
 
 def _slices_of(problem: Problem, slices: int, method: Method) -> Iterator[Problem]:
-    """Give the largest slice of a problem cut in each dimension that can be sliced."""
+    """Return the largest slice of a problem cut in each dimension that can be sliced."""
     if slices == 1:
         yield problem
         return
@@ -166,7 +166,7 @@ def _of_groups(problem: Problem, partials: Type) -> Iterator[Method]:
     channels = max(problem.inputs, problem.outputs)
     # A kernel row slides over neighbours: neither it nor the input has zeros between.
     slides = all(axis.kernel_step == axis.input_step == 1 for axis in problem.axes)
-    if slides and problem.axes[-1].kernel > 1 and problem.axes[-1].stride <= MOST_SLIC_STRIDE:
+    if slides and problem.axes[-1].kernel > 1 and problem.axes[-1].stride <= MAX_SLIC_STRIDE:
         for size in (size for size in SLIC_CHANNELS if size // 2 < channels <= size):
             yield Method("SLIC", partials, size, size, conv_groups=SLIC_CHANNELS[-1] // size)
     if problem.groups > 1 and problem.outputs == 1:
@@ -226,7 +226,7 @@ def _solve(
 
 
 def _part(problem: Problem, grains: tuple[int, ...], blocks: list[IntArray]) -> Part:
-    """Give the sizes of the largest part from the steps it has in each dimension."""
+    """Return the sizes of the largest part from the steps it has in each dimension."""
     sizes = [
         np.minimum(block * grain, size)
         for block, grain, size in zip(blocks, grains, problem.sizes(), strict=True)
@@ -243,5 +243,5 @@ def _part(problem: Problem, grains: tuple[int, ...], blocks: list[IntArray]) -> 
 
 
 def _shares_of_taps(problem: Problem) -> tuple[float, ...]:
-    """Give for each dimension the share of the kernel that meets an input and not a zero."""
+    """Return for each dimension the share of the kernel that meets an input and not a zero."""
     return tuple(float((axis.reads >= 0).mean()) for axis in problem.axes)

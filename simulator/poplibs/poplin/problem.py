@@ -30,7 +30,7 @@ class Axis:
 
     @cached_property
     def reads(self) -> IntArray:
-        """Give which input [output][kernel] reads; -1 for a zero."""
+        """Return which input [output][kernel] reads; -1 for a zero."""
         place = (
             np.arange(self.output)[:, None] * self.stride
             + np.arange(self.kernel)[None, :] * self.kernel_step
@@ -44,14 +44,14 @@ class Axis:
     def window(
         self, first: IntArray, end: IntArray, tap: IntArray, tap_end: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Give the inputs [low, high) that outputs [first, end) read with kernel [tap, tap_end)."""
+        """Find the inputs [low, high) that outputs [first, end) read with kernel [tap, tap_end)."""
         low = first * self.stride + tap * self.kernel_step - self.padding
         high = (end - 1) * self.stride + (tap_end - 1) * self.kernel_step - self.padding
         begin = np.clip(-(-low // self.input_step), 0, self.input)
         return begin, np.clip(high // self.input_step + 1, begin, self.input)
 
     def largest_window(self, outputs: IntArray, taps: IntArray) -> IntArray:
-        """Give at most how many inputs so many outputs read with so many kernel elements."""
+        """Return at most how many inputs so many outputs read with so many kernel elements."""
         reach = (outputs - 1) * self.stride + (taps - 1) * self.kernel_step
         window: IntArray = np.minimum(reach // self.input_step + 1, self.input)
         return window
@@ -64,7 +64,7 @@ class Axis:
 
     @property
     def plain(self) -> bool:
-        """Tell whether output o reads input o, and nothing else."""
+        """Return whether output o reads input o, and nothing else."""
         return self == Axis(self.input, 1, self.input)
 
 
@@ -91,7 +91,7 @@ class Problem:
         return ("groups", "batch", *fields, "outputs", *kernels, "inputs")
 
     def sizes(self) -> tuple[int, ...]:
-        """Give the sizes of these dimensions."""
+        """Return the sizes of these dimensions."""
         fields, kernels = (a.output for a in self.axes), (a.kernel for a in self.axes)
         return (self.groups, self.batch, *fields, self.outputs, *kernels, self.inputs)
 
@@ -112,7 +112,7 @@ def problem_of(params: ConvParams) -> Problem:
 
 
 def _axis(params: ConvParams, d: int) -> Axis:
-    """Give a dimension after truncation and flips, which views of the tensors do."""
+    """Return a dimension after truncation and flips, which views of the tensors do."""
     of_input, of_kernel, out = (
         params.inputTransform,
         params.kernelTransform,
@@ -159,12 +159,12 @@ def flattened(problem: Problem) -> Problem:
 
 
 def slice_outputs(problem: Problem, begin: int, end: int) -> Problem:
-    """Give the problem that makes some of the outputs."""
+    """Return the problem that makes some of the outputs."""
     return replace(problem, outputs=min(end, problem.outputs) - begin)
 
 
 def slice_kernel(problem: Problem, begin: int, end: int) -> Problem:
-    """Give the problem that sums over some of the kernel's first dimension."""
+    """Return the problem that sums over some of the kernel's first dimension."""
     first = problem.axes[0]
     taps = min(end, first.kernel) - begin
     padding = first.padding - begin * first.kernel_step

@@ -17,11 +17,11 @@ from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 
 STAGES = ((125, 3), (16, 2), (2, 1), (0, 0))  # parts from which on there are so many stages
-MOST_STAGES = STAGES[0][1]
+MAX_STAGES = STAGES[0][1]
 
 
 def depths(parts: int) -> list[int]:
-    """Give how many parts are left after each stage; the last leaves one."""
+    """Return how many parts are left after each stage; the last leaves one."""
     stages = next(count for least, count in STAGES if parts >= least)
     return [*_between(parts, stages)[0], 1] if stages else []
 
@@ -40,8 +40,8 @@ def _between(parts: int, stages: int) -> tuple[list[int], float]:
 
 @lru_cache(maxsize=8)
 def _rows(most: int) -> IntArray:
-    """Give the rows that a tile adds in each stage, for every number of parts; 0 is no stage."""
-    rows = np.zeros((MOST_STAGES, most + 1), dtype=np.int64)
+    """Return the rows that a tile adds in each stage, for every number of parts; 0 is no stage."""
+    rows = np.zeros((MAX_STAGES, most + 1), dtype=np.int64)
     for parts in range(2, most + 1):
         before = parts
         for number, left in enumerate(depths(parts)):
@@ -54,7 +54,7 @@ def _rows(most: int) -> IntArray:
 def reduction_cost(
     target: Target, dtype: Type, made: Any, sums: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Give the cycles of exchanges and those of vertices.
+    """Return the cycles of exchanges and those of vertices.
 
     `made` are the outputs of a part, `sums` the parts of each. As in PopLibs
     (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates; estimateConvReduceCycles), where no stage
@@ -78,7 +78,7 @@ def reduction_cost(
 
 
 def received_bytes(target: Target, dtype: Type, made: Any, sums: IntArray) -> IntArray:
-    """Give the most bytes that a tile receives in a stage of what `reduction_cost` prices."""
+    """Return the most bytes that a tile receives in a stage of what `reduction_cost` prices."""
     size = ceil_div(made, sums) * sums
     received: IntArray = np.zeros_like(made)
     for rows in (stage[sums] for stage in _rows(target.tiles_per_ipu)):

@@ -9,7 +9,7 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.poplibs.popops import rearrange
 
-MOST_ROWS = 16  # of a matrix that is transposed; more make it no cheaper
+MAX_ROWS = 16  # of a matrix that is transposed; more make it no cheaper
 
 
 def regrouped(
@@ -20,13 +20,13 @@ def regrouped(
     prog: Sequence,
     name: str,
 ) -> Tensor:
-    """Give a copy of a tensor in which groups of a dimension lie together.
+    """Return a copy of a tensor in which groups of a dimension lie together.
 
     `lying` are the dimension and the size of the groups that lie together now, `wanted` those that
     shall.
     """
     (old, run), (new, group) = lying, wanted
-    rows = gcd(gcd(run, tensor.shape[old]), MOST_ROWS)
+    rows = gcd(gcd(run, tensor.shape[old]), MAX_ROWS)
     columns = _columns(tensor.shape[new], group)
     transposes = graph.addComputeSet(f"{name}/Transpose")
     found = rearrange.regroupTensor(
@@ -37,7 +37,7 @@ def regrouped(
 
 
 def _columns(size: int, wanted: int) -> int:
-    """Give how many of a dimension are brought together: whole groups, else more or fewer."""
+    """Return how many of a dimension are brought together: whole groups, else more or fewer."""
     if size % wanted == 0:
         return wanted
     divisors = [number for number in range(1, 4 * wanted + 1) if size % number == 0]

@@ -22,7 +22,7 @@ from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs.poplin.problem import Axis, Problem, total
 from simulator.poplibs.poputil import mapTensorLinearly
 
-MOST_CHANNELS = {FLOAT: 1, HALF: 2}  # of groups that are combined
+MAX_CHANNELS = {FLOAT: 1, HALF: 2}  # of groups that are combined
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Transform:
         return "operands swapped; " * self.swap + combined
 
     def problem(self, problem: Problem) -> Problem:
-        """Give the problem that is computed."""
+        """Return the problem that is computed."""
         if self.swap:
             axes = tuple(_swapped(axis) for axis in problem.axes)
             return replace(problem, batch=problem.outputs, outputs=problem.batch, axes=axes)
@@ -54,7 +54,7 @@ class Transform:
         )
 
     def cycles(self, target: Target, problem: Problem, tiles: int) -> int:
-        """Give the cycles to spread the weights of combined groups, zeros and all, over tiles."""
+        """Return the cycles to spread the weights of combined groups, zeros and all, over tiles."""
         if self.combined == 1:
             return 0
         kernel = total([axis.kernel for axis in problem.axes])
@@ -65,7 +65,7 @@ class Transform:
     def operands(
         self, graph: Graph, left: Tensor, right: Tensor, prog: Sequence, name: str
     ) -> tuple[Tensor, Tensor]:
-        """Give both operands in the form that is computed."""
+        """Return both operands in the form that is computed."""
         if self.swap:
             return right.dimShufflePartial([1], [2]), left.dimShufflePartial([1], [2])
         if self.combined == 1:
@@ -75,7 +75,7 @@ class Transform:
         return merged, _combined(graph, right, self.combined, prog, name)
 
     def result(self, out: Tensor) -> Tensor:
-        """Give [g][co][n][*field] as the problem before has it."""
+        """Return [g][co][n][*field] as the problem before has it."""
         if self.swap:
             for axis in range(3, out.rank()):
                 out = out.reverse(axis)
@@ -92,7 +92,7 @@ def transforms_of(target: Target, problem: Problem) -> Iterator[Transform]:
     units = target.getNumConvUnits(problem.dtype, FLOAT)
     if problem.outputs < units and problem.outputs < problem.batch:
         yield Transform(swap=True)
-    if problem.groups > 1 and problem.inputs <= MOST_CHANNELS[problem.dtype]:
+    if problem.groups > 1 and problem.inputs <= MAX_CHANNELS[problem.dtype]:
         combined = gcd(problem.groups, input_group(target, problem.dtype) // problem.inputs)
         if combined > 1:
             yield Transform(combined=combined)

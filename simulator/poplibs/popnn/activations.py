@@ -57,7 +57,7 @@ def nonLinearity(
     prog: Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Give the non-linearity of every element."""
+    """Return the non-linearity of every element."""
     name = debug_name(debugContext, "Nonlinearity")
     kind = _checked(name, nonLinearityType, t)
     with graph.debug_scope(name, "popnn"):
@@ -116,7 +116,7 @@ def nonLinearityInputGradient(
     prog: Sequence | ComputeSet,
     debugContext: str = "",
 ) -> Tensor:
-    """Give the gradient of the input from the gradient of the output and the activations.
+    """Return the gradient of the input from the gradient of the output and the activations.
 
     `act` is the output of the non-linearity; of GELU, GELU_ERF, SWISH and HARD_SIGMOID its input. A
     compute set may stand in the place of the program, except for those of several steps.

@@ -29,7 +29,7 @@ def batchNormStatistics(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Give mean and inverse standard deviation of each channel."""
+    """Return mean and inverse standard deviation of each channel."""
     layers.check_options("batchNormStatistics", options)
     return poplin.normStatistics(
         graph, acts, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
@@ -45,7 +45,7 @@ def _whiten(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Tensor:
-    """Give (acts - mean) * invStdDev, by channel."""
+    """Return (acts - mean) * invStdDev, by channel."""
     layers.check_options("batchNormWhiten", options)
     return poplin.normWhiten(graph, acts, mean, invStdDev, prog, debugContext)
 
@@ -81,7 +81,7 @@ def batchNormalise(
 ) -> Tensor: ...
 @library_call("POPNN")
 def batchNormalise(graph: Graph, acts: Tensor, *arguments: Any, **named: Any) -> Any:
-    """Give the normalised and the whitened activations; or only the first, of combined factors.
+    """Return the normalised and the whitened activations; or only the first, of combined factors.
 
     These are gamma * invStdDev and beta - gamma * mean * invStdDev, by channel.
     """

@@ -31,25 +31,25 @@ Pair = tuple[Tensor, Tensor]
 
 @library_call("POPNN")
 def argMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give the index of the largest element of each row, the first of equals."""
+    """Return the index of the largest element of each row, the first of equals."""
     return _best(graph, input, prog, debugContext, largest=True)[1]
 
 
 @library_call("POPNN")
 def argMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give the index of the smallest element of each row, the first of equals."""
+    """Return the index of the smallest element of each row, the first of equals."""
     return _best(graph, input, prog, debugContext, largest=False)[1]
 
 
 @library_call("POPNN")
 def maxAndArgMax(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Pair:
-    """Give the largest element of each row, and its index."""
+    """Return the largest element of each row, and its index."""
     return _with_values(graph, input, prog, debugContext, largest=True)
 
 
 @library_call("POPNN")
 def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str = "") -> Pair:
-    """Give the smallest element of each row, and its index."""
+    """Return the smallest element of each row, and its index."""
     return _with_values(graph, input, prog, debugContext, largest=False)
 
 
@@ -57,7 +57,7 @@ def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str 
 def topK(
     graph: Graph, input: Tensor, K: int, sort: bool, prog: Sequence, debugContext: str = ""
 ) -> Pair:
-    """Give the K largest elements of each row [rows, 1, K], and their indices alike.
+    """Return the K largest elements of each row [rows, 1, K], and their indices alike.
 
     With `sort` the largest come first. PopLibs writes the indices to an argument of its own.
     """
@@ -74,7 +74,7 @@ def topK(
 def calcAccuracy(
     graph: Graph, modelOutputs: Tensor, expected: Tensor, numCorrect: Tensor, debugContext: str = ""
 ) -> Program:
-    """Give a program that adds to `numCorrect` how many rows have their largest output right.
+    """Return a program that adds to `numCorrect` how many rows have their largest output right.
 
     Expected is a label a row, or the one-hot rows of the labels. A label MASKED_LABEL_CODE is never
     right.
@@ -122,11 +122,11 @@ class _Search:
 
     @property
     def kind(self) -> str:
-        """Give the word that PopLibs has in its names."""
+        """Return the word that PopLibs has in its names."""
         return "max" if self.largest else "min"
 
     def named(self, part: str) -> _Search:
-        """Give the same search under a longer name."""
+        """Return the same search under a longer name."""
         return _Search(self.graph, f"{self.name}/{part}", self.index, self.largest, self.tile)
 
 
@@ -158,17 +158,17 @@ class _Stage:
 
     @property
     def results_first(self) -> IntArray:
-        """Give where the results of each vertex begin."""
+        """Return where the results of each vertex begin."""
         return self.row * self.results + self.first // CLASSES_A_WORKER
 
     @property
     def results_end(self) -> IntArray:
-        """Give where they end."""
+        """Return where they end."""
         return self.row * self.results + ceil_div(self.end, CLASSES_A_WORKER)
 
 
 def _stage(batch: int, classes: int, share: int) -> _Stage:
-    """Give each vertex `share` elements of a row."""
+    """Assign each vertex `share` elements of a row."""
     vertices = ceil_div(classes, share)
     number = np.arange(batch * vertices, dtype=np.int64)
     first = number % vertices * share

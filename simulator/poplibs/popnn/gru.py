@@ -38,7 +38,7 @@ _1, _2, _3 = PlaceHolder(1), PlaceHolder(2), PlaceHolder(3)
 
 
 def getDefaultBasicGruCellOrder() -> list[BasicGruCellUnit]:
-    """Give the order of the units in the weights: reset, update, candidate."""
+    """Return the order of the units in the weights: reset, update, candidate."""
     return list(BasicGruCellUnit)
 
 
@@ -64,12 +64,12 @@ class GruParams:
 
     @property
     def rnn(self) -> RnnParams:
-        """Give the sizes."""
+        """Return the sizes."""
         return RnnParams(self.dataType, self.batchSize, self.timeSteps, self.layerSizes)
 
     @property
     def bias_shape(self) -> list[int]:
-        """Give the shape of the biases without the outputs."""
+        """Return the shape of the biases without the outputs."""
         return [UNITS, 2] if self.resetAfter else [UNITS]
 
 
@@ -207,7 +207,7 @@ def gruFwd(
 
 
 def order_of(params: GruParams, name: str) -> list[int]:
-    """Give where each unit stands in the weights."""
+    """Return where each unit stands in the weights."""
     given = [BasicGruCellUnit(unit) for unit in params.cellOrder]
     if sorted(given) != list(BasicGruCellUnit):
         raise poplibs_error(f"{name}: cell order {given}; each of the {UNITS} units is needed once")

@@ -22,6 +22,6 @@ def hard_sigmoid(graph: Graph, t: Tensor, prog: Sequence, name: str) -> None:
 def hard_sigmoid_gradient(
     graph: Graph, act: Tensor, out_gradient: Tensor, prog: Sequence, name: str
 ) -> Tensor:
-    """Give 0.2 times the gradient where the activation is within [-2.5, 2.5], else 0."""
+    """Return 0.2 times the gradient where the activation is within [-2.5, 2.5], else 0."""
     slope = Cast(Lte(Abs(_1), KNEE), act.dtype) * SLOPE * _2
     return popops.map(graph, slope, [act, out_gradient], prog, f"{name}/HardSigmoidGradient")

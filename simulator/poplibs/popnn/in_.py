@@ -24,7 +24,7 @@ def instanceNormStatistics(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Give mean and inverse standard deviation of each channel of each sample."""
+    """Return mean and inverse standard deviation of each channel of each sample."""
     groups = acts.dim(1) if acts.rank() > 1 else 1
     return layers.statistics(
         graph,

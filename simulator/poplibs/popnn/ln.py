@@ -24,7 +24,7 @@ def layerNormStatistics(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Give mean and inverse standard deviation of each sample."""
+    """Return mean and inverse standard deviation of each sample."""
     groups = 1
     return layers.statistics(
         graph,

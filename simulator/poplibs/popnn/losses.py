@@ -111,7 +111,7 @@ def calcLoss(
     *arguments: Any,
     **named: Any,
 ) -> Program:
-    """Give a program that computes `loss` and `deltas`, the gradient of the model's outputs.
+    """Return a program that computes `loss` and `deltas`, the gradient of the model's outputs.
 
     calcLoss(..., deltas, [deltasScale, modelOutputScaling,] [numCorrect,] lossType, debugContext).
     Outputs and deltas are [batch, classes], `expected` is a label a sample or, beyond PopLibs, of
@@ -181,7 +181,7 @@ def _check_shapes(
 def _scales(
     graph: Graph, kind: LossType, tensors: dict[str, Tensor], deltas: Tensor, name: str
 ) -> dict[str, Tensor]:
-    """Give the two scales of a cross entropy: ones where they are not given."""
+    """Return the two scales of a cross entropy: ones where they are not given."""
     if kind is SUM_SQUARED_LOSS:
         if "deltasScale" in tensors:
             raise poplibs_error(f"{name}: scales are given; only a cross entropy takes them")

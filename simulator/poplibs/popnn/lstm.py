@@ -43,7 +43,7 @@ FUSED: dict[NonLinearityType, Callable[[Expr], Expr]] = {
 
 
 def getDefaultBasicLstmCellOrder() -> list[BasicLstmCellUnit]:
-    """Give the order of the units in the weights: forget, input, candidate, output."""
+    """Return the order of the units in the weights: forget, input, candidate, output."""
     return list(BasicLstmCellUnit)
 
 
@@ -68,7 +68,7 @@ class LstmParams:
 
     @property
     def rnn(self) -> RnnParams:
-        """Give the sizes."""
+        """Return the sizes."""
         return RnnParams(self.dataType, self.bs, self.timeSteps, self.layerSizes)
 
 
@@ -242,7 +242,7 @@ def lstmFwd(
 
 
 def order_of(params: LstmParams, name: str) -> list[int]:
-    """Give where each unit stands in the weights."""
+    """Return where each unit stands in the weights."""
     given = [BasicLstmCellUnit(unit) for unit in params.cellOrder]
     if sorted(given) != list(BasicLstmCellUnit):
         raise poplibs_error(f"{name}: cell order {given}; each of the {UNITS} units is needed once")

@@ -81,7 +81,7 @@ def _strided(name: str, options: Options) -> bool:
 
 
 def groups_of(name: str, acts: Tensor, statistics: Tensor) -> int:
-    """Tell how many groups of each sample statistics are of."""
+    """Return how many groups of each sample statistics are of."""
     check_activations(name, "activations", acts)
     if statistics.numElements() == 0 or statistics.numElements() % acts.dim(0):
         raise poplibs_error(
@@ -103,7 +103,7 @@ def statistics(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Give mean and inverse standard deviation of each group of channels of each sample."""
+    """Return mean and inverse standard deviation of each group of channels of each sample."""
     name = debug_name(debugContext, "Norm/statistics")
     grouped = into_groups(name, acts, numGroups, options)
     return poplin.normStatistics(
@@ -120,7 +120,7 @@ def whiten(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> Tensor:
-    """Give (acts - mean) * invStdDev, by group."""
+    """Return (acts - mean) * invStdDev, by group."""
     name = debug_name(debugContext, "Whiten")
     grouped = into_groups(name, acts, groups_of(name, acts, mean), options)
     whitened = poplin.normWhiten(graph, grouped, mean, invStdDev, prog, debugContext)
@@ -138,7 +138,7 @@ def normalise(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Give the normalised and the whitened activations; gamma and beta are one a channel."""
+    """Return the normalised and the whitened activations; gamma and beta are one a channel."""
     whitened = whiten(graph, acts, mean, invStdDev, prog, debugContext, options)
     return poplin.normalise(graph, whitened, gamma, beta, prog, debugContext), whitened
 
@@ -154,7 +154,7 @@ def gradients(
     debugContext: str,
     options: Options,
 ) -> Tensor:
-    """Give the gradient of activations that were whitened by group."""
+    """Return the gradient of activations that were whitened by group."""
     name = debug_name(debugContext, "Norm/gradients")
     groups = groups_of(name, whitened, invStdDev)
     scaled = poplin.normGradients(graph, gradsIn, gamma, prog, debugContext)
@@ -226,7 +226,7 @@ def parameter_gradients(name: str, whitening: Callable[..., Tensor]) -> Callable
     """
 
     def call(graph: Graph, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
-        """Give the gradients of gamma and beta."""
+        """Return the gradients of gamma and beta."""
         given = _arguments(name, _PARAMETERS, arguments, named)
         last = (given["prog"], given["debugContext"], given["options"])
         whitened = given.get("actsWhitened")
@@ -255,7 +255,7 @@ def input_gradients(
     """
 
     def call(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
-        """Give the gradient of the activations, through their statistics."""
+        """Return the gradient of the activations, through their statistics."""
         given = _arguments(name, _GRADIENTS, arguments, named)
         last = (given["prog"], given["debugContext"], given["options"])
         whitened = given.get("actsWhitened")

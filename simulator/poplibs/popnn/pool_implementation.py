@@ -44,7 +44,7 @@ class Request:
 
 
 def grouping(graph: Graph, row: Tensor) -> int:
-    """Tell how many elements of a row lie together, on a tile and in memory.
+    """Return how many elements of a row lie together, on a tile and in memory.
 
     PopLibs lib/poputil/VarStructure.cpp, which looks at the first row alone.
     """

@@ -34,7 +34,7 @@ class Boxes:
         return self.end - self.begin
 
     def ranges(self, shape: tuple[int, ...]) -> Ranges:
-        """Give the ranges that the boxes are in a tensor of this shape."""
+        """Return the ranges that the boxes are in a tensor of this shape."""
         sizes = self.sizes
         counts = np.where(sizes[:, -1] > 0, sizes[:, :-1].prod(axis=1), 0)
         box = np.repeat(np.arange(len(sizes)), counts)
@@ -62,7 +62,7 @@ class Parts:
 
 
 def _bounds(total: int, parts: int, index: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the index-th of so many even parts."""
+    """Return the index-th of so many even parts."""
     return index * total // parts, (index + 1) * total // parts
 
 

@@ -19,7 +19,7 @@ from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popnn.pool_windows import PoolShape
 from simulator.poplibs.popnn.pool_work import Work, planned_work
 
-MOST_GRAINS = 8  # of 64 bits in a group of channels: more take much memory to arrange
+MAX_GRAINS = 8  # of 64 bits in a group of channels: more take much memory to arrange
 PREFERRED_BYTES = 32  # of a group of channels: what other operations like best
 ARRANGED_BYTES_A_CYCLE = 4
 
@@ -58,12 +58,12 @@ class Problem:
 
     @property
     def grain(self) -> int:
-        """Give the channels of 64 bits."""
+        """Return the channels of 64 bits."""
         return 8 // self.dtype.size
 
 
 def preferred_channels(dtype: Type) -> int:
-    """Give how many channels a group should have for the operations that follow."""
+    """Return how many channels a group should have for the operations that follow."""
     return PREFERRED_BYTES // dtype.size
 
 
@@ -74,7 +74,7 @@ def cheapest(problem: Problem, least_channels: int = 1, most_grains: int = 0) ->
     """
     if not most_grains:
         together = min(problem.detected, problem.shape.channels)
-        most_grains = max(min(ceil_div(together, problem.grain), MOST_GRAINS), 1)
+        most_grains = max(min(ceil_div(together, problem.grain), MAX_GRAINS), 1)
     found: list[Plan] = []
     options = _options(problem)
     for grains in range(1, most_grains + 1):
@@ -169,7 +169,7 @@ def _input_bytes(problem: Problem, sizes: IntArray) -> IntArray:
 
 
 def flattening(shape: PoolShape, grain: int) -> list[tuple[int, int]]:
-    """Tell what to take into the channels when they are fewer than a grain.
+    """Return what to take into the channels when they are fewer than a grain.
 
     Gives dimensions (0 is the batch) and the part of each that becomes channels: of those in which
     every output has one input, innermost first.

@@ -32,7 +32,7 @@ class Wishes:
 
 
 def nearest_tiles(graph: Graph, tensor: Tensor, reads: Ranges) -> IntArray:
-    """Give a tile of its own to each part, which reads ranges of a flattened tensor.
+    """Return a tile of its own to each part, which reads ranges of a flattened tensor.
 
     There must be as many tiles as parts.
     """
@@ -69,7 +69,7 @@ def in_turn(wishes: Wishes, parts: int, order: IntArray) -> IntArray:
 
 
 def _round(wishes: Wishes, waiting: IntArray, free: IntArray) -> IntArray:
-    """Give the choices of the first waiting parts, up to one that has to choose again."""
+    """Return the choices of the first waiting parts, up to one that has to choose again."""
     part, first = np.unique(wishes.part, return_index=True)
     if not len(part):
         return free[: len(waiting)]

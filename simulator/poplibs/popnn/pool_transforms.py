@@ -84,14 +84,14 @@ def ungather(result: Tensor, shape: PoolShape, form: Form) -> Tensor:
 
 
 def first_row(tensor: Tensor, form: Form) -> Tensor:
-    """Give the channels of the first place of a form, without making all of it."""
+    """Return the channels of the first place of a form, without making all of it."""
     field = (0,) * (tensor.rank() - 2)
     row = tensor[(slice(None), *field)] if form.gathered else tensor[(0, *field)]
     return row.flatten().slice(0, form.shape.channels)
 
 
 def _tiles_the_field(window: Window) -> bool:
-    """Tell whether windows lie side by side and nothing is left over or added."""
+    """Return whether windows lie side by side and nothing is left over or added."""
     return (
         window.padding == 0
         and window.stride >= window.kernel

@@ -150,7 +150,7 @@ def _add_vertices(
 
 
 def _geometry(parts: Parts, channels: int) -> dict[str, Array]:
-    """Say where the boxes of each vertex are, for its values."""
+    """Return where the boxes of each vertex are, for its values."""
     return {
         "outerOut": parts.out.sizes[:, :2],
         "sizeOut": parts.out.sizes[:, 2:],
@@ -163,7 +163,7 @@ def _geometry(parts: Parts, channels: int) -> dict[str, Array]:
 
 # Averages
 def _used_range(pooling: Pooling, parts: Parts) -> tuple[IntArray, IntArray]:
-    """Give the least and most inputs, but none, of the outputs of each part."""
+    """Return the least and most inputs, but none, of the outputs of each part."""
     low, high = np.ones(len(parts.piece), np.int64), np.ones(len(parts.piece), np.int64)
     for dimension, window in enumerate(pooling.shape.windows, 2):
         counts = window.counts()
@@ -176,7 +176,7 @@ def _used_range(pooling: Pooling, parts: Parts) -> tuple[IntArray, IntArray]:
 
 
 def _scales(pooling: Pooling, parts: Parts) -> Array:
-    """Give the factor of each vertex: of an average, where all outputs have as many inputs."""
+    """Return the factor of each vertex: of an average, where all outputs have as many inputs."""
     if pooling.kind != "average":
         return np.ones(len(parts.piece), dtype=np.float32)
     low, high = _used_range(pooling, parts)

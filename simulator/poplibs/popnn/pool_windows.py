@@ -30,17 +30,17 @@ class Window:
 
     @classmethod
     def forward(cls, inputs: int, kernel: int, stride: int, lower: int, upper: int) -> Window:
-        """Give the forward pass over a dimension; negative paddings leave inputs out."""
+        """Return the forward pass over a dimension; negative paddings leave inputs out."""
         outputs = max((inputs + lower + upper - kernel) // stride + 1, 0)
         return cls(inputs, outputs, kernel, stride, 1, lower)
 
     def gradient(self) -> Window:
-        """Give the pass back, from the outputs to the inputs; the kernel is turned round."""
+        """Return the pass back, from the outputs to the inputs; the kernel is turned round."""
         padding = self.kernel - 1 - self.padding
         return Window(self.outputs, self.inputs, self.kernel, 1, self.stride, padding)
 
     def input_of(self) -> IntArray:
-        """Give the input of each [position of the kernel][output]; NOWHERE for none."""
+        """Return the input of each [position of the kernel][output]; NOWHERE for none."""
         position = np.arange(self.kernel, dtype=np.int64)[:, None]
         output = np.arange(self.outputs, dtype=np.int64)
         place = output * self.stride + position - self.padding
@@ -55,7 +55,7 @@ class Window:
         return counts
 
     def input_range(self, begin: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-        """Give the inputs [low, high) that the outputs [begin, end) read; none are [0, 0)."""
+        """Return the inputs [low, high) that the outputs [begin, end) read; none are [0, 0)."""
         inputs = self.input_of()
         used = inputs != NOWHERE
         low = np.where(used, inputs, self.inputs).min(axis=0, initial=self.inputs)
@@ -95,7 +95,7 @@ class PoolShape:
         return prod(window.kernel for window in self.windows)
 
     def gradient(self) -> PoolShape:
-        """Give the pass back."""
+        """Return the pass back."""
         return PoolShape(
             self.batch, self.channels, tuple(window.gradient() for window in self.windows)
         )

@@ -109,7 +109,7 @@ def _outer_coordinates(
 
 
 def _runs(window: Window, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the first of the outputs [low, high) with an input and their number, by position."""
+    """Return the first of the outputs [low, high) with an input and their number, by position."""
     used = window.input_of() != NOWHERE
     before = np.zeros((window.kernel, window.outputs + 1), dtype=np.int64)
     np.cumsum(used, axis=1, out=before[:, 1:])

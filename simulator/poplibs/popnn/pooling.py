@@ -44,7 +44,7 @@ class PoolingType(Enum):
 
 @library_call("POPNN")
 def asString(method: PoolingType) -> str:
-    """Give the name of a type of pooling."""
+    """Return the name of a type of pooling."""
     return PoolingType(method).value.lower()
 
 
@@ -63,7 +63,7 @@ class PoolParams:
     dType: Type = FLOAT
 
     def getOutputFieldShape(self) -> list[int]:
-        """Give the size of each dimension of the output's field."""
+        """Return the size of each dimension of the output's field."""
         return list(_shape(self, "PoolParams").outputs)
 
 
@@ -123,7 +123,7 @@ def _flops(shape: PoolShape, kind: PoolingType) -> int:
 
 @library_call("POPNN")
 def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
-    """Give the cycles if every tile did a vector of operations a cycle."""
+    """Return the cycles if every tile did a vector of operations a cycle."""
     target = graph.getTarget()
     width = target.getDataPathWidth() // (8 * params.dType.size)
     return getFwdFlops(params) / (width * target.getNumTiles())
@@ -131,7 +131,7 @@ def getFwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
 
 @library_call("POPNN")
 def getBwdPerfectCycleCount(graph: Graph, params: PoolParams) -> float:
-    """Give twice the cycles of the forward pass, as PopLibs does."""
+    """Return twice the cycles of the forward pass, as PopLibs does."""
     return 2 * getFwdPerfectCycleCount(graph, params)
 
 
@@ -148,7 +148,7 @@ def _check(name: str, what: str, tensor: Tensor, shape: list[int]) -> None:
 
 
 def _covers_field(shape: PoolShape) -> bool:
-    """Tell whether one window takes in the whole field: a reduction, and a broadcast back."""
+    """Return whether one window takes in the whole field: a reduction, and a broadcast back."""
     return all(w.kernel == w.inputs and w.padding == 0 and w.outputs == 1 for w in shape.windows)
 
 
@@ -211,7 +211,7 @@ def poolInputGradient(
     options: Mapping[str, object] | None = None,
 ) -> Tensor: ...
 def poolInputGradient(graph: Graph, params: PoolParams, *arguments: Any, **named: Any) -> Tensor:
-    """Give the gradient of the input from that of the output.
+    """Return the gradient of the input from that of the output.
 
     Of a maximum, with its input and output: poolInputGradient(graph, params, in, pooled,
     pooledGradient, useScaledGradient, prog); scaled, equal inputs share it. Of a sum or an average:

@@ -61,12 +61,12 @@ class RnnParams:
 
     @property
     def inputs(self) -> int:
-        """Give the size of the input of a step."""
+        """Return the size of the input of a step."""
         return self.layerSizes[0]
 
     @property
     def outputs(self) -> int:
-        """Give the size of the output of a step."""
+        """Return the size of the output of a step."""
         return self.layerSizes[1]
 
 

@@ -20,7 +20,7 @@ SCALING = 62000.0  # of SOFTMAX_SCALED: close to the largest half
 def softmax(
     graph: Graph, t: Tensor, kind: str, prog: Sequence, context: str, *, in_place: bool
 ) -> Tensor:
-    """Give exp(x) / sum of exp(x) for each row; stable: of x less the largest of its row.
+    """Return exp(x) / sum of exp(x) for each row; stable: of x less the largest of its row.
 
     SOFTMAX_SCALED gives the stable one times `SCALING`, so that halves keep small outputs.
     """
@@ -49,7 +49,7 @@ def softmax(
 
 @library_call("POPNN")
 def logSoftmax(graph: Graph, t: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give the logarithm of the stable softmax of each row of the last dimension."""
+    """Return the logarithm of the stable softmax of each row of the last dimension."""
     return _log_softmax(graph, t, prog, debugContext, in_place=False)
 
 
@@ -62,7 +62,7 @@ def logSoftmaxInPlace(graph: Graph, t: Tensor, prog: Sequence, debugContext: str
 def _log_softmax(
     graph: Graph, t: Tensor, prog: Sequence, context: str, *, in_place: bool
 ) -> Tensor:
-    """Give x - max - log(sum of exp(x - max)) for each row; the sum and its logarithm are float.
+    """Return x - max - log(sum of exp(x - max)) for each row; the sum and its logarithm are float.
 
     PopLibs lib/popnn/LogSoftmax.cpp.
     """
@@ -92,7 +92,7 @@ def _sub(
 def softmax_gradient(
     graph: Graph, out: Tensor, out_gradient: Tensor, prog: Sequence, context: str
 ) -> Tensor:
-    """Give out * gradient - out * (sum of out * gradient), for each row."""
+    """Return out * gradient - out * (sum of out * gradient), for each row."""
     name = debug_name(context, "SoftMaxGradient")
     weighted = popops.mul(graph, out, out_gradient, prog, name)
     sums = popops.reduce(graph, weighted, [out.rank() - 1], ADD, prog, name)

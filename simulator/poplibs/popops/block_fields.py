@@ -25,21 +25,21 @@ class Pieces:
     starts: IntArray
 
     def chosen(self, blocks: IntArray) -> Pieces:
-        """Give some of the blocks, in their order; one may come several times."""
+        """Return some of the blocks, in their order; one may come several times."""
         counts = np.diff(self.starts)[blocks]
         pieces = spread(self.starts[blocks], counts)
         cut_out = (self.begins[pieces], self.lengths[pieces], offsets_of(counts))
         return Pieces(self.graph, self.dtype, *cut_out)
 
     def field(self, name: str, direction: Direction) -> Field:
-        """Give each vertex one block, as an edge."""
+        """Assign each vertex one block, as an edge."""
         edges = np.ones(len(self.starts) - 1, dtype=np.int64)
         return Field(
             self.graph, name, self.dtype, direction, self.begins, self.lengths, self.starts, edges
         )
 
     def rows_field(self, name: str, direction: Direction, edges: IntArray) -> Field:
-        """Give each vertex the next `edges[v]` blocks, each an edge of its own."""
+        """Assign each vertex the next `edges[v]` blocks, each an edge of its own."""
         starts = self.starts[offsets_of(edges)]
         rows = np.diff(offsets_of(self.lengths)[self.starts])
         return Field(
@@ -49,7 +49,7 @@ class Pieces:
 
 
 def cut_blocks(tensor: Tensor, low: IntArray, high: IntArray, ranges: IntArray) -> Pieces:
-    """Give block b the next `ranges[b]` of the position ranges [low, high) of a flat tensor.
+    """Return block b the next `ranges[b]` of the position ranges [low, high) of a flat tensor.
 
     What follows one another in memory becomes one interval, but not across blocks.
     """
@@ -77,7 +77,7 @@ def joined(pieces: Pieces) -> Pieces:
 
 
 def column_blocks(matrix: Tensor, low: IntArray, high: IntArray, ranges: IntArray) -> Pieces:
-    """Give block b all rows of the next `ranges[b]` column ranges [low, high) of a matrix.
+    """Return block b all rows of the next `ranges[b]` column ranges [low, high) of a matrix.
 
     A block is laid out row by row.
     """
@@ -107,7 +107,7 @@ def _stacked_loops(first: int, rows: Loops, columns: Loops) -> tuple[IntArray, I
 
 
 def _stacked_columns(matrix: Tensor) -> tuple[IntArray, IntArray] | None:
-    """Give begins and widths of groups of columns whose rows follow one another in memory.
+    """Return begins and widths of groups of columns whose rows follow one another in memory.
 
     None when a matrix is not made of such groups. A matrix of many rows is made of very many
     intervals, which this looks through without making new ones.

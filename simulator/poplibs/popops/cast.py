@@ -31,7 +31,7 @@ def cast(
     prog: Sequence | ComputeSet | str = "",
     debugContext: str = "",
 ) -> Tensor | Program | None:
-    """Give a tensor's values in another type.
+    """Return a tensor's values in another type.
 
     As in PopLibs, given a tensor to write to in place of the type, it gives a program that does, or
     adds the vertices to a compute set that stands in the place of `prog`.

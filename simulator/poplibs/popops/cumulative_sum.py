@@ -56,7 +56,7 @@ def cumSum(
 def cumSum(
     graph: Graph, input: Tensor, axis: int | Sequence[int], *arguments: Any, **named: Any
 ) -> Tensor:
-    """Give the sum of the elements of one axis, or of several, up to each of them.
+    """Return the sum of the elements of one axis, or of several, up to each of them.
 
     An `exclusive` sum leaves out the element itself, a `reverse` one begins at the end.
     """

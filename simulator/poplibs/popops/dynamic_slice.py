@@ -32,7 +32,7 @@ def dynamicSlice(
     prog: program.Sequence,
     debugContext: str = "",
 ) -> Tensor:
-    """Give the slice that begins at `offset` and has `sizes` elements of the dimensions `dims`.
+    """Return the slice that begins at `offset` and has `sizes` elements of the dimensions `dims`.
 
     Other dimensions are taken whole. Past the end of a dimension comes its begin again.
     """
@@ -129,7 +129,7 @@ def getSliceMapping(
 
 
 def _first_part(t: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
-    """Give the first elements of some dimensions."""
+    """Return the first elements of some dimensions."""
     for dim, size in zip(dims, sizes, strict=True):
         t = t.slice(0, size, dim)
     return t
@@ -214,7 +214,7 @@ class _Step:
 
     @property
     def ways(self) -> tuple[Direction, Direction]:
-        """Give the directions of the fields baseT and subT."""
+        """Return the directions of the fields baseT and subT."""
         return ("inout", "input") if self.update else ("input", "output")
 
     def add(
@@ -260,7 +260,7 @@ class _Step:
 
 
 def _row_starts(regions: int, matrix: Tensor) -> IntArray:
-    """Give where each row of a matrix begins, once for every region."""
+    """Return where each row of a matrix begins, once for every region."""
     rows, columns = matrix.shape
     return np.tile(np.arange(rows, dtype=np.int64) * columns, regions)
 

@@ -50,7 +50,7 @@ class Splits:
     group: IntArray
 
     def where(self, chosen: IntArray) -> Splits:
-        """Give some of the ways."""
+        """Return some of the ways."""
         return Splits(*(getattr(self, name)[chosen] for name in Splits.__dataclass_fields__))
 
     @property
@@ -81,17 +81,17 @@ class Estimate:
         self.uneven_bytes = uneven if problem.even_base else np.zeros_like(uneven)
 
     def _exchange(self, size: IntArray) -> IntArray:
-        """Give the cycles in which a tile receives so many bytes."""
+        """Return the cycles in which a tile receives so many bytes."""
         return ceil_div(size, self.problem.target.exchange_bytes_per_cycle)
 
     def _hits(self, offsets: IntArray, rows: IntArray) -> IntArray:
-        """Give how many of some offsets are among some of the rows."""
+        """Return how many of some offsets are among some of the rows."""
         if self.problem.one_point:
             return offsets
         return ceil_div(offsets * rows, self.problem.rows)
 
     def slice(self) -> tuple[IntArray, IntArray]:
-        """Give cycles and bytes of a slice."""
+        """Return cycles and bytes of a slice."""
         dtype, target = self.problem.dtype, self.problem.target
         moved = self.base * self.matrices * dtype.size * self.offsets_split
         base_bytes = np.maximum(moved, self.uneven_bytes)
@@ -114,7 +114,7 @@ class Estimate:
         return cycles, np.maximum(at_first, found + arriving + self.chosen * offset_bytes)
 
     def update(self) -> tuple[IntArray, IntArray]:
-        """Give cycles and bytes of an update."""
+        """Return cycles and bytes of an update."""
         problem, partials = self.problem, self.problem.partials
         casts = partials != problem.dtype
         arriving = self.offsets * self.columns * partials.size * self.rows_split
@@ -129,7 +129,7 @@ class Estimate:
         return cycles, self.uneven_bytes + self.matrices * most
 
     def _update_cycles(self) -> IntArray:
-        """Give the cycles of the vertices that update: each worker has a share of the rows."""
+        """Return the cycles of the vertices that update: each worker has a share of the rows."""
         target, partials = self.problem.target, self.problem.partials
         hits = self._hits(self.offsets, ceil_div(self.rows, target.workers))
         misses = self.offsets - hits
@@ -141,7 +141,7 @@ class Estimate:
         )
 
     def _stage_cycles(self) -> IntArray:
-        """Give the cycles of what parts of the offsets, and wider partials, need besides."""
+        """Return the cycles of what parts of the offsets, and wider partials, need besides."""
         problem, target = self.problem, self.problem.target
         partials, stored = problem.partials, self.stored * self.matrices
         if problem.update == "":

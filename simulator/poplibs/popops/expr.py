@@ -152,7 +152,7 @@ class Const(Expr):
 
     @property
     def own_type(self) -> Type:
-        """Give the type that was given, or C++'s of such a number."""
+        """Return the type that was given, or C++'s of such a number."""
         if self.dtype is not None:
             return self.dtype
         whole = isinstance(self.value, int | np.integer)
@@ -228,7 +228,7 @@ class Operator(Expr):
 
 
 def term(value: Term) -> Expr:
-    """Give an expression as it is, a number as a constant."""
+    """Return an expression as it is, a number as a constant."""
     return value if isinstance(value, Expr) else Const(value)
 
 

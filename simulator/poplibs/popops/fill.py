@@ -136,7 +136,7 @@ def _fill_in(
 
 
 def _held(t: Tensor, value: float, name: str) -> Array:
-    """Give a value in the type of a tensor; raises poplibs_error for what it cannot hold."""
+    """Return a value in the type of a tensor; raises poplibs_error for what it cannot hold."""
     held = checked_values(value, t.dtype, name, poplibs_error)
     if held.ndim:
         raise poplibs_error(f"{name}: value has shape {list(held.shape)}; one number is needed")

@@ -123,7 +123,7 @@ def gather(
 ) -> Tensor: ...
 @library_call("POPOPS")
 def gather(graph: Graph, input: Tensor, indices: Tensor, *arguments: Any, **named: Any) -> Tensor:
-    """Give the slices of an input at indices: of one axis as NumPy's take, or as XLA's Gather.
+    """Return the slices of an input at indices: of one axis as NumPy's take, or as XLA's Gather.
 
     Indices are of unsigned int. The options are those of slices, and `remapOutOfBoundIndices`: an
     index that is too large is taken as 0, `paddingIndexUsed`: one that is the size of the dimension
@@ -168,7 +168,7 @@ def _check_axis(name: str, shape: tuple[int, ...], axis: int) -> None:
 def _of_axis(
     call: _Call, input: Tensor, indices: Tensor, axis: int, params: GatherParams
 ) -> Tensor:
-    """Give slices of one axis, which the dimensions of the indices take the place of."""
+    """Return slices of one axis, which the dimensions of the indices take the place of."""
     _check_axis(call.name, input.shape, axis)
     limits, columns = [input.dim(axis)], indices.flatten().expand([1])
     where = (limits, call.bounds, call.prog, call.name)
@@ -179,7 +179,7 @@ def _of_axis(
 
 
 def _take(call: _Call, input: Tensor, indices: Tensor, axis: int, params: GatherParams) -> Tensor:
-    """Give slices of one axis, at a list of indices."""
+    """Return slices of one axis, at a list of indices."""
     if input.dim(axis) > params.maxElementsPerTile:
         return _take_of_pairs(call, input, indices, axis, params)
     order = list(range(input.rank()))
@@ -255,7 +255,7 @@ def index_columns(indices: Tensor, index_vector_dim: int) -> Tensor:
 
 
 def _gather(call: _Call, input: Tensor, indices: Tensor, form: _Form) -> Tensor:
-    """Give slices as XLA's Gather does: sliced dimensions come first while they are taken."""
+    """Return slices as XLA's Gather does: sliced dimensions come first while they are taken."""
     form.check(input, indices)
     columns = index_columns(indices, form.index_vector_dim)
     places = sorted(range(columns.dim(1)), key=lambda place: form.start_index_map[place])
@@ -280,7 +280,7 @@ def _gather(call: _Call, input: Tensor, indices: Tensor, form: _Form) -> Tensor:
 
 
 def _slices(call: _Call, input: Tensor, indices: Tensor, sizes: Sequence[int]) -> Tensor:
-    """Give slices of the first dimensions, at rows of indices, as a first dimension.
+    """Return slices of the first dimensions, at rows of indices, as a first dimension.
 
     As in PopLibs lib/popops/GatherInternal.cpp: the input is first spread out for it.
     """
@@ -299,7 +299,7 @@ def _slices(call: _Call, input: Tensor, indices: Tensor, sizes: Sequence[int]) -
 
 
 def _lies_sliceable(graph: Graph, input: Tensor, count: int) -> bool:
-    """Tell whether elements lie on the tiles where slices of the first dimensions want them."""
+    """Return whether elements lie on the tiles where slices of the first dimensions want them."""
     rows, columns = prod(input.shape[:count]), prod(input.shape[count:])
     if not rows * columns:
         return True

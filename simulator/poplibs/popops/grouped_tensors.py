@@ -85,7 +85,7 @@ def _checked(
     plan: SlicePlan,
     options: Options,
 ) -> tuple[Type, tuple[int, ...]]:
-    """Give type and shape; raises poplibs_error for slices that are not those of the plan."""
+    """Return type and shape; raises poplibs_error for slices that are not those of the plan."""
     one = checked_shape(shape, name)
     check_slices(name, one, *slices)
     check_planned(name, plan, one, *slices, groups, graph.target)

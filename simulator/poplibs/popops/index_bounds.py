@@ -25,7 +25,7 @@ GATHER_OPTIONS = OPTIONS | BOUNDS
 def gather_options(
     given: Mapping[str, object] | None, name: str
 ) -> tuple[dict[str, OptionValue], dict[str, object]]:
-    """Give what is done with indices outside, and the options of slices.
+    """Return what is done with indices outside, and the options of slices.
 
     Raises InvalidOptionError.
     """
@@ -42,7 +42,7 @@ def checked_indices(
     prog: program.Sequence,
     name: str,
 ) -> Tensor:
-    """Give indices [slice][dimension] as they are to be gathered."""
+    """Return indices [slice][dimension] as they are to be gathered."""
     if bounds["remapOutOfBoundIndices"]:
         inside = cast(graph, _inside(graph, indices, limits, prog, name), UNSIGNED_INT, prog, name)
         return mul(graph, indices, inside, prog, f"{name}/remap")
@@ -61,7 +61,7 @@ def with_padding(
     prog: program.Sequence,
     name: str,
 ) -> Tensor:
-    """Give slices [slice][...] with zeros where an index is that of the padding."""
+    """Return slices [slice][...] with zeros where an index is that of the padding."""
     if bounds["remapOutOfBoundIndices"] or not bounds["paddingIndexUsed"]:
         return slices
     columns = _inside(graph, indices, limits, prog, name)

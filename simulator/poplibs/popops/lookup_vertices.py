@@ -36,7 +36,7 @@ class Lookups:
     first: IntArray
 
     def chosen(self, vertices: IntArray) -> Lookups:
-        """Give some of the vertices."""
+        """Return some of the vertices."""
         return Lookups(
             self.tile[vertices],
             self.offsets.chosen(vertices),
@@ -54,7 +54,7 @@ class Lookups:
 def cut_rows(
     tensor: Tensor, first: IntArray, rows: IntArray, stride: int, width: IntArray
 ) -> Pieces:
-    """Give block b `rows[b]` rows of `width[b]` elements of a flat tensor, `stride` apart."""
+    """Return block b `rows[b]` rows of `width[b]` elements of a flat tensor, `stride` apart."""
     low = spread(np.zeros_like(rows), rows) * stride + np.repeat(first, rows)
     return cut_blocks(tensor, low, low + np.repeat(width, rows), rows)
 
@@ -112,7 +112,7 @@ def _add_group(
 def lookup_cycles(
     kind: Kind, offsets: IntArray, length: IntArray, dtype: Type, target: Target, scaled: bool
 ) -> IntArray:
-    """Give the cycles of a tile, as PopLibs estimates them: every offset hits.
+    """Return the cycles of a tile, as PopLibs estimates them: every offset hits.
 
     Workers share the offsets of a slice, in whole words; of an update they share the rows, so that
     one worker may have to do it all. Where there is one offset, they share the row instead.
@@ -130,5 +130,5 @@ def lookup_cycles(
 
 
 def _word(dtype: Type, target: Target) -> int:
-    """Give the elements of the smallest part of memory that is written at once."""
+    """Return the elements of the smallest part of memory that is written at once."""
     return max(target.getAtomicStoreGranularity() // dtype.size, 1)

@@ -156,7 +156,7 @@ def _without_name(arguments: tuple[Any, ...], name: str) -> tuple[tuple[Any, ...
 
 
 def _number(graph: Graph, value: Count, dtype: Type, tile: int, name: str) -> Tensor:
-    """Give a number as a tensor: the one that was given, or a constant on the tile."""
+    """Return a number as a tensor: the one that was given, or a constant on the tile."""
     if isinstance(value, Tensor):
         if value.dtype != dtype or value.numElements() != 1:
             raise PoplarError(f"{name}: {value!r}; one element of type {dtype} is needed")
@@ -170,7 +170,7 @@ def _number(graph: Graph, value: Count, dtype: Type, tile: int, name: str) -> Te
 def _before(
     graph: Graph, initial: Count, step: Count, increment: Tensor, count: Tensor, prog: Sequence
 ) -> Tensor:
-    """Give the value before the first count, as the loop advances before it compares."""
+    """Return the value before the first count, as the loop advances before it compares."""
     if isinstance(step, int) and step == 0:
         raise PoplarError("countedForLoop: a step of 0 never ends")
     tile = int(graph.tile_ranges(count)[2][0])

@@ -83,7 +83,7 @@ def map(
     *arguments: Any,
     **named: Any,
 ) -> Tensor:
-    """Give the values of an expression of tensors, or of one operator, broadcast to one shape."""
+    """Return the values of an expression of tensors, or of one operator, broadcast to one shape."""
     request, options = _request("map", graph, expr, arguments, named)
     return _map(request, options)
 
@@ -188,12 +188,12 @@ class Request:
 
     @property
     def name(self) -> str:
-        """Give the debug name of the operation."""
+        """Return the debug name of the operation."""
         return debug_name(self.context, "Op/Map")
 
     @property
     def into(self) -> Tensor | None:
-        """Give the tensor that is to be written; None for a new one."""
+        """Return the tensor that is to be written; None for a new one."""
         return self.tensors[0] if self.in_place else self.out
 
 
@@ -214,7 +214,7 @@ def _map(request: Request, options: Options) -> Tensor:
 
 # Types, as PopLibs infers them
 def _known_type(expression: Expr, request: Request) -> Type | None:
-    """Give an expression's type; None where it is a constant's, which depends on its use."""
+    """Return an expression's type; None where it is a constant's, which depends on its use."""
     match expression:
         case PlaceHolder():
             if expression.index > len(request.tensors):
@@ -231,7 +231,7 @@ def _known_type(expression: Expr, request: Request) -> Type | None:
 
 
 def _shared_type(expression: Operator, request: Request) -> Type | None:
-    """Give the type that the operands of an operator have; None when all are constants."""
+    """Return the type that the operands of an operator have; None when all are constants."""
     compared = expression.arguments[:2] if len(expression.arguments) == 3 else expression.arguments
     if expression.operation.name == "CLAMP":
         compared = expression.arguments
@@ -240,7 +240,7 @@ def _shared_type(expression: Operator, request: Request) -> Type | None:
 
 
 def _typed(expression: Expr, request: Request, wanted: Type | None) -> Node:
-    """Give an expression with the type of every part; constants take the type that is wanted."""
+    """Return an expression with the type of every part; constants take the type that is wanted."""
     match expression:
         case Const():
             dtype = wanted or expression.own_type
@@ -288,7 +288,7 @@ def _own_types(expression: Expr) -> list[Type]:
 
 
 def _fields(node: Node) -> set[str]:
-    """Give the names of the fields that an expression reads."""
+    """Return the names of the fields that an expression reads."""
     return {part.field for part in node.parts() if part.field}
 
 

@@ -58,7 +58,7 @@ def multiSlice(
 def multiSlice(
     graph: Graph, t: Tensor, offsets: Tensor | Sequence[int], *arguments: Any, **named: Any
 ) -> Tensor:
-    """Give the slices [offset][sizes in place of `dims`] at each row of `offsets`.
+    """Return the slices [offset][sizes in place of `dims`] at each row of `offsets`.
 
     Offsets are [slices][dims] of unsigned int; one past the end leaves zeros when rows of a matrix
     are looked up, else it wraps around. A list of numbers takes slices of 1 of one dimension.
@@ -97,7 +97,7 @@ def groupedMultiSlice(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Give slices of each of several matrices: tensors and offsets have a first dimension more."""
+    """Find slices of each of several matrices: tensors and offsets have a first dimension more."""
     name = debug_name(debugContext, "groupedMultiSlice")
     given = _checked(_Call(name, t, offsets, dims, sizes, plan, True), options)
     with graph.debug_scope(name, "popops"):
@@ -250,12 +250,12 @@ class _Call:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Give the shape that is sliced, of one matrix of a group."""
+        """Return the shape that is sliced, of one matrix of a group."""
         return self.t.shape[self.grouped :]
 
 
 def _checked(call: _Call, options: Options) -> dict[str, OptionValue]:
-    """Give the options; raises poplibs_error for tensors that do not go together."""
+    """Return the options; raises poplibs_error for tensors that do not go together."""
     given = slice_options(options, call.name)
     if call.t.rank() <= call.grouped:
         raise poplibs_error(f"{call.name}: {call.t!r} has nothing to slice")

@@ -28,7 +28,7 @@ from simulator.poplibs.popops.slice_plan import SlicePlan
 def multi_slice(
     graph: Graph, t: Tensor, offsets: Tensor, prog: program.Sequence, plan: SlicePlan, name: str
 ) -> Tensor:
-    """Give slices [matrix][offset][1][column] of matrices; `offsets` are [matrix][offset][1]."""
+    """Return slices [matrix][offset][1][column] of matrices; `offsets` are [matrix][offset][1]."""
     count, (matrices, rows, columns) = offsets.dim(1), t.shape
     result = planned_slices(graph, t.dtype, (matrices, count, 1, columns), plan, f"{name}/slices")
     if not result.numElements() or not rows:
@@ -120,7 +120,7 @@ def _offsets_of_parts(
     prog: program.Sequence,
     name: str,
 ) -> Tensor:
-    """Give where, in what all parts have found for its share, the slice of each offset stands."""
+    """Return where, in what all parts have found for its share, the slice of each offset stands."""
     place, size = shares
     matrices, count = offsets.shape[:2]
     counted = graph.clone(offsets[0][: int(place.max()) + 1].flatten(), f"{name}/innerIdx")

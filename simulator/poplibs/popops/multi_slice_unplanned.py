@@ -40,7 +40,7 @@ def multi_slice(
     given: Given,
     name: str,
 ) -> Tensor:
-    """Give the slices of a tensor at each row of `offsets`."""
+    """Return the slices of a tensor at each row of `offsets`."""
     count = offsets.dim(0)
     if count == 1:
         first = t
@@ -106,7 +106,7 @@ def multi_update(
 
 
 def _of_rows(t: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> bool:
-    """Tell whether slices are single rows, or columns, of a matrix."""
+    """Return whether slices are single rows, or columns, of a matrix."""
     return t.rank() == 2 and list(sizes) == [1]
 
 
@@ -151,7 +151,7 @@ def add_rows(
 def _spread_out(
     graph: Graph, base: Tensor, prog: program.Sequence, part_of_tile: float, name: str
 ) -> Tensor:
-    """Give a matrix as it is, or a copy that is spread evenly where the tiles could not hold it.
+    """Return a matrix as it is, or a copy that is spread evenly where the tiles could not hold it.
 
     As in PopLibs, rows are taken to lie all alike when the last one lies like the first.
     """

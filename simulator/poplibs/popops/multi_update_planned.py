@@ -43,7 +43,7 @@ class Update:
     name: str
 
     def partials_type(self, dtype: Type) -> Type:
-        """Give the type in which rows are added up; raises poplibs_error for one too narrow."""
+        """Return the type in which rows are added up; raises poplibs_error for one too narrow."""
         wanted = {"half": HALF, "float": FLOAT}.get(str(self.options["partialType"]), dtype)
         if self.kind != "ADD" or dtype not in (FLOAT, HALF):
             return dtype
@@ -120,7 +120,7 @@ def _in_stages(
 
 
 def _neutral(kind: Kind, dtype: Type) -> float:
-    """Give the number that an update with it leaves as it is."""
+    """Return the number that an update with it leaves as it is."""
     if kind == "ADD":
         return 0
     return -np.inf if dtype.numpy.kind == "f" else int(np.iinfo(dtype.numpy).min)

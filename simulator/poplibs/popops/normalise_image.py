@@ -44,7 +44,7 @@ def normaliseImage(
     scales: Tensor,
     debugContext: str = "",
 ) -> Tensor:
-    """Give (in * inScale - offset) * scale for each channel, and a fourth channel of zeros.
+    """Return (in * inScale - offset) * scale for each channel, and a fourth channel of zeros.
 
     Of an image [..., 3] of float, half or unsigned char, which becomes half; offsets and scales
     are [3] of the type of the result.

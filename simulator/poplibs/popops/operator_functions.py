@@ -105,7 +105,7 @@ class TernaryTo(Protocol):
 
 
 def _named(function: Callable[_P, _R], name: str, does: str) -> Callable[_P, _R]:
-    """Give a function its name in the library, and what is said of it."""
+    """Return a function its name in the library, and what is said of it."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = does
     return library_call("POPOPS")(function)

@@ -14,7 +14,7 @@ def arguments_of(
     arguments: Sequence[Any],
     named: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Give the arguments of one form of a function, which maps their names to the defaults.
+    """Return the arguments of one form of a function, which maps their names to the defaults.
 
     Raises TypeError, as Python does, for too many, missing or unknown ones.
     """

@@ -46,7 +46,7 @@ def pad(t: Tensor, paddingLower: Widths, paddingUpper: Widths, type: Type, /) ->
 def pad(t: Tensor, paddingLower: int, paddingUpper: int, dim: int, type: Type, /) -> Tensor: ...
 @library_call("POPOPS")
 def pad(*arguments: Any, **named: Any) -> Tensor:
-    """Give a tensor with padding before and behind the elements of its dimensions.
+    """Return a tensor with padding before and behind the elements of its dimensions.
 
     Of constants: `pad(graph, t, [1, 0], [2, 0], val)`, or `pad(graph, t, 1, 2, dim, val)` for one
     dimension. Of the tensor's own elements: without a graph, a `padding.Type` at the end.
@@ -131,7 +131,7 @@ def _padded(given: _Padding, tensor: Tensor, lower: int, upper: int, axis: int) 
 
 
 def _piece(given: _Padding, tensor: Tensor, width: int, axis: int, *, first: bool) -> Tensor:
-    """Give what pads one side."""
+    """Return what pads one side."""
     size = tensor.shape[axis]
     if given.graph is not None:
         return _constant(given, given.graph, tensor, width, axis, first=first)
@@ -155,7 +155,7 @@ def _edge(tensor: Tensor, axis: int, *, first: bool) -> Tensor:
 def _constant(
     given: _Padding, graph: Graph, tensor: Tensor, width: int, axis: int, *, first: bool
 ) -> Tensor:
-    """Give a constant, or a value that is in a tensor, in the shape of the padding."""
+    """Return a constant, or a value that is in a tensor, in the shape of the padding."""
     shape = (*tensor.shape[:axis], width, *tensor.shape[axis + 1 :])
     if isinstance(given.value, Tensor):
         if given.value.numElements() != 1 or given.value.dtype != tensor.dtype:

@@ -28,26 +28,26 @@ class Partition:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Give the indexes of each dimension that a whole part has."""
+        """Return the indexes of each dimension that a whole part has."""
         sizes = zip(self.shape, self.splits, strict=True)
         return tuple(max(ceil_div(size, split), 1) for size, split in sizes)
 
     @property
     def parts(self) -> tuple[int, ...]:
-        """Give how many parts of each dimension are not empty."""
+        """Return how many parts of each dimension are not empty."""
         return tuple(ceil_div(n, step) for n, step in zip(self.shape, self.steps, strict=True))
 
     def bounds(self, dimension: int) -> IntArray:
-        """Give the bounds of the parts of a dimension."""
+        """Return the bounds of the parts of a dimension."""
         first = np.arange(self.parts[dimension] + 1, dtype=np.int64) * self.steps[dimension]
         return np.minimum(first, self.shape[dimension])
 
     def starts(self) -> IntArray:
-        """Give where each part begins in memory, [part of dimension 0][of dimension 1]..."""
+        """Return where each part begins in memory, [part of dimension 0][of dimension 1]..."""
         return self._starts([self.bounds(axis)[:-1] for axis in range(len(self.shape))])
 
     def _starts(self, first: list[IntArray]) -> IntArray:
-        """Give where the parts begin that hold each combination of indexes; these begin parts."""
+        """Return where the parts begin that hold each combination of indexes; these begin parts."""
         start: IntArray = np.zeros((1,) * len(self.shape), dtype=np.int64)
         before: IntArray = np.ones_like(start)  # elements of the dimensions so far, in their part
         for axis, begins in enumerate(first):
@@ -58,7 +58,7 @@ class Partition:
         return start
 
     def places(self) -> tuple[IntArray, IntArray]:
-        """Give the intervals of memory of all elements, in the order of the tensor."""
+        """Return the intervals of memory of all elements, in the order of the tensor."""
         rank, last = len(self.shape), len(self.shape) - 1
         indexes = [np.arange(size, dtype=np.int64) for size in self.shape[:-1]]
         first = [index // step * step for index, step in zip(indexes, self.steps, strict=False)]
@@ -73,21 +73,21 @@ class Partition:
         return start.reshape(-1), np.broadcast_to(lengths, start.shape).reshape(-1)
 
     def _intervals(self) -> tuple[IntArray, IntArray]:
-        """Give the intervals of memory as tensors have them: joined where they follow."""
+        """Return the intervals of memory as tensors have them: joined where they follow."""
         begins, lengths = self.places()
         if (begins[1:] == begins[:-1] + lengths[:-1]).any():
             return join(begins, lengths)
         return begins, lengths
 
     def at(self, first: int) -> Strides | tuple[IntArray, IntArray]:
-        """Give the places of a tensor whose memory begins at an element."""
+        """Return the places of a tensor whose memory begins at an element."""
         if all(size % step == 0 for size, step in zip(self.shape, self.steps, strict=True)):
             return stepped(first, self._loops())
         begins, lengths = self._intervals()
         return begins + first, lengths
 
     def _loops(self) -> list[tuple[int, int]]:
-        """Give the loops over the elements of parts that are all alike: by dimension, two each."""
+        """Find the loops over the elements of parts that are all alike: by dimension, two each."""
         counts = (*self.parts, *self.steps)  # in the order of memory, the outermost first
         steps = [prod(counts[place + 1 :]) for place in range(len(counts))]
         pairs = list(zip(counts, steps, strict=True))
@@ -95,7 +95,7 @@ class Partition:
         return [pair for axis in range(rank) for pair in (pairs[axis], pairs[rank + axis])]
 
     def first_element(self, tensor: Tensor) -> int | None:
-        """Give the first element of a tensor that lies in memory part after part, else None."""
+        """Return the first element of a tensor that lies in memory part after part, else None."""
         if tensor.shape != self.shape or not tensor.numElements():
             return None
         if isinstance(tensor.places, Strides):

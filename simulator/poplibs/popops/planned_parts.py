@@ -41,12 +41,12 @@ class Parts:
     unsliced: IntArray
 
     def tile(self, plan: SlicePlan) -> IntArray:
-        """Give the tile of each part."""
+        """Return the tile of each part."""
         group = self.matrix // self.base.steps[0]
         return plan_tile(plan, group, self.lookup, self.sliced, self.unsliced)
 
     def bounds(self, name: str) -> tuple[IntArray, IntArray]:
-        """Give the first and the end of the `lookup`, `sliced` or `unsliced` of each part."""
+        """Return the first and the end of the `lookup`, `sliced` or `unsliced` of each part."""
         partition, axis = {
             "lookup": (self.slices, 1),
             "sliced": (self.base, 1),
@@ -69,7 +69,7 @@ def parts_of(plan: SlicePlan, base: tuple[int, ...], offsets: int) -> Parts:
 
 
 def in_plan(graph: Graph, t: Tensor, prog: program.Sequence, plan: SlicePlan, name: str) -> Tensor:
-    """Give matrices as they are when they lie as planned, else a copy that does."""
+    """Return matrices as they are when they lie as planned, else a copy that does."""
     partition = base_partition(t.shape, plan)
     low, high, tile = base_mapping(graph.target, t.dtype, partition, plan)
     order = np.argsort(low)
@@ -120,7 +120,7 @@ def lookups_of(
 
 
 def _base_blocks(parts: Parts, plan: SlicePlan, base: Tensor) -> Pieces:
-    """Give each part its rows and columns of a matrix, or of its copy for the part's offsets."""
+    """Assign each part its rows and columns of a matrix, or of its copy for the part's offsets."""
     (row, row_end), (column, column_end) = parts.bounds("sliced"), parts.bounds("unsliced")
     height, width = row_end - row, column_end - column
     partition, matrix = parts.base, parts.matrix
@@ -140,7 +140,7 @@ def _base_blocks(parts: Parts, plan: SlicePlan, base: Tensor) -> Pieces:
 
 
 def copies_of(parts: Parts, plan: SlicePlan) -> Partition:
-    """Give the parts of matrices of which there is a copy for each part of the offsets."""
+    """Return the parts of matrices of which there is a copy for each part of the offsets."""
     matrices, rows, columns = parts.base.shape
     copies = parts.slices.parts[1]
     return Partition(

@@ -71,7 +71,7 @@ def apply(
 def as_tensors(
     graph: Graph, operation: Operation, values: Sequence[Value], name: str
 ) -> list[Tensor]:
-    """Give operands as tensors: a number becomes a constant of the other operands' type."""
+    """Return operands as tensors: a number becomes a constant of the other operands' type."""
     select = operation.name == "SELECT"
     compared = values[:2] if select else values
     dtypes = [value.dtype for value in compared if isinstance(value, Tensor)]
@@ -85,7 +85,7 @@ def as_tensors(
 
 
 def as_tensor(graph: Graph, value: Value, dtype: Type, name: str) -> Tensor:
-    """Give a tensor as it is, a number as a constant on tile 0; raises TypeError for others."""
+    """Return a tensor as it is, a number as a constant on tile 0; raises TypeError for others."""
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, int | float | np.number | np.bool_):
@@ -96,7 +96,7 @@ def as_tensor(graph: Graph, value: Value, dtype: Type, name: str) -> Tensor:
 
 
 def operand_type(operation: Operation, tensors: Sequence[Tensor], name: str) -> Type:
-    """Give the type that the operands have; raises poplibs_error when they differ."""
+    """Return the type that the operands have; raises poplibs_error when they differ."""
     compared = tensors[:2] if operation.name == "SELECT" else tensors
     if len({tensor.dtype for tensor in compared}) > 1:
         found = " and ".join(str(tensor.dtype) for tensor in compared)
@@ -109,7 +109,7 @@ def operand_type(operation: Operation, tensors: Sequence[Tensor], name: str) -> 
 
 
 def common_shape(tensors: Sequence[Tensor], name: str) -> tuple[int, ...]:
-    """Give the shape to which tensors broadcast by NumPy's rules; raises poplibs_error."""
+    """Return the shape to which tensors broadcast by NumPy's rules; raises poplibs_error."""
     try:
         return np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     except ValueError:
@@ -155,7 +155,7 @@ def _vertices(
 
 
 def _repeats(operation: Operation, fields: Mapping[str, Operand]) -> bool:
-    """Tell whether an operand of two repeats elements, and vertices may take it as it is."""
+    """Return whether an operand of two repeats elements, and vertices may take it as it is."""
     operands = [tensor for name, (_, tensor) in fields.items() if name in ("in1", "in2")]
     return (
         has_vector(operation.name, fields["out"][1].dtype)

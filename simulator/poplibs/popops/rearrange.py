@@ -59,7 +59,7 @@ _SIDE = 4  # of the matrices that the fast vertices turn at once
 def canUseFastTranspose(
     target: Target, type: Type, numRows: int, numColumns: int, numTranspositions: int
 ) -> bool:
-    """Tell whether matrices can be transposed by the vertices in assembly: of 2-byte elements."""
+    """Return whether matrices can be transposed by the vertices in assembly: of 2-byte elements."""
     return _is_fast(target, type, numRows, numColumns, numTranspositions)
 
 
@@ -78,7 +78,7 @@ def _is_fast(target: Target, dtype: Type, rows: int, columns: int, count: int) -
 
 @library_call("POPOPS")
 def getMinimumRegroupGrainSize(type: Type) -> int:
-    """Give the smallest group that is transposed well: 4 of 2 bytes, 2 of 4 bytes."""
+    """Return the smallest group that is transposed well: 4 of 2 bytes, 2 of 4 bytes."""
     return _grain(type)
 
 
@@ -162,7 +162,7 @@ def _add_transposes(
 
 
 def _fast_tiles(target: Target, dtype: Type, shape: tuple[int, int], counts: IntArray) -> Array:
-    """Tell of each tile whether one vertex of all its workers does its matrices."""
+    """Return of each tile whether one vertex of all its workers does its matrices."""
     distinct, which = np.unique(counts, return_inverse=True)
     fast = [_is_fast(target, dtype, *shape, count) for count in distinct.tolist()]
     return np.array(fast, dtype=bool)[which]
@@ -208,7 +208,7 @@ def regroupTensor(
     toGrouping: GroupingInfo,
     debugContext: str = "",
 ) -> Tensor:
-    """Give a tensor that lies in groups of one dimension in a copy with groups of another.
+    """Return a tensor that lies in groups of one dimension in a copy with groups of another.
 
     A grouping is a dimension and the size of its groups. The copies are added to a program, the
     transposes to a compute set that is to run after them. A tensor of one dimension stays as it is.
@@ -342,7 +342,7 @@ def _split_further(
 
 
 def _balanced_tiles(graph: Graph, grouped: Tensor, size: int, seed: int) -> IntArray:
-    """Give each matrix a tile of the IPU that it begins on, as many to each tile."""
+    """Assign each matrix a tile of the IPU that it begins on, as many to each tile."""
     first = grouped.reshape((grouped.numElements() // size, size)).slice(0, 1, 1).flatten()
     low, high, tile = graph.tile_ranges(first)
     each = graph.target.tiles_per_ipu

@@ -133,7 +133,7 @@ def reduce(graph: Graph, A: Tensor, *arguments: Any, **named: Any) -> Tensor:
 
 @library_call("POPOPS")
 def allTrue(graph: Graph, A: Tensor, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Tell whether all elements of a tensor of bools are true: a bool of no dimensions."""
+    """Return whether all elements of a tensor of bools are true: a bool of no dimensions."""
     if A.dtype != BOOL:
         raise poplibs_error(f"{debug_name(debugContext, 'allTrue')}: {A!r}; bools are needed")
     name = debug_name(debugContext, "allTrue")
@@ -317,7 +317,7 @@ def _new_output(graph: Graph, task: _Task, tiles: IntArray, wide: Type) -> Tenso
 
 
 def _partials_type(task: _Task, wide: Type) -> Type:
-    """Give the type of partial results."""
+    """Return the type of partial results."""
     widens = REDUCTIONS[task.params.op.value].widens
     return wide if task.tensor.dtype == HALF and widens else task.tensor.dtype
 

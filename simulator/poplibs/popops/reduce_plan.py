@@ -43,7 +43,7 @@ def grain_of(dtype: Type, operation: str) -> int:
 
 
 def needs_stage_between(target: Target, partials: Partials, columns: int) -> bool:
-    """Tell whether the partial results of `columns` outputs are reduced on tiles in between.
+    """Return whether the partial results of `columns` outputs are reduced on tiles in between.
 
     They are where there are more than 64 an output, unless they fill most tiles and come from few
     for each output (calculateNextStep).

@@ -61,7 +61,7 @@ class Regions:
 
     @property
     def starts(self) -> IntArray:
-        """Give where the rows of each region begin."""
+        """Return where the rows of each region begin."""
         return offsets_of(self.rows)[:-1]
 
 
@@ -92,7 +92,7 @@ def _upward_pattern(graph: Graph, values: Tensor, first: int) -> tuple[Pattern, 
 
 
 def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
-    """Give a tensor's elements in the order of the tiles, their places, and each one's number."""
+    """Return a tensor's elements in the order of the tiles, their places, and each one's number."""
     begin, end, base = _places(graph, values)
     upward = np.argsort(begin)
     begin, end, base = begin[upward], end[upward], base[upward]
@@ -112,7 +112,7 @@ def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]
 
 
 def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the mapped pieces [begin, end) of a tensor's variables, and the place of each."""
+    """Return the mapped pieces [begin, end) of a tensor's variables, and the place of each."""
     size = values.dtype.size
     held = [graph.variables[variable] for variable in variables_of(values)]
     whole = Tensor(
@@ -180,7 +180,7 @@ def find_blocks(
 
 
 def _in_order(rank: IntArray, size: int) -> bool:
-    """Tell whether the ranks go up by one within each block of columns."""
+    """Return whether the ranks go up by one within each block of columns."""
     return len(rank) % size == 0 and bool((np.diff(rank.reshape(-1, size)) == 1).all())
 
 
@@ -267,13 +267,13 @@ def arrange_slots(
 
 
 def _next_to(slots: Slots, rank: IntArray | None, size: int = 1) -> Array:
-    """Tell of each output but the last whether the next lies just behind it."""
+    """Return of each output but the last whether the next lies just behind it."""
     here: Array = np.diff(slots.tile) == 0
     return here if rank is None else here & (np.diff(rank[slots.column]) == size)
 
 
 def _follow(place: IntArray, counts: IntArray, size: int) -> Array:
-    """Tell of each output but the last whether all values of the next lie just behind its own."""
+    """Return of each output but the last whether all values of the next lie just behind its own."""
     alike: Array = counts[1:] == counts[:-1]
     starts = offsets_of(counts)[:-1]
     checked = np.flatnonzero(alike)
@@ -309,7 +309,7 @@ def share_regions(regions: Regions, workers: int, grain: int) -> Regions:
 
 
 def region_cycles(outs: IntArray, rows: IntArray, dtype: Type) -> IntArray:
-    """Give the cycles of a worker that has one region to reduce."""
+    """Return the cycles of a worker that has one region to reduce."""
     scalar = scalar_reduce_cycles(rows, dtype)
     return np.where(outs == 1, scalar, strided_reduce_cycles(outs, rows, dtype))
 

@@ -42,7 +42,7 @@ class Stages:
     compute_sets: list[ComputeSet] = field(default_factory=list)
 
     def at(self, number: int, name: str) -> ComputeSet:
-        """Give the compute set of a stage; the first reduction that gets so far names it."""
+        """Return the compute set of a stage; the first reduction that gets so far names it."""
         if number == len(self.compute_sets):
             self.compute_sets.append(self.graph.addComputeSet(name))
         return self.compute_sets[number]
@@ -73,7 +73,7 @@ class Progress:
 
 
 def tile_by_position(graph: Graph, tensor: Tensor) -> IntArray:
-    """Give the tile of each element of a flattened tensor; every element must be mapped."""
+    """Return the tile of each element of a flattened tensor; every element must be mapped."""
     low, high, tiles = graph.tile_ranges(tensor)
     if int((high - low).sum()) != tensor.numElements():
         raise TileMappingError(f"variable {tensor.describe()!r}: is not wholly mapped to tiles")

@@ -90,7 +90,7 @@ def _select(regions: Regions, chosen: IntArray) -> Regions:
 
 
 def _stride(stage: Stage, regions: Regions) -> IntArray:
-    """Give the step from row to row of each region, in its field; -1 where there is no such step.
+    """Return the step from row to row of each region, in its field; -1 where there is no such step.
 
     What an exchange brings is put row behind row. What lies on the tile is used where it lies, from
     the first row to the end of the last, when no gap of memory is between.
@@ -112,7 +112,7 @@ def _stride(stage: Stage, regions: Regions) -> IntArray:
 
 
 def _are_continuous(stage: Stage, regions: Regions, stride: IntArray, first: IntArray) -> Array:
-    """Tell of each vertex whether its regions are outputs with their values in one row of memory.
+    """Return of each vertex whether its regions are outputs with their values in one row of memory.
 
     `first` is the first region of each vertex.
     """
@@ -211,7 +211,7 @@ def _add_general(stage: Stage, regions: Regions, tiles: IntArray, counts: IntArr
 
 
 def _row_heads(stage: Stage, regions: Regions, width: IntArray) -> Array:
-    """Tell which rows begin an edge: those that do not follow the row before them in memory."""
+    """Return which rows begin an edge: those that do not follow the row before them in memory."""
     heads = np.zeros(len(width), dtype=bool)
     if stage.on_tile:
         place = stage.memory.place
@@ -224,7 +224,7 @@ def _row_heads(stage: Stage, regions: Regions, width: IntArray) -> Array:
 def _list_field(
     values: Tensor, low: IntArray, high: IntArray, ranges: IntArray, edges: IntArray
 ) -> Field:
-    """Give vertex v the next `edges[v]` edges, each of the next `ranges[edge]` position ranges."""
+    """Find vertex v the next `edges[v]` edges, each of the next `ranges[edge]` position ranges."""
     begins, lengths, pieces = cut(values.begins, values.lengths, low, high)
     bounds = offsets_of(ranges)
     starts = pieces[bounds[offsets_of(edges)]]

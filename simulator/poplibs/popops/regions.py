@@ -87,7 +87,7 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
 
 
 def _lies_like(places: Shifted, other: Tensor) -> bool:
-    """Tell whether places without gaps have their elements in the order of a tensor."""
+    """Return whether places without gaps have their elements in the order of a tensor."""
     pattern = other.places.pattern if isinstance(other.places, Shifted) else None
     return places.pattern is pattern and places.pattern.dense
 

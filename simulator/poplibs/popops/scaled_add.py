@@ -153,7 +153,7 @@ def _scaled(graph: Graph, given: _Sum, *, subtract: bool) -> None:
 
 
 def _one(graph: Graph, scale: Scale, a: Tensor, name: str) -> Tensor:
-    """Give a scale as a tensor of one element."""
+    """Return a scale as a tensor of one element."""
     if not isinstance(scale, Tensor):
         constant = graph.addConstant(a.dtype, [], scale, f"{name}/scale")
         graph.setTileMapping(constant, 0)

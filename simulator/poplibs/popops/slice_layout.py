@@ -49,14 +49,14 @@ def check_planned(
 
 
 def plan_tile(plan: SlicePlan, group: Any, lookup: Any, sliced: Any, unsliced: Any) -> IntArray:
-    """Give the tile of each part of a planned operation."""
+    """Return the tile of each part of a planned operation."""
     part = (group * plan.lookupSplit + lookup) * plan.slicedDimSplit + sliced
     tile: IntArray = part * plan.unslicedDimSplit + unsliced
     return tile
 
 
 def base_partition(shape: Sequence[int], plan: SlicePlan) -> Partition:
-    """Give the parts of a tensor [group][row][column]."""
+    """Return the parts of a tensor [group][row][column]."""
     return Partition(
         (shape[0], shape[1], shape[2]),
         (plan.groupSplit, plan.slicedDimSplit, plan.unslicedDimSplit),
@@ -66,7 +66,7 @@ def base_partition(shape: Sequence[int], plan: SlicePlan) -> Partition:
 def base_mapping(
     target: Target, dtype: Type, partition: Partition, plan: SlicePlan
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Give the parts [low, high) of memory of a planned tensor, and their tiles.
+    """Return the parts [low, high) of memory of a planned tensor, and their tiles.
 
     Where offsets are split, the tiles that share a part of the matrix hold equal shares of it.
     """

@@ -65,12 +65,12 @@ class SlicePlan:
 
 
 def slice_options(given: Options, name: str) -> dict[str, OptionValue]:
-    """Give the value of every option of slices; raises InvalidOptionError."""
+    """Return the value of every option of slices; raises InvalidOptionError."""
     return defaults(OPTIONS, checked(OPTIONS, given or {}, name))
 
 
 def proportion(options: Mapping[str, OptionValue], name: str) -> float:
-    """Give `availableMemoryProportion` as a number from 0 to 1; raises poplibs_error."""
+    """Return `availableMemoryProportion` as a number from 0 to 1; raises poplibs_error."""
     text = options["availableMemoryProportion"]
     try:
         found = float(text)
@@ -82,7 +82,7 @@ def proportion(options: Mapping[str, OptionValue], name: str) -> float:
 
 
 def constraints(options: Mapping[str, OptionValue], name: str) -> dict[str, int]:
-    """Give the splits that a plan is bound to; raises poplibs_error."""
+    """Return the splits that a plan is bound to; raises poplibs_error."""
     text = str(options["planConstraints"])
     found: dict[str, object] = json.loads(text) if text else {}
     for key, value in found.items():
@@ -122,7 +122,7 @@ def check_offsets(name: str, offsets: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def slice_order(shape: Sequence[int], dims: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Give the places in `dims` in the order in which slices leave the least, soonest.
+    """Return the places in `dims` in the order in which slices leave the least, soonest.
 
     As in PopLibs lib/popops/DynamicSlice.cpp (bestSliceOrder).
     """

@@ -38,7 +38,7 @@ class _Rows:
 
 @library_call("POPOPS")
 def sort(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give a tensor with its elements sorted along a dimension."""
+    """Return a tensor with its elements sorted along a dimension."""
     name = debug_name(debugContext, "sort")
     result = _copy_of(graph, t, prog, f"{name}/out")
     _sort(graph, result, None, dim, prog, name)
@@ -55,7 +55,7 @@ def sortInPlace(graph: Graph, t: Tensor, dim: int, prog: Sequence, debugContext:
 def sortKeyValue(
     graph: Graph, k: Tensor, v: Tensor, dim: int, prog: Sequence, debugContext: str = ""
 ) -> Tensor:
-    """Give the values, moved as their keys move when those are sorted along a dimension."""
+    """Return the values, moved as their keys move when those are sorted along a dimension."""
     name = debug_name(debugContext, "sortKeyValue")
     keys = _copy_of(graph, k, prog, f"{name}/keys")
     values = _copy_of(graph, v, prog, f"{name}/values")
@@ -103,7 +103,7 @@ def _sort(
 
 
 def _tiles_of_rows(graph: Graph, rows: Tensor) -> IntArray:
-    """Give the tile of each row; -1 for a row that lies on several."""
+    """Return the tile of each row; -1 for a row that lies on several."""
     regions = regions_of(graph, rows.flatten())
     order = np.argsort(regions.low)
     low, high, tile = regions.low[order], regions.high[order], regions.tile[order]

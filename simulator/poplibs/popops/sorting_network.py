@@ -50,7 +50,7 @@ class Network:
 
 
 def steps(rows: int, k: int, batch: int, *, in_order: bool) -> Iterator[Step | int]:
-    """Give the steps that bring the best k rows to the front; a number is a block's rows to keep.
+    """Return the steps that bring the best k rows to the front; a number is a block's rows to keep.
 
     Blocks of the power of two from k on are sorted. Then each is merged with the next, of which the
     better half is kept and sorted again, until one is left.

@@ -16,7 +16,7 @@ from simulator.poplibs.popops.scaled_add import scaledAddTo
 
 
 def _rows(name: str, t: Tensor, offsets: Sequence[int], dim: int) -> list[Tensor]:
-    """Give one slice for each offset; raises poplibs_error for what is not in the tensor."""
+    """Return one slice for each offset; raises poplibs_error for what is not in the tensor."""
     if not 0 <= dim < t.rank():
         raise poplibs_error(f"{name}: dimension {dim} of {t!r}")
     wrong = [offset for offset in offsets if not 0 <= offset < t.dim(dim)]
@@ -28,7 +28,7 @@ def _rows(name: str, t: Tensor, offsets: Sequence[int], dim: int) -> list[Tensor
 def static_slice(
     graph: Graph, t: Tensor, offsets: Sequence[int], dim: int, prog: program.Sequence, name: str
 ) -> Tensor:
-    """Give a copy of the slices [offset][shape with 1 in place of `dim`]."""
+    """Return a copy of the slices [offset][shape with 1 in place of `dim`]."""
     rows = _rows(name, t, offsets, dim)
     if not rows:
         return graph.addVariable(t.dtype, [0, *t.shape[:dim], 1, *t.shape[dim + 1 :]], name)

@@ -74,7 +74,7 @@ def createTopKInput(
 def topK(
     graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str = ""
 ) -> Tensor:
-    """Give the best k elements of the last dimension."""
+    """Return the best k elements of the last dimension."""
     name = debug_name(debugContext, "topK")
     return top_k(graph, prog, t, None, params, name)["keys"]
 
@@ -88,7 +88,7 @@ def topKKeyValue(
     params: TopKParams,
     debugContext: str = "",
 ) -> tuple[Tensor, Tensor]:
-    """Give the best k elements of the last dimension of `keys`, and the values beside them."""
+    """Return the best k elements of the last dimension of `keys`, and the values beside them."""
     name = debug_name(debugContext, "topKKeyValue")
     if keys.shape != values.shape:
         raise poplibs_error(f"{name}: {keys!r} and {values!r} differ in shape")
@@ -101,7 +101,7 @@ def topKKeyValue(
 def topKWithPermutation(
     graph: Graph, prog: Sequence, t: Tensor, params: TopKParams, debugContext: str = ""
 ) -> tuple[Tensor, Tensor]:
-    """Give the best k elements of the last dimension, and their indices in it."""
+    """Return the best k elements of the last dimension, and their indices in it."""
     name = debug_name(debugContext, "topKWithPermutation")
     found = top_k(graph, prog, t, None, params, name, indices=True)
     return found["keys"], found["indices"]
@@ -117,7 +117,7 @@ def top_k(
     *,
     indices: bool = False,
 ) -> dict[str, Tensor]:
-    """Give the best of the keys, and of what goes with them: values, indices."""
+    """Return the best of the keys, and of what goes with them: values, indices."""
     _check(keys, params, name)
     rows = keys.dim(keys.rank() - 1)
     with graph.debug_scope(name, "popops"):
@@ -155,7 +155,7 @@ def check_type(tensor: Tensor, name: str) -> None:
 
 
 def _indices(graph: Graph, shape: tuple[int, ...], name: str) -> Tensor:
-    """Give a constant of the indices in the last dimension, for all rows."""
+    """Return a constant of the indices in the last dimension, for all rows."""
     rows = shape[-1]
     numbers = graph.addConstant(UNSIGNED_INT, [rows], np.arange(rows), name)
     poputil.mapTensorLinearly(graph, numbers)

@@ -244,7 +244,7 @@ def _add_outer(work: Work, regions: Regions) -> Regions:
 
 
 def _short(work: Work, columns: IntArray) -> BoolArray:
-    """Tell which rows are too short to be shared by workers."""
+    """Return which rows are too short to be shared by workers."""
     target = work.graph.target
     return columns < target.workers * target.getVectorWidth(work.dtype)
 

@@ -28,7 +28,7 @@ from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name
 
-MOST_MODIFIED = 1 << 32
+MAX_MODIFIED = 1 << 32
 
 
 @library_call("POPRAND")
@@ -41,7 +41,7 @@ def setSeed(
 
 @library_call("POPRAND")
 def getHwSeeds(graph: Graph, prog: Sequence, debugContext: str = "") -> Tensor:
-    """Give the states of all generators, four unsigned ints for each worker [tile, worker, 4]."""
+    """Return the states of all generators, four unsigned ints for each worker [tile, worker, 4]."""
     return _get_states(graph, prog, debug_name(debugContext, "getHwSeeds"))
 
 
@@ -74,7 +74,7 @@ def _check_seed(seed: Tensor, modifier: int, name: str) -> None:
 
 
 def _check_modifier(modifier: int, name: str) -> None:
-    if not isinstance(modifier, int | np.integer) or not 0 <= modifier < MOST_MODIFIED:
+    if not isinstance(modifier, int | np.integer) or not 0 <= modifier < MAX_MODIFIED:
         raise poplibs_error(f"{name}: seed modifier is {modifier!r}; needs one of 32 bits")
 
 
@@ -115,7 +115,7 @@ def _shape(graph: Graph) -> tuple[int, int, int]:
 
 
 def _bounds(graph: Graph) -> tuple[IntArray, IntArray]:
-    """Give the first and last element (not included) of each tile's states."""
+    """Return the first and last element (not included) of each tile's states."""
     tiles, workers, words = _shape(graph)
     first = np.arange(tiles, dtype=np.int64) * workers * words
     return first, first + workers * words

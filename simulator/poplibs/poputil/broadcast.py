@@ -18,7 +18,7 @@ from simulator.logging import library_call
 
 @library_call("POPUTIL")
 def expandToMatchRanks(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Give two tensors with as many dimensions; the new ones are of size 1 and come first."""
+    """Return two tensors with as many dimensions; the new ones are of size 1 and come first."""
     rank = max(a.rank(), b.rank())
     return a.expand([0] * (rank - a.rank())), b.expand([0] * (rank - b.rank()))
 
@@ -33,7 +33,7 @@ def broadcastToMatch(a: Tensor, b: Tensor, c: Tensor, /) -> tuple[Tensor, Tensor
 def broadcastToMatch(
     a: Tensor, b: Tensor | Sequence[int], c: Tensor | None = None
 ) -> Tensor | tuple[Tensor, ...]:
-    """Give a tensor in a shape, or two or three tensors in the shape that they have together."""
+    """Return a tensor in a shape, or two or three tensors in the shape that they have together."""
     if not isinstance(b, Tensor):
         shape = checked_shape(b, "broadcastToMatch")
         if _common(a.shape, shape) != shape:
@@ -49,7 +49,7 @@ def broadcastToMatch(
 
 @library_call("POPUTIL")
 def canBroadcastToMatch(a: Tensor, b: Tensor) -> bool:
-    """Tell whether `broadcastToMatch` takes two tensors."""
+    """Return whether `broadcastToMatch` takes two tensors."""
     return _common(a.shape, b.shape) is not None
 
 

@@ -145,7 +145,7 @@ class ProgramFunction:
         self._function = VoidFunction(graph, sig, lambda args, seq: seq.add(f(args)), inlined)
 
     def __call__(self, args: Arguments) -> Program:
-        """Give the program of a call."""
+        """Return the program of a call."""
         prog = ProgramSequence()
         self._function(args, prog)
         return prog

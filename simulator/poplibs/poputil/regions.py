@@ -123,7 +123,7 @@ def intervalSequenceNumElements(seq: Iterable[Regions]) -> int:
 
 @library_call("POPUTIL")
 def flattenIndex(shape: Sequence[int], indices: Sequence[int]) -> int:
-    """Give the place of an element in the flattened tensor."""
+    """Return the place of an element in the flattened tensor."""
     sizes, places = as_int64(shape), as_int64(indices)
     if len(sizes) != len(places) or (places < 0).any() or (places >= sizes).any():
         raise poplibs_error(f"flattenIndex: {list(indices)} is no element of {list(shape)}")
@@ -132,7 +132,7 @@ def flattenIndex(shape: Sequence[int], indices: Sequence[int]) -> int:
 
 @library_call("POPUTIL")
 def unflattenIndex(shape: Sequence[int], index: int) -> list[int]:
-    """Give the indices of the element at a place of the flattened tensor."""
+    """Return the indices of the element at a place of the flattened tensor."""
     if not 0 <= index < np.prod(as_int64(shape)):
         raise poplibs_error(f"unflattenIndex: {list(shape)} has no element {index}")
     return [int(place) for place in np.unravel_index(index, tuple(shape))]
@@ -140,7 +140,7 @@ def unflattenIndex(shape: Sequence[int], index: int) -> list[int]:
 
 @library_call("POPUTIL")
 def balancedPartition(rangeUpperBound: int, splitCount: int) -> list[int]:
-    """Give the sizes of parts of a range as even as can be, the larger ones first."""
+    """Return the sizes of parts of a range as even as can be, the larger ones first."""
     if splitCount < 1:
         raise poplibs_error(f"balancedPartition: {splitCount} parts; at least 1 is needed")
     each, more = divmod(rangeUpperBound, splitCount)

@@ -23,7 +23,7 @@ GroupingInfo: TypeAlias = tuple[int, int]
 # Groups
 @library_call("POPUTIL")
 def detectInnermostGrouping(graph: Graph, t: Tensor) -> int:
-    """Give into what groups the last dimension falls, each together in memory and on one tile.
+    """Return into what groups the last dimension falls, each together in memory and on one tile.
 
     A group is of neighbours in the dimension; 0 where there are none.
     """
@@ -60,7 +60,7 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
 
 
 def _places(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray]:
-    """Give the arena's element and the tile (-1 for none) of each element."""
+    """Return the arena's element and the tile (-1 for none) of each element."""
     low, high, tile = graph.tile_ranges(tensor)
     tiles = np.full(tensor.numElements(), -1, dtype=np.int64)
     tiles[spread(low, high - low)] = np.repeat(tile, high - low)
@@ -68,7 +68,7 @@ def _places(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray]:
 
 
 def _group_of(elements: IntArray, tiles: IntArray, step: int = 1) -> int:
-    """Give the size of the groups of the last axis whose elements follow by `step`."""
+    """Return the size of the groups of the last axis whose elements follow by `step`."""
     if not elements.size:
         return 0
     together = (np.diff(elements) == step) & (np.diff(tiles) == 0)
@@ -79,13 +79,13 @@ def _group_of(elements: IntArray, tiles: IntArray, step: int = 1) -> int:
 # Tiles
 @library_call("POPUTIL")
 def dimIsSplitOverTiles(graph: Graph, t: Tensor, dimension: int) -> bool:
-    """Tell whether elements that differ in this dimension alone lie on several tiles."""
+    """Return whether elements that differ in this dimension alone lie on several tiles."""
     return _is_split(graph, t, dimension, 1)
 
 
 @library_call("POPUTIL")
 def dimIsSplitOverIPUs(graph: Graph, t: Tensor, dimension: int) -> bool:
-    """Tell whether elements that differ in this dimension alone lie on several IPUs."""
+    """Return whether elements that differ in this dimension alone lie on several IPUs."""
     return _is_split(graph, t, dimension, graph.target.tiles_per_ipu)
 
 
@@ -167,11 +167,11 @@ def unfactorDims(t: Tensor, numDims: int, startDim: int = 0) -> Tensor:
 
 
 def _apart(pairs: int) -> list[int]:
-    """Give the order that puts the first of each pair of dimensions before all second ones."""
+    """Return the order that puts the first of each pair of dimensions before all second ones."""
     return [*range(0, 2 * pairs, 2), *range(1, 2 * pairs, 2)]
 
 
 def _with_middle(rank: int, start: int, order: Sequence[int]) -> list[int]:
-    """Give an order of all dimensions that changes those from `start` on alone."""
+    """Return an order of all dimensions that changes those from `start` on alone."""
     middle = [start + place for place in order]
     return [*range(start), *middle, *range(start + len(middle), rank)]

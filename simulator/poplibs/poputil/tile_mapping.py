@@ -24,7 +24,7 @@ MIN_BYTES_PER_TILE = 128  # PopLibs lib/poputil/TileMapping.cpp
 def linear_bounds(
     elements: int, dtype: Type, target: Target, min_elements: int = 0, grain: int = 0
 ) -> IntArray:
-    """Give the bounds of each tile's elements when they are spread in order, from tile 0.
+    """Return the bounds of each tile's elements when they are spread in order, from tile 0.
 
     PopLibs lib/poputil/TileMapping.cpp and Util.cpp: whole grains (one vector), at least 128 bytes
     a tile, as even as can be.
@@ -133,7 +133,7 @@ def getTileImbalance(
 ) -> int: ...
 @library_call("POPUTIL")
 def getTileImbalance(*arguments: Any, **named: Any) -> int:
-    """Give how many elements the fullest tile has above an even share, of a tensor or a mapping."""
+    """Find how many elements the fullest tile has above an even share, of a tensor or a mapping."""
     has_graph = "graph" in named or isinstance(arguments[0], Graph)
     first = ["graph", "t"] if has_graph else ["mapping"]
     names = [*first, "minElementsPerTile", "grainSize"]
@@ -221,7 +221,7 @@ def mapOutputForElementWiseOp(
 
 
 def best_spread(graph: Graph, inputs: Sequence[Tensor]) -> Tensor | None:
-    """Give the operand that is spread best, if there is one that could be written."""
+    """Return the operand that is spread best, if there is one that could be written."""
     return _best_spread(graph, inputs, 1, 0)
 
 

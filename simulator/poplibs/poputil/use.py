@@ -28,7 +28,7 @@ class Uses:
 
 
 def spread_by_use(uses: Uses, grain: int, least: int, start: int = 0) -> IntArray:
-    """Give a tile for each element: those that the same tiles use are shared out among these.
+    """Return a tile for each element: those that the same tiles use are shared out among these.
 
     Whole grains go together and to all tiles that use any of their elements. A tile of a set gets
     at least so many elements, so that the set's last tiles may get none; `start` is where in a set
@@ -54,7 +54,7 @@ def spread_by_use(uses: Uses, grain: int, least: int, start: int = 0) -> IntArra
 
 
 def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
-    """Give the grains that are used, and for each the number of the set of tiles that use it."""
+    """Return the grains that are used, and for each the number of the set of tiles that use it."""
     counts = np.bincount(pairs[:, 0])
     used = np.flatnonzero(counts)
     counts = counts[used]
@@ -152,7 +152,7 @@ class TensorUseTracker:
         self._uses.append((t, int(tile)))
 
     def empty(self) -> bool:
-        """Tell whether nothing has been added."""
+        """Return whether nothing has been added."""
         return not self._uses
 
     def mapTensorsByUse(
@@ -185,7 +185,7 @@ class TensorUseTracker:
             graph.map_ranges(whole, places, places + 1, tiles[places])
 
     def _by_variable(self, graph: Graph) -> dict[int, tuple[Array, Array, Array]]:
-        """Give the parts [first, last) of each variable that tiles use."""
+        """Return the parts [first, last) of each variable that tiles use."""
         rows: dict[int, list[tuple[int, int, int]]] = {}
         for tensor, tile in self._uses:
             parts = parts_of(tensor)

@@ -12,7 +12,7 @@ from simulator.logging import library_call
 
 @library_call("POPUTIL")
 def castToDeviceHalfValue(target: Target, input: float) -> float:
-    """Give the half that is nearest to a value; what is too large is infinite."""
+    """Return the half that is nearest to a value; what is too large is infinite."""
     return _as_half(input)
 
 
@@ -20,7 +20,7 @@ def castToDeviceHalfValue(target: Target, input: float) -> float:
 def checkAccuracyWhenCast(
     target: Target, input: float, inputType: Type, outputType: Type, tolerance: float
 ) -> bool:
-    """Tell whether a value keeps its accuracy when it is cast: float to half, or back.
+    """Return whether a value keeps its accuracy when it is cast: float to half, or back.
 
     The error must be less than the tolerance times the value.
     """
@@ -42,6 +42,6 @@ def _as_half(value: float) -> float:
 
 @library_call("POPUTIL")
 def templateVertex(name: str, *args: Type | bool | int | str) -> str:
-    """Give the name of a vertex type with the arguments of its template."""
+    """Return the name of a vertex type with the arguments of its template."""
     texts = (str(arg).lower() if isinstance(arg, bool) else str(arg) for arg in args)
     return f"{name}<{','.join(texts)}>" if args else name

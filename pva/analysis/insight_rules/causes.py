@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.causes import SYNC, critical_path
-from pva.analysis.insights.finding import RECORDED_RUNS, Finding, part
+from pva.analysis.insight_rules.finding import RECORDED_RUNS, Finding, part
 from pva.analysis.programs import labels, operations
 from pva.analysis.stages import ipu_balance, kept_waits, layer_moves
 from pva.units import count, cycles_in_words, listed, share, times
@@ -27,7 +27,7 @@ NAMED = 3  # IPUs whose waits are written out
 
 
 def bound_by_an_ipu(report: Report) -> list[Finding]:
-    """Tell which IPU the others wait for, and which layers could move."""
+    """Find which IPU the others wait for, and which layers could move."""
     balance = ipu_balance(report)
     total = _all_cycles(balance)
     own = balance["own_cycles"]
@@ -68,7 +68,7 @@ def _bounded(report: Report) -> str:
 
 
 def _waiting(others: pd.DataFrame) -> str:
-    """Say how long IPUs wait, the first of many one by one."""
+    """Return how long IPUs wait, the first of many one by one."""
     several = len(others) > NAMED
     if several:
         mean = share(others["waits"].mean())
@@ -87,7 +87,7 @@ def _meanwhile(report: Report, ipu: int) -> str:
 
 
 def _move(move: Any, ipu: int, own: pd.Series) -> str:
-    """Say what to move where, and how even the IPUs are then."""
+    """Return what to move where, and how even the IPUs are then."""
     if move is None:
         even = cycles_in_words(own.mean())
         return (
@@ -103,7 +103,7 @@ def _move(move: Any, ipu: int, own: pd.Series) -> str:
 
 
 def ipus_in_turn(report: Report) -> list[Finding]:
-    """Tell when hardly two IPUs work at the same time."""
+    """Find where hardly two IPUs work at the same time."""
     balance = ipu_balance(report)
     total, own = _all_cycles(balance), balance["own_cycles"]
     if len(balance) < 2 or own.sum() >= IN_TURN * total:
@@ -127,7 +127,7 @@ def ipus_in_turn(report: Report) -> list[Finding]:
 
 
 def on_the_critical_path(report: Report) -> list[Finding]:
-    """Tell which operation the runs are long by."""
+    """Find which operation the runs are long by."""
     path = critical_path(report)
     total = int(path["cycles"].sum())
     steps = path[path["type"] != SYNC]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pva.analysis.insights.finding import RECORDED_RUNS, Finding, part
+from pva.analysis.insight_rules.finding import RECORDED_RUNS, Finding, part
 from pva.analysis.main_runs import MainRun, main_run
 from pva.units import count, cycles_in_words, duration, rate, share
 
@@ -18,7 +18,7 @@ WORTH_A_LOOK = 0.05  # of the cycles of the run
 
 
 def how_long_it_takes(report: Report) -> list[Finding]:
-    """Tell how long the model's run takes, set-up aside, and how many items it does a second."""
+    """Find how long the model's run takes, set-up aside, and how many items it does a second."""
     run = main_run(report)
     if run.runs <= 0 or run.cycles < 0:
         return []
@@ -54,7 +54,7 @@ def _parts(run: MainRun) -> list[str]:
 
 
 def pipeline_rarely_full(report: Report) -> list[Finding]:
-    """Tell when filling and draining its pipeline takes a good part of a run."""
+    """Find where filling and draining its pipeline takes a good part of a run."""
     run = main_run(report)
     full = run.batches * run.steady_cycles
     cycles = part(run.cycles, run.runs)

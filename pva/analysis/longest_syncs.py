@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def longest_waits(report: Report, *, count: int = 1000) -> pd.DataFrame:
-    """Tell how long IPUs wait for another at each sync that joins them, the longest first.
+    """Return how long IPUs wait for another at each sync that joins them, the longest first.
 
     `ipu` waits from `cycles_from`, when the last of its own tiles arrives, to `cycles_to`, when
     `for_tile` on `for_ipu` does, which has run the program `name` last; the way of a tile to the

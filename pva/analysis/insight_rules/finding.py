@@ -46,5 +46,5 @@ class Finding:
 
 
 def part(value: float, whole: float) -> float:
-    """Give a share, nothing of nothing being 0."""
+    """Return a share, nothing of nothing being 0."""
     return value / whole if whole else 0.0

@@ -18,7 +18,7 @@ WAYS = {"bytes_received": "to the device", "bytes_sent": "to the host"}
 
 
 def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
-    """Tell where an executed stream copy takes its data to, or from: a row for each IPU and way.
+    """Return where an executed stream copy takes its data to, or from: a row for each IPU and way.
 
     `bytes` on `tiles` of the IPU, at most `most_bytes`, on `fullest_tile`. No rows for what is no
     stream copy. Raises SelectionError, NotRecordedError.
@@ -45,7 +45,7 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
 
 
 def stream_variables(report: Report, *, step: int) -> pd.DataFrame:
-    """Tell which variables an executed stream copy writes on the device, or reads there.
+    """Return which variables an executed stream copy writes on the device, or reads there.
 
     Raises SelectionError, NotRecordedError.
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pva.analysis.insights.finding import ALL_KINDS, Finding
+from pva.analysis.insight_rules.finding import ALL_KINDS, Finding
 from pva.units import listed, size
 
 Named = tuple[str, str, Finding]  # rule, what it is about, what it finds

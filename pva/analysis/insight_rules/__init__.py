@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from pva.analysis.insights import causes, lives, runs, space, speed
-from pva.analysis.insights.finding import UNITS, Finding, part
-from pva.analysis.insights.fitting import with_what_lacks
+from pva.analysis.insight_rules import causes, lives, runs, space, speed
+from pva.analysis.insight_rules.finding import UNITS, Finding, part
+from pva.analysis.insight_rules.fitting import with_what_lacks
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _COLUMNS = (
 
 
 def insights(report: Report) -> pd.DataFrame:
-    """Tell what stands out: does it fit, what fills the tiles, what the runs wait for.
+    """Return what stands out: does it fit, what fills the tiles, what the runs wait for.
 
     A row is a finding: `what`, `where`, how much (`amount`), what to try (`advice`) and the most
     that this could save: `saving`, of what `of` says (one tile, all tiles, the peak of liveness,
@@ -75,7 +75,7 @@ def insights(report: Report) -> pd.DataFrame:
 
 
 def unchecked_rules(report: Report) -> pd.DataFrame:
-    """Tell which rules of `insights` could not be checked, as the report lacks what they need."""
+    """Return which rules of `insights` could not be checked, as the report lacks what they need."""
     return examination(report)[1]
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.program_tree import CONTROL, program_tree
+from pva.analysis.program_hierarchy import CONTROL, program_tree
 from pva.analysis.programs import Integers
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _NOTABLE = 0.01  # of a program's cycles: a part with a name that is worth a lin
 
 
 def program_stages(report: Report) -> pd.DataFrame:
-    """Tell what the program does, in which order, and which part takes the time.
+    """Return what the program does, in which order, and which part takes the time.
 
     From the control program that took the most cycles down to where its time divides: the rows of
     `role` around are the programs on the way, the rows of `role` part what the last of them does,

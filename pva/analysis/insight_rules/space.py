@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.exchanges import KINDS, largest_exchanges
-from pva.analysis.insights.finding import (
+from pva.analysis.insight_rules.finding import (
     ALL_KINDS,
     ALL_TILES,
     EXCHANGE_CODE,
@@ -49,7 +49,7 @@ WORKERS = 6  # threads of a tile that run vertices
 
 
 def does_it_fit(report: Report) -> list[Finding]:
-    """Tell whether every tile has enough memory, and what is spare or lacking on the fullest."""
+    """Find whether every tile has enough memory, and what is spare or lacking on the fullest."""
     memory = memory_overview(report)
     spare = memory.bytes_per_tile - memory.fullest_bytes
     tile = f"tile {memory.fullest_tile:,}"
@@ -82,7 +82,7 @@ def _tiles(number: int) -> str:
 
 
 def uneven_tiles(report: Report) -> list[Finding]:
-    """Tell when the fullest tile needs far more than the mean one."""
+    """Find where the fullest tile needs far more than the mean one."""
     memory = memory_overview(report)
     if memory.mean_bytes >= EVEN_ENOUGH * memory.fullest_bytes:
         return []
@@ -108,7 +108,7 @@ def uneven_tiles(report: Report) -> list[Finding]:
 
 
 def gaps_on_fullest_tile(report: Report) -> list[Finding]:
-    """Tell when gaps take a part of the fullest tile."""
+    """Find where gaps take a part of the fullest tile."""
     memory = memory_overview(report)
     row = memory_by_tile(report).iloc[memory.fullest_tile]
     gaps = int(row["total_including_gaps"] - row["total"])
@@ -134,7 +134,7 @@ def gaps_on_fullest_tile(report: Report) -> list[Finding]:
 
 
 def variable_on_few_tiles(report: Report) -> list[Finding]:
-    """Tell which variable fills one tile more than an even share of it would.
+    """Find which variable fills one tile more than an even share of it would.
 
     What lies on I/O tiles has to lie on few.
     """
@@ -172,7 +172,7 @@ def variable_on_few_tiles(report: Report) -> list[Finding]:
 
 
 def code_of_exchanges(report: Report) -> list[Finding]:
-    """Tell when the code that moves data takes a part of memory."""
+    """Find where the code that moves data takes a part of memory."""
     check_code(report)
     usage = memory_usage(report)
     by_category = usage.not_overlapped_by_category
@@ -206,7 +206,7 @@ def code_of_exchanges(report: Report) -> list[Finding]:
 
 
 def many_vertices(report: Report) -> list[Finding]:
-    """Tell which compute set has so many small vertices that their state takes memory."""
+    """Find which compute set has so many small vertices that their state takes memory."""
     total = memory_overview(report).total
     table = memory_by_compute_set(report)
     tiles = (report.dataset.array("compute_set_cycles_by_tile") > 0).sum(axis=1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.insights.finding import AT_PEAK, VARIABLES, Finding, part
+from pva.analysis.insight_rules.finding import AT_PEAK, VARIABLES, Finding, part
 from pva.analysis.liveness import (
     LivenessOverview,
     added_up,
@@ -31,7 +31,7 @@ FULL_PRECISION = "float"
 
 
 def largest_at_peak(report: Report) -> list[Finding]:
-    """Tell which variable that is not always live takes the most where liveness peaks."""
+    """Find which variable that is not always live takes the most where liveness peaks."""
     live, here = _peak(report)
     if not len(here):
         return []
@@ -62,7 +62,7 @@ def largest_at_peak(report: Report) -> list[Finding]:
 
 
 def idle_at_peak(report: Report) -> list[Finding]:
-    """Tell what is kept over the peak of liveness, used before and after but not there."""
+    """Find what is kept over the peak of liveness, used before and after but not there."""
     live, here = _peak(report)
     first, last = _idle_stretch(report, here, live.peak_step)
     idle = here[first <= last]
@@ -98,7 +98,7 @@ def idle_at_peak(report: Report) -> list[Finding]:
 
 
 def _idle_stretch(report: Report, variables: Bytes, peak: int) -> tuple[Bytes, Bytes]:
-    """Give the first and last step around the peak at which variables are live and not used.
+    """Return the first and last step around the peak at which variables are live and not used.
 
     `variables` ascend. Empty (last before first) for those that the step itself uses, or that
     nothing uses before or after: a life that begins too early or ends too late is another matter.
@@ -122,7 +122,7 @@ def _idle_stretch(report: Report, variables: Bytes, peak: int) -> tuple[Bytes, B
 
 
 def full_precision_at_peak(report: Report) -> list[Finding]:
-    """Tell what float variables take where liveness peaks, and what half precision would save."""
+    """Find what float variables take where liveness peaks, and what half precision would save."""
     data = report.dataset
     live, here = _peak(report)
     of_type = data.column("variables", "type") == FULL_PRECISION
@@ -158,7 +158,7 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
 
 
 def mostly_always_live(report: Report) -> list[Finding]:
-    """Tell when little is not always live, so that shortening lives cannot help."""
+    """Find where little is not always live, so that shortening lives cannot help."""
     live = liveness_overview(report)
     if live.always_live <= MOSTLY * live.max_live or not live.max_live:
         return []
@@ -187,7 +187,7 @@ def mostly_always_live(report: Report) -> list[Finding]:
 
 
 def _peak(report: Report) -> tuple[LivenessOverview, Bytes]:
-    """Give the peak, and the variables that are live there, without the always-live ones."""
+    """Return the peak, and the variables that are live there, without the always-live ones."""
     live = liveness_overview(report)
     data = report.dataset
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
@@ -211,7 +211,7 @@ def _place(live: LivenessOverview) -> str:
 
 
 def _saved(report: Report, less: Bytes) -> int:
-    """Tell by how much the peak falls when each step has so much less live."""
+    """Return by how much the peak falls when each step has so much less live."""
     live = report.dataset.column("liveness_steps", "bytes")
     if not len(live):
         return 0

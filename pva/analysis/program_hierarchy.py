@@ -34,8 +34,8 @@ COMPILED, WRITTEN = STAGES = ("compiled", "written")
 _CHOICES = ("If", "IfElse", "Switch", "OnEveryTileSwitch")
 _SEQUENCE, _REPEAT, _CALL, _SYNC = "Sequence", "Repeat", "Call", "Sync"
 _INTERNAL = "Internal"
-_MOST_CYCLES = 2.0**62  # what a file may tell by loops in loops, and int64 still holds
-_MOST_ROUNDS = 32  # of functions that call functions
+_MAX_CYCLES = 2.0**62  # what a file may tell by loops in loops, and int64 still holds
+_MAX_ROUNDS = 32  # of functions that call functions
 
 
 def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
@@ -94,7 +94,7 @@ def _total(report: Report) -> int:
 
 
 def _first(report: Report, table: str, programs: Integers) -> Integers:
-    """Give the first row of a table of steps for each program, -1 for none."""
+    """Return the first row of a table of steps for each program, -1 for none."""
     data = report.dataset
     first = np.full(len(data.column("programs", "name")), UNKNOWN)
     if data.has(table):
@@ -105,7 +105,7 @@ def _first(report: Report, table: str, programs: Integers) -> Integers:
 
 
 def _executions(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> Integers:
-    """Tell how often each line was run, -1 where that does not follow.
+    """Return how often each line was run, -1 where that does not follow.
 
     Steps tell it of what they execute. What lies in a row with such a program, in sequences alone,
     ran as often. A Repeat ran as often as its body by its count; the branches of an IfElse or
@@ -158,7 +158,7 @@ def _cycles(report: Report, tree: Tree, types: npt.NDArray[np.object_], ran: Int
     own = summed(programs[known], elapsed(report)[known], count)[tree.program]
     calls = _calls(report, tree, types)
     inside = _inclusive(own, tree)
-    for _ in range(_MOST_ROUNDS if len(calls) else 0):
+    for _ in range(_MAX_ROUNDS if len(calls) else 0):
         shared = own.copy()
         shared[calls[:, 0]] += _shared_out(inside, calls, ran)
         before, inside = inside, _inclusive(shared, tree)
@@ -174,7 +174,7 @@ def _inclusive(own: Integers, tree: Tree) -> Integers:
 
 
 def _calls(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> Integers:
-    """Give (line of a call, line of its function), functions one after another."""
+    """Return (line of a call, line of its function), functions one after another."""
     data = report.dataset
     calls = np.flatnonzero(types == _CALL)
     if not len(calls) or not data.has("function_programs"):
@@ -212,7 +212,7 @@ def _estimates(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> In
     of_choice = np.isin(types, _CHOICES)
     calls = _calls(report, tree, types)
     whole = own
-    for _ in range(_MOST_ROUNDS if len(calls) else 1):
+    for _ in range(_MAX_ROUNDS if len(calls) else 1):
         before, whole = whole, own.copy()
         whole[calls[:, 0]] += before[calls[:, 1]]
         for level in reversed(tree.levels[1:]):
@@ -221,14 +221,14 @@ def _estimates(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> In
             np.maximum.at(whole, above[chosen], whole[level[chosen]])
             np.add.at(whole, above[~chosen], whole[level[~chosen]])
             loops = np.unique(above)
-            whole[loops] = np.minimum(whole[loops] * times[loops], _MOST_CYCLES)
+            whole[loops] = np.minimum(whole[loops] * times[loops], _MAX_CYCLES)
         if np.array_equal(before, whole):
             break
     return whole.astype(np.int64)
 
 
 def step_estimates(report: Report) -> Integers:
-    """Give the cycles that one execution of each program is estimated to take, without its parts.
+    """Return the cycles that one execution of each program is estimated to take, without its parts.
 
     That is its slowest tile's; 0 for what takes none or is not told.
     """
@@ -256,7 +256,7 @@ def _slowest(report: Report) -> Integers:
 
 
 def sync_estimate(report: Report, kind: str) -> int:
-    """Give the cycles of a sync that no tile has to wait for: the way to the farthest tile.
+    """Return the cycles of a sync that no tile has to wait for: the way to the farthest tile.
 
     Between IPUs it is longer by what the target tells.
     """

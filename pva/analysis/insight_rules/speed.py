@@ -13,7 +13,7 @@ from pva.analysis.balance import sync_waits, thread_balance, tile_balance
 from pva.analysis.exchanges import stream_bandwidth
 from pva.analysis.flops import flop_utilisation, flops_by_compute_set
 from pva.analysis.hidden_io import io_tiles_wanted
-from pva.analysis.insights.finding import NOWHERE, RECORDED_RUNS, Finding, part
+from pva.analysis.insight_rules.finding import NOWHERE, RECORDED_RUNS, Finding, part
 from pva.analysis.operations import cycles_by_phase
 from pva.analysis.programs import PHASES, SYNC, elapsed, phases
 from pva.tile_sets import has_io_tiles
@@ -47,7 +47,7 @@ def _named(row: pd.Series) -> str:
 
 
 def uneven_work(report: Report) -> list[Finding]:
-    """Tell when tiles wait for others that have more to compute."""
+    """Find where tiles wait for others that have more to compute."""
     total = _cycles(report)
     table = tile_balance(report)
     table = table[table["type"] == "OnTileExecute"]
@@ -74,7 +74,7 @@ def uneven_work(report: Report) -> list[Finding]:
 
 
 def bound_by_sync(report: Report) -> list[Finding]:
-    """Tell when syncs take a good part of the time."""
+    """Find where syncs take a good part of the time."""
     total, spent = _cycles(report), _of_phase(report, SYNC)
     waits = sync_waits(report)
     if spent <= SYNC_BOUND * total or not len(waits):
@@ -97,7 +97,7 @@ def bound_by_sync(report: Report) -> list[Finding]:
 
 
 def bound_by_exchange(report: Report) -> list[Finding]:
-    """Tell when data that moves between tiles takes a good part of the time."""
+    """Find where data that moves between tiles takes a good part of the time."""
     total, spent = _cycles(report), _of_phase(report, "exchange")
     table = tile_balance(report)
     table = table[table["type"].isin(EXCHANGES)]
@@ -121,7 +121,7 @@ def bound_by_exchange(report: Report) -> list[Finding]:
 
 
 def bound_by_host(report: Report) -> list[Finding]:
-    """Tell when the tiles wait for the host."""
+    """Find where the tiles wait for the host."""
     total, spent = _cycles(report), _of_phase(report, "host exchange")
     if spent <= HOST_BOUND * total:
         return []
@@ -143,7 +143,7 @@ def bound_by_host(report: Report) -> list[Finding]:
 
 
 def _advice_on_io(report: Report) -> str:
-    """Say what could hide the exchange with the host."""
+    """Return what could hide the exchange with the host."""
     if has_io_tiles(report.dataset):
         return (
             "The I/O tiles exchange longer than the others compute: move less, as in fewer bits, "
@@ -160,7 +160,7 @@ def _advice_on_io(report: Report) -> str:
 
 
 def one_thread_busy(report: Report) -> list[Finding]:
-    """Tell when compute sets keep one or two of the six worker threads of a tile busy."""
+    """Find where compute sets keep one or two of the six worker threads of a tile busy."""
     total = _cycles(report)
     threads = thread_balance(report)
     longest = report.dataset.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
@@ -189,7 +189,7 @@ def one_thread_busy(report: Report) -> list[Finding]:
 
 
 def poor_use_of_matrix_units(report: Report) -> list[Finding]:
-    """Tell when convolutions and matrix products stay far below what the matrix units can do."""
+    """Find where convolutions and matrix products stay far below what the matrix units can do."""
     total = _cycles(report)
     table = flops_by_compute_set(report)
     table = table[table["compute_set"].isin(_matrix_sets(report)) & (table["flops"] > 0)]
@@ -221,7 +221,7 @@ def poor_use_of_matrix_units(report: Report) -> list[Finding]:
 
 
 def _matrix_sets(report: Report) -> Any:
-    """Give the compute sets whose vertices run on the matrix units."""
+    """Return the compute sets whose vertices run on the matrix units."""
     data = report.dataset
     names = data.column("vertex_types", "name").tolist()
     matrix = np.array([any(word in name for word in MATRIX_VERTICES) for name in names], dtype=bool)
@@ -230,7 +230,7 @@ def _matrix_sets(report: Report) -> Any:
 
 
 def many_tiny_steps(report: Report) -> list[Finding]:
-    """Tell when most compute steps take less time than a sync."""
+    """Find where most compute steps take less time than a sync."""
     total, phase, spent = _cycles(report), phases(report), elapsed(report)
     syncs, computes = phase == PHASES.index(SYNC), phase == PHASES.index("compute")
     mean = part(float(spent[syncs].sum()), float(syncs.sum()))
@@ -258,7 +258,7 @@ def many_tiny_steps(report: Report) -> list[Finding]:
 
 
 def _between(report: Report, chosen: Any, others: Any) -> Any:
-    """Tell which steps have a chosen one next before and after among `others` of their run."""
+    """Return which steps have a chosen one next before and after among `others` of their run."""
     run = report.dataset.column("steps", "run")
     places, steps = np.flatnonzero(others), np.arange(len(others))
     after = places.searchsorted(steps, "right")
