@@ -188,7 +188,7 @@ def _in_full(report: Report) -> npt.NDArray[np.bool_]:
 
 
 def _steps(report: Report, labels: Labels, kinds: list[str]) -> _Steps:
-    """Assign every program its label and layers, and every step its program; texts once a program."""
+    """Label programs, list their layers and the program of each step; texts once a program."""
     data = report.dataset
     programs, first, place = np.unique(
         data.column("steps", "program"), return_index=True, return_inverse=True

@@ -3,27 +3,43 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError
 from pva.frames import NAMES
-from pva.many.run import HOST, INSTANCE, REPORT, Run
 from pva.query import INSTALL, ROW, SHOW_TABLES, TYPES, by_duckdb
 
 if TYPE_CHECKING:
     import duckdb
     import pandas as pd
 
+    from pva.report import Report
+
 _COUNT = re.compile(r"count\s*\(\s*\*\s*\)", re.IGNORECASE)
 # What stands for columns that it does not name.
 _UNNAMED = re.compile(r"\*|\bnatural\b|\bcolumns\s*\(|(?:^|\()\s*from\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+INSTANCE, HOST, REPORT = "instance", "host", "report"  # columns before those of a table
 _MARKS = {INSTANCE: "BIGINT", HOST: "VARCHAR", REPORT: "VARCHAR", ROW: "BIGINT"}
 
 
-def select(run: Run, query: str) -> pd.DataFrame:
+class Reports(Protocol):
+    """Several reports whose tables stand below one another."""
+
+    name: str
+
+    @property
+    def reports(self) -> Sequence[Report]:
+        """The reports."""
+
+    def frame(self, name: str, columns: frozenset[str] | None = None) -> pd.DataFrame:
+        """Return a table or array of all reports, with only these of its columns."""
+
+
+def select(run: Reports, query: str) -> pd.DataFrame:
     """Answer one SELECT, or name the tables; reads the columns that the query names.
 
     Raises QueryError, NotRecordedError and MissingPackageError.
@@ -50,7 +66,7 @@ def named_columns(query: str) -> frozenset[str] | None:
     return frozenset(word.lower() for word in _WORD.findall(text))
 
 
-def _answered(run: Run, query: str, columns: frozenset[str] | None) -> pd.DataFrame:
+def _answered(run: Reports, query: str, columns: frozenset[str] | None) -> pd.DataFrame:
     def lend(connection: duckdb.DuckDBPyConnection, name: str) -> None:
         frame = run.frame(name, columns)
         if name in schema.TABLE:
@@ -75,7 +91,7 @@ def _kinds(name: str) -> dict[str, str]:
     return _MARKS | indexes | {array.value_column: TYPES[array.kind]}
 
 
-def _tables(run: Run) -> pd.DataFrame:
+def _tables(run: Reports) -> pd.DataFrame:
     import pandas as pd
 
     there = [name for name in NAMES if any(one.dataset.has(name) for one in run.reports)]

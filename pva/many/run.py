@@ -25,6 +25,7 @@ from pva.formats.run_file import (
     read_run,
 )
 from pva.frames import NAMES, frame_of
+from pva.many.query import HOST, INSTANCE, REPORT, select
 from pva.model.show import Shown
 from pva.report import Report, openReport
 from pva.trace import Trace, openTrace
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 RunPath = str | PathLike[str]
 FOLDER = re.compile(r"instance_(\d{1,9})")
 PROFILES = {"profile", "graph", "execution"}  # parts of which one makes a report
-INSTANCE, HOST, REPORT = "instance", "host", "report"  # columns before those of a table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,8 +116,6 @@ class Run(Shown):
         `row` counts within a report: tables are joined by instance and row. Raises QueryError,
         NotRecordedError, and MissingPackageError without DuckDB.
         """
-        from pva.many.query import select
-
         return select(self, query)
 
     def frame(self, name: str, columns: frozenset[str] | None = None) -> pd.DataFrame:

@@ -84,7 +84,7 @@ class RemoteBuffers:
     def _per_copy(
         self, buffer: RemoteBuffer, rows: IntArray, replica: int
     ) -> list[tuple[int, IntArray]]:
-        """Assign each replica of a view its rows, one replica's after another's; a single one all."""
+        """Return the rows of each replica of a view, one replica's after another's."""
         check_rows(buffer, rows)
         every = np.tile(rows, buffer.replicas) if len(rows) == 1 else rows
         parts = every.reshape(buffer.replicas, -1).astype(np.int64)

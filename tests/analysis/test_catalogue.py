@@ -44,7 +44,8 @@ NEVER_EMPTY = {
     "memory_by_tile",
 }
 QUESTIONS = {
-    "Add", "Assign", "Compare", "Count", "Describe", "Find", "Lay", "List", "Return", "Sketch", "Sum"
+    "Add", "Assign", "Compare", "Count", "Describe", "Find", "Lay", "List", "Return", "Sketch",
+    "Sum",
 }  # fmt: skip
 
 
