@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.faults import Command
+from cli.fitting import labelled
 from cli.output import (
     OBJECT,
     Rows,
@@ -98,7 +99,8 @@ def check(
     elif rows or form != "table":
         write_rows(Rows(COLUMNS, rows, len(rows)), form, limit)
     else:
-        write(_kept(told(str(opened.path)), held, list(left), budgets))
+        kept = _kept(told(str(opened.path)), held, list(left), budgets)
+        write(list(labelled((("", line) for line in kept), 0)))
     ctx.exit(BROKEN if rows else 0)
 
 

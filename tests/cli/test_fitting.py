@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -71,6 +72,13 @@ def test_no_line_is_wider_than_the_terminal(report: Path, command: str) -> None:
     assert not any(line.startswith("tilescope:") for line in lines)
     # Paths stand in lines of their own, whole, so that they can be copied.
     assert [line for line in lines if len(line) > 80 and str(report) not in line] == []
+
+
+def test_the_line_that_all_laws_hold_wraps(report: Path) -> None:
+    lines = on_terminal(["check", str(report)], 70)
+    assert re.search(r"small: keeps all \d+ laws that were checked$", " ".join(lines.split()))
+    assert [line for line in lines.splitlines() if len(line) > 70] == []
+    assert len(lines.splitlines()) == 2
 
 
 def test_cells_wrap_at_words_and_parts_of_names(terminal: Terminal) -> None:
