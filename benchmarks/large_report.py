@@ -33,9 +33,25 @@ def large_report(size: Size, seed: int = 0) -> Dataset:
         tables |= more_tables
         arrays |= more_arrays
     tables["liveness_steps"] = {**tables["liveness_steps"], "parent": _parents(tables)}
+    tables["access"] = _live_accesses(tables)
     pointers = int(np.asarray(arrays["memory_by_vertex_type_edge_pointers"]).sum())
     tables["graph"] = {**tables["graph"], "num_edges": [pointers // POINTER]}
     return Dataset.of(tables, arrays)
+
+
+def _live_accesses(tables: dict[str, Columns]) -> Columns:
+    """Let programs use an always-live variable in place of one that is not live at their step."""
+    program, variable = (np.asarray(tables["access"][name]) for name in ("program", "variable"))
+    always = np.asarray(tables["variables"]["always_live"])
+    lives = tables["variable_intervals"]
+    begin, end = np.zeros((2, len(always)), dtype=np.int64)
+    begin[lives["variable"]], end[lives["variable"]] = lives["begin"], lives["end"]
+    live = always[variable] | ((begin[variable] <= program) & (program < end[variable]))
+    others = np.flatnonzero(always)
+    return {
+        **tables["access"],
+        "variable": np.where(live, variable, others[variable % len(others)]),
+    }
 
 
 def _parents(tables: dict[str, Columns]) -> Values:

@@ -72,7 +72,8 @@ def test_without_the_switch_there_is_no_such_lane(store: Store) -> None:
 
 def test_tables_are_those_of_the_analyses(store: Store) -> None:
     chosen = Address(report=PIPELINE)
-    assert execution.path_frame(store, chosen)["cycles"].sum() == 172571
+    total = store.report(PIPELINE).dataset.value("execution", "cycles")
+    assert execution.path_frame(store, chosen)["cycles"].sum() == total > 0
     assert len(execution.wait_frame(store, chosen)) == len(causes.waits(store.report(PIPELINE)))
     kept = execution.path_frame(
         store, parse("/execution", f"?report={PIPELINE}&filter=name~Largest")

@@ -32,7 +32,7 @@ def test_graph_and_target(report: Report) -> None:
     assert (graph.numComputeSets, graph.numVertices, graph.numEdges, graph.numVars) == (
         3,
         18,
-        44,
+        34,
         44,
     )
     assert target.type is pva.Target.Type.IpuModel

@@ -287,8 +287,8 @@ def test_a_chunk_with_a_label_that_is_not_there_costs_its_own_events(copy: Path)
 
 
 def test_an_instant_without_its_thread_or_label_costs_its_own_row(copy: Path) -> None:
-    change(copy, "UPDATE instants SET thread = 9 WHERE rowid = 1")
-    change(copy, "UPDATE instants SET label = 100 WHERE rowid = 2")
+    change(copy, "UPDATE instants SET thread = 1000000 WHERE rowid = 1")
+    change(copy, "UPDATE instants SET label = 1000000 WHERE rowid = 2")
     with closing(openTrace(copy)) as trace:
         assert len(trace.instants.time_ns) == 100 - 2
         assert trace.problems == (
