@@ -117,6 +117,6 @@ def test_names_of_the_graph_stay_in_their_boxes(open_page: Opener, node: str) ->
 def test_names_of_the_graph_are_as_long_as_their_boxes(
     open_page: Opener, seen: str, name: str
 ) -> None:
-    page = open_page(f"/graph?report=digits&node=p37&seen={seen}", width=1024)
+    page = open_page(f"/graph?report=digits&node=p34&seen={seen}", width=1024)
     texts = page.locator("#graph-plot .textpoint text")
     expect(texts.filter(has_text=re.compile(f"^{re.escape(name)}\\d"))).to_have_count(1)
