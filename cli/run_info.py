@@ -37,7 +37,7 @@ def is_run(path: Path) -> bool:
 
 def write_run_info(path: str, form: str, limit: int | None) -> None:
     """Print what is in a run, who took longest, who compiled something else; raises PvaError."""
-    from pva.many.instances import equal_graphs, instances
+    from pva.analysis import equal_graphs, instances
     from pva.many.run import openRun
 
     run = openRun(path)

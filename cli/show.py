@@ -1,4 +1,4 @@
-"""`tilescope show TABLE REPORT`: any analysis, and any table of `report.frames`."""
+"""`tilescope show TABLE REPORT`: any analysis, and any table of `report.frames` or `run.frames`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -23,8 +24,9 @@ from cli.output import (
     write_paged,
     write_rows,
 )
+from cli.run_info import is_run
 from cli.selection import OPTIONS, Selection, write_selected
-from cli.source import open_report, open_trace
+from cli.source import name_problems, open_report, open_run, open_trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +40,7 @@ Examples:
   tilescope show live_variables run/ --step 12 --tile 3 --sort bytes
   tilescope show table.steps run/ --where 'type = DoExchange' --format csv > exchanges.csv
   tilescope show memory_by_tile run/ --format parquet > tiles.parquet
+  tilescope show stragglers run/                           of many instances, which is late?
 """
 ROW = "row"  # the number that other tables refer to, as in SQL
 INDENT = " " * 4  # of what a table means and of its columns
@@ -121,8 +124,10 @@ def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
 
     def ask(path: str, options: dict[str, Any]) -> tuple[Any, str]:
         given = {option: value for option, value in options.items() if value is not None}
-        opened = open_trace(path) if subject == "trace" else open_report(path)
-        return analysis(opened, **given), _note(opened, _units(name))
+        opened = _OPEN[subject](path) if subject in _OPEN else open_report(path)
+        result = analysis(opened, **given)
+        name_problems(opened)
+        return result, _note(opened, _units(name))
 
     text = f"{inspect.getdoc(analysis)}{_columns_text(name)}"
     return _command(name, subject, ask, text, _parameters(analysis))
@@ -133,6 +138,11 @@ def _of_table(name: str, table: str) -> click.Command:
         from pva import schema
         from pva.frames import frame_of
 
+        if is_run(Path(path)):
+            run = open_run(path)
+            frame = run.frame(table)
+            name_problems(run)
+            return frame, ""
         frame = frame_of(open_report(path).dataset, table, copy=False)
         if table in schema.TABLE:
             frame.insert(0, ROW, range(len(frame)))
@@ -140,6 +150,9 @@ def _of_table(name: str, table: str) -> click.Command:
 
     sentence = next(text for known, _, text, _ in entries() if known == _table_name(table))
     return _command(name, "report", ask, f"{sentence}{_columns_text(_table_name(table))}", [])
+
+
+_OPEN: dict[str, Callable[[str], Any]] = {"trace": open_trace, "run": open_run}
 
 
 def _note(opened: Any, units: dict[str, str]) -> str:
@@ -243,6 +256,7 @@ _HELP = {
     "by": "module: the modules of PyTorch as a tree, each with all that is within.",
     "layer": "A software layer, as in `software_layers`.",
     "stage": "compiled or written.",
+    "label": "Events of this label.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What a command reads: a report or a trace at a path, `-` standing for standard input."""
+"""What a command reads: a report, a trace or a run at a path, `-` standing for standard input."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.output import printable
 from pva.errors import DamagedFileError
 
 if TYPE_CHECKING:
+    from pva.many.run import Run
     from pva.report import Report
     from pva.trace import Align, Trace
 
@@ -34,6 +36,20 @@ def open_trace(path: str, *more: str, align: Align = "wall") -> Trace:
     from pva.trace import openTrace
 
     return openTrace([source(one) for one in (path, *more)], align=align)
+
+
+def open_run(path: str) -> Run:
+    """Open a run of several instances; raises PvaError."""
+    from pva.many.run import openRun
+
+    return openRun(path)
+
+
+def name_problems(opened: object) -> None:
+    """Write on stderr what of a run could not be read, a line each."""
+    if hasattr(opened, "instances"):
+        for line in getattr(opened, "problems", ()):
+            click.echo(f"tilescope: left out: {printable(line)}", err=True)
 
 
 def source(path: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
@@ -15,7 +16,8 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
-from cli.source import open_report
+from cli.run_info import is_run
+from cli.source import name_problems, open_report, open_run
 
 EXAMPLES = """
 \b
@@ -39,11 +41,14 @@ def sql(report: str, query: str, form: str, limit: int | None) -> None:
     QUERY is SQL, or - to read it from stdin. A table has a column row, from 0, that others refer
     to: steps.program = programs.row. An array has a column for each index and one for its values,
     without zeros. Whole numbers divide to whole numbers; what is missing is null. Quote the
-    column "end". DuckDB answers when it is installed (pip install 'tilescope[sql]'), else SQLite,
+    column "end". Tables of a run of several instances have columns instance and host, too. DuckDB
+    answers when it is installed (pip install 'tilescope[sql]'), else SQLite,
     for tables that are not large.
     """
     text = query if query != "-" else sys.stdin.read() if sys.stdin else ""
-    found = open_report(report).sql(text)
+    opened = open_run(report) if is_run(Path(report)) else open_report(report)
+    found = opened.sql(text)
+    name_problems(opened)
     if form == OBJECT:
         write_rows_object("sql", report, of_frame(found), limit, query=text)
     else:

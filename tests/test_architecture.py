@@ -65,7 +65,7 @@ TABLE = {
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(
         ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
-        + ("pva.tile_sets",), ("pandas",)
+        + ("pva.tile_sets", "pva.graph_hash"), ("pandas",)
     ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "pva.many": Row(("pva",), ("pandas", "duckdb", "pyarrow", "dask")),

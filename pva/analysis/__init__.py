@@ -1,4 +1,4 @@
-"""Questions to a report or a host trace; each function gives a DataFrame or a dataclass.
+"""Questions to a report, a host trace or a run; each function gives a DataFrame or a dataclass.
 
 `CATALOGUE` names them all, and each may be imported from here; `tilescope show NAME REPORT` and
 `docs/analyses.md` come from it.
@@ -42,6 +42,10 @@ from pva.analysis import (
     program_parts,
     ranges,
     regions,
+    run_clocks,
+    run_pace,
+    run_stragglers,
+    run_totals,
     stages,
     stream_tensors,
     sync_arrivals,
@@ -181,6 +185,12 @@ CATALOGUE = Catalogue.of(
         host.label_statistics,
         host.channel_statistics,
         host.longest_events,
+        run_totals.instances,
+        run_totals.equal_graphs,
+        run_stragglers.stragglers,
+        run_pace.instance_pace,
+        run_pace.instance_utilisation,
+        run_clocks.clock_residual,
     )
 )
 

@@ -18,6 +18,7 @@ OPENED_BY = {
     "before": "pva.openReport",
     "after": "pva.openReport",
     "trace": "pva.openTrace",
+    "run": "pva.openRun",
 }
 
 
@@ -52,7 +53,7 @@ def told(analysis: Analysis) -> str:
 
 
 def _asked(analysis: Analysis) -> Analysis:
-    """Let an analysis say in a line that it was given something else than a report or a trace."""
+    """Let an analysis refuse what is no report, trace or run in one line."""
 
     @functools.wraps(analysis)
     def answer(*given: Any, **named: Any) -> Any:
@@ -66,11 +67,16 @@ def _asked(analysis: Analysis) -> Analysis:
 
 
 def _check(analysis: str, name: str, given: Any) -> None:
-    from pva.report import Report
-    from pva.trace import Trace
-
-    if isinstance(given, Trace if name == "trace" else Report):
+    if isinstance(given, _kind(name)):
         return
     kind = "path" if isinstance(given, str | bytes | PathLike) else type(given).__name__
     wanted = f"give what {OPENED_BY[name]}(path) gives"
     raise PvaError(analysis, f"a {kind}", wanted, place=name)
+
+
+def _kind(name: str) -> type:
+    from pva.analysis.run_events import SeveralInstances
+    from pva.report import Report
+    from pva.trace import Trace
+
+    return {"trace": Trace, "run": SeveralInstances}.get(name, Report)

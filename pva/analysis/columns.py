@@ -356,6 +356,20 @@ _TEXTS: dict[str, str] = {
     ),
     "channel_statistics": "channel labels events self_ns:ns longest_ns:ns share:fraction",
     "longest_events": "label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns",
+    "instances": (
+        "instance host pid exit_code seconds:s runs cycles:cycles trace_seconds:s graph problems"
+    ),
+    "equal_graphs": "instance host graph differs table column row value most",
+    "stragglers": (
+        "instance host straggler cause wait_ns:ns wait_share:fraction explained:fraction steps "
+        "last worst_step worst_wait_ns:ns between_ns:ns callback_ns:ns compute_ns:ns basis"
+    ),
+    "instance_pace": "instance host occurrence begin_ns:ns duration_ns:ns period_ns:ns late_ns:ns",
+    "instance_utilisation": (
+        "instance host part begin_ns:ns end_ns:ns run:fraction callback:fraction "
+        "collective:fraction"
+    ),
+    "clock_residual": "instance host method offset_ns:ns residual_ns:ns events problem",
 }
 
 

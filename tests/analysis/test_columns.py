@@ -14,14 +14,19 @@ from pva.report import Report
 from pva.trace import openTrace
 from tests.analysis.samples import SAMPLES
 from tests.builders import small_report
+from tests.many.planted import Plan, planted
+
+SOURCES: dict[str, Any] = {
+    "trace": lambda: openTrace(SAMPLES / "mlp_digits_tiny"),
+    "report": lambda: Report.of(small_report()),
+    "run": lambda: planted(Plan(instances=3), 0),
+}
 
 
 def given_columns(name: str) -> list[str]:
     subject, *more = inspect.signature(CATALOGUE[name]).parameters.values()
     required = {p.name: 0 for p in more if p.default is inspect.Parameter.empty}
-    of_trace = subject.name == "trace"
-    source: Any = openTrace(SAMPLES / "mlp_digits_tiny") if of_trace else Report.of(small_report())
-    result = CATALOGUE[name](source, **required)
+    result = CATALOGUE[name](SOURCES[subject.name](), **required)
     if dataclasses.is_dataclass(result):
         return [field.name for field in dataclasses.fields(result)]
     return list((result.reset_index() if result.index.name else result).columns)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.run_events import Instance, SeveralInstances
 from pva.errors import PvaError
 from pva.graph_hash import graph_columns, graph_hash
-from pva.many.run import Instance, Run
 from pva.report import Report
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _DIFFERENCES = {"instance": "int64", "host": "str", "graph": "str", "differs": "
                 "most": "str"}  # fmt: skip
 
 
-def instances(run: Run) -> pd.DataFrame:
+def instances(run: SeveralInstances) -> pd.DataFrame:
     """Return what each instance did: a row for each, and what is not there is missing.
 
     Columns: instance, host, pid, exit_code, seconds (of its process), runs, cycles (of all runs of
@@ -34,7 +34,7 @@ def instances(run: Run) -> pd.DataFrame:
     return _frame(rows, _COLUMNS)
 
 
-def equal_graphs(run: Run) -> pd.DataFrame:
+def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
     """Return which instances compiled something else than most, and the first difference.
 
     A row for each instance with a report. Columns: instance, host, graph (hash), differs; of the

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import pva
+from pva.analysis import equal_graphs, instances
 from pva.graph_hash import graph_hash
-from pva.many.instances import equal_graphs, instances
 from tests.builders import small_report
 from tests.many.runs import other_report, write_instances
 
