@@ -72,7 +72,7 @@ TABLE = {
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.poptorch": Row(
-        ("simulator", *MIDDLE, "onnx", "torch", "onnxscript"), ("pva.report", "pvti")
+        ("simulator", *MIDDLE, "onnx", "torch", "onnxscript", "pvti"), ("pva.report",)
     ),
     "simulator.popdist": Row(
         ("simulator", "pva.errors", "pva.graph_hash", "pva.formats.registry")

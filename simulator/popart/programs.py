@@ -23,6 +23,7 @@ from simulator.poplibs import popops, poprand
 from simulator.poplibs.popsys import cycleCount
 
 SEED_FROM_HOST, CYCLES_TO_HOST = "randomSeedFromHost", "cycleCountToHost"
+RNG_FROM_HOST, RNG_TO_HOST = "rngStateFromHost", "rngStateToHost"
 WEIGHTS_FROM_HOST, RUN, WEIGHTS_TO_HOST = "weightsFromHost", "run", "weightsToHost"
 
 
@@ -40,6 +41,7 @@ class Programs:
     begin: Steps = field(default_factory=lambda: Steps(name="begin"))  # of a step
     last: list[Program] = field(default_factory=list)  # of a step: anchors that come once
     depth: int = 1  # buffers of each input's stream
+    words: int = 0  # of the states of a replica's generators
 
     def number(self, name: str) -> int:
         """Return the number by which an engine runs a program."""
@@ -95,14 +97,33 @@ def add_seed(made: Programs, graph: Graph, ir: Ir) -> None:
     made.programs[SEED_FROM_HOST] = steps
 
 
+def add_rng_state(made: Programs, graph: Graph) -> None:
+    """Add the programs that move the states of the generators, where there is one for the seed."""
+    if SEED_FROM_HOST not in made.programs:
+        return
+    up = Steps(name=RNG_TO_HOST)
+    states = poprand.getHwSeeds(graph, up, RNG_TO_HOST)
+    up.add(_to_host(graph, RNG_TO_HOST, states))
+    stream = graph.addHostToDeviceFIFO(RNG_FROM_HOST, UNSIGNED_INT, states.numElements())
+    down = Steps(Copy(stream, states, name=RNG_FROM_HOST), name=RNG_FROM_HOST)
+    poprand.setHwSeeds(graph, states, down, RNG_FROM_HOST)
+    made.programs[RNG_TO_HOST], made.programs[RNG_FROM_HOST] = up, down
+    made.words = states.numElements()
+
+
+def _to_host(graph: Graph, handle: str, tensor: Tensor) -> Copy:
+    """Return the copy of a tensor to a stream of its own."""
+    stream = graph.addDeviceToHostFIFO(handle, tensor.dtype, tensor.numElements())
+    return Copy(tensor, stream, name=handle)
+
+
 def add_cycle_count(made: Programs, graph: Graph) -> None:
     """Let a step measure itself; add the program that brings the count to the host."""
     step = made.programs[RUN]
     whole = step if isinstance(step, Steps) else Steps(step, name=RUN)
     count = cycleCount(graph, whole, 0, debugContext=CYCLES_TO_HOST)
     made.programs[RUN] = whole
-    stream = graph.addDeviceToHostFIFO(CYCLES_TO_HOST, UNSIGNED_INT, 2)
-    made.programs[CYCLES_TO_HOST] = Steps(Copy(count, stream, name=CYCLES_TO_HOST))
+    made.programs[CYCLES_TO_HOST] = Steps(_to_host(graph, CYCLES_TO_HOST, count))
 
 
 def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog: Steps) -> None:

@@ -42,6 +42,7 @@ from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.report_folders import Folder
 from simulator.popart.serialised_ir import serialised
+from simulator.popart.session_generators import Generators
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_reports import Reports
 from simulator.popart.session_weights import Weights, flat
@@ -55,7 +56,7 @@ def _nothing(done: int, total: int, what: str) -> None:
     """Show no progress."""
 
 
-class InferenceSession(Weights, Reports):
+class InferenceSession(Weights, Generators, Reports):
     """A model that gives its anchors for inputs.
 
     `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
@@ -217,6 +218,8 @@ class InferenceSession(Weights, Reports):
             body.children.extend(compute.children)
             parts.add_run(made, graph, body, anchors, self._flow)
         parts.add_seed(made, graph, self._ir)
+        if self._options.enableLoadAndOffloadRNGState:
+            parts.add_rng_state(made, graph)
         if self._options.instrumentWithHardwareCycleCounter:
             parts.add_cycle_count(made, graph)
         for stage in ("PREALIAS", "FINAL"):
@@ -335,16 +338,6 @@ class InferenceSession(Weights, Reports):
         self.run(PyStepIO(given, anchors), debugName)
         for name in self._programs.anchors if self._values else ():
             stepio.give(name, anchors[name], self._ir.infos[name].dims)
-
-    def setRandomSeed(self, seed: int) -> None:
-        """Seed the generators of all tiles, where the model draws random numbers."""
-        engine = self._loaded("setRandomSeed")
-        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
-            raise popart_exception(f"setRandomSeed: {seed!r}; a whole number of 64 bits is needed")
-        if parts.SEED_FROM_HOST in self._programs.programs:
-            words = np.array([seed & 0xFFFFFFFF, seed >> 32], dtype=np.uint32)
-            engine.connectStream(parts.SEED_FROM_HOST, words)
-            self._programs.run_apart(engine, parts.SEED_FROM_HOST)
 
     def getCycleCount(self, id: str = "") -> int:
         """Return the cycles of the last run, if the options have it measured."""

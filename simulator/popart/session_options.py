@@ -34,6 +34,7 @@ OPTIONS: dict[str, Any] = {
     "replicatedGraphCount": 1,  # copies of the model, on as many parts of the device
     "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
     "engineOptions": {},  # of the Engine
+    "enableLoadAndOffloadRNGState": False,  # move states of generators: getRNGState, setRNGState
     "logDir": ".",  # where DOT files are written
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes

@@ -17,7 +17,7 @@ except ImportError as error:
         " pip install 'tilescope[torch]'"
     ) from None
 
-from simulator.poptorch import optim
+from simulator.poptorch import optim, profiling
 from simulator.poptorch.data import AsynchronousDataAccessor, DataLoader
 from simulator.poptorch.enums import (
     AnchorMode,
@@ -34,7 +34,7 @@ from simulator.poptorch.enums import (
     SyncPattern,
 )
 from simulator.poptorch.errors import Error
-from simulator.poptorch.executor import PoplarExecutor, inferenceModel, trainingModel
+from simulator.poptorch.executor import PoplarExecutor, inferenceModel, load, trainingModel
 from simulator.poptorch.log import setLogLevel
 from simulator.poptorch.ops import (
     CPU,
@@ -114,8 +114,10 @@ __all__ = [
     "ipuHardwareVersion",
     "ipu_print_tensor",
     "isRunningOnIpu",
+    "load",
     "nop",
     "optim",
+    "profiling",
     "recomputationCheckpoint",
     "removeBlocks",
     "report",

@@ -11,10 +11,10 @@ import torch
 from torch.utils import _pytree as trees
 from torch.utils.data import IterableDataset
 
-from simulator.poptorch import tracing
 from simulator.poptorch.enums import DataLoaderMode
 from simulator.poptorch.errors import Error
 from simulator.poptorch.options import Options
+from simulator.poptorch.profiling import Channel
 
 AHEAD = 3  # batches that are prepared ahead, unless async_options say otherwise
 BUFFER, END = "buffer_size", object()
@@ -49,7 +49,10 @@ class DataLoader(torch.utils.data.DataLoader):
         del auto_distributed_partitioning  # of processes, of which there is one
         self._combined = (batch_size or 1) * _micro_batches(options)
         self._mode, self._ahead = DataLoaderMode(mode), dict(async_options or {}).get(BUFFER, AHEAD)
-        self._channel = tracing.Channel("poptorch.DataLoader", "poptorch.DataLoader")
+        self._channel = Channel("poptorch.DataLoader")
+        reads = "__iter__" if isinstance(dataset, IterableDataset) else "__getitem__"
+        if not isinstance(dataset, list | tuple):
+            Channel("dataset").instrument(dataset, reads)
         self._accessor: AsynchronousDataAccessor | None = None
         size = self._combined
         self._parts = 1
@@ -99,7 +102,7 @@ class DataLoader(torch.utils.data.DataLoader):
 
     def _traced(self, batches: Iterator[Any]) -> Iterator[Any]:
         while True:
-            with self._channel.method("__next__"):
+            with self._channel.event("poptorch.DataLoader.__next__"):
                 batch = next(batches, END)
             if batch is END:
                 return

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -12,13 +13,14 @@ from torch.utils import _pytree as trees
 
 from simulator import popart
 from simulator.heap import reused_memory
-from simulator.poptorch import arguments, tracing
+from simulator.poptorch import arguments, files
 from simulator.poptorch.errors import Error
 from simulator.poptorch.export import COUNTED, export, norms_of, to_numpy, values_of
 from simulator.poptorch.exported import Exported
 from simulator.poptorch.log import logger
 from simulator.poptorch.optimizers import to_popart, weights_of
 from simulator.poptorch.options import Options
+from simulator.poptorch.profiling import Channel
 from simulator.poptorch.sessions import session_of
 from simulator.poptorch.timing import Timing
 
@@ -61,14 +63,18 @@ class PoplarExecutor:
         self._compilation_time = 0.0
         self._timing = Timing()
         kind = "training" if training else "inference"
-        self._channel = tracing.Channel(f"poptorch.{kind}Model", "poptorch.PoplarExecutor")
+        self._channel = Channel(f"poptorch.{kind}Model")
         if training:
             _trainers[model] = weakref.ref(self)
+
+    def _method(self, name: str) -> AbstractContextManager[Any]:
+        """Return an event of a method in the trace, labelled module.Class.method."""
+        return self._channel.event(f"poptorch.PoplarExecutor.{name}")
 
     # Compiling
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Export and compile the module for inputs like these, without running it."""
-        with self._channel.span("modelCompilation"):
+        with self._method("compile"), self._channel.tracepoint("modelCompilation"):
             begin = time.monotonic()
             self._compile(*arguments.bound(self._user_model, args, kwargs))
             self._compilation_time = time.monotonic() - begin
@@ -79,17 +85,63 @@ class PoplarExecutor:
         leaves, structure = trees.tree_flatten((args, kwargs))
         self._like = arguments.micro_batch(leaves, count, self._what)
         one, named = trees.tree_unflatten(self._like, structure)
-        with self._channel.span("graphPreprocessing"):
+        with self._channel.tracepoint("graphPreprocessing"):
             exported = export(model, one, named, trace=bool(options.Jit.value("trace")))
-            optimizer = to_popart(self._optimizer, self._names) if self._optimizer else None
-            fixed = self._fixed(exported)
-            self._session, self._loss = session_of(exported, model, options, optimizer, fixed)
+        self._take(exported)
+
+    def _take(self, exported: Exported) -> None:
+        """Compile an exported module, and put its weights on the device."""
+        options, model = self._options, self._user_model
+        optimizer = to_popart(self._optimizer, self._names) if self._optimizer else None
+        fixed = self._fixed(exported)
+        self._session, self._loss = session_of(exported, model, options, optimizer, fixed)
         self._exported = exported
         self._session.prepareDevice()
         self._attached = True
         self.copyWeightsToDevice()
         if options.value("randomSeed") is not None:
             self._session.setRandomSeed(options.value("randomSeed"))
+
+    def compileAndExport(
+        self, filename: str, *args: Any, export_model: bool = True, **kwargs: Any
+    ) -> None:
+        """Compile the module for inputs like these and save it; see save."""
+        with self._channel.tracepoint("compileAndExport"):
+            if self._session is None:
+                self.compile(*args, **kwargs)
+            self.save(filename, export_model=export_model)
+
+    def save(self, filename: str, export_model: bool = True, save_rng_state: bool = True) -> None:
+        """Write the exported module to a file, for loadExecutable, and the module for load.
+
+        The file has no code of the device: who loads it compiles again, without an export.
+        """
+        self._compiled("save")
+        assert self._exported is not None
+        if self._dirty:
+            self.copyWeightsToHost()
+        compiled = files.Compiled(self._exported, self._like, self._training)
+        held = {"model": self._user_model, "options": self._options,
+                "training": self._training, "optimizer": self._optimizer,
+                "rng_state": self.rng_state if save_rng_state else None}  # fmt: skip
+        with self._channel.tracepoint("saveExecutableToFile"):
+            files.write_file(str(filename), compiled, held if export_model else None)
+
+    def loadExecutable(self, filename: str) -> None:
+        """Compile what a file of save has, in place of an export of the module."""
+        with self._channel.tracepoint("loadExecutable"):
+            begin = time.monotonic()
+            compiled = files.read_file(str(filename))
+            if compiled.training != self._training:
+                kinds = ("inference", "training")
+                raise Error(
+                    f"loadExecutable: {filename} is of {kinds[compiled.training]}; this is a model"
+                    f" of {kinds[self._training]}"
+                )
+            files.check_fits(str(filename), compiled, values_of(self._user_model))
+            self._like = compiled.like
+            self._take(compiled.exported)
+            self._compilation_time = time.monotonic() - begin
 
     def _fixed(self, exported: Exported) -> set[str]:
         """Name the weights that are not trained: buffers, constants, those without a gradient."""
@@ -136,7 +188,7 @@ class PoplarExecutor:
         leaves = trees.tree_leaves((args, kwargs))
         inputs = arguments.fed(exported, leaves, self._like, count, self._what)
         anchors = session.initAnchorArrays()
-        with self._channel.span("modelExecution"), reused_memory():
+        with self._channel.tracepoint("modelExecution"), reused_memory():
             session.run(popart.PyStepIO(inputs, anchors))
         self._anchors = anchors
         self._batches += count // self._options.replication_factor
@@ -163,7 +215,7 @@ class PoplarExecutor:
         """Copy the weights, and the statistics of batch norms, into the module."""
         session, exported = self._compiled("copyWeightsToHost"), self._exported
         assert exported is not None
-        with self._channel.method("copyWeightsToHost"), torch.no_grad():
+        with self._method("copyWeightsToHost"), torch.no_grad():
             session.weightsToHost()
             own = values_of(self._user_model)
             for name, key in exported.weights.items():
@@ -189,7 +241,7 @@ class PoplarExecutor:
         """Copy the weights and buffers of the module to the device."""
         session, exported = self._compiled("copyWeightsToDevice"), self._exported
         assert exported is not None
-        with self._channel.method("copyWeightsToDevice"):
+        with self._method("copyWeightsToDevice"):
             own = values_of(self._user_model)
             self._write({name: own[key] for name, key in exported.weights.items()})
             session.weightsFromHost()
@@ -230,11 +282,26 @@ class PoplarExecutor:
         """Take other values of the optimiser; what it is made of cannot change."""
         if not self._training:
             raise Error("setOptimizer: an inference has no optimiser")
-        with self._channel.method("setOptimizer"):
+        with self._method("setOptimizer"):
             made = to_popart(optimizer, self._names)
             if self._session is not None:
                 self._session.updateOptimizerFromHost(made)
         self._optimizer = optimizer
+
+    @property
+    def rng_state(self) -> list[int]:
+        """Return the seed, and then the states of the generators of random numbers."""
+        session = self._compiled("rng_state")
+        return [session.getRandomSeed(), *session.getRNGState()]
+
+    @rng_state.setter
+    def rng_state(self, state: Sequence[int]) -> None:
+        """Set the generators to a state that was returned before."""
+        session = self._compiled("rng_state")
+        if not state:
+            raise Error("rng_state: []; the seed and the states of the generators are needed")
+        session.setRandomSeed(int(state[0]))
+        session.setRNGState(state[1:])
 
     # The device
     def attachToDevice(self) -> None:
@@ -261,7 +328,7 @@ class PoplarExecutor:
 
     def destroy(self) -> None:
         """Let go of the compiled module and the device."""
-        with self._channel.method("destroy"):
+        with self._method("destroy"):
             self._session, self._exported, self._attached = None, None, False
 
     # Looking
@@ -340,3 +407,19 @@ def trainingModel(
     """Return a module whose every call trains it by the loss that it returns last."""
     given = model.model if isinstance(model, PoplarExecutor) else model
     return PoplarExecutor(given, options, training=True, optimizer=optimizer)
+
+
+def load(filename: str, edit_opts_fn: Callable[[Options], Any] | None = None) -> PoplarExecutor:
+    """Return the module of a file of save, compiled; `edit_opts_fn` may change its options first.
+
+    This runs code of the file, as torch.load does: load only what you trust.
+    """
+    held = files.read_module(str(filename))
+    if edit_opts_fn is not None:
+        edit_opts_fn(held["options"])
+    names = ("model", "options", "training", "optimizer")
+    model = PoplarExecutor(*(held[name] for name in names))
+    model.loadExecutable(filename)
+    if held["rng_state"] is not None:
+        model.rng_state = held["rng_state"]
+    return model

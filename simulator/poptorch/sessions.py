@@ -64,7 +64,7 @@ def note_marks(exported: Exported) -> None:
             node.op_type, node.domain = "PrintTensor", "ai.graphcore"
             annotate(node, "title", noted[marks.PRINT] or node.input[0])
         if marks.SCOPE in noted:
-            _rename_scope(node, str(noted[marks.SCOPE]))
+            _rename_scope(node, str(noted.pop(marks.SCOPE)))  # once
     domains = {entry.domain for entry in exported.model.opset_import}
     if "ai.graphcore" not in domains:
         exported.model.opset_import.add(domain="ai.graphcore", version=1)
@@ -98,6 +98,7 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
         numIOTiles=options.TensorLocations.value("ioTiles"),
         instrumentWithHardwareCycleCounter=bool(options.value("logCycleCount")),
         logDir=options.value("logDir"),
+        enableLoadAndOffloadRNGState=True,
     )
     partials = options.Precision.value("partials")
     if partials:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import model, node, prepared, trained
+from models import model, node, prepared, tiny, trained
 
 from simulator import popart
 
@@ -48,3 +48,27 @@ def test_what_is_drawn_like_a_tensor_gives_it_no_gradient() -> None:
     w = np.float32([[1, -2, 0.5]])
     found = trained(nodes, {"w": w}, loss, "Gradient___w", "e")
     np.testing.assert_allclose(found["Gradient___w"], 1 + found["e"], rtol=1e-6)
+
+
+def test_numbers_are_drawn_again_once_the_states_are_put_back() -> None:
+    draw = node("RandomNormal", "", "y", shape=[40, 100])
+    options = popart.SessionOptions(enableLoadAndOffloadRNGState=True)
+    flow = popart.DataFlow(1, ["y"])
+    session = popart.InferenceSession(model([draw], {}, ["y"]), flow, tiny(), userOptions=options)
+    session.prepareDevice()
+    session.setRandomSeed(7)
+    states, runs = session.getRNGState(), []
+    for _ in range(3):
+        anchors = session.initAnchorArrays()
+        session.run(popart.PyStepIO({}, anchors))
+        runs.append(anchors["y"].copy())
+        if len(runs) == 2:
+            session.setRNGState(states)
+    assert session.getRandomSeed() == 7
+    assert np.array_equal(runs[0], runs[2]) and not np.array_equal(runs[0], runs[1])
+
+
+def test_states_that_stay_on_the_device_are_refused() -> None:
+    session = prepared(model([node("Neg", "x", "y")], {"x": [2]}, ["y"]), ["y"])
+    with pytest.raises(popart.popart_exception, match="set enableLoadAndOffloadRNGState"):
+        session.getRNGState()
