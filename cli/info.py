@@ -60,14 +60,16 @@ PARTS = {
 @click.command(cls=Command, epilog=EXAMPLES)
 @click.argument("path", metavar="PATH", type=click.Path())
 @click.option("--tables", is_flag=True, help="List every table and array that a report may hold.")
+@click.option("--all-runs", is_flag=True, help="Count the runs of set-up with the others.")
 @format_option
 @limit_option
-def info(path: str, tables: bool, form: str, limit: int | None) -> None:
+def info(path: str, tables: bool, all_runs: bool, form: str, limit: int | None) -> None:
     """Print what a file or directory is, whether it fits, how long it took, what was recorded.
 
     PATH is a report directory, a profile in any encoding, a host trace in any format, or the
     directory of a run that poprun started: its instances, which took longest, and whether all
-    compiled one graph.
+    compiled one graph. Figures of the execution are those of the steady state: without the runs of
+    programs that ran once while another one ran more often, such as those that load weights.
     """
     place = source(path)
     if is_run(Path(place)):
@@ -77,6 +79,10 @@ def info(path: str, tables: bool, form: str, limit: int | None) -> None:
         write_trace_info(open_trace(place), path, OBJECT if form == OBJECT else None)
         return
     opened = open_report(place)
+    if not all_runs and not tables:
+        from pva.analysis.steady import steady_state
+
+        opened = steady_state(opened)
     if tables and form == OBJECT:
         write_rows_object("info", path, _tables(opened), limit)
     elif tables:
@@ -136,8 +142,9 @@ def _parts(report: Report) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
     parts: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
     everything: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
+    whole, _ = report.whole
     for declared in everything:
-        side = parts[0 if report.dataset.has(declared.name) else 1]
+        side = parts[0 if whole.dataset.has(declared.name) else 1]
         side.setdefault(declared.option, []).append(declared.name)
     if not counts_code(report):
         parts[1]["compileIPUCode"] = ["code"]

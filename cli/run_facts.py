@@ -78,8 +78,9 @@ def _flow(run: MainRun) -> Iterator[tuple[str, str]]:
 
 def _setup(report: Report, run: MainRun) -> str:
     from pva.analysis.execution import other_runs
+    from pva.analysis.steady import steady_state
 
-    frame = other_runs(report)
+    frame = other_runs(steady_state(report))
     parts = [
         f"{name}{f' {runs:,} times' if runs > 1 else ''}"
         f"{f' ({cycles:,} cycles)' if cycles >= 0 else ''}"

@@ -239,6 +239,7 @@ _HELP = {
     "variables": "The row of a variable, as in `largest_variables`; once for each.",
     "step": "A step, counted from 0: of `liveness_curve` for memory, of `steps` for cycles.",
     "run": "Only this run, counted from 0.",
+    "runs": "steady (without runs of set-up) or all.",
     "variable": "The row of a variable, as in `largest_variables`.",
     "program": "The row of a program, as in `code_by_program`.",
     "compute_set": "Only this compute set.",

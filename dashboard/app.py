@@ -29,11 +29,13 @@ from dashboard.figures.axes import warm
 from dashboard.pages import PAGES, broken_laws, documentation, start
 from dashboard.pages.documentation import help_link
 from dashboard.pages.targets import target_words
+from dashboard.pages.words import counted as counted_words
 from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.ahead import ahead_of
+from pva.analysis.steady import counted, setup_runs
 from pva.errors import NotRecordedError, PvaError
 
 _INDEX = """<!DOCTYPE html>
@@ -78,6 +80,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     )
     app.layout = lambda: shell(store, preferences.chosen_theme(), PAGES)
     preferences.follow(app.server)
+    store.count_runs(preferences.runs, counted)
     scripts.register(app)
     _register(app, store)
     controls.register(app)
@@ -141,7 +144,7 @@ def _register(app: Dash, store: Store) -> None:
          [Input("shown", "data"), State("recent", "data")]),
         ("setWriting", [Output("writing", "data")],
          [Input("sizes-choice", "value"), Input("cycles-choice", "value"),
-          State("writing", "data")]),
+          Input("runs-choice", "value"), State("writing", "data")]),
     ):  # fmt: skip
         app.clientside_callback(
             ClientsideFunction("tilescope", function), *output, *inputs, prevent_initial_call=True
@@ -272,8 +275,14 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _target(store: Store, key: str) -> str:
+def _target(store: Store, key: str) -> Any:
+    """Write the machine of a report, and which of its runs are set-up, which shows the control."""
     try:
-        return target_words(store.report(key))
+        report = store.whole_report(key)
+        setup = len(setup_runs(report))
+        number = report.dataset.length("runs")
+        words = f"set-up: {setup:,} of {counted_words(number, 'run')}"
+        apart = [html.Span(words, className="setup-apart")] if setup else []
+        return [target_words(report), *apart] if apart else target_words(report)
     except PvaError:
         return ""

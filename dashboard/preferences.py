@@ -1,4 +1,4 @@
-"""What each reader chooses for all pages: light or dark, the units of bytes, cycles or time.
+"""What each reader chooses for all pages: light or dark, units, cycles or time, which runs count.
 
 Kept in cookies, so that the first answer already has them. `apply` runs before every request and
 `pva.units` then writes as chosen: pages and figures need to do nothing. The clock that turns cycles
@@ -13,10 +13,15 @@ from flask import Flask, has_request_context, request
 
 from dashboard import theme
 from dashboard.store import Store
+from pva.analysis.steady import ALL, STEADY
 from pva.errors import PvaError
 from pva.units import BYTE_STEPS, Writing, write_as
 
-SIZES, CYCLES = "tilescope-units", "tilescope-cycles"  # the cookies; assets/controls.js writes them
+SIZES, CYCLES, RUNS = (
+    "tilescope-units",
+    "tilescope-cycles",
+    "tilescope-runs",
+)  # the cookies; assets/controls.js writes them
 SIZE_WORDS = {
     "kB": "kB, 1,024 bytes",
     "KiB": "KiB, 1,024 bytes",
@@ -24,6 +29,7 @@ SIZE_WORDS = {
     "B": "bytes",
 }
 CYCLE_WORDS = {"cycles": "cycles", "time": "time"}
+RUN_WORDS = {STEADY: "steady state", ALL: "all runs"}
 
 
 def sizes() -> str:
@@ -38,15 +44,22 @@ def cycles() -> str:
     return wanted if wanted in CYCLE_WORDS else "cycles"
 
 
+def runs() -> str:
+    """Return which runs the browser asks for; outside of a request those of the steady state."""
+    wanted = request.cookies.get(RUNS, "") if has_request_context() else ""
+    return wanted if wanted in RUN_WORDS else STEADY
+
+
 def chosen_theme() -> theme.Theme:
     """Return the theme that the browser asks for; assets/early.js keeps it in a cookie."""
     wanted = request.cookies.get("tilescope-theme", "")
     return next((name for name in theme.THEMES if name == wanted), theme.THEMES[0])
 
 
-def chosen_units() -> tuple[str, str]:
+def chosen_units() -> tuple[str, str, str]:
     """Return all that changes how figures are written; outside of a request what is usual."""
-    return (sizes(), cycles()) if has_request_context() else (Writing().sizes, "cycles")
+    usual = (Writing().sizes, "cycles", runs())
+    return (sizes(), cycles(), runs()) if has_request_context() else usual
 
 
 def clocked(store: Store, report: str) -> None:

@@ -44,7 +44,8 @@ def shell(store: Store, theme: Theme, pages: Sequence[Page]) -> Element:
             dcc.Location(id="address", refresh=False),
             dcc.Store(id="theme", data=theme),
             dcc.Store(id="writing", data={"sizes": preferences.sizes(),
-                                          "cycles": preferences.cycles()}),
+                                          "cycles": preferences.cycles(),
+                                          "runs": preferences.runs()}),
             dcc.Store(id="place"),
             dcc.Store(id="shown"),
             dcc.Store(id="stamped"),
@@ -99,6 +100,7 @@ def _header(store: Store) -> Element:
             html.Div(choice, className="report-choices" if len(names) > 1 else "hidden"),
             html.Span(id="report-name", className="report-name"),
             html.Span(id="target", className="target"),
+            _counted_runs(),
             html.Div(
                 [_preferences(),
                  _button("?", title="Keys (?)", **{"data-sheet": "open", "aria-label": "Keys"}),
@@ -110,6 +112,21 @@ def _header(store: Store) -> Element:
         ],
         className="header",
     )  # fmt: skip
+
+
+def _counted_runs() -> Element:
+    """Choose which runs all pages count; shown where a report has runs of set-up."""
+    known = [{"value": value, "label": words} for value, words in preferences.RUN_WORDS.items()]
+    choice: Element = dmc.Select(
+        id="runs-choice",
+        data=known,
+        value=preferences.runs(),
+        allowDeselect=False,
+        size="xs",
+        w=130,
+        **{"aria-label": "Runs that all pages count"},
+    )
+    return html.Div([html.Span("Counted"), choice], className="counted-runs")
 
 
 def _button(words: Element, **properties: Any) -> Element:

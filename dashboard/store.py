@@ -42,6 +42,7 @@ MAX_JOINED = 64
 SPARED, QUICK = 5, 0.25  # and what took less seconds than this is read again at once
 
 Stamp = tuple[tuple[str, int, int], ...]
+Counting = tuple[Callable[[], str], Callable[[Report, str], Report]]
 
 
 @dataclass(slots=True)
@@ -83,6 +84,7 @@ class Store:
     """Reports and traces by key. May be asked from several threads."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
+        self._counting: Counting = (lambda: "", lambda report, _: report)
         self._given = list(paths)
         self._roots = [sources.real(path) for path in paths]
         self._paths: dict[str, Path] = {}
@@ -98,6 +100,15 @@ class Store:
                 together.setdefault(None if path in paths else path.parent, []).append(key)
         several = [keys for keys in together.values() if 1 < len(keys) <= MAX_JOINED]
         self._joined += map(JOIN.join, several)
+
+    def count_runs(
+        self, asked: Callable[[], str], counted: Callable[[Report, str], Report]
+    ) -> None:
+        """Have `report` give those runs of a report that are asked for when it is called.
+
+        What is worked out of a report is kept for each of these.
+        """
+        self._counting = (asked, counted)
 
     def scan(self) -> None:
         """Look for reports that came since; those known keep their keys."""
@@ -202,10 +213,19 @@ class Store:
 
     def report(self, key: str = "") -> Report:
         """Open a report, or give the open one; raises PvaError."""
-        return self._current(key).get("report", lambda: self.report_anew(key))
+        asked, counted = self._counting
+        return counted(self.whole_report(key), asked())
+
+    def whole_report(self, key: str = "") -> Report:
+        """Open a report with all of its runs, or give the open one; raises PvaError."""
+        return self._current(key).get("report", lambda: self._open(key))
 
     def report_anew(self, key: str = "") -> Report:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
+        asked, counted = self._counting
+        return counted(self._open(key), asked())
+
+    def _open(self, key: str) -> Report:
         self._files(key)
         return openReport(str(self.path(key)), longest=MAX_LETTERS)
 
@@ -238,11 +258,15 @@ class Store:
 
     def derived(self, key: str, name: str, make: Callable[[], Value]) -> Value:
         """Return what was worked out of a source under this name, or work it out and keep it."""
-        return self._current(key).get(f"of {name}", make)
+        return self._current(key).get(self._of(name), make)
 
     def knows(self, key: str, name: str) -> bool:
         """Return whether `derived` has what is under this name and need not make it."""
-        return f"of {name}" in self._current(key).kept
+        return self._of(name) in self._current(key).kept
+
+    def _of(self, name: str) -> str:
+        """Return under what something is kept that was worked out of the runs asked for."""
+        return f"of {name}, {self._counting[0]()}"
 
     def continued(self, key: str, name: str, make: Callable[[Value | None], Value]) -> Value:
         """Return what was worked out of a source as `derived` does.
@@ -252,11 +276,11 @@ class Store:
         opened = self._current(key)
 
         def anew() -> Value:
-            made = make(opened.former.pop(name, None))  # type: ignore[arg-type]
-            opened.former[name] = made
+            made = make(opened.former.pop(self._of(name), None))  # type: ignore[arg-type]
+            opened.former[self._of(name)] = made
             return made
 
-        return opened.get(f"of {name}", anew)
+        return opened.get(self._of(name), anew)
 
     def answer(self, entry: Hashable, make: Callable[[], Value]) -> Value:
         """Return a small result that was made under this entry, or make it and keep it for a while.

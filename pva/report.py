@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from pva import long_texts, schema
 from pva.dataset import Dataset
@@ -21,6 +25,7 @@ from pva.model.compilation import CompilationReport
 from pva.model.execution import ExecutionReport
 from pva.model.instrumentation import InstrumentationSettings
 from pva.model.show import Shown
+from pva.run_selection import WithoutRuns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,6 +107,7 @@ class Report(Shown):
         self._debug_path = None if debug_path is None else Path(expanduser(debug_path))
         self._longest = longest
         self._held: Dataset | None = None
+        self._whole: Report | None = None
         self.dataset = self._read()
 
     @classmethod
@@ -110,6 +116,7 @@ class Report(Shown):
         report = cls.__new__(cls)
         report.path, report._debug_path, report._longest = Path(dataset.name), None, None
         report.dataset = report._held = dataset
+        report._whole = None
         return report
 
     @classmethod
@@ -252,6 +259,29 @@ class Report(Shown):
         Raises MissingPackageError, OverwriteError and PvaError.
         """
         return self._write(directory, "parquet", overwrite=overwrite)
+
+    def without_runs(
+        self, rows: npt.NDArray[np.int64], spent: Callable[[], Mapping[str, int]]
+    ) -> Report:
+        """Make the report without some rows of `runs`, which `other_runs` has instead.
+
+        `spent` is asked for what the tiles did in them, by column of `tile_cycles`.
+        """
+        made = copy(self)
+        for name in [name for name in vars(made) if name in VIEWS]:
+            del made.__dict__[name]
+        made.dataset = Dataset(WithoutRuns(self.dataset, rows, spent), self.dataset.name)
+        made.dataset.foreign = self.dataset.foreign
+        made._whole = self
+        return made
+
+    @property
+    def whole(self) -> tuple[Report, npt.NDArray[np.int64]]:
+        """The report that this one leaves runs out of, itself if none, and the rows kept there."""
+        source = self.dataset.source
+        if self._whole is not None and isinstance(source, WithoutRuns):
+            return self._whole, source.kept_rows("runs")
+        return self, np.arange(self.dataset.length("runs"))
 
     def _write(self, path: str | PathLike[str], form: str, *, overwrite: bool) -> Path:
         target = Path(expanduser(path))

@@ -28,7 +28,7 @@ class Row:
 
 MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
           "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress",
-          "pva.tile_sets", "pva.graph_hash")  # fmt: skip
+          "pva.tile_sets", "pva.graph_hash", "pva.run_selection")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -47,6 +47,7 @@ TABLE = {
     "pva.long_texts": Row(MIDDLE),
     "pva.tile_sets": Row(MIDDLE),
     "pva.graph_hash": Row(MIDDLE),
+    "pva.run_selection": Row(MIDDLE),
     "pva.progress": Row(),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")

@@ -94,12 +94,15 @@
       const at = ids.findIndex((id) => id.box === one.id.box && id.column === one.id.column);
       take(one.id, values[at]);
     },
-    setWriting: (sizes, cycles, now) => {
-      if (now && now.sizes === sizes && now.cycles === cycles) return none();
+    setWriting: (sizes, cycles, runs, now) => {
+      if (now && now.sizes === sizes && now.cycles === cycles && now.runs === runs) return none();
       const kept = "; path=/; max-age=31536000; samesite=strict";
       document.cookie = "tilescope-units=" + sizes + kept;
       document.cookie = "tilescope-cycles=" + cycles + kept;
-      return { sizes, cycles };
+      document.cookie = "tilescope-runs=" + runs + kept;
+      // Steps and cycles are numbered by what is counted.
+      if (now && now.runs !== runs) go({ step: null, range: null, selection: null }, true);
+      return { sizes, cycles, runs };
     },
     reload: (clicks) => clicks || none(),
   });

@@ -170,7 +170,8 @@ def _ipus(report: Report, state: Address) -> list[Element]:
 
 def _tiles(report: Report) -> int:
     """Count the tiles that can be shown over time."""
-    return report.dataset.of_replica("num_tiles") if report.dataset.has("tile_clock") else 0
+    whole, _ = report.whole
+    return whole.dataset.of_replica("num_tiles") if whole.dataset.has("tile_clock") else 0
 
 
 def legend(store: Store, state: Address, theme: Theme) -> Element:

@@ -8,6 +8,7 @@ from dashboard.store import Report
 from pva import units
 from pva.analysis.execution import other_runs
 from pva.analysis.main_runs import MainRun
+from pva.analysis.steady import steady_state
 
 NO_ITEMS = "a PopART session or Engine.run(work=...) records the items of a run"
 DASH = "–"
@@ -55,7 +56,7 @@ def _latency(found: MainRun) -> Element:
 
 def _setup(report: Report, found: MainRun) -> Element:
     if not found.setup_runs:
-        return card("Set-up", "none", "no run with profiling disabled")
-    names = ", ".join(map(str, other_runs(report)["name"]))
+        return card("Set-up", "none", "all runs are of the model")
+    names = ", ".join(map(str, other_runs(steady_state(report))["name"]))
     time = units.duration(found.setup_seconds) if found.setup_cycles >= 0 else DASH
     return card("Set-up", time, f"not counted: {names}")

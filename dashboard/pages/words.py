@@ -110,7 +110,7 @@ def items_words(found: MainRun) -> str:
 
 
 def other_runs_sentence(report: Report) -> str:
-    """Return what ran outside the profile, which no figure counts; empty when nothing did."""
+    """Return which runs are set-up, which no figure counts; empty where none is."""
     if not (report.dataset.has("other_runs") and report.dataset.has("target")):
         return ""
     frame = other_runs(report)
@@ -120,4 +120,4 @@ def other_runs_sentence(report: Report) -> str:
         f"{f' ({units.count(cycles)} cycles)' if cycles >= 0 else ''}"
         for name, runs, cycles in rows
     ]
-    return f"Set-up, run with profiling disabled, not counted: {'; '.join(parts)}." if parts else ""
+    return f"Set-up, not counted: {'; '.join(parts)}." if parts else ""

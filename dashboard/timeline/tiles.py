@@ -38,7 +38,8 @@ def tiles_answer(
     columns, rows = (
         min(max(given, 1), most) for given, most in zip(size, (MAX_COLUMNS, MAX_ROWS), strict=True)
     )
-    found = tile_activity(report, *window, columns=columns, rows=rows, tiles=tiles)
+    whole, _ = report.whole  # only there clocks are kept
+    found = tile_activity(whole, *window, columns=columns, rows=rows, tiles=tiles)
     activity = found.shares.argmax(axis=0)
     share = np.take_along_axis(found.shares, activity[None], axis=0)[0]
     cells = 16 * activity + np.rint(15 * np.clip(share, 0, 1)).astype(np.int64)

@@ -114,8 +114,11 @@ def align(report: Report, trace: Trace) -> Alignment:
     does are placed by the clock that the report tells, and, when it tells none, in order, if there
     are as many.
     """
-    data = report.dataset
+    whole, kept = report.whole  # events tell the rows of runs in the whole report
+    data = whole.dataset
     runs = _all_runs(data)
+    number = np.full(data.length("runs") + 1, -1)
+    number[kept] = np.arange(len(kept))
     told, unnamed = run_events(trace, _name(report))
     begin, end = _by_clock(runs, trace)
     known = (begin >= 0) & (end >= begin) & (end <= trace.duration_ns)
@@ -139,7 +142,9 @@ def align(report: Report, trace: Trace) -> Alignment:
     begins[1:] = np.maximum(begins[1:], np.maximum.accumulate(end[found])[:-1])
     ends = np.maximum(end[found], begins)
     return Alignment(
-        run=np.where(runs["kind"] == RUNS[0], runs["row"], -1)[found],
+        run=np.where(runs["kind"] == RUNS[0], number[np.minimum(runs["row"], len(number) - 1)], -1)[
+            found
+        ],
         name=runs["name"][found].tolist(),
         begin=begins,
         end=ends,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.batch_times import NONE, BatchTimes, Integers, batch_times
+from pva.analysis.steady import steady_state
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
 
@@ -51,9 +52,11 @@ def main_run(report: Report) -> MainRun:
     has a batch: `steady_items_per_second` goes by them. `latency_cycles` is the longest that an
     item took from the begin of its batch's first input to the end of its last output. Both are of
     the last run that was recorded step by step. Set-up are the runs with profiling disabled, such
-    as those that move weights. -1 or not a number stands for what is not known. Raises
+    as those that move weights, and those of programs that ran once while another one ran more
+    often. -1 or not a number stands for what is not known. Raises
     NotRecordedError.
     """
+    report = steady_state(report)
     data = report.dataset
     runs = data.length("runs") if data.has("runs") else UNKNOWN
     cycles = _sum(data.column("runs", "cycles")) if runs >= 0 else _cycles_alone(report)

@@ -139,6 +139,23 @@ def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Integers]:
     return snapshot * CLOCK_INTERVAL, data.row("tile_clock", snapshot)[tiles].astype(np.int64)
 
 
+def tile_ends(report: Report, step: int) -> Integers:
+    """Return when each tile ends a step; raises NotRecordedError."""
+    tiles = tiles_of(report)
+    every = slice(tiles.start, tiles.stop)
+    first, clock = _anchored(report, step, every)
+    steps = slice(first, step + 1)
+    cost, _ = _costs(report, steps, every)
+    last: Integers = (_begins(report, steps, every, clock, cost) + cost)[-1]
+    if report.dataset.texts("steps", "type")[step] in SYNCS:
+        _, release, ipu = sync_delays(report)
+        ends = ends_by_ipu(report, slice(step, step + 1))[0]
+        sets, of_step = tiles_of_sets(report.dataset), sets_of_steps(report.dataset)[step]
+        joined = sets[of_step]
+        last = np.where(joined, ends[ipu] - release[joined].max(initial=0) + release, last)
+    return last
+
+
 def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Integers]:
     """Return cycles [step][tile], and what each step does."""
     data = report.dataset

@@ -112,8 +112,7 @@ def test_what_ran_outside_the_profile_is_named_beside_the_figures() -> None:
         "cycles": [1000, 560, 8], "start_microseconds": [0.0] * 3, "end_microseconds": [0.0] * 3
     }  # fmt: skip
     assert other_runs_sentence(Report.of(small_report(other_runs=others))) == (
-        "Set-up, run with profiling disabled, not counted: "
-        "load, 2 times (1,560 cycles); seed (8 cycles)."
+        "Set-up, not counted: load, 2 times (1,560 cycles); seed (8 cycles)."
     )
 
 

@@ -295,3 +295,15 @@ def test_a_report_that_was_deleted_is_not_named(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "gone")
     with pytest.raises(NotFoundError, match="report=other: not there; known: kept$"):
         store.path("other")
+
+
+def test_what_is_derived_is_kept_for_each_choice_of_runs(tmp_path: Path) -> None:
+    store = Store([write_report(tmp_path / "small")])
+    asked = ["steady"]
+    store.count_runs(lambda: asked[0], lambda report, runs: report if runs == "all" else steady)
+    steady = store.whole_report()
+    made = [store.derived("", "figure", lambda: list(asked))]
+    asked[0] = "all"
+    assert not store.knows("", "figure")
+    made.append(store.derived("", "figure", lambda: list(asked)))
+    assert made == [["steady"], ["all"]]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pva.analysis.insight_rules import causes, lives, runs, space, speed
 from pva.analysis.insight_rules.finding import UNITS, Finding, part
 from pva.analysis.insight_rules.fitting import with_what_lacks
+from pva.analysis.steady import STEADY, counted
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -58,8 +59,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def insights(report: Report) -> pd.DataFrame:
+def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     """Return what stands out: does it fit, what fills the tiles, what the runs wait for.
+
+    Of the steady state: without the runs of programs that ran once while another one ran more
+    often, such as those that load weights. `runs="all"` counts these, too. Raises SelectionError.
 
     A row is a finding: `what`, `where`, how much (`amount`), what to try (`advice`) and the most
     that this could save: `saving`, of what `of` says (one tile, all tiles, the peak of liveness,
@@ -71,12 +75,15 @@ def insights(report: Report) -> pd.DataFrame:
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
     then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """
-    return examination(report)[0]
+    return examination(counted(report, runs))[0]
 
 
-def unchecked_rules(report: Report) -> pd.DataFrame:
-    """Return which rules of `insights` could not be checked, as the report lacks what they need."""
-    return examination(report)[1]
+def unchecked_rules(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
+    """Return which rules of `insights` could not be checked, as the report lacks what they need.
+
+    `runs` are those of `insights`. Raises SelectionError.
+    """
+    return examination(counted(report, runs))[1]
 
 
 def examination(report: Report) -> tuple[pd.DataFrame, pd.DataFrame]:
