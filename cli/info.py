@@ -227,8 +227,10 @@ def _written(report: Report) -> str:
 def _machine(report: Report) -> str:
     data = report.dataset
     target = {name: values.tolist()[0] for name, values in data.table("target").items()}
+    differences = f"; {target['differences']}" if target["differences"] else ""
+    names = ", ".join(filter(None, (target["machine"], target["architecture"])))
     return (
-        f"{data.texts('target', 'type')[0]} {target['architecture']}:"
+        f"{data.texts('target', 'type')[0]} {names}:"
         f" {counted(target['num_ipus'], 'IPU')} x {counted(target['tiles_per_ipu'], 'tile')}"
         f" x {units.size(target['bytes_per_tile'])}"
         f" at {units.frequency(target['clock_frequency'])}"
@@ -237,6 +239,7 @@ def _machine(report: Report) -> str:
             if target["num_replicas"] > 1
             else ""
         )
+        + differences
     )
 
 

@@ -139,10 +139,12 @@ def _machine(part: str, ipus: int) -> str:
 
 
 def _say_what_is_kept(path: Path, compiled: Sequence[Event], target: Mapping[str, object]) -> None:
+    from simulator.graph.target import part_name
     from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
 
     last = compiled[-1]
     part, ipus = target.get(DEFAULT_PART, last.part), target.get(DEFAULT_IPUS, last.ipus)
+    part = part_name("--target", str(part))
     if (part, ipus) != (last.part, last.ipus):
         click.echo(
             f"{path}: fixes its own target, {_machine(last.part, last.ipus)},"

@@ -36,7 +36,7 @@ SUFFIX = ".py"
 SUFFIXES = (SUFFIX, MODEL)
 
 _target = click.option(
-    "--target", default="mk2", show_default=True, help="Machine: mk1, mk2, bow or tiny."
+    "--target", default="mk2", show_default=True, help="Machine: mk1, mk2, bow, tiny or FILE.toml."
 )
 _any_target = click.option("--target", help="Machine that the program gets unless it fixes one.")
 _ipus = click.option("--ipus", type=click.IntRange(min=1), help="IPUs, unless it fixes them.")
@@ -117,10 +117,14 @@ def _checked_options(pairs: tuple[str, ...]) -> dict[str, str]:
 
 def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
     """Return the target options for a part and a number of IPUs; raises PoplarError."""
+    from simulator.graph.machine_files import SUFFIX as MACHINE
     from simulator.graph.target import part_name
     from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
 
-    found = {DEFAULT_PART: part and part_name("--target", part), DEFAULT_IPUS: ipus}
+    name = part and part_name("--target", part)
+    if part and part.endswith(MACHINE):  # processes that the program starts read it, too
+        name = str(Path(part).resolve())
+    found = {DEFAULT_PART: name, DEFAULT_IPUS: ipus}
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -136,15 +140,18 @@ def simulate() -> None:
     tilescope simulate MODEL.onnx [--target PART] [--ipus N] [--batch B]
                        [--shape INPUT=1x3x8]... [--input INPUT=VALUE|FILE.npy]...
                        [--values FILE.npz] [--save-outputs FILE.npz]
-                       [--train [--optimizer sgd|momentum|adam] [--recompute]]
+                       [--train [--optimizer sgd|momentum|adam]
+                               [--recompute [standard|all]]]
                        [--repeat N] [--io-tiles N [--exchange-strategy STRATEGY]]
-                       [--partials half|float] [--no-outlining] [--no-values]
+                       [--partials half|float] [--memory-proportion SHARE]
+                       [--precision float|half] [--no-outlining] [--no-values]
                        [--list-unsupported] [--json]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS
-    that begin like these options. --target (mk1, mk2, bow or tiny) and --ipus are the defaults of
-    poplar.IPUModel() and of the devices of a DeviceManager: a program that fixes its own keeps it.
+    that begin like these options. --target (mk1, mk2, bow, tiny or a machine's FILE.toml) and
+    --ipus are the defaults of poplar.IPUModel() and of the devices of a DeviceManager: a program
+    that fixes its own keeps it.
     --option sets options of the engine, such as autoReport.executionProfileProgramRunCount=5.
     With --sdk programs of PopTorch and PopART run unchanged: their names can be imported, for this
     run alone. Options reach the program by POPLAR_ENGINE_OPTIONS and POPLAR_TARGET_OPTIONS. The

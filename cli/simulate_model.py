@@ -33,10 +33,10 @@ def model_command(
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
                   input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
                   form: str | None, exchange_strategy: str | None, no_outlining: bool,
-                  partials: str | None, **given: Any) -> int:  # fmt: skip
+                  partials: str | None, recompute: str | None, **given: Any) -> int:  # fmt: skip
         if no_values and (values or save_outputs):
             raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
-        if (optimizer or given["recompute"]) and not given["train"]:
+        if (optimizer or recompute) and not given["train"]:
             raise click.UsageError("--optimizer and --recompute are of a training: add --train")
         if exchange_strategy and not given["io_tiles"]:
             raise click.UsageError("--exchange-strategy is of I/O tiles: add --io-tiles N")
@@ -54,6 +54,7 @@ def model_command(
             options=options,
             optimizer=optimizer or "sgd", constants=pairs,
             exchange_strategy=exchange_strategy or "overlap-inner-loop", partials=partials or "",
+            recompute=recompute or "",
             data=input_values.read_values(values) if values else {}, **given,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
@@ -82,7 +83,7 @@ def model_command(
 
 def _with_options(command: click.Command) -> click.Command:
     options = (
-        click.option("--target", default="mk2", help="Machine: mk1, mk2, bow or tiny."),
+        click.option("--target", default="mk2", help="Machine: mk1, mk2, bow, tiny or FILE.toml."),
         click.option("--ipus", type=click.IntRange(min=1), default=1, help="IPUs."),
         click.option("--batch", type=click.IntRange(min=1), help="First size of every input."),
         click.option("--shape", multiple=True, metavar="INPUT=1x3x8", help="Shape of an input."),
@@ -106,7 +107,13 @@ def _with_options(command: click.Command) -> click.Command:
         ),
         click.option("--train", is_flag=True, help="Train, too."),
         click.option("--optimizer", help="sgd, momentum or adam; sgd if not given."),
-        click.option("--recompute", is_flag=True, help="Compute again what the way back reads."),
+        click.option(
+            "--recompute",
+            type=click.Choice(["standard", "all"]),
+            is_flag=False,
+            flag_value="standard",
+            help="Compute again what the way back reads: what lies between checkpoints, or all.",
+        ),
         click.option(
             "--repeat",
             type=click.IntRange(min=1),
@@ -130,6 +137,18 @@ def _with_options(command: click.Command) -> click.Command:
             "--partials",
             type=click.Choice(["half", "float"]),
             help="Type of partial results; float if not given.",
+        ),
+        click.option(
+            "--memory-proportion",
+            type=click.FloatRange(min=0, max=1, min_open=True),
+            metavar="SHARE",
+            help="Share of a tile for temporary data of products; 0.6 if not given.",
+        ),
+        click.option(
+            "--precision",
+            type=click.Choice(["float", "half"]),
+            default="float",
+            help="half makes the model's floats halves.",
         ),
         click.option("--no-outlining", is_flag=True, help="Give equal layers code of their own."),
         click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),

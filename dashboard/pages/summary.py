@@ -52,6 +52,8 @@ TABS = (
     ("documents", "Framework and application"),
     ("text", "Profile summary"),
 )
+# Facts of the machine that older reports do not tell, and a part as it is has no differences.
+MACHINE = {"Machine": "machine", "Differences": "differences"}
 # What instrumentation measured of the cycles, by level.
 MEASURED = {
     "Off": "off: cycles are estimated",
@@ -314,6 +316,11 @@ def _target(report: Report) -> Element:
             [
                 ("Type", kind_words(report)),
                 ("Architecture", architecture_words(report)),
+                *[
+                    (label, told)
+                    for label, name in MACHINE.items()
+                    if (told := str(data.value("target", name)))
+                ],
                 ("IPUs", units.count(numbers["num_ipus"])),
                 *(of_replica if replicas > 1 else []),
                 ("Tiles per IPU", units.count(numbers["tiles_per_ipu"])),

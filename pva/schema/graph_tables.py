@@ -53,6 +53,8 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("global_sync_cycles", "cycles", "what a sync of all IPUs takes beyond one of the tiles of an IPU", optional=True),
         whole("num_replicas", "", "replicas of the graph; all that is held by tile or IPU is of one", within=COUNT),
         whole("interleaved_base", "bytes", "first address of the interleaved region of a tile"),
+        text("machine", "name of the machine: a part's, or that of a user's file", optional=True),
+        text("differences", "constants of the machine that are not those of the part that it is like", optional=True),
     ), "the machine that the program was compiled for"),
     Table("io_tiles", "graph", "target.ioTiles", "list", (
         whole("tile", "", "tile of each IPU", within=TILES),

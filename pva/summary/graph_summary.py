@@ -44,7 +44,9 @@ def target_lines(report: Report) -> Iterator[str]:
     """Write the machine."""
     target = {name: values.tolist()[0] for name, values in report.dataset.table("target").items()}
     replicas = max(target["num_replicas"], 1)
+    changed = [("Machine", target["machine"]), ("Differences", target["differences"])]
     rows = (
+        *(changed if target["differences"] else ()),
         ("Number of IPUs", f"{target['num_ipus']:,}"),
         ("Tiles per IPU", f"{target['tiles_per_ipu']:,}"),
         ("Total Tiles", f"{target['num_tiles']:,}"),

@@ -18,14 +18,13 @@ from simulator.graph.intervals import ascending, distinct
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
-# Fit of two printed steps of the user guide's sample: a word from tile 0 to all 1,216 takes 120
-# cycles on the slowest of them and 86.6 % of it in the mean; 512 bytes to each of tiles 0 to 391,
-# which pairs receive alike and so in 64 cycles, take 169 and 86.6 %. Latencies of tile 0, of a bend
-# and of the last tile, with straight lines between, and the place of the bend: four numbers for
-# four figures. A model without relative sync delays has the latency of tile 0 everywhere: so the
-# matrix-vector tutorial, whose figures gave none of the numbers, takes its 5,071 cycles exactly.
-LATENCY = (59.5, 106.5, 119)
-LATENCY_TILES = (0, 402, 1215)
+# The latency of a machine is a fit of two printed steps of the user guide's sample: a word from
+# tile 0 to all 1,216 takes 120 cycles on the slowest of them and 86.6 % of it in the mean; 512
+# bytes to each of tiles 0 to 391, which pairs receive alike and so in 64 cycles, take 169 and
+# 86.6 %. Latencies of tile 0, of a bend and of the last tile, with straight lines between, and the
+# place of the bend: four numbers for four figures. A model without relative sync delays has the
+# latency of tile 0 everywhere: so the matrix-vector tutorial, whose figures gave none of the
+# numbers, takes its 5,071 cycles exactly.
 INSTRUCTION_BYTES = 4
 # Issue slots of a fragment. One, as words of many sources arrive back to back: two would put the
 # matrix-vector tutorial (200 words from 200 tiles) 11 % above its published 5,071 cycles.
@@ -160,14 +159,21 @@ def _sorted_out(
 def _latency(target: Target) -> IntArray:
     """Find the cycles before a tile's first word; a larger part has its tiles on the same line."""
     in_line = bool(target.relative_sync_delay.any())
-    return _latencies(target.num_tiles, target.tiles_per_ipu, in_line)
+    line = target.exchange_latency_tiles, target.exchange_latency
+    return _latencies(target.num_tiles, target.tiles_per_ipu, in_line, *line)
 
 
 @lru_cache(8)
-def _latencies(tiles: int, tiles_per_ipu: int, in_line: bool) -> IntArray:
-    whole = max(tiles_per_ipu - 1, LATENCY_TILES[-1])
-    place = np.arange(tiles) % tiles_per_ipu * LATENCY_TILES[-1] / whole * in_line
-    result: IntArray = np.rint(np.interp(place, LATENCY_TILES, LATENCY)).astype(np.int64)
+def _latencies(
+    tiles: int,
+    tiles_per_ipu: int,
+    in_line: bool,
+    places: tuple[int, ...],
+    cycles: tuple[float, ...],
+) -> IntArray:
+    whole = max(tiles_per_ipu - 1, places[-1])
+    place = np.arange(tiles) % tiles_per_ipu * places[-1] / whole * in_line
+    result: IntArray = np.rint(np.interp(place, places, cycles)).astype(np.int64)
     return result
 
 

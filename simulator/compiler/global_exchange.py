@@ -17,19 +17,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiler.exchange import INSTRUCTION_BYTES, LATENCY, repetition
+from simulator.compiler.exchange import INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
 from simulator.graph.intervals import distinct
-from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
+from simulator.graph.machines import GlobalExchangeFlow, Machine
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 
 GLOBAL_EXCHANGE = "/GlobalExchange"  # how its name ends, as in the user guide's example
-LINK_BITS_PER_SECOND = 0.85 * 128 * 1024**3  # of one link, efficiency included [S, Util.cpp]
-LINKS = np.array([4, 2, 2, 2])  # in a bundle: on the card, across the rung, up, down [S, Util.cpp]
-# Latency of a hop of the global sync [S, Util.cpp, setGlobalSyncLatency]; data is taken to need as
-# long [I]. To the links and from them it crosses an IPU, like the farthest internal exchange [I].
-HOP_SECONDS = 15e-9
 PACKET_INSTRUCTIONS = 2  # a request and a wait, as for a packet of the host [I]
 
 
@@ -71,9 +66,7 @@ def cross_replica_cost(
     np.fill_diagonal(flows, 0)
     most = max(int(sent.max(initial=0)), int(received.max(initial=0)))
     busiest_tile = -(-most // target.exchange_bytes_per_cycle)
-    clock = target.clock_frequency
-    links = link_cycles(flows, clock, target.global_exchange_constraints)
-    time = latency(flows, clock) + max(links, busiest_tile)
+    time = latency(flows, target) + max(link_cycles(flows, target), busiest_tile)
     packets = -(-sent // target.host_packet_bytes) - (-received // target.host_packet_bytes)
     return Exchange(
         sent=sent,
@@ -83,17 +76,17 @@ def cross_replica_cost(
     )
 
 
-def link_cycles(
-    flows: IntArray, clock_frequency: int, constraints: Sequence[GlobalExchangeConstraint] = ()
-) -> int:
+def link_cycles(flows: IntArray, machine: Machine) -> int:
     """Return the cycles of the busiest bundle of links; `flows` are bytes by [from IPU][to IPU].
 
-    `constraints` stand for other links than those of the ladder: what shares which bandwidth.
+    Constraints of the machine stand for other links than those of the ladder: what shares which
+    bandwidth.
     """
-    seconds = 8 * busiest_bundles(flows) / (LINKS * LINK_BITS_PER_SECOND)
+    links, constraints = np.array(machine.link_bundles), machine.global_exchange_constraints
+    seconds = 8 * busiest_bundles(flows) / (links * machine.link_bits_per_second)
     if constraints:
         seconds = np.array([8 * _shared(flows, c.flows) / c.bandwidth for c in constraints])
-    return math.ceil(float(seconds.max()) * clock_frequency)
+    return math.ceil(float(seconds.max()) * machine.clock_frequency)
 
 
 def _shared(flows: IntArray, pairs: Sequence[GlobalExchangeFlow]) -> int:
@@ -104,7 +97,7 @@ def _shared(flows: IntArray, pairs: Sequence[GlobalExchangeFlow]) -> int:
 
 
 def busiest_bundles(flows: IntArray) -> IntArray:
-    """Return the bytes through the busiest bundle of each kind, in the order of LINKS."""
+    """Return the bytes through the busiest bundle of each kind, in the order of `link_bundles`."""
     card, side = _places(len(flows))
     stays = card[:, None] == card
     leaves = np.where(stays, 0, flows)
@@ -128,13 +121,18 @@ def busiest_bundles(flows: IntArray) -> IntArray:
     )
 
 
-def latency(flows: IntArray, clock_frequency: int) -> int:
-    """Return the cycles before the first word over the longest route that has traffic."""
+def latency(flows: IntArray, machine: Machine) -> int:
+    """Return the cycles before the first word over the longest route that has traffic.
+
+    To the links and from them it is taken to cross an IPU, like the farthest internal exchange.
+    """
     card, side = _places(len(flows))
     apart = np.abs(card[:, None] - card)
     hops = np.where(apart == 0, 1, apart + (side[:, None] != side))
     most = int(hops[flows > 0].max(initial=0))
-    return LATENCY[-1] + math.ceil(HOP_SECONDS * clock_frequency * most)
+    hop = machine.link_hop_nanoseconds / 10**9
+    farthest = math.ceil(machine.exchange_latency[-1])
+    return farthest + math.ceil(hop * machine.clock_frequency * most)
 
 
 def _places(ipus: int) -> tuple[IntArray, IntArray]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
+from simulator.graph.machine_files import SUFFIX, built_in, differences, read_machine
 from simulator.graph.machines import (
-    MACHINES,
     Delays,
     IpuLinkConfiguration,
     IpuLinkTopology,
@@ -271,20 +272,48 @@ def _target(machine: Machine) -> Target:
     return Target(**{column.name: getattr(machine, column.name) for column in fields(machine)})
 
 
-# What programs are compiled for; the parts that an IPU Model can be of.
-TARGETS: dict[str, Target] = {n: _target(m) for n, m in MACHINES.items() if n != "cpu"}
-MK1, MK2, CPU = TARGETS["mk1"], TARGETS["mk2"], _target(MACHINES["cpu"])
+# What programs are compiled for; the parts that an IPU Model can be of, and those of files read.
+TARGETS: dict[str, Target] = {n: _target(m) for n, m in built_in().items() if n != "cpu"}
+MK1, MK2, CPU = TARGETS["mk1"], TARGETS["mk2"], _target(built_in()["cpu"])
 
 
 def part_name(where: str, text: str) -> str:
-    """Return the name of a part by its name or version; raises PoplarError."""
+    """Return the name of a part by its name, version or file, which is read; raises PoplarError."""
     name = VERSIONS.get(str(text), str(text))
+    if name.endswith(SUFFIX):
+        return _read_part(Path(name))
     if name not in TARGETS:
         near = difflib.get_close_matches(str(text), [*TARGETS, *VERSIONS], n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
         known = ", ".join([*TARGETS, *VERSIONS])
         raise PoplarError(f"{where}: no part {text!r}; known are {known}{hint}")
     return name
+
+
+def _read_part(path: Path) -> str:
+    """Read a machine of a file into TARGETS; raises PoplarError."""
+    machines = built_in()
+    machine = read_machine(path, machines)
+    if machine.name in machines or machine.name in VERSIONS:
+        raise PoplarError(f"{path}: name = {machine.name!r}: that is a part's; choose another name")
+    TARGETS[machine.name] = _target(machine)
+    return machine.name
+
+
+def told_differences(target: Machine) -> str:
+    """Return what a target has other than the machine that it is like, in a line of text."""
+    base = built_in().get(target.like)
+    if base is None:
+        return ""
+    found = [f"{name} = {_plain(own)} ({base.name}: {_plain(other)})"
+             for name, own, other in differences(target, base)]  # fmt: skip
+    return "; ".join(found)
+
+
+def _plain(value: Any) -> str:
+    texts = [f"{each:,}" if isinstance(each, int | float) else str(each)
+             for each in (value if isinstance(value, tuple) else (value,))]  # fmt: skip
+    return " ".join(texts)
 
 
 def make_target(name: str, options: Mapping[str, object] | None = None, **changes: Any) -> Target:
@@ -294,6 +323,8 @@ def make_target(name: str, options: Mapping[str, object] | None = None, **change
     several IPUs the cycles of their global sync. `options` are target options, which
     POPLAR_TARGET_OPTIONS overrides.
     """
+    if name.endswith(SUFFIX):
+        name = _read_part(Path(name))
     if name not in TARGETS:
         raise PoplarError(f"target {name!r}: unknown; known targets are {', '.join(TARGETS)}")
     base = TARGETS[name]
@@ -321,7 +352,7 @@ def with_ipus(target: Target, num_ipus: int) -> Target:
     """Return the same target with so many IPUs, and the global sync of that many."""
     cycles = TARGETS[target.name].global_sync_cycles if target.name in TARGETS else 0
     if num_ipus > 1 and target.target_type is not TargetType.CPU:
-        cycles = global_sync(num_ipus, target.clock_frequency)
+        cycles = global_sync(num_ipus, target)
     return replace(target, num_ipus=num_ipus, global_sync_cycles=cycles)
 
 

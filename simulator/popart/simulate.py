@@ -37,6 +37,7 @@ from simulator.popart.session import InferenceSession
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
+from simulator.popart.transformer import GraphTransformer
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 RATE, SEED = 0.01, 1
@@ -45,6 +46,11 @@ STRATEGIES = {
     "just-in-time": ExchangeStrategy.JustInTime,
     "overlap-inner-loop": ExchangeStrategy.OverlapInnerLoop,
     "overlap-loops": ExchangeStrategy.OverlapLoops,
+}
+RECOMPUTATIONS = {
+    "": RecomputationType.NoRecompute,
+    "standard": RecomputationType.Standard,
+    "all": RecomputationType.RecomputeAll,
 }
 OPTIMIZERS: dict[str, Callable[[], Optimizer]] = {
     "sgd": lambda: SGD(RATE),
@@ -64,7 +70,9 @@ class Request:
     model is compiled, `data` those that are fed in place of random ones. With `io_tiles` inputs and
     outputs go by that many tiles of each IPU, as `exchange_strategy` says. With `outlining` equal
     layers share their code. `partials` is the type of the partial results of convolutions and
-    products: "half", "float", or "" for PopLibs' choice.
+    products: "half", "float", or "" for PopLibs' choice; `memory_proportion` the share of a tile
+    that their temporary data may take. `recompute` is "", "standard" or "all". With the precision
+    "half" a model's floats are halves.
     """
 
     target: str = "mk2"
@@ -73,7 +81,7 @@ class Request:
     shapes: Mapping[str, Sequence[int]] | None = None
     train: bool = False
     optimizer: str = "sgd"
-    recompute: bool = False
+    recompute: str = ""
     values: bool = True
     options: Mapping[str, object] | None = None
     constants: Mapping[str, Array] = field(default_factory=dict)
@@ -83,6 +91,8 @@ class Request:
     exchange_strategy: str = "overlap-inner-loop"
     outlining: bool = True
     partials: str = ""
+    memory_proportion: float | None = None
+    precision: str = "float"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +142,7 @@ def simulate_model(
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = flow_of(batches, [*anchored, LOSS], settings)
-        if request.recompute:
-            options.autoRecomputation = RecomputationType.Standard
+        options.autoRecomputation = RECOMPUTATIONS[request.recompute]
         optimizer = OPTIMIZERS[request.optimizer]()
         given |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
         session = TrainingSession(source, flow, **given)
@@ -180,8 +189,16 @@ def _options(request: Request, out: Path) -> SessionOptions:
         enablePipelining=several and request.repeat > 1,
         enableOutlining=request.outlining,
         numIOTiles=request.io_tiles,
-        convolutionOptions={"partialsType": request.partials} if request.partials else {},
+        convolutionOptions=_planning(request),
     )
+
+
+def _planning(request: Request) -> dict[str, str]:
+    """Return the options by which convolutions and products are planned."""
+    options = {"partialsType": request.partials} if request.partials else {}
+    if request.memory_proportion is not None:
+        options["availableMemoryProportion"] = str(request.memory_proportion)
+    return options
 
 
 def settings_for(request: Request) -> InputSettings:
@@ -210,6 +227,10 @@ def list_unsupported(path: Path, request: Request) -> list[str]:
 def opened_model(path: Path, request: Request) -> tuple[onnx.ModelProto, str, Path | None]:
     """Read a model, with the inputs that are known as initialisers; raises popart_exception."""
     model, what, folder = read_model(path)
+    if request.precision == "half":
+        transformer = GraphTransformer(path)
+        transformer.convertFloatsToHalfs()
+        model = onnx.load_model_from_string(transformer.getModelProto())
     if not request.constants:
         return model, what, folder
     inputs = {value.name: value for value in model.graph.input}

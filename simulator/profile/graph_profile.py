@@ -11,7 +11,7 @@ import numpy as np
 from pva import schema
 from simulator.compiler.control_code import control_stretches
 from simulator.compiler.executable import Exchange, Executable
-from simulator.graph.target import Target
+from simulator.graph.target import Target, told_differences
 from simulator.graph.types import IntArray
 from simulator.options import as_texts
 from simulator.profile.debug_info import program_contexts
@@ -173,6 +173,8 @@ def _target(executable: Executable) -> Columns:
         "global_sync_cycles": target.sync_cycles_between_ipus,
         "num_replicas": executable.graph.replication,
         "interleaved_base": target.interleaved_base,
+        "machine": target.name,
+        "differences": told_differences(target),
     }
     return {name: [value] for name, value in row.items()}
 
