@@ -24,6 +24,12 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "of": ("Where", "Shows all tiles, one IPU, or one of the fullest tiles"),
         "filter": ("Filter by name", "Shows only rows whose name contains this text"),
     },
+    "/instances": {
+        "in": ("Colour", "Colours the map by the part of the time in runs, callbacks or "
+               "collectives"),
+        "pace": ("Draw", "Draws how late each instance is, how long its runs are, or how far one "
+                 "is from the next"),
+    },
     "/memory": {
         "graph": ("Kind of graph", "Draws all memory of each tile, chosen variables over them, or "
                   "the tiles as they lie on the chip"),

@@ -24,6 +24,7 @@ LETTERS = {
     "/compare": "c",
     "/trace": "t",
     "/together": "b",
+    "/instances": "n",
     "/documentation": "d",
 }
 # Keys and what they do, by where they work.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -15,6 +16,7 @@ from pva.trace import CHROME_SUFFIXES, isTrace
 from pva.trace import SUFFIX as TRACE_SUFFIX
 
 DEEPEST, MAX_SOURCES = 4, 500  # how far below a path reports are looked for, and how many
+INSTANCE = re.compile(r"instance_\d{1,9}")  # a directory of one, as `poprun` names it
 REPORT_FILES = (
     "profile.pop", "graph.json", "graph.cbor", "execution.json", "execution.cbor", "debug.cbor",
     "framework.json", "app.json",
@@ -66,6 +68,14 @@ def has_report(path: Path) -> bool:
     if isdir(path):
         return any(isfile(path / name) for name in REPORT_FILES)
     return not is_trace(path)
+
+
+def run_of(path: Path, roots: Sequence[Path]) -> Path | None:
+    """Return the directory of the run that a source is an instance of, when it lies in a root."""
+    for folder in (path, *path.parents[:2]):
+        if INSTANCE.fullmatch(folder.name) and is_within(real(folder.parent), roots):
+            return folder.parent
+    return None
 
 
 def is_source(path: Path) -> bool:

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from dashboard import sources
 from pva.errors import NotFoundError, PvaError
+from pva.many.run import Run, openRun
 from pva.report import Report as Report
 from pva.report import openReport
 from pva.trace import Align as Align
@@ -247,6 +248,30 @@ class Store:
             files = sources.traces_in(path) if path.is_dir() else [path]
             paths += map(str, _of_last_run(files) if len(files) > 1 else files)
         return openTrace(list(dict.fromkeys(paths)), align=align, longest=MAX_LETTERS)
+
+    def run(self, key: str = "") -> Run | None:
+        """Open the run that a source is an instance of; None when it is of none. Raises PvaError.
+
+        A run with an instance that is a link out of the paths given is refused.
+        """
+        folder = sources.run_of(self.path(key), self._roots)
+        if folder is None:
+            return None
+        for place in folder.iterdir():
+            if sources.INSTANCE.fullmatch(place.name) and not sources.is_within(
+                sources.real(place), self._roots
+            ):
+                wanted = "start tilescope serve with the directory that it leads to, too"
+                raise PvaError(sources.as_text(place.name), "a link out of the paths given", wanted)
+        return self._current(key).get("run", lambda: openRun(folder))
+
+    def of_instance(self, key: str, instance: int) -> str:
+        """Return the key of a source of another instance of the same run, or the empty text."""
+        folder = sources.run_of(self.path(key), self._roots)
+        for other, path in self._paths.items():
+            if folder and folder / f"instance_{instance:04d}" in (path, *path.parents[:2]):
+                return other
+        return ""
 
     def traces(self, key: str = "") -> list[str]:
         """Name sources that have traces and can be joined to this one; raises NotFoundError."""

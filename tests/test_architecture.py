@@ -82,7 +82,8 @@ TABLE = {
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),
-    "dashboard.store": Row(("dashboard.sources", "pva.report", "pva.trace", "pva.errors")),
+    "dashboard.store": Row(("dashboard.sources", "pva.many", "pva.report", "pva.trace")
+                           + ("pva.errors",)),
     "dashboard.sources": Row(("pva.trace", "pva.errors")),
     "dashboard.figures": Row(("plotly", "pva.units", "dashboard.theme"), ("pandas",)),
     "dashboard.timeline": Row(

@@ -10,6 +10,7 @@ from dashboard.pages import (
     flames,
     graph,
     insights,
+    instances,
     liveness,
     memory,
     operations,
@@ -36,5 +37,6 @@ PAGES: tuple[Page, ...] = (
     compare,
     trace,
     together,
+    instances,
     documentation,
 )

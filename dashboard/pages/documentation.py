@@ -32,6 +32,7 @@ from dashboard.pages import (
     flames,
     graph,
     insights,
+    instances,
     liveness,
     liveness_tabs,
     memory,
@@ -111,6 +112,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
     (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),
     (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),
     (together.PATH, together.TITLE, ()),
+    (instances.PATH, instances.TITLE, (("Columns: instances", instances.COLUMNS),)),
     (PATH, TITLE, ()),
 )  # fmt: skip
 

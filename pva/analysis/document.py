@@ -11,9 +11,10 @@ from pva.analysis.columns import COLUMNS
 
 _HEAD = """# Analyses
 
-Each is a function that takes a report (or a host trace, or a run of many instances) and gives a DataFrame or a small frozen
-dataclass. `pva.analysis.CATALOGUE` has them by name; they are imported from the module that stands
-with each, or from `pva.analysis` where no module there has the name. On the command line:
+Each is a function that takes a report (or a host trace, or a run of many instances) and gives a
+DataFrame or a small frozen dataclass. `pva.analysis.CATALOGUE` has them by name; they are imported
+from the module that stands with each, or from `pva.analysis` where no module there has the name.
+On the command line:
 
     tilescope show NAME REPORT [OPTIONS] [--where 'COLUMN OP VALUE'] [--sort COLUMN] [--limit N]
                                [--format table|json|csv|parquet]
