@@ -7,14 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import UNSIGNED_INT
+from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.popart.operators import fields
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.pointwise_gradients import Grads
-from simulator.popart.operators.windows import in_images, positions
+from simulator.popart.operators.reductions import reduced
+from simulator.popart.operators.windows import in_images, positions, spread_readers
 from simulator.poplibs import popops
-from simulator.poplibs.popops.expr import _1, _2
+from simulator.poplibs.popops import Operation, expr
+from simulator.poplibs.popops.expr import _1, _2, _3
 
 Tensors = Sequence[Tensor]
 
@@ -78,10 +80,23 @@ def of_gathered_elements(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_placed_maximum(call: Call, grads: Tensors) -> Grads:
-    """Return the gradient of a window to its maximum, whose place is known."""
+    """Return the gradients of the windows that read an element, of those whose maximum it is."""
+    windows, data, dtype = fields.pool_windows(call), call[0], grads[0].dtype
     (places,) = call.saved
-    found = added_at(call, places, grads[0].flatten(), call[0].numElements())
-    return [found.reshape(call[0].shape)]
+    own = np.arange(data.numElements(), dtype=np.int32).reshape(data.shape)
+    seen = spread_readers(call, grads[0], windows, 0)
+    chosen = spread_readers(call, places, windows, data.numElements())
+    last = seen.rank() - 1
+    numbers = call.constant(own, INT, "elements").expand([last])
+    each = call.map(
+        expr.Select(_1, expr.Const(0.0, dtype), expr.Equal(_2, _3)),
+        seen,
+        chosen,
+        broadcast(numbers, seen.shape),
+    )
+    if seen.shape[last] == 1:
+        return [each.reshape(data.shape)]
+    return [reduced(call, each, [last], Operation.ADD)]
 
 
 def of_dilated_average(call: Call, grads: Tensors) -> Grads:

@@ -42,6 +42,18 @@ class Windows:
         first = np.arange(self.outputs[axis], dtype=np.int64)[:, None] * self.stride[axis]
         return first + np.arange(self.kernel[axis], dtype=np.int64) * self.dilation[axis]
 
+    def readers(self, axis: int, size: int) -> IntArray:
+        """Return which windows read each element of a field [element][reader], -1 for none."""
+        elements = self.taps(axis) - self.lower[axis]
+        windows, taps = np.nonzero((elements >= 0) & (elements < size))
+        read = elements[windows, taps]
+        order = np.argsort(read, kind="stable")
+        read, counts = read[order], np.bincount(read, minlength=size)
+        nth = np.arange(len(read)) - (np.cumsum(counts) - counts)[read]
+        table = np.full((size, max(int(counts.max(initial=0)), 1)), -1, dtype=np.int64)
+        table[read, nth] = windows[order]
+        return table
+
 
 def windows_of(call: Call, kernel: tuple[int, ...], outputs: tuple[int, ...]) -> Windows:
     """Read the attributes of a convolution or pooling."""
@@ -81,6 +93,23 @@ def spread_windows(call: Call, tensor: Tensor, windows: Windows, fill: float) ->
     order = [0, 1, *(2 + 2 * axis for axis in axes), *(3 + 2 * axis for axis in axes)]
     shape = (*tensor.shape[:2], *windows.outputs, _taps(windows))
     return apart.dimShuffle(order).reshape(shape)
+
+
+def spread_readers(call: Call, tensor: Tensor, windows: Windows, fill: float) -> Tensor:
+    """View [samples, channels, field..., readers]: of all windows that read an element."""
+    field = call.info().dims[2:]
+    tables = [windows.readers(axis, size) for axis, size in enumerate(field)]
+    for axis, table in enumerate(tables):
+        if (table < 0).any():
+            tensor = call.padded(tensor, 0, 1, 2 + axis, fill)
+        places = np.where(table < 0, windows.outputs[axis], table)
+        tensor = tensor.taken(places.reshape(-1), 2 + axis)
+    samples, channels = tensor.shape[:2]
+    apart = tensor.reshape((samples, channels, *(n for table in tables for n in table.shape)))
+    axes = range(len(field))
+    order = [0, 1, *(2 + 2 * axis for axis in axes), *(3 + 2 * axis for axis in axes)]
+    count = int(np.prod([table.shape[1] for table in tables]))
+    return apart.dimShuffle(order).reshape((samples, channels, *field, count))
 
 
 def padded_field(
