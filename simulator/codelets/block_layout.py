@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from simulator.graph.types import Array
 
@@ -38,17 +40,35 @@ class Layout:
     def unpack(self, values: Array, sizes: tuple[int, ...]) -> Array:
         """Return blocks of a size, a row of values each, as an array [block][dimension]..."""
         count = len(values)
-        blocks = values.reshape(count, *self.sizes(sizes))
-        ordered = blocks.transpose(0, *(place + 1 for place in self.permutation()))
-        return ordered.reshape(count, *sizes)
+        in_memory, order, _, _ = _moves(self, sizes)
+        return values.reshape(count, *in_memory).transpose(order).reshape(count, *sizes)
 
     def pack(self, blocks: Array) -> Array:
         """Return the elements of an array [block][dimension]... in memory's order."""
         count, *sizes = blocks.shape
-        split: list[int] = []
-        for axis, size in enumerate(sizes):
-            split += [size // self.group, self.group] if axis == self.grouped else [size]
-        place = self.permutation()
-        back = sorted(range(len(place)), key=place.__getitem__)
-        ordered = blocks.reshape(count, *split).transpose(0, *(axis + 1 for axis in back))
-        return ordered.reshape(-1)
+        _, _, split, back = _moves(self, tuple(sizes))
+        return blocks.reshape(count, *split).transpose(back).reshape(-1)
+
+
+class _Moves(NamedTuple):
+    """How blocks of a size are moved: from memory by dimension, and split by groups and back.
+
+    The axes of both orders count the blocks as the first.
+    """
+
+    in_memory: tuple[int, ...]
+    order: tuple[int, ...]
+    split: tuple[int, ...]
+    back: tuple[int, ...]
+
+
+@cache
+def _moves(layout: Layout, sizes: tuple[int, ...]) -> _Moves:
+    split: list[int] = []
+    for axis, size in enumerate(sizes):
+        grouped = axis == layout.grouped
+        split += [size // layout.group, layout.group] if grouped else [size]
+    place = layout.permutation()
+    back = sorted(range(len(place)), key=place.__getitem__)
+    orders = ((0, *(axis + 1 for axis in axes)) for axes in (place, back))
+    return _Moves(layout.sizes(sizes), next(orders), tuple(split), next(orders))

@@ -7,8 +7,10 @@ inner loop in PopLibs' tables; a change of type costs the core of a Cast vertex.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -61,34 +63,48 @@ class Node:
         return [*found, self]
 
 
-def evaluate(node: Node, operands: Operands) -> Array:
+class Part(NamedTuple):
+    """A part of an expression, with the places of its arguments among the parts before it."""
+
+    node: Node
+    arguments: tuple[int, ...]
+
+
+def parts_in_order(node: Node) -> list[Part]:
+    """List the parts of an expression, each after its arguments and the whole last."""
+    nodes = node.parts()
+    places = {part: place for place, part in enumerate(nodes)}
+    return [Part(part, tuple(places[a] for a in part.arguments)) for part in nodes]
+
+
+def evaluate(parts: Sequence[Part], operands: Operands) -> Array:
     """Compute an expression's values, each operation rounded to its type."""
-    known: dict[Node, Array] = {}
-    for part in node.parts():
-        arguments = [known[argument] for argument in part.arguments]
-        if part.operation:
-            known[part] = part.operation.compute(*arguments)
-        elif arguments:
-            known[part] = arguments[0].astype(part.dtype.numpy)
-        elif part.field:
-            known[part] = values_of(operands, part.field)
+    values: list[Array] = []
+    for node, places in parts:
+        if node.operation:
+            values.append(node.operation.compute(*(values[place] for place in places)))
+        elif places:
+            values.append(values[places[0]].astype(node.dtype.numpy))
+        elif node.field:
+            values.append(values_of(operands, node.field))
         else:
-            known[part] = np.frombuffer(part.number, part.dtype.numpy)
+            values.append(np.frombuffer(node.number, node.dtype.numpy))
     total = int(operands.counts["out"].sum())
-    return np.broadcast_to(known[node], (total,))
+    return np.broadcast_to(values[-1], (total,))
 
 
 @cache
 def fused(node: Node, target: Target) -> ElementwiseVertices:
     """Return the vertices of an expression; its fields are those that it names, and out."""
-    parts = [part for part in node.parts() if part.arguments]
+    ordered = parts_in_order(node)
+    parts = [part for part, _ in ordered if part.arguments]
     flops = sum(flops_of(part.arguments[0].dtype) for part in parts if part.operation)
 
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["out"].counts() * flops
 
     def compute(operands: Operands) -> dict[str, Array]:
-        return {"out": evaluate(node, operands)}
+        return {"out": evaluate(ordered, operands)}
 
     def loop(n: IntArray) -> IntArray:
         cycles = VECTOR * ceil_div(n, max(target.getVectorWidth(node.dtype), 1))

@@ -15,52 +15,49 @@ from simulator.graph.types import Array, IntArray
 class Places:
     """The elements of a typed view of the arena that are meant, in their order.
 
-    They are a slice of it where they lie together; else they are cut into blocks, as long as they
-    can be, and `numbers` are those of the blocks behind one another from `first` on.
+    Where they lie together, `values` is the slice of them. Else they are cut into blocks, as long
+    as they can be: `values` has a row for each block of the arena, `numbers` are the rows that are
+    meant, and `records` has the bytes of each row as one item.
     """
 
     values: Array
-    first: int
     size: int
-    block: int = 0
     numbers: IntArray | None = None
+    records: Array | None = None
 
     def load(self) -> Array:
         """Copy the values out."""
         if self.numbers is None:
-            return self.values[self.first : self.first + self.size].copy()
-        taken: Array = self._blocks().take(self.numbers, axis=0)
-        return taken.reshape(-1)
+            return self.values.copy()
+        return self.values.take(self.numbers, axis=0).reshape(-1)
 
     def store(self, values: Any) -> None:
         """Copy values in: as many as there are places, or one for all."""
-        if self.numbers is None:
-            self.values[self.first : self.first + self.size] = values
+        if self.records is None:
+            self.values[:] = values
             return
-        wide = np.broadcast_to(np.asarray(values, dtype=self.values.dtype), (self.size,))
+        wide = np.asarray(values, dtype=self.values.dtype)
+        if wide.shape != (self.size,):
+            wide = np.broadcast_to(wide, (self.size,))
         # NumPy moves a block at once if it does not see the numbers in it.
-        whole = np.dtype((np.void, self.block * wide.itemsize))
-        target = self._blocks().reshape(-1).view(whole)
-        target[self.numbers] = np.ascontiguousarray(wide).view(whole)
-
-    def _blocks(self) -> Array:
-        count = (len(self.values) - self.first) // self.block
-        end = self.first + count * self.block
-        return self.values[self.first : end].reshape(count, self.block)
+        self.records[self.numbers] = np.ascontiguousarray(wide).view(self.records.dtype)
 
 
 def places_of(values: Array, begins: IntArray, lengths: IntArray) -> Places:
     """Return the places of intervals laid end to end, in a typed view of the arena."""
     begins, lengths = join(begins, lengths)
-    if not len(begins):
-        return Places(values, 0, 0)
-    if len(begins) == 1:
-        return Places(values, int(begins[0]), int(lengths[0]))
+    if len(begins) <= 1:
+        first, size = (int(begins[0]), int(lengths[0])) if len(begins) else (0, 0)
+        return Places(values[first : first + size], size)
     block = _block(begins, lengths)
     numbers, counts = (begins, lengths) if block == 1 else (begins // block, lengths // block)
     if (counts != 1).any():
         numbers = spread(numbers, counts)
-    return Places(values, int(begins[0]) % block, block * len(numbers), block, numbers)
+    first = int(begins[0]) % block
+    count = (len(values) - first) // block
+    together = values[first : first + count * block]
+    records = together.view(np.dtype((np.void, block * values.itemsize)))
+    return Places(together.reshape(count, block), block * len(numbers), numbers, records)
 
 
 def _block(begins: IntArray, lengths: IntArray) -> int:
