@@ -14,7 +14,7 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	@sh tools/install_chromium.sh
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 3 --dist loadgroup
 
 # The tests that need PyTorch, in an environment of its own (2 GB), made once. On Linux a plain
 # torch is a build for CUDA; this one is a build for CPUs where pip has one, and says which it is.

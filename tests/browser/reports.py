@@ -21,8 +21,18 @@ SERVED = (
     "small", "torn", "trace.pvti", "demo", "demo-even", "digits", "full", "unrun", "hostile",
     "long",
 )  # fmt: skip
-# Reports of real programs: the demo's two, and the two-layer network on a whole IPU.
-COMMANDS = (("demo", "--no-serve", "--out", "demo"), ("simulate", "mlp_digits", "--out", "digits"))
+# Reports of real programs: the demo's two after one epoch, and the two-layer network on an IPU.
+DEMO = """
+from pathlib import Path
+from cli.recording import claimed, recorded
+from simulator.examples import digits_pipeline
+out, even = Path("demo"), Path("demo-even")
+with claimed(out), claimed(even):
+    with recorded(out):
+        digits_pipeline.train(out, epochs=1)
+    digits_pipeline.measure(even, epochs=1)
+"""
+COMMANDS = (("-c", DEMO), ("-m", "cli.main", "simulate", "mlp_digits", "--out", "digits"))
 TRACE = """
 import json, sys
 import pvti
@@ -44,7 +54,7 @@ def write_all(folder: Path) -> None:
     shutil.copy(next(report.glob("*.pvti")), folder / "trace.pvti")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     for arguments in COMMANDS:
-        command = [sys.executable, "-m", "cli.main", *arguments]
+        command = [sys.executable, *arguments]
         subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     (folder / "torn").mkdir()
     (folder / "torn" / "profile.pop").write_bytes((report / "profile.pop").read_bytes()[:5000])

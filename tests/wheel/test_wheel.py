@@ -51,10 +51,16 @@ def test_what_programs_import_says_that_it_is_typed(wheel: Path) -> None:
     assert {f"{package}/py.typed" for package in ("pva", "pvti", "libpvti", "simulator")} <= names
 
 
+def test_installed_wheel_has_what_the_demo_needs(installed: Path, tmp_path: Path) -> None:
+    code = "from simulator.examples import digits_pipeline as d; d.network(d.CROWDED)"
+    run(installed / "python", "-c", f"import cli.demo; {code}", cwd=tmp_path)
+
+
 def test_installed_wheel_trains_writes_a_report_and_prints_its_summary(
     installed: Path, tmp_path: Path
 ) -> None:
-    run(installed / "tilescope", "demo", "--no-serve", "--out", "report", cwd=tmp_path)
+    network = ("mlp_digits", "--target", "tiny", "--epochs", "1")
+    run(installed / "tilescope", "simulate", *network, "--out", "report", cwd=tmp_path)
     assert (tmp_path / "report/profile.pop").is_file()
     assert list((tmp_path / "report").glob("*.pvti"))
     summary = run(installed / "printProfileSummary", "report", cwd=tmp_path)
