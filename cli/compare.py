@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,7 +22,7 @@ from cli.output import (
     write_paged,
     write_rows,
 )
-from cli.source import open_report, told
+from cli.source import is_trace, open_report, open_trace, source, told
 from pva import units
 from pva.errors import NotRecordedError
 
@@ -69,12 +70,17 @@ SETTINGS_TITLE = "Target, graph, version and options"
 def compare(before: str, after: str, by: str | None, form: str, limit: int | None) -> None:
     """Show what changed from report A to report B: memory, cycles, and where.
 
+    Of two host traces: the time of each label, without the events inside.
+
     Rows are matched by name, changes are signed, and the rows of a table add up to its total. Of
     cycles those of the recorded runs count, as far as these were recorded step by step. --json has
     the rows that are the same, too.
     """
     if form in ("json", "csv") and by is None:
         raise click.UsageError(f"--format {form} writes one table; add --by or use --json")
+    if is_trace(Path(source(before))) and is_trace(Path(source(after))):
+        _write_traces((before, after), by, form, limit)
+        return
     reports = open_report(before), open_report(after)
     if form == OBJECT:
         _write_object(reports, [before, after], by, limit)
@@ -82,6 +88,26 @@ def compare(before: str, after: str, by: str | None, form: str, limit: int | Non
         write_paged(list(_lines(reports, by, limit)))
     else:
         write_rows(of_frame(_changed(reports, str(by))), form, limit)
+
+
+def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int | None) -> None:
+    """Write what the labels of two host traces take, by themselves."""
+    from pva.analysis.compare import compare_labels, total_of
+
+    if by is not None:
+        raise click.UsageError(f"--by {by} is of reports; host traces are compared by label")
+    before, after = (open_trace(source(path)) for path in paths)
+    frame = compare_labels(before, after)
+    if form == OBJECT:
+        write_object("compare", list(paths), labels=frame.to_dict("records"))
+        return
+    totals = total_of(frame)
+    changed = frame[frame["change"] != 0].drop(columns="ratio")
+    head = [f"{side}: {printable(told(path))}" for side, path in zip("AB", paths, strict=True)]
+    title = f"Time by label: {totals[0]:,} ns -> {totals[1]:,} ns, {signed(totals[2])}"
+    same = f"{len(frame) - len(changed):,} of {len(frame):,} rows are the same in both"
+    shown = limit or (ROWS if limit is None else None)
+    write_paged([*head, "", title, *_rows(changed, "labels", shown), same])
 
 
 def _comparison(reports: tuple[Report, Report], name: str) -> pd.DataFrame:

@@ -85,5 +85,5 @@ def _gain(out: Path, even: Path) -> str:
     slow, fast = (main_run(openReport(path)).items_per_second for path in (out, even))
     return (
         f"with the attention split over both IPUs: {units.share(fast / slow - 1)} faster,"
-        f" {fast:,.0f} images/s in place of {slow:,.0f}"
+        f" {fast:,.0f} images/s instead of {slow:,.0f}"
     )

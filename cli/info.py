@@ -24,7 +24,7 @@ from cli.output import (
 )
 from cli.run_facts import run_facts, run_object
 from cli.run_info import is_run, write_run_info
-from cli.source import open_report, open_trace, source, told
+from cli.source import is_trace, open_report, open_trace, source, told
 from cli.trace import write_trace_info
 from pva import units
 
@@ -75,7 +75,7 @@ def info(path: str, tables: bool, all_runs: bool, form: str, limit: int | None) 
     if is_run(Path(place)):
         write_run_info(place, form, limit)
         return
-    if _is_trace(Path(place)):
+    if is_trace(Path(place)):
         write_trace_info(open_trace(place), path, OBJECT if form == OBJECT else None)
         return
     opened = open_report(place)
@@ -94,17 +94,6 @@ def info(path: str, tables: bool, all_runs: bool, form: str, limit: int | None) 
     else:
         facts = list(_facts(opened))
         write_rows(Rows(("fact", "text"), facts, len(facts)), form, limit)
-
-
-def _is_trace(path: Path) -> bool:
-    """Return whether this is a host trace, or a directory of some and no report."""
-    from pva.formats import registry
-    from pva.formats.trace_files import in_directory, is_trace
-
-    if path.is_dir():
-        parts = {"profile", "graph", "execution", "debug"} & set(registry.directory_files(path))
-        return not parts and bool(in_directory(path))
-    return path.is_file() and is_trace(path)
 
 
 def _object(report: Report) -> dict[str, Any]:

@@ -105,5 +105,5 @@ def _graphs(graphs: pd.DataFrame) -> str:
     where = f"{first.table}.{first.column}" + (f" row {first.row}" * (first.row == first.row))
     return (
         f"{len(others)} of {len(graphs)} differ: instance {first.instance} first in {where},"
-        f" {first.value} in place of {first.most}"
+        f" {first.value} instead of {first.most}"
     )

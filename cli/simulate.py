@@ -171,7 +171,7 @@ def simulate() -> None:
     of their vertices.
     --batch is the first size of its inputs, --shape one input's. --input gives the value of an
     input that is known when the model is compiled, as branches and shapes need it; --values feeds
-    arrays in place of random numbers, and --save-outputs keeps what comes out. --train adds a loss
+    arrays instead of random numbers, and --save-outputs keeps what comes out. --train adds a loss
     and trains one batch; the optimizer decides what is kept for each weight, and --recompute makes
     what the way back reads again instead of keeping it. With --no-values memory and cycles are
     found without values or weights; --list-unsupported names all nodes that cannot be run, and ends

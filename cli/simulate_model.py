@@ -97,7 +97,7 @@ def _with_options(command: click.Command) -> click.Command:
             "--values",
             type=click.Path(path_type=Path),
             metavar="FILE.npz",
-            help="Arrays of inputs, in place of random ones.",
+            help="Arrays of inputs, instead of random ones.",
         ),
         click.option(
             "--save-outputs",

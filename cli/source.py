@@ -68,3 +68,14 @@ def source(path: str) -> str:
 def told(text: str) -> str:
     """Write "standard input" in a text that names the copy."""
     return _COPY.sub("standard input", text)
+
+
+def is_trace(path: Path) -> bool:
+    """Return whether this is a host trace, or a directory of some and no report."""
+    from pva.formats import registry
+    from pva.formats.trace_files import in_directory, is_trace
+
+    if path.is_dir():
+        parts = {"profile", "graph", "execution", "debug"} & set(registry.directory_files(path))
+        return not parts and bool(in_directory(path))
+    return path.is_file() and is_trace(path)

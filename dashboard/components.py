@@ -34,6 +34,7 @@ Kind = Literal[
     "change",
     "bytes change",
     "cycles change",
+    "nanoseconds change",
 ]
 
 NO_BREAK_SPACE = "\u00a0"
@@ -85,12 +86,13 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     "change": changed,
     "bytes change": lambda value: changed(value, units.size),
     "cycles change": lambda value: changed(value, units.cycles_or_time),
+    "nanoseconds change": lambda value: changed(value, FORMATS["nanoseconds"]),
 }
 _CHANGE_COLOUR = (
     "({'color': params.value > 0 ? 'var(--grew)' : params.value < 0 ? 'var(--shrank)' : ''})"
 )
 _STYLES = {"share": "({'--part': params.value})"} | dict.fromkeys(
-    ("change", "bytes change", "cycles change"), _CHANGE_COLOUR
+    ("change", "bytes change", "cycles change", "nanoseconds change"), _CHANGE_COLOUR
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEADROOM = 1.12
+SMALL = 0.05  # of a total: smaller changes are not seen on an axis from 0
 MAX_POINTS = 1200  # of each line
 LONGEST_REPORT, LONGEST_STEP = 40, 40  # letters of a name
 # How the lines of the first and the second report are drawn: not by colour alone.
@@ -89,16 +91,49 @@ def _axes(
     figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(title_text=axis)
 
 
+def _time_axis(top: float) -> dict[str, Any]:
+    """Make a vertical axis of times in nanoseconds, up to `top`."""
+    ticks = [top / HEADROOM * part / 4 for part in range(5)]
+    return {
+        "range": [0, top],
+        "tickvals": ticks,
+        "ticktext": [units.duration(tick / 1e9) if tick else "0" for tick in ticks],
+    }
+
+
+def _seen(levels: list[Any], write: Callable[[float], str]) -> dict[str, Any]:
+    """Begin an axis above 0 where changes are too small a part of the totals to be seen."""
+    low, high = float(min(levels)), float(max(levels))
+    span = high - low
+    if not 0 < span < SMALL * high:
+        return {}
+    ticks = [low + span * part / 4 for part in range(-2, 7, 2)]
+    return {
+        "range": [low - 0.6 * span, high + 0.5 * span],
+        "tickvals": ticks,
+        "ticktext": [write(tick) for tick in ticks],
+        "title": {"text": "does not begin at 0"},
+    }
+
+
+# How values of a unit are written, and the axis that they stand on.
+WRITTEN: dict[str, tuple[Callable[[float], str], Callable[[float], dict[str, Any]]]] = {
+    "bytes": (units.size, byte_axis),
+    "cycles": (units.cycles_or_time, cycle_axis),
+    "nanoseconds": (lambda value: units.duration(value / 1e9), _time_axis),
+}
+
+
 def waterfall(
     frame: pd.DataFrame, *, total: tuple[int, int], unit: str, names: tuple[str, str], theme: Theme
 ) -> go.Figure:
     """Draw the way from the total before to the total after, a bar for each change.
 
     `frame` has name, change, begin and end, as `pva.analysis.compare.waterfall` returns them;
-    `total` is before and after, in `unit`: bytes or cycles.
+    `total` is before and after, in `unit`: bytes, cycles or nanoseconds.
     """
     begin, end, change = (frame[column].to_numpy() for column in ("begin", "end", "change"))
-    write = units.size if unit == "bytes" else units.cycles_or_time
+    write, axis = WRITTEN[unit]
     ends = [("before", 0, total[0], total[0]), ("after", 0, total[1], total[1])]
     rows = [ends[0], *zip(["grew" if c > 0 else "shrank" for c in change], np.minimum(begin, end),
                           np.abs(change), change, strict=True), ends[1]]  # fmt: skip
@@ -126,7 +161,7 @@ def waterfall(
                          line={"color": token("quiet", theme), "width": 1})  # fmt: skip
     layout = plot_layout(theme)
     top = max(total[0], total[1], *begin.tolist(), *end.tolist(), 1) * HEADROOM
-    layout["yaxis"] = layout["yaxis"] | (byte_axis(top) if unit == "bytes" else cycle_axis(top))
+    layout["yaxis"] = layout["yaxis"] | axis(top) | _seen(levels, write)
     layout["xaxis"] = layout["xaxis"] | {
         "tickmode": "array",
         "tickvals": list(range(len(rows))),

@@ -192,7 +192,7 @@ def _hover(part: pd.DataFrame, words: str) -> list[str]:
     return [
         f"{escaped(shortened(str(name))) or words}<br>{begin:,} to {end:,}: {units.size(size)}"
         + (f"<br>live at steps {first:,} to {last:,}" if first >= 0 else "")
-        + (f"<br>shares its place with {shares:,}" if shares else "")
+        + (f"<br>overlaps {shares:,} other{'s' * (shares != 1)}" if shares else "")
         for name, begin, end, size, first, last, shares in zip(
             *(part[column].tolist() for column in columns), strict=True
         )

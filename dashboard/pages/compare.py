@@ -12,6 +12,7 @@ from dashboard.address import Address
 from dashboard.components import GREW, SHRANK, Element, Frame, section
 from dashboard.pages import compare_plots as plots
 from dashboard.pages import compare_tables as known
+from dashboard.pages import compare_traces
 from dashboard.pages.compare_tables import TABS, both, compared, percent
 from dashboard.pages.compare_words import BETTER, FIGURE_WORDS
 from dashboard.pages.words import counted
@@ -40,13 +41,17 @@ MAX_ROWS = 12
 
 
 def available(store: Store, report: str) -> bool:
-    """Return whether there are two reports."""
+    """Return whether there are two reports, or two host traces."""
+    if not store.has_report(report):
+        return len(compare_traces.traces_of(store)) > 1
     reports = len(store.reports)
     return reports > 1 and bool(store.report(report))
 
 
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
+    if not store.has_report(state.report):
+        return compare_traces.layout(store, state)
     head = [components.title(QUESTION)]
     if not state.against:
         return html.Div([*head, _choose(store, state), _nothing(store)])
@@ -297,6 +302,7 @@ def register(app: Dash, store: Store) -> None:
         ("compare-rows", rows_of_tab),
     ):
         view.fill(app, store, identifier, make)
+    compare_traces.register(app, store)
     for unit in known.UNITS:
         columns = known.columns(unit)
         tables.serve(app, store, PATH, f"compare-{unit}", columns, known.frame_of)

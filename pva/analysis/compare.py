@@ -17,6 +17,7 @@ from pva.analysis.code import memory_by_operation
 from pva.analysis.cycle_causes import cycles_by_cause
 from pva.analysis.execution import cycles_by_program
 from pva.analysis.figures import FIGURES, figures, no_run
+from pva.analysis.host import label_statistics
 from pva.analysis.liveness import always_live_variables, live_variables
 from pva.analysis.memory import (
     category_by_tile,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
+    from pva.trace import Trace
 
 Dataset = Any  # that of a report
 BOTH, BEFORE, AFTER = "both", "before", "after"
@@ -148,6 +150,21 @@ def compare_programs(before: Report, after: Report) -> pd.DataFrame:
     """
     parts = map(cycles_by_program, _run(before, after))
     return _matched(parts, ["type", "name"], "cycles")
+
+
+def compare_labels(before: Trace, after: Trace) -> pd.DataFrame:
+    """Compare the time of each label of two host traces by itself, largest change first.
+
+    `before` and `after` are in nanoseconds, without what the events directly inside took, so that
+    the rows add up to the time in which threads were inside events. Of `events_before` and
+    `events_after` one is 0 where `in` names the other trace alone.
+    """
+    parts = [label_statistics(trace) for trace in (before, after)]
+    frame = _matched(parts, ["label"], "self_ns")
+    for name, part in zip((BEFORE, AFTER), parts, strict=True):
+        events = part.groupby("label")["count"].sum()
+        frame[f"events_{name}"] = frame["label"].map(events).fillna(0).astype("int64")
+    return frame
 
 
 def compare_settings(before: Report, after: Report) -> pd.DataFrame:

@@ -143,10 +143,10 @@ def _categories(report: Report) -> Bytes:
 
 
 def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFrame:
-    """Return the bytes of each category, on all tiles or one; overlapped data shares its place.
+    """Return the bytes of each category, on all tiles or one, overlapped variables in full.
 
-    `total` is the sum of `not_overlapped` and `overlapped`, each item in full: with data that
-    shares its place, categories add up to more than the tiles hold. Those not in use are left out;
+    `total` is the sum of `not_overlapped` and `overlapped`, each item in full: with overlapped
+    variables, categories add up to more than the tiles hold. Those not in use are left out;
     the largest stand first. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd
@@ -182,8 +182,8 @@ def _in_place(report: Report) -> Bytes:
 def category_by_tile(report: Report) -> pd.DataFrame:
     """Return the bytes of each tile by category, largest first; a row adds up to its total.
 
-    The column `overlapped` is the memory shared by data that is not live at the same time: it has
-    no single category. The other columns are the bytes that share their place with nothing. `tile`
+    The column `overlapped` is the memory of overlapped variables, which are not live at the same
+    time: it has no single category. The other columns are the bytes that nothing overlaps. `tile`
     is the index of the rows.
     Raises NotRecordedError.
     """
@@ -260,12 +260,12 @@ class MemoryUsage(Told):
 
     @property
     def not_overlapped(self) -> int:
-        """Return the bytes that share their place with nothing."""
+        """Return the bytes that nothing overlaps."""
         return sum(self.not_overlapped_by_category.values())
 
     @property
     def overlapped(self) -> int:
-        """Return the bytes of what shares its place, each item counted in full."""
+        """Return the bytes of overlapped items, each counted in full."""
         return sum(self.overlapped_by_category.values())
 
     @property
@@ -279,7 +279,7 @@ def memory_usage(
 ) -> MemoryUsage:
     """Add up the bytes by region and by category, on all tiles, one IPU or one replica.
 
-    As in the profile summary: overlapped data shares its place. Raises SelectionError,
+    As in the profile summary: overlapped variables count in full. Raises SelectionError,
     NotRecordedError.
     """
     tiles = tiles_of(report, ipu=ipu, replica=replica)

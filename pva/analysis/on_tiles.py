@@ -49,8 +49,8 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Sum up the memory of each chosen tile, or of all, by region, use and liveness: a tree.
 
     `path` is the place in the tree (`a/b` lies in `a`), then a column of bytes for each tile;
-    `all_tiles` when none is chosen, `chosen_tiles` for more than twelve. Of what shares its place
-    each item counts in full, so that `overlapped` is more than `after_overlapping`, which it takes
+    `all_tiles` when none is chosen, `chosen_tiles` for more than twelve. Each overlapped item
+    counts in full, so that `overlapped` is more than `after_overlapping`, which it takes
     together. Categories that hold nothing are left out. Raises SelectionError, NotRecordedError.
     """
     import pandas as pd

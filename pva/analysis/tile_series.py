@@ -168,7 +168,7 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
 
 
 def _of_category(report: Report, category: str) -> Any:
-    """Return the bytes of a category by tile, what shares its place in full."""
+    """Return the bytes of a category by tile, overlapped items in full."""
     if category not in CATEGORY_LABELS:
         known = ", ".join(CATEGORY_LABELS)
         raise SelectionError(f"category {category}", "not there", f"known: {known}")

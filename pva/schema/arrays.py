@@ -67,7 +67,7 @@ ARRAYS: tuple[Array, ...] = (
     *_exchange_arrays("external_exchange", "externalExchanges", "estimatedCyclesByTile", "an exchange between IPUs"),
     *_exchange_arrays("host_exchange", "hostExchanges", "estimatedCyclesByTile", "an exchange with the host"),
     Array("memory_by_category", "graph", "memory.byCategory", ("category", "region", "overlap", "tile"), "bytes",
-          "memory by use, region, and whether it shares its place with something that is not live at the same time"),
+          "memory by use, region, and whether it is overlapped by something that is not live at the same time"),
     *_vertex_memory("compute_set", "byComputeSet"),
     *_vertex_memory("vertex_type", "byVertexType"),
     Array("always_live_bytes", "graph", "memory.liveness.alwaysLive.bytesByTile", ("tile",), "bytes", "always live"),

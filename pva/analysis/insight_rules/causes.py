@@ -97,7 +97,7 @@ def _move(move: Any, ipu: int, own: pd.Series) -> str:
     names = move["first"] if move["layers"] == 1 else f"{move['first']} to {move['last']}"
     return (
         f"Move {names} to IPU {move['to_ipu']}: then no IPU works longer than "
-        f"{cycles_in_words(move['longest'])}, in place of {cycles_in_words(own.max())} on "
+        f"{cycles_in_words(move['longest'])}, instead of {cycles_in_words(own.max())} on "
         f"IPU {ipu}."
     )
 

@@ -43,7 +43,8 @@ def how_long_it_takes(report: Report) -> list[Finding]:
 
 
 def _parts(run: MainRun) -> list[str]:
-    items = f" for {count(run.items)} items" if run.items > 0 else ", items not recorded"
+    words = "1 item" if run.items == 1 else f"{count(run.items)} items"
+    items = f" for {words}" if run.items > 0 else ", items not recorded"
     parts = [f"{cycles_in_words(run.cycles)}{items}"]
     if run.steady_cycles == run.steady_cycles:
         full = f" with all {run.stages} stages full" if run.stages > 1 else ""
