@@ -229,7 +229,7 @@ def table(
     rows = records(frame, columns)
     data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
     if picks:
-        for field in (picks[1], *(("opens",) if "opens" in frame else ())):
+        for field in {picks[1], *({"opens", "object"} & set(frame.columns))}:
             for row, value in zip(rows, frame[field].tolist(), strict=False):
                 row[field] = value
     pinned = [] if total is None else formatted(total, columns)

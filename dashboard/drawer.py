@@ -12,12 +12,12 @@ from dash import Dash, dcc, html
 from dashboard import address, components, view
 from dashboard.address import Address
 from dashboard.components import Element, facts
-from dashboard.objects import KEY, Subject, describe, prose_of
+from dashboard.objects import KEY, VARIABLE, Subject, describe, object_of, prose_of
 from dashboard.store import Store
 from dashboard.theme import Theme
 from pva.errors import PvaError
 
-PANEL, FINDINGS, VARIABLE = "drawer", "drawer-findings", "variable"
+PANEL, FINDINGS = "drawer", "drawer-findings"
 # Pages of a report, on which an object can be chosen.
 PATHS = (
     "/summary", "/insights", "/memory", "/liveness", "/programs", "/operations", "/graph",
@@ -28,13 +28,6 @@ PATHS = (
 def place(state: Address) -> list[Element]:
     """Make room for the drawer on a page of a report."""
     return [view.panel(PANEL, state.path, (KEY, VARIABLE))] if state.path in PATHS else []
-
-
-def object_of(state: Address) -> str:
-    """Return the object that an address chooses, the variable chosen last without one."""
-    text = state.text(KEY)
-    numbers = () if text else state.numbers(VARIABLE)
-    return text or (f"variable:{numbers[-1]}" if numbers else "")
 
 
 def drawer(store: Store, state: Address, _theme: Theme) -> Element:

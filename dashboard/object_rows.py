@@ -7,6 +7,7 @@ import numpy as np
 from dashboard.components import Frame
 from dashboard.store import Report
 from pva.analysis.exchanges import KINDS
+from pva.analysis.one_variable import variable_figures
 from pva.analysis.programs import Integers
 
 
@@ -34,3 +35,39 @@ def exchange_objects(report: Report, frame: Frame) -> list[str | None]:
 def texts_of(kind: str, rows: Integers) -> list[str | None]:
     """Return the objects of some rows, none for a row of -1."""
     return [f"{kind}:{row}" if row >= 0 else None for row in rows.tolist()]
+
+
+def object_steps(report: Report, text: str) -> tuple[int, int, str] | None:
+    """Return the first and last liveness step of an object and its name; None without a life."""
+    kind, number = numbered(text)
+    data = report.dataset
+    if kind == "variable" and 0 <= number < data.length("variables"):
+        figures = variable_figures(report, variable=number)
+        if figures.first_step < 0 or figures.always_live:
+            return None
+        return figures.first_step, figures.last_step, figures.name
+    if kind == "program" and 0 <= number < data.length("programs"):
+        steps = np.flatnonzero(data.column("liveness_steps", "program") == number)
+        name = str(data.column("programs", "name")[number])
+        return (int(steps[0]), int(steps[-1]), name) if len(steps) else None
+    return None
+
+
+def object_tiles(report: Report, text: str) -> tuple[Integers, str]:
+    """Return the tiles that a variable lies on, or that a tile is, and its name."""
+    kind, number = numbered(text)
+    data = report.dataset
+    if kind == "tile" and number >= 0:
+        return np.array([number]), f"Tile {number:,}"
+    known = range(data.length("variables") if data.has("variable_pieces") else 0)
+    if kind != "variable" or number not in known:
+        return np.zeros(0, dtype=np.int64), ""
+    rows = data.rows_where("variable_pieces", "variable", number)
+    tiles: Integers = np.unique(data.column("variable_pieces", "tile")[rows])
+    return tiles, str(data.column("variables", "name")[number])
+
+
+def numbered(text: str) -> tuple[str, int]:
+    """Return the kind and the number of an object, -1 where it has a name instead."""
+    kind, _, which = text.partition(":")
+    return kind, int(which) if which.isascii() and which.isdigit() and len(which) < 19 else -1

@@ -28,7 +28,7 @@ from pva.analysis.program_parts import program_by_tile, program_figures
 from pva.analysis.programs import elapsed, executions, operations
 from pva.analysis.selection import chosen as known_number
 
-KEY = "object"
+KEY, VARIABLE = "object", "variable"
 Pairs = list[tuple[str, str]]
 
 
@@ -50,6 +50,13 @@ def with_object(state: Address, kind: str, which: object) -> Address:
     """Return the address with an object chosen."""
     options = tuple(pair for pair in state.options if pair[0] != KEY)
     return replace(state, options=tuple(sorted((*options, (KEY, f"{kind}:{which}")))))
+
+
+def object_of(state: Address) -> str:
+    """Return the object that an address chooses, the variable chosen last without one."""
+    text = state.text(KEY)
+    numbers = () if text else state.numbers(VARIABLE)
+    return text or (f"variable:{numbers[-1]}" if numbers else "")
 
 
 def describe(store: Store, state: Address, text: str) -> Subject:

@@ -25,7 +25,7 @@
     for (const place of document.querySelectorAll("[data-picks-key]")) {
       const grid = place.querySelector(".table[id]");
       const api = grid && window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
-      if (api && KEYS.includes(place.dataset.picksKey)) api.redrawRows();
+      if (api) api.redrawRows();
     }
   }
 

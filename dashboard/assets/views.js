@@ -347,7 +347,9 @@
     const value = row && row.data && row.data[place.dataset.picksField];
     if (value === undefined || value === null) return;
     const key = place.dataset.picksKey;
-    if (place.dataset.picksMany === undefined) return go({ [key]: value });
+    // The object that a row is opens the drawer, whatever else the row chooses on its page.
+    const drawer = row.data.object && key !== "object" ? { object: row.data.object, variable: null } : {};
+    if (place.dataset.picksMany === undefined) return go({ ...drawer, [key]: value });
     const now = (read(key) || "").split(",").filter(Boolean);
     const text = String(value);
     go({ [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") }, true);

@@ -188,3 +188,18 @@ def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -
             font={"size": 12, "color": token("quiet", theme)},
         )  # fmt: skip
     return figure
+
+
+def mark_steps(figure: go.Figure, first: int, last: int, name: str, *, theme: Theme) -> None:
+    """Mark the steps from `first` to `last` in a curve as those of the chosen object."""
+    figure.add_vrect(
+        x0=first - 0.5,
+        x1=last + 0.5,
+        fillcolor=token("accent", theme),
+        opacity=0.16,
+        line={"width": 1, "color": token("accent", theme)},
+    )
+    figure.add_annotation(
+        text=escaped(shortened(name, 40)), x=first, xanchor="left", yref="paper", y=1,
+        yanchor="bottom", showarrow=False, font={"size": 11, "color": token("accent", theme)},
+    )  # fmt: skip

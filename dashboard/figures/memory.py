@@ -183,3 +183,17 @@ def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, them
         marker={"symbol": "triangle-down", "size": 8, "color": token("bad", theme)},
         hovertemplate="Out of memory<extra></extra>",
     )
+
+
+def mark_tiles(figure: go.Figure, tiles: Numbers, name: str, theme: Theme) -> None:
+    """Mark tiles below a plot by tile as those of the chosen object, some of many."""
+    shown = tiles[:: max(len(tiles) // POINTS, 1)]
+    figure.add_scatter(
+        x=shown.astype(np.float32),
+        y=np.zeros(len(shown), dtype=np.float32),
+        mode="markers",
+        name=escaped(shortened(name, 40)),
+        marker={"symbol": "triangle-up", "size": 8, "color": token("accent", theme)},
+        cliponaxis=False,
+        hovertemplate="%{x:,}<extra></extra>",
+    )

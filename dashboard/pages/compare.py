@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import GREW, SHRANK, Element, Frame, section
+from dashboard.objects import KEY
 from dashboard.pages import compare_plots as plots
 from dashboard.pages import compare_tables as known
 from dashboard.pages import compare_traces
@@ -219,7 +220,7 @@ def rows_of_tab(store: Store, state: Address, _theme: Theme) -> Element:
         return html.Div([*parts, components.message(text)])
     grid = tables.paged(
         f"compare-{table.unit}", known.columns(table.unit), total=_total(frame),
-        rows=min(len(shown), MAX_ROWS),
+        rows=min(len(shown), MAX_ROWS), picks=(KEY, KEY),
     )  # fmt: skip
     return html.Div([*parts, grid])
 

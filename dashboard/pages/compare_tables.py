@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from dashboard import components
 from dashboard.address import Address
 from dashboard.components import Column, Frame, Kind
+from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from dashboard.theme import step_words
 from pva import units
@@ -140,7 +141,29 @@ def frame_of(store: Store, state: Address) -> Frame:
     frame = named(compared(store, state, table.name), table)
     if state.text("same", "off") != "on":
         frame = frame[frame["change"] != 0]
-    return components.filtered(frame, state.filter)
+    frame = components.filtered(frame, state.filter)
+    return frame.assign(**{KEY: _objects(store.report(state.report), table, frame)})
+
+
+# What kind of object a row of a comparison is, by the column that names it.
+KINDS = {"operation": "operation", "layer": "layer", "tile": "tile"}
+
+
+def _objects(report: Report, table: Comparison, frame: Frame) -> list[str | None]:
+    """Return the objects of the first report that rows are, none where it has none."""
+    there = (frame["in"] != "after").tolist()
+    key, several = table.keys[0], len(table.keys) > 1
+    if key in KINDS:
+        pairs = zip(there, frame[key], strict=True)
+        return [f"{KINDS[key]}:{name}" if known else None for known, name in pairs]
+    if several or table.name not in OF_VARIABLES or not report.dataset.has("variables"):
+        return [None] * len(frame)
+    names = report.dataset.column("variables", "name").tolist()
+    rows = {name: row for row, name in reversed(list(enumerate(names)))}
+    return [f"variable:{rows[name]}" if name in rows else None for name in frame[key]]
+
+
+OF_VARIABLES = ("compare_variables", "compare_live_at_peak", "compare_always_live")
 
 
 def named(frame: Frame, table: Comparison) -> Frame:

@@ -12,6 +12,8 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures.axes import Figure
 from dashboard.figures.exchange import exchange_matrix
+from dashboard.object_rows import exchange_objects
+from dashboard.objects import KEY
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.theme import Theme
@@ -88,7 +90,9 @@ def exchanges(store: Store, state: Address) -> Frame:
     def make() -> Frame:
         frame = largest_exchanges(store.report(state.report))
         word = frame["kind"].str.replace(" ", "-") + "-" + frame["exchange"].astype(str)
-        return frame.assign(moved=word)
+        frame = frame.assign(moved=word)
+        frame[KEY] = exchange_objects(store.report(state.report), frame)
+        return frame
 
     return store.derived(state.report, "exchanges", make)
 

@@ -14,6 +14,8 @@ from dashboard.components import Element, Frame
 from dashboard.figures import liveness as figures
 from dashboard.figures.axes import Figure, whole
 from dashboard.figures.live_map import live_map
+from dashboard.object_rows import object_steps
+from dashboard.objects import KEY, VARIABLE, object_of
 from dashboard.overview import strip
 from dashboard.pages import liveness_tabs as tabs
 from dashboard.pages.liveness_tabs import curve_of, scope_words
@@ -46,7 +48,7 @@ def layout(store: Store, state: Address) -> Element:
     if not report.dataset.length("liveness_steps"):
         live = analysis.liveness_overview(report)
         return html.Div([_question(), components.headline(liveness_sentence(live))])
-    drawn = (*PLACE, "show", "find", "range", "graph")
+    drawn = (*PLACE, "show", "find", "range", "graph", KEY, VARIABLE)
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     small = view.panel("liveness-overview", PATH, PLACE)
     above = [_head(report), _tools(report, state), small, plot]
@@ -162,9 +164,13 @@ def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     curve = curve_of(store, state)
     found = tabs.matches(curve, state)
     window = (state.range.begin, state.range.end) if state.range else None
-    return figures.liveness_curve(
+    figure = figures.liveness_curve(
         curve, always=state.show != MOVING, matches=found, theme=theme, window=window
     )
+    steps = object_steps(store.report(state.report), object_of(state))
+    if steps:
+        figures.mark_steps(figure, *steps, theme=theme)
+    return figure
 
 
 def plotted(store: Store, state: Address) -> Frame:

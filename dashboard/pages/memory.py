@@ -13,6 +13,8 @@ from dashboard.figures import floor
 from dashboard.figures import memory as figures
 from dashboard.figures.axes import Figure
 from dashboard.figures.memory import Limit, Series
+from dashboard.object_rows import object_tiles
+from dashboard.objects import object_of
 from dashboard.overview import strip
 from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
@@ -41,6 +43,7 @@ SCALES = tuple((name, f"Colours: {name}") for name in floor.SCALES)
 EVERYTHING = "all"
 PLOT_KEYS = (
     "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
+    "object",
 )  # fmt: skip
 REGION_WORDS = {
     "non_interleaved": "Non-interleaved",
@@ -203,7 +206,7 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
     limit = Limit(memory.bytes_per_tile * tiles, "A tile" if per_tile else "An IPU", bounded,
                   noted=graph == TOTAL,
                   fullest="the fullest" if whole else "the fullest without gaps")  # fmt: skip
-    return figures.over_tiles(
+    drawn = figures.over_tiles(
         frame,
         _series(report, graph, list(frame.columns[1:]), theme),
         axis=_axis(state, per_tile=per_tile),
@@ -215,6 +218,10 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
         lacking=_lacking(report, frame) if per_tile and memory.tiles_out_of_memory else None,
         ipus=ipu_tiles(report) if per_tile and state.text("order") != "physical" else 0,
     )
+    chosen, name = object_tiles(report, object_of(state))
+    if len(chosen) and per_tile and state.text("order") != "physical":
+        figures.mark_tiles(drawn, chosen, name, theme)
+    return drawn
 
 
 def ipu_tiles(report: Report) -> int:

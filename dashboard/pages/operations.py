@@ -11,6 +11,7 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
+from dashboard.objects import KEY
 from dashboard.pages import operation_details
 from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
 from dashboard.pages.provenance import badge
@@ -186,6 +187,9 @@ def rows(store: Store, state: Address) -> Frame:
     else:
         frame = frame.assign(label="", source="")
     name = state.text("operation")
+    kind = {"operation": "operation", "scope": "layer"}.get(state.text("layer", FALLBACK[0]))
+    if kind:
+        frame = frame.assign(**{KEY: f"{kind}:" + frame["operation"]})
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
 
 

@@ -13,6 +13,7 @@ from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
+from dashboard.objects import with_object
 from dashboard.pages import written_details
 from dashboard.pages.documents import flat_pairs
 from dashboard.pages.program_stage import known_stages, stage_of, whole_tree
@@ -166,6 +167,8 @@ def _head(store: Store, report: Report, state: Address, figures: ProgramFigures)
         for words, path, step, options in links
         if step >= 0 or options
     ]
+    about = address.write(with_object(state, "program", figures.program))
+    shown.insert(0, dcc.Link("All about it", href=about, className="button"))
     name = "" if figures.name.startswith("(") else figures.name
     return html.Div(
         [

@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Range
 from dashboard.components import Element, facts, section
+from dashboard.objects import with_object
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.trace_tables import (
     LABEL_COLUMNS,
@@ -198,6 +199,8 @@ def event_details(store: Store, state: Address, _theme: Theme) -> Element:
     ]
     subject = html.P(whole.labels[figures.label], className="subject")
     links = _run_links(store, state, whole.labels[figures.label], (figures.begin, figures.end))
+    about = address.write(with_object(state, "event", state.event))
+    links.insert(0, html.P(dcc.Link("All about it", href=about), className="step-links"))
     return section(f"Event {state.event:,}", subject, *links, facts(pairs))
 
 

@@ -213,3 +213,19 @@ def test_which_findings_are_worth_most(begin: Callable[..., Task]) -> None:
     first = task.page.locator(".first-findings > li")
     expect(first).to_have_count(3)
     expect(first.first).to_contain_text("at most")
+
+
+@pytest.mark.parametrize(
+    ("link", "table"),
+    [
+        ("/operations?report=demo", "operations-table"),
+        ("/exchange?report=demo", "exchange-rows"),
+        ("/compare?report=demo&against=demo-even&tab=operations", "compare-cycles"),
+        ("/compare?report=demo&against=demo-even&by=variables", "compare-bytes"),
+    ],
+)
+def test_a_row_opens_the_drawer_and_is_marked(open_page: Opener, link: str, table: str) -> None:
+    task = Task(open_page(link), 1)
+    task.click(task.row(table))
+    expect(task.page.locator(".drawer .subject")).to_have_count(1)
+    expect(task.page.locator(f"#{table} .ag-center-cols-container .ag-row.chosen")).to_have_count(1)

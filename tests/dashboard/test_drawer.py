@@ -9,12 +9,15 @@ import pytest
 
 from dashboard import drawer, object_rows
 from dashboard.address import Address, AddressError, parse
+from dashboard.object_rows import object_steps, object_tiles
 from dashboard.store import Store
 from pva.analysis.exchanges import largest_exchanges
 from pva.analysis.insight_rules import insights
 from pva.analysis.programs import elapsed
 from pva.analysis.selection import SelectionError
+from pva.report import Report
 from tests.analysis.samples import SAMPLES
+from tests.builders import small_report
 from tests.dashboard.layouts import parts, words
 
 
@@ -119,3 +122,32 @@ def test_exchanges_and_compute_sets_are_the_programs_that_run_them(store: Store)
     )
     made = np.array(object_rows.exchange_objects(store.report(), frame), dtype=object)
     assert made[row.to_numpy()].tolist() == [f"program:{number}"]
+
+
+def test_a_variable_is_marked_where_it_lives_and_lies() -> None:
+    report = Report.of(small_report())
+    data = report.dataset
+    rows = data.column("variable_intervals", "variable")
+    number = int(rows[0])
+    tiles, name = object_tiles(report, f"variable:{number}")
+    on = data.column("variable_pieces", "tile")[
+        data.column("variable_pieces", "variable") == number
+    ]
+    assert tiles.tolist() == sorted(set(on.tolist()))
+    assert name == data.column("variables", "name")[number]
+    life = object_steps(report, f"variable:{number}")
+    begins, ends = (
+        data.column("variable_intervals", word)[rows == number] for word in ("begin", "end")
+    )
+    assert life == (begins.min(), ends.max() - 1, name)
+
+
+@pytest.mark.parametrize("text", ["", "variable:99999", "operation:fc1", "variable:-1"])
+def test_what_has_no_place_is_not_marked(text: str) -> None:
+    report = Report.of(small_report())
+    assert object_steps(report, text) is None
+    assert not len(object_tiles(report, text)[0])
+
+
+def test_a_tile_is_marked_by_itself() -> None:
+    assert object_tiles(Report.of(small_report()), "tile:3")[0].tolist() == [3]
