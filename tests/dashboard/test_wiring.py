@@ -71,7 +71,8 @@ def csv_columns(text: str) -> list[str]:
 
 
 # What an address must choose for a download of the three files below, by the download's name.
-CHOICES = {"compare-": "report=small&against=other", "trace-": "report=trace.pvti",
+CHOICES = {"compare-labels": "report=trace.pvti&against=trace.pvti",
+           "compare-": "report=small&against=other", "trace-": "report=trace.pvti",
            "instance-": "report=instance_0000"}  # fmt: skip
 PROGRAM = "report=small&program=9"
 
