@@ -26,6 +26,7 @@ Kind = Literal[
     "text",
     "figure",
     "name",
+    "branch",
     "number",
     "bytes",
     "cycles",
@@ -306,8 +307,10 @@ def column_definition(column: Column) -> dict[str, Any]:
         return definition | right | {"width": column.width}
     least = max(column.width, column.least)
     size: dict[str, Any] = {"width": column.width}
-    if column.kind == "name":
+    if column.kind in ("name", "branch"):
         size = {"flex": 1, "minWidth": least}
+    if column.kind == "branch":  # of a tree: rows have `depth`, `fold` and its `fold_key`
+        size |= {"cellRenderer": "Branch"}
     elif column.width >= WORDS_PIXELS[0]:  # words that are cut where there is no room for them
         size = {"flex": 0.6, "minWidth": column.width, "maxWidth": WORDS_PIXELS[1]}
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}

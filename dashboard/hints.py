@@ -67,7 +67,8 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
                  "whose name contains this text"),
     },
     "/operations": {
-        "levels": ("Levels of the tree", "Shows so many levels of modules, of Modules alone"),
+        "levels": ("Levels of the tree",
+                   "Opens so many levels of modules; single modules are opened by hand"),
         "layer": ("Software layer", "Takes operations as Poplar's libraries, PopART, ONNX or your "
                   "own scopes name them"),
         "filter": ("Filter operations", "Shows only rows whose name contains this text"),

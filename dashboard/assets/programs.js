@@ -55,6 +55,32 @@
     );
   };
 
+  /** A name in a tree; what is folded or not, other than its level has it, is in `folded`. */
+  window.dashAgGridComponentFunctions.Branch = function ({ data, value }) {
+    const make = window.React.createElement;
+    if (!data || data.depth === undefined) return value || "";
+    const opened = data.fold === "open";
+    const folds = data.fold
+      ? make("button", {
+          className: opened ? "fold" : "fold closed",
+          tabIndex: -1,
+          "aria-expanded": opened,
+          "aria-label": `${value}: ${opened ? "hide" : "show"} what is in it`,
+          ref: (button) => {
+            if (button) button.onclick = (event) => (event.stopPropagation(), flip(data.fold_key));
+          },
+        })
+      : make("span", { className: "fold-none" });
+    const style = { paddingLeft: Math.min(data.depth, DEEPEST) * INDENT };
+    return make("div", { className: "program-line", style }, folds, make("span", { className: "program-name" }, value));
+  };
+
+  function flip(key) {
+    const now = (read("folded") || "").split(",").filter(Boolean);
+    const next = now.includes(key) ? now.filter((one) => one !== key) : [...now, key];
+    go({ folded: next.join(",") || null }, true);
+  }
+
   const PATIENCE = 20000; // milliseconds for the lines to come
   const known = new WeakSet();
   let asked = 0;

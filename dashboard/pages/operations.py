@@ -25,7 +25,6 @@ from pva.analysis.memory import counts_code
 PATH, TITLE = "/operations", "Operations"
 
 TABLE = "operations-table"
-INDENT = "\N{EM SPACE}"
 # With the columns that are shown at first, the table fits a window of 1,440 pixels.
 NAME = Column("operation", "Operation", "name", 170, "As the layer names it", least=170)
 # Columns to choose from, and whether each is shown at first.
@@ -55,7 +54,9 @@ CHOICES: tuple[tuple[Column, bool], ...] = (
     (Column("peak_bytes", "At the peak", "bytes", 110,
             "Code, state, and those of its variables that are live where liveness peaks"), True),
 )  # fmt: skip
-MODULE_NAME = replace(NAME, field="label", title="Module", width=300, note="With all within")
+MODULE_NAME = replace(
+    NAME, field="label", title="Module", kind="branch", width=300, note="With all within"
+)
 SOURCE = Column("source", "Code", "text", 190, "File and line of its forward")
 LEVELS = (("3", "3 levels"), ("1", "1"), ("2", "2"), ("all", "All levels"))
 KIND = Column("kind", "Kind", "text", 150, "Its operator in the framework, or the library called")
@@ -70,6 +71,7 @@ COLUMNS = (
 FIELDS = tuple(column.field for column, _ in CHOICES)
 DEFAULT = tuple(column.field for column, shown in CHOICES if shown)
 FALLBACK = ("operation", "Operations")
+UNFOLDED = 1 << 30  # a depth that no module has
 
 
 def available(store: Store, report: str) -> bool:
@@ -182,10 +184,7 @@ def apart(costs: Frame) -> Frame:
 def rows(store: Store, state: Address) -> Frame:
     """Return the rows of the table, unknown figures as missing; raises PvaError."""
     frame = components.filtered(_known(costs_of(store, state)), state.filter)
-    if is_tree(state):
-        frame = _indented(frame, state.text("levels", LEVELS[0][0]), filtered=bool(state.filter))
-    else:
-        frame = frame.assign(label="", source="")
+    frame = branches(frame, state) if is_tree(state) else frame.assign(label="", source="")
     name = state.text("operation")
     kind = {"operation": "operation", "scope": "layer"}.get(state.text("layer", FALLBACK[0]))
     if kind:
@@ -193,14 +192,29 @@ def rows(store: Store, state: Address) -> Frame:
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
 
 
-def _indented(frame: Frame, levels: str, *, filtered: bool) -> Frame:
-    """Show some levels of the tree, names below those that they are in; of a filter whole names."""
-    if filtered:
-        return frame.assign(label=frame["operation"])
-    shown = frame if levels == LEVELS[-1][0] else frame[frame["depth"] < int(levels)]
-    names = [name.rpartition(".")[2] for name in shown["operation"]]
-    labels = [f"{INDENT * depth}{name}" for depth, name in zip(shown["depth"], names, strict=True)]
-    return shown.assign(label=labels)
+def branches(frame: Frame, state: Address) -> Frame:
+    """Leave out what is in a closed module; of a filter all rows, by whole names.
+
+    A level opens the modules above it, and each that `folded` names with the level is turned over.
+    """
+    if state.filter:
+        return frame.assign(label=frame["operation"], depth=0, fold="", fold_key="")
+    levels, turned = state.text("levels", LEVELS[0][0]), state.text("folded").split(",")
+    depths, names = frame["depth"].to_numpy(), frame["operation"]
+    least = len(depths) if levels == LEVELS[-1][0] else int(levels)
+    keys = [f"{levels}:{name}" for name in names]
+    is_open = (depths + 1 < least) ^ np.isin(keys, turned)
+    is_parent = np.append(depths[1:], 0) > depths
+    shown, closed = np.ones(len(depths), dtype=bool), UNFOLDED
+    for place, depth in enumerate(depths.tolist()):  # of modules there are hundreds
+        shown[place] = depth <= closed
+        if shown[place]:
+            closed = UNFOLDED if is_open[place] else depth
+    return frame.assign(
+        label=[name.rpartition(".")[2] for name in names],
+        fold=np.where(is_parent, np.where(is_open, "open", "closed"), ""),
+        fold_key=keys,
+    )[shown]
 
 
 def _known(costs: Frame) -> Frame:
@@ -244,6 +258,7 @@ def table(store: Store, state: Address, theme: Theme) -> Element:
         picks=("operation", "operation"),
         sort=order,
         total=whole,
+        follows="folded" if is_tree(state) else "",
     )
 
 

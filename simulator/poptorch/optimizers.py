@@ -36,7 +36,7 @@ def to_popart(optimizer: torch.optim.Optimizer, names: Mapping[int, str]) -> Opt
             raise Error(f"optimizer {label}: {on[0]} cannot be done here")
     values, make = KINDS[kind]
     first, *others = (_checked(values(optimizer, group), label) for group in optimizer.param_groups)
-    scaling = float(getattr(optimizer, "loss_scaling", 1.0))
+    scaling = float(getattr(optimizer, "loss_scaling", None) or 1.0)
     keyed = {popart_key(name): value for name, value in first.items()}
     made = make(optimizer, {**keyed, "lossScaling": (scaling, False)})
     for group, own in zip(optimizer.param_groups[1:], others, strict=True):

@@ -11,6 +11,8 @@ import numpy as np
 import onnx
 import pytest
 
+from dashboard.address import parse
+from dashboard.pages.operations import branches
 from pva.analysis.costs import operation_costs
 from pva.analysis.operation_parts import operation_programs
 from pva.analysis.selection import SelectionError
@@ -130,3 +132,17 @@ def test_metadata_that_is_no_list_of_names_is_left_alone(text: str) -> None:
     node = onnx.NodeProto(op_type="Relu")
     node.metadata_props.add(key="pkg.torch.onnx.name_scopes", value=text)
     assert origin_of(node) is None
+
+
+def test_a_branch_of_the_tree_is_opened_and_closed_by_itself() -> None:
+    costs = operation_costs(ran("convolutions")[0].getReport(), by="module")
+
+    def shown(search: str) -> list[str]:
+        return branches(costs, parse("/operations", search))["operation"].tolist()
+
+    whole, within = costs["operation"].tolist(), [f"body.{n}" for n in range(7)]
+    assert shown("?levels=all") == whole
+    closed = [name for name in whole if name not in within]
+    assert shown("?levels=2") == shown("?levels=all&folded=all:body") == closed
+    assert shown("?levels=2&folded=2:body") == whole
+    assert shown("?levels=all&folded=2:body") == whole  # of another level

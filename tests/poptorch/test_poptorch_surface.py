@@ -183,3 +183,13 @@ def test_a_trace_has_the_channels_and_labels_of_poptorch(tmp_path: Path) -> None
         ("MyApp", "MyApp.load"),
     }  # fmt: skip
     assert wanted - pairs == set()
+
+
+def test_an_optimiser_without_a_loss_scaling_has_one() -> None:
+    module = Trained(mlp())
+    losses = []
+    for scaling in (None, 1.0):
+        torch.manual_seed(1)
+        optimizer = poptorch.optim.AdamW(module.parameters(), lr=0.5, loss_scaling=scaling)
+        losses.append(float(poptorch.trainingModel(module, options(), optimizer)(X, LABELS)[1]))
+    assert losses[0] == losses[1]
