@@ -11,6 +11,7 @@ from cli.compare import compare
 from cli.convert import convert
 from cli.demo import demo
 from cli.faults import Group
+from cli.fleet import fleet
 from cli.info import info
 from cli.run import run
 from cli.serve import serve
@@ -20,7 +21,8 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate, run)
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate, run,
+            fleet)  # fmt: skip
 
 EXAMPLES = """
 \b

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pva.errors import PvaError as PvaError
+    from pva.many.fleet import openFleet as openFleet
     from pva.many.run import openRun as openRun
     from pva.model.blocks import Block as Block
     from pva.model.compilation import CompilationReport as CompilationReport
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
 # In which module each public name is.
 _HOME = {
     "errors": "PvaError",
+    "many.fleet": "openFleet",
     "many.run": "openRun",
     "model.blocks": "Block",
     "model.compilation": "CompilationReport",

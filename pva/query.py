@@ -116,7 +116,9 @@ def _tables(data: Dataset) -> pd.DataFrame:
     return pd.DataFrame({"name": pd.array([name for name in NAMES if data.has(name)], dtype="str")})
 
 
-def by_duckdb(data: Dataset, query: str, lend: Lend | None = None) -> pd.DataFrame:
+def by_duckdb(
+    data: Dataset, query: str, lend: Lend | None = None, known: Sequence[str] = NAMES
+) -> pd.DataFrame:
     """Answer one SELECT by DuckDB over what `lend` lends; raises QueryError, NotRecordedError."""
     import duckdb
 
@@ -126,7 +128,7 @@ def by_duckdb(data: Dataset, query: str, lend: Lend | None = None) -> pd.DataFra
             _settle(connection)
             _check_select(data, connection, query)
             while (missing := _missing_from_duckdb(connection, query)) is not None:
-                names.append(_known(data, missing, names))
+                names.append(_known(data, missing, names, known))
                 (lend or partial(_lend_to_duckdb, data))(connection, names[-1])
             relation = connection.sql(query)
             rows = MAX_VALUES // len(relation.columns)
@@ -171,14 +173,15 @@ def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> s
     return None
 
 
-def _known(data: Dataset, found: str, lent: Iterable[str]) -> str:
+def _known(data: Dataset, found: str, lent: Iterable[str], known: Sequence[str]) -> str:
     """Return the name of a table that is not lent yet; raises QueryError."""
     name = found.lower()
     if name in lent:  # DuckDB before 2.0 does not tell where it looked
         wanted = "tables are in no schema: write the name alone"
         raise QueryError(data.name, f"no table {found} where the query looks for it", wanted)
-    if name not in NAMES:
-        raise QueryError(data.name, f"no table {found}", nearest(name, NAMES, LISTED))
+    if name not in known:
+        lists = LISTED if len(known) > LISTED_AT_MOST else ""
+        raise QueryError(data.name, f"no table {found}", nearest(name, known, lists))
     return name
 
 
@@ -255,7 +258,7 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
             # A view is of one SELECT and nothing else; it also tells types.
             connection.execute(f"CREATE TEMP VIEW result AS {query}")
             while (missing := _missing_from_sqlite(connection)) is not None:
-                names.append(_known(data, missing, names))
+                names.append(_known(data, missing, names, NAMES))
                 _lend_to_sqlite(connection, data, names[-1])
             told = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
             connection.execute("PRAGMA query_only = ON")
@@ -393,4 +396,6 @@ def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
 def _column_names(name: str) -> list[str]:
     if name in schema.TABLE:
         return [ROW, *(column.name for column in schema.TABLE[name].columns)]
+    if name not in schema.ARRAY:
+        return []
     return [*schema.ARRAY[name].index, schema.ARRAY[name].value_column]

@@ -69,7 +69,7 @@ TABLE = {
         + ("pva.tile_sets", "pva.graph_hash"), ("pandas",)
     ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
-    "pva.many": Row(("pva",), ("pandas", "duckdb", "pyarrow", "dask")),
+    "pva.many": Row(("pva",), ("pandas", "duckdb", "pyarrow", "dask", "distributed")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.poptorch": Row(
