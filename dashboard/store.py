@@ -333,14 +333,13 @@ class Store:
             return made
 
     def _let_go(self) -> None:
-        """Let go of columns until few are held, first of what was looked at longest ago."""
+        """Let go of columns until few are held, the largest of all reports first.
+
+        What is small is kept of each report, and so are names: an array is cheaper to read again.
+        """
         rooms = [one.report.dataset.room for one in self._opened.values() if one.report]
-        over = sum(room.held for room in rooms) - HELD_BYTES
-        for room in rooms:
-            held = room.held
-            if over > 0:
-                room.let_go(held - over)
-                over -= held - room.held
+        while sum(room.held for room in rooms) > HELD_BYTES:
+            max(rooms, key=lambda room: room.largest).let_go_of_largest()
 
     def stamp(self, key: str = "") -> Stamp:
         """Return what changes when a file of the source does: names, sizes and times."""

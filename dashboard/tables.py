@@ -30,7 +30,7 @@ import orjson
 from dash import ClientsideFunction, Dash, Input, State, html
 from flask import Flask, Response, request
 
-from dashboard import address, preferences
+from dashboard import address, preferences, view
 from dashboard.address import Address
 from dashboard.components import (
     EXPECTED,
@@ -109,20 +109,27 @@ def serve(
     columns: Sequence[Column] | Callable[[Address], Sequence[Column]],
     make: MakeFrame,
 ) -> None:
-    """Send the rows of a paged table as the browser asks for them."""
+    """Send the rows of a paged table as the browser asks for them, as JSON.
 
-    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    The rows are kept for the same address, files and units, as a view is (`view.fill`).
+    """
+
+    def answer(asked: dict[str, Any]) -> bytes:
         try:
             chosen = address.parse(path, str(asked.get("search") or ""))
             preferences.clocked(store, chosen.report)
-            frame = make(store, chosen)
-            own = columns(chosen) if callable(columns) else columns
-            return rows_asked(frame, own, asked) | {"note": counted_rows(len(frame))}
+            block = orjson.dumps([asked.get(key) for key in ("startRow", "endRow", "sortModel")])
+            return view.remembered(store, chosen, (identifier, block), lambda: rows(chosen, asked))
         except EXPECTED as problem:
-            return NO_ROWS | {"note": str(problem)}
+            return _json(NO_ROWS | {"note": str(problem)})
         except Exception:
             logging.getLogger("tilescope").exception("the dashboard failed")
-            return NO_ROWS | {"note": FAILED}
+            return _json(NO_ROWS | {"note": FAILED})
+
+    def rows(chosen: Address, asked: dict[str, Any]) -> bytes:
+        frame = make(store, chosen)
+        own = columns(chosen) if callable(columns) else columns
+        return _json(rows_asked(frame, own, asked) | {"note": counted_rows(len(frame))})
 
     app.server.extensions.setdefault(_SERVED, {})[identifier] = answer
     pick_rows(app, identifier)
@@ -138,7 +145,11 @@ def pick_rows(app: Dash, identifier: str) -> None:
     )
 
 
-def served(server: Flask) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+def _json(answer: dict[str, Any]) -> bytes:
+    return orjson.dumps(answer, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def served(server: Flask) -> dict[str, Callable[[dict[str, Any]], bytes]]:
     """Return what sends the rows of each table, by its name."""
     found: dict[str, Any] = server.extensions.get(_SERVED, {})
     return found
@@ -154,8 +165,7 @@ def register(server: Flask) -> None:
             return Response(f"{name}: no such table\n", 404, mimetype="text/plain")
         if not _is_asked(asked):
             return Response(f"{name}: no request for rows\n", 400, mimetype="text/plain")
-        body = orjson.dumps(answer(asked), default=str, option=orjson.OPT_SERIALIZE_NUMPY)
-        return Response(body, mimetype="application/json")
+        return Response(answer(asked), mimetype="application/json")
 
     server.add_url_rule("/rows/<name>", "rows", rows, methods=["POST"])
 

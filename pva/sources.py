@@ -6,6 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from pva.errors import DamagedFileError
 
 Values = npt.NDArray[Any]
+TEXT_COST = 16  # times as long as a byte of an array takes to be read again (variables.name: 13)
 Spend = Callable[[int, str], None]  # bytes that are about to be taken, and what takes them
 
 
@@ -41,6 +43,21 @@ class Source(Protocol):
 
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         """Read rows `first` to `stop` (exclusive; None for the end) of an array that is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Where a column or array lies in memory, its bytes, and how readily it is let go of."""
+
+    address: int
+    size: int
+    weight: float
+
+    @classmethod
+    def of(cls, values: Values, size: int) -> Block:
+        """Describe an array: a view of another lies where that one does."""
+        address = values.__array_interface__["data"][0]
+        return cls(address, size, size / TEXT_COST if values.dtype.kind == "O" else size)
 
 
 class Room:
@@ -89,20 +106,26 @@ class Room:
 
     @property
     def held(self) -> int:
-        """Count the bytes that are held and can be let go of."""
-        return sum(known.bytes for known in self._places())
+        """Count the bytes that are held and can be let go of, what two places share once."""
+        return sum(block.size for block in self._blocks().values())
 
-    def let_go(self, most: int) -> None:
-        """Let go of what is held, the largest first, until it is `most` bytes.
+    @property
+    def largest(self) -> float:
+        """Return the weight of what is let go of first."""
+        return max((block.weight for block in self._blocks().values()), default=0)
 
-        A byte of a large array is read again sooner than one of many small columns of texts.
-        """
+    def let_go_of_largest(self) -> None:
+        """Let go of the column or array of the most weight, in all places that share it."""
         with self._lock:
-            held = self._places()
-            while (full := [known for known in held if known.bytes > 0]) and (
-                sum(known.bytes for known in full) > most
-            ):
-                max(full, key=lambda known: known.largest).drop_largest()
+            blocks = self._blocks()
+            address = max(blocks, key=lambda at: blocks[at].weight, default=0)
+            for known in self._places():
+                known.drop_at(address)
+
+    def _blocks(self) -> dict[int, Block]:
+        """Return what is held and takes bytes by where it lies in memory."""
+        blocks = (block for known in self._places() for block in known.blocks())
+        return {block.address: block for block in sorted(blocks, key=lambda block: block.size)}
 
     def _places(self) -> list[Held]:
         return [known for reference in self._held if (known := reference()) is not None]
@@ -127,12 +150,12 @@ class Held(dict[str | tuple[str, str], Values]):
 
     def __init__(self, limit: float) -> None:
         self._limit, self.bytes = limit, 0
-        self._sizes: dict[str | tuple[str, str], int] = {}
+        self._placed: dict[str | tuple[str, str], Block] = {}
 
     def hold(self, name: str | tuple[str, str], values: Values, size: int) -> Values:
         """Keep one of some bytes, whatever its size, until the next comes."""
         self._drop(name)
-        self[name], self._sizes[name] = values, size
+        self[name], self._placed[name] = values, Block.of(values, size)
         self.bytes += size
         while self.bytes > self._limit and len(self) > 1:
             self.drop_oldest()
@@ -142,20 +165,20 @@ class Held(dict[str | tuple[str, str], Values]):
         """Let go of one."""
         self._drop(*list(self)[:1])
 
-    @property
-    def largest(self) -> int:
-        """Count the bytes of the largest that is held."""
-        return max(list(self._sizes.values()), default=0)
+    def blocks(self) -> list[Block]:
+        """List those that take any bytes."""
+        return [block for block in list(self._placed.values()) if block.size]
 
-    def drop_largest(self) -> None:
-        """Let go of the one of the most bytes."""
-        sizes = dict(self._sizes)
-        self._drop(*sorted(sizes, key=lambda name: sizes[name])[-1:])
+    def drop_at(self, address: int) -> None:
+        """Let go of those that lie at an address."""
+        placed = list(self._placed.items())
+        self._drop(*(name for name, block in placed if block.size and block.address == address))
 
     def _drop(self, *names: str | tuple[str, str]) -> None:
         for name in names:  # another thread may have been first
             self.pop(name, None)
-            self.bytes -= self._sizes.pop(name, 0)
+            block = self._placed.pop(name, None)
+            self.bytes -= block.size if block else 0
 
 
 class Memory:

@@ -231,6 +231,7 @@ class _Pop:
         self.room = Room(reading_limit(_check_size(database)), database.path)
         with database.snapshot(), self.room.spending() as spend:
             self._lengths: dict[str, int] = {}
+            self._widest: dict[tuple[str, ...], int] = {}
             found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             distinct = database.batches("SELECT DISTINCT name FROM arrays")
             chunked = {name for rows in distinct for (name,) in rows if name in CHUNKED}
@@ -301,9 +302,7 @@ class _Pop:
         there = {name for (name,) in self._database.rows(asked, (table.name,), place=place)}
         names = [f'"{c.name}"' if c.name in there else "NULL" for c in columns]
         where, last = f'FROM "{table.name}" WHERE rowid <= ?', (self._last[table.name],)
-        # A long text may be told by very many rows: of such rows few are read at once.
-        sizes = "+".join(f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in names)
-        most = self._database.rows(f"SELECT max({sizes}) {where}", last, place=place)[0][0] or 1
+        most = self._most_bytes(table.name, names, where, last)
         batches = self._database.batches(
             f"SELECT {', '.join(names)} {where} ORDER BY rowid", last,
             size=max(min(BATCH, BATCH_BYTES // most), 1), place=place,
@@ -311,6 +310,18 @@ class _Pop:
         with closing(batches), collector_paused():
             parts = (list(zip(*rows, strict=True)) for rows in batches)
             return columns_in_parts(path, table.name, columns, parts, count, spend)
+
+    def _most_bytes(self, table: str, names: list[str], where: str, last: tuple[int]) -> int:
+        """Return the bytes of the longest row, at least 1, counted when it is first asked for.
+
+        A long text may be told by very many rows: of such rows few are read at once.
+        """
+        if (table, *names) not in self._widest:
+            sizes = "+".join(f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in names)
+            asked = f"SELECT max({sizes}) {where}"
+            most = self._database.rows(asked, last, place=f"table {table}")[0][0]
+            self._widest[table, *names] = most or 1
+        return self._widest[table, *names]
 
     def rows(self, array: str, first: int, stop: int | None, spend: Spend) -> Values:
         declared = schema.ARRAY[array]

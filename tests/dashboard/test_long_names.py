@@ -60,7 +60,7 @@ def test_no_page_sends_a_long_name_in_full(paths: list[Path], page: str) -> None
     sent = [
         to_json(show(store, f"/{page}", address, None)),
         *(to_json(make(store, chosen, "light")) for make in _of(page, view.makers(app))),
-        *(to_json(table({"search": address})) for table in _of(page, tables.served(app.server))),
+        *(table({"search": address}).decode() for table in _of(page, tables.served(app.server))),
     ]
     assert any("long-name" in text for text in sent)
     assert max(map(len, sent)) < LONG

@@ -48,18 +48,29 @@ def test_what_is_held_makes_way_for_what_is_read() -> None:
 def test_the_largest_is_let_go_first_where_it_can_be_read_again() -> None:
     room = Room(1000, "file")
     columns, arrays = room.keep(1.0), room.keep(1.0)
-    columns.hold("small", NUMBERS[:3], 30)
-    arrays.hold("large", NUMBERS[:5], 50)
-    columns.hold("middle", NUMBERS[:4], 40)
-    room.let_go(120)
-    assert room.held == 120
-    room.let_go(119)
+    columns.hold("small", NUMBERS[:3].copy(), 30)
+    arrays.hold("large", NUMBERS[:5].copy(), 50)
+    columns.hold("middle", NUMBERS[:4].copy(), 40)
+    assert (room.held, room.largest) == (120, 50)
+    room.let_go_of_largest()
     assert (list(columns), list(arrays), room.held) == (["small", "middle"], [], 70)
-    room.let_go(30)
-    assert (list(columns), room.held) == (["small"], 30)
+    room.let_go_of_largest()
+    assert (list(columns), room.held, room.largest) == (["small"], 30, 30)
     arrays.hold("empty", NUMBERS[:0], 0)
-    room.let_go(-5)  # what takes nothing stays
+    room.let_go_of_largest()
+    room.let_go_of_largest()  # what takes nothing stays
     assert (list(columns), list(arrays), room.held) == ([], ["empty"], 0)
+
+
+def test_what_two_places_share_is_counted_once_and_let_go_of_in_both() -> None:
+    room = Room(1000, "file")
+    stored, wide = room.keep(1.0), room.keep(1.0)
+    stored.hold("shared", NUMBERS[:5], 50)
+    wide.hold("shared", NUMBERS[:5].view(), 50)
+    wide.hold("own", NUMBERS[:4].copy(), 40)
+    assert room.held == 90
+    room.let_go_of_largest()
+    assert (list(stored), list(wide), room.held) == ([], ["own"], 40)
 
 
 @pytest.mark.parametrize("format", [pop, parquet])

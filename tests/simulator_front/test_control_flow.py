@@ -157,6 +157,8 @@ def test_counted_loops_hand_their_count_to_the_body(session):
         ((0, 4, 0), "step must be greater than zero."),
         ((4, 0, -1), "step must be greater than zero."),
         ((4, 4, 1), "begin must be less than end"),
+        ((0.5, 4, 1), "begin is 0.5; a whole number is needed"),
+        ((0, 1 << 32, 1), "end is 4294967296; an unsigned int is needed"),
         ((5, 4, 2), "begin must be less than end"),
         ((0,), "begin must be less than end"),
         ((-1, 4, 1), "begin is -1; 0 or more is needed"),

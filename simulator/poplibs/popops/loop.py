@@ -50,7 +50,12 @@ def countedLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> Seq
 
 def _check_bounds(begin: Count, end: Count, step: Count) -> None:
     """Raise poplibs_error, in PopLibs' words, where a loop of known bounds would not run."""
-    numbers = [isinstance(bound, int | np.integer) for bound in (begin, end, step)]
+    for name, bound in (("begin", begin), ("end", end), ("step", step)):
+        if not isinstance(bound, int | np.integer | Tensor):
+            raise poplibs_error(f"countedLoop: {name} is {bound!r}; a whole number is needed")
+        if not isinstance(bound, Tensor) and bound >= 1 << 32:
+            raise poplibs_error(f"countedLoop: {name} is {bound}; an unsigned int is needed")
+    numbers = [not isinstance(bound, Tensor) for bound in (begin, end, step)]
     if numbers[2] and step < 1:  # type: ignore[operator]
         raise poplibs_error(f"countedLoop: step must be greater than zero. It is {step}")
     if numbers[0] and begin < 0:  # type: ignore[operator]
