@@ -113,27 +113,29 @@ def _budgets(report: Report, path: str) -> pd.DataFrame:
 def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return the budgets that are not kept as rows of COLUMNS."""
     return [
-        ("budget", name, _number(found), _wanted(found, least, most), 1)
+        ("budget", name, number(found), wanted(found, least, most), 1)
         for name, found, least, most, kept, _ in budgets.itertuples(index=False)
         if not kept
     ]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Write a number of a budget: large ones without decimals."""
     if value != value:
         return "no row"
     whole = float(value).is_integer() or abs(value) >= WHOLE
     return f"{value:,.0f}" if whole else f"{value:,.6g}"
 
 
-def _wanted(found: float, least: float, most: float) -> str:
+def wanted(found: float, least: float, most: float) -> str:
+    """Write the limit that a number of a budget misses, and by how much."""
     if found != found:
         return "a row that the filter lets through"
     limit, word = (most, "at most") if found > most else (least, "at least")
     apart = abs(found - limit)
     part = apart / abs(limit) if limit else 0.0
-    by = units.share(part) if SHOWN[0] <= part < SHOWN[1] else _number(apart)
-    return f"{word} {_number(limit)}, by {by}"
+    by = units.share(part) if SHOWN[0] <= part < SHOWN[1] else number(apart)
+    return f"{word} {number(limit)}, by {by}"
 
 
 def _kept(report: str, held: int, left: list[str], budgets: pd.DataFrame | None) -> list[str]:

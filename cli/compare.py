@@ -10,14 +10,17 @@ import click
 
 from cli.faults import Command
 from cli.output import (
+    FORMATS,
     OBJECT,
+    FormChoice,
     counted,
-    format_option,
     limit_option,
+    object_option,
     of_frame,
     printable,
     signed,
     table_lines,
+    write,
     write_object,
     write_paged,
     write_rows,
@@ -37,7 +40,9 @@ Examples:
   tilescope compare before/ after/                    figures, then memory and cycles
   tilescope compare before/ after/ --by operations    every operation, not only the first ten
   tilescope compare before/ after/ --by variables --format csv > variables.csv
+  tilescope compare main/ branch/ --format markdown --budget budgets.toml >> comment.md
 """
+MARKDOWN = "markdown"
 # What --by names: the comparison, its unit, its heading.
 TABLES = {
     "categories": ("compare_categories", "bytes", "Memory by category"),
@@ -65,9 +70,18 @@ SETTINGS_TITLE = "Target, graph, version and options"
 @click.option(
     "--by", type=click.Choice([*TABLES, SETTINGS]), help="This table alone, all rows that differ."
 )
-@format_option
+@click.option("--budget", type=click.Path(), help="Limits that figures of B must keep: Markdown.")
+@click.option("--dashboard", default="", metavar="URL", help="Link to this server: Markdown.")
+@click.option(
+    "--format", "form", type=FormChoice((*FORMATS, MARKDOWN)), default="table",
+    help="How to write the rows; markdown is a text for a pull request, the verdict first.",
+)  # fmt: skip
+@object_option
 @limit_option
-def compare(before: str, after: str, by: str | None, form: str, limit: int | None) -> None:
+def compare(
+    before: str, after: str, by: str | None, budget: str | None, dashboard: str, form: str,
+    limit: int | None,
+) -> None:  # fmt: skip
     """Show what changed from report A to report B: memory, cycles, and where.
 
     Of two host traces: the time of each label, without the events inside.
@@ -78,11 +92,25 @@ def compare(before: str, after: str, by: str | None, form: str, limit: int | Non
     """
     if form in ("json", "csv") and by is None:
         raise click.UsageError(f"--format {form} writes one table; add --by or use --json")
+    if (budget or dashboard) and form != MARKDOWN:
+        raise click.UsageError(f"--budget and --dashboard are of --format {MARKDOWN}")
+    if form == MARKDOWN and (by is not None or limit is not None):
+        raise click.UsageError(
+            f"--format {MARKDOWN} has its own tables; leave --by and --limit out"
+        )
     if is_trace(Path(source(before))) and is_trace(Path(source(after))):
+        if form == MARKDOWN:
+            raise click.UsageError(f"--format {MARKDOWN} is of two reports, not of host traces")
         _write_traces((before, after), by, form, limit)
         return
     reports = open_report(before), open_report(after)
-    if form == OBJECT:
+    if form == MARKDOWN:
+        from cli.change_summary import change_summary
+        from pva.analysis.budgets import check_budgets, read_budgets
+
+        budgets = None if budget is None else check_budgets(reports[1], read_budgets(budget))
+        write(change_summary(reports, (before, after), dashboard, budgets))
+    elif form == OBJECT:
         _write_object(reports, [before, after], by, limit)
     elif form == "table":
         write_paged(list(_lines(reports, by, limit)))

@@ -55,6 +55,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         "compare run changed", "compare run changed --by variables",
         "compare run graph.json", "compare run changed --by layers --format csv",
         "compare run changed --by categories --limit 1 --json",
+        "compare run changed --format markdown",
     ),
     "check": (
         "check run", "check run --budget budgets.toml", "check broken.pop",

@@ -9,7 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cli.main import tilescope
+from tests.browser.reports import hostile
 from tests.builders import report_without_code, small_report, write_report
+
+SAMPLES = Path(__file__).parents[2] / "sample_reports"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -106,3 +109,61 @@ def test_the_report_without_code_is_named(pair: tuple[Path, Path], tmp_path: Pat
     assert lines[2] == "A is without code, B has it: memory differs by it, too."
     assert run(pair[0], without).stdout.splitlines()[2].startswith("B is without code, A has it")
     assert run(*pair).stdout.splitlines()[2] == ""
+
+
+def markdown(*arguments: str | Path) -> list[str]:
+    result = run(*arguments, "--format", "markdown")
+    assert result.exit_code == 0, result.output
+    return result.stdout.splitlines()
+
+
+def test_a_pull_request_reads_the_verdict_first(tmp_path: Path) -> None:
+    runs = dict(small_report().table("runs"))
+    slower = small_report(runs=runs | {"cycles": 2 * runs["cycles"]})
+    before, after = write_report(tmp_path / "a"), write_report(tmp_path / "b", slower)
+    assert markdown(before, after)[0].startswith("### 100.0 % slower: ")
+    assert markdown(after, before)[0].startswith("### 50.0 % faster: ")
+    assert markdown(before, before)[0].startswith("### As fast as before: ")
+
+
+def test_it_says_whether_it_still_fits(tmp_path: Path) -> None:
+    target = dict(small_report().table("target")) | {"bytes_per_tile": [600]}
+    fits, full = (
+        write_report(tmp_path / "a"),
+        write_report(tmp_path / "b", small_report(target=target)),
+    )
+    assert markdown(fits, full)[0].startswith("### Does not fit any more: ")
+    assert markdown(full, fits)[0].startswith("### Fits now; ")
+
+
+def test_shares_of_the_causes_add_up_to_the_change() -> None:
+    lines = markdown(SAMPLES / "matmul_chain_tiny", SAMPLES / "mlp_digits_tiny")
+    rows = [line.strip("|").split("|") for line in lines if line.startswith("| ")]
+    begin = next(n for n, row in enumerate(rows) if row[0] == " all ")
+    *causes, whole = rows[2 : begin + 1]
+    assert len(causes) == 4  # three, and all others
+    changes = [int(row[1].replace(",", "")) for row in (*causes, whole)]
+    assert sum(changes[:-1]) == changes[-1] == 2_587_626
+    shares = [float(row[2].strip(" %")) for row in causes]
+    assert abs(sum(shares) - 100) < 0.3 and whole[2].strip() == "+100.0 %"
+
+
+def test_names_are_no_markdown(tmp_path: Path) -> None:
+    text = "|`<b>*\n"
+    before, after = write_report(tmp_path / "a"), write_report(tmp_path / "b", hostile(text))
+    rows = [line for line in markdown(before, after) if line.startswith("| ")]
+    assert any("<b>" in row for row in rows)
+    assert {row.count("|") for row in rows} == {4}
+    assert all(row.split("|")[1].count("`") in (0, 2) for row in rows)
+
+
+def test_budgets_that_the_second_report_breaks_are_listed(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    budgets = tmp_path / "budgets.toml"
+    budgets.write_text("steps = 1\nlargest_tile = 10_000\n")
+    lines = markdown(*pair, "--budget", budgets, "--dashboard", "http://host:80/")
+    assert "**Budgets: 1 of 2 broken**" in lines
+    assert any(line.startswith("* `steps`: ") and "at most 1" in line for line in lines)
+    assert "[compare](http://host:80/compare?report=b&against=a)" in lines[-3]
+    assert run(*pair, "--budget", budgets).exit_code == 2
