@@ -10,6 +10,7 @@ from cli.check import check
 from cli.compare import compare
 from cli.convert import convert
 from cli.demo import demo
+from cli.explore import explore
 from cli.faults import Group
 from cli.fleet import fleet
 from cli.info import info
@@ -21,8 +22,8 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate, run,
-            fleet)  # fmt: skip
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate, explore,
+            run, fleet)  # fmt: skip
 
 EXAMPLES = """
 \b

@@ -1,4 +1,4 @@
-"""Read reports, host traces and runs: `openReport(path)`, `openTrace(path)`, `openRun(path)`.
+"""Read reports, traces, runs, explorations: `openReport(path)`, `openTrace`, `openRun` and so on.
 
 Names are loaded when they are first asked for.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pva.errors import PvaError as PvaError
+    from pva.many.exploration import openExploration as openExploration
     from pva.many.fleet import openFleet as openFleet
     from pva.many.run import openRun as openRun
     from pva.model.blocks import Block as Block
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 # In which module each public name is.
 _HOME = {
     "errors": "PvaError",
+    "many.exploration": "openExploration",
     "many.fleet": "openFleet",
     "many.run": "openRun",
     "model.blocks": "Block",

@@ -79,6 +79,9 @@ TABLE = {
         ("simulator", "pva.errors", "pva.graph_hash", "pva.formats.registry")
         + ("pva.formats.report_directory", "pva.formats.run_file"), ("mpi4py",),
     ),
+    "simulator.explore": Row(
+        ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
+    ),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),

@@ -283,10 +283,10 @@ def part_name(where: str, text: str) -> str:
     if name.endswith(SUFFIX):
         return _read_part(Path(name))
     if name not in TARGETS:
-        near = difflib.get_close_matches(str(text), [*TARGETS, *VERSIONS], n=1)
+        parts = [*(part for part in built_in() if part != "cpu"), *VERSIONS]
+        near = difflib.get_close_matches(str(text), parts, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        known = ", ".join([*TARGETS, *VERSIONS])
-        raise PoplarError(f"{where}: no part {text!r}; known are {known}{hint}")
+        raise PoplarError(f"{where}: no part {text!r}; known are {', '.join(parts)}{hint}")
     return name
 
 

@@ -74,6 +74,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     # What these print of a program that runs depends on the simulator, or goes on for ever: real
     # processes show that (test_processes.py, test_simulated.py, tests/wheel).
     "simulate": ("simulate idle.py", "simulate missing.py", "simulate idle.py --target mk3"),
+    "explore": (
+        "explore idle.py --out space", "explore missing.py --vary ipus=1,2 --out space",
+        "explore idle.py --vary target=mk3 --out space",
+        "explore idle.py --vary ipus=1,2 --objective speed --out space",
+    ),
     "demo": ("demo --port 99999", "demo now"),
     "serve": ("serve nowhere", "serve run --port 99999"),
 }  # fmt: skip

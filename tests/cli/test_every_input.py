@@ -55,7 +55,13 @@ def bad(kind: str, folder: Path, whole: bytes, suffix: str) -> Path:
 
 def test_every_command_that_reads_is_here() -> None:
     named = {call.split()[0] for call in (*OF_REPORTS.values(), *OF_TRACES.values())}
-    assert {command.name for command in COMMANDS} - named == {"demo", "run", "simulate", "serve"}
+    assert {command.name for command in COMMANDS} - named == {
+        "demo",
+        "run",
+        "simulate",
+        "explore",
+        "serve",
+    }
 
 
 @pytest.mark.parametrize("command", OF_REPORTS)

@@ -1,0 +1,111 @@
+"""`pva.openExploration`: the points that `tilescope explore` or `fit` ran, and their reports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
+from pva.report import openReport
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+TABLE, ABOUT, REPORTS, POINTS = "points.parquet", "exploration.json", "reports", "points"
+INSTALL = "pip install 'tilescope[parquet]'"
+
+
+class Exploration:
+    """The directory of an exploration: `frame` has a row a point, `report(key)` opens one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._about = dict(json.loads((path / ABOUT).read_text("utf-8")))
+        except OSError:
+            hint = "give the directory that `tilescope explore` wrote"
+            raise NotFoundError(path, "no exploration", hint) from None
+        except ValueError as error:
+            raise PvaError(path / ABOUT, f"not JSON: {error}", "explore it again") from None
+
+    def __repr__(self) -> str:
+        return f"Exploration({self.program}, {len(self.frame)} of {self.space} points)"
+
+    @property
+    def program(self) -> str:
+        """The program or model."""
+        return str(self._about.get("program", ""))
+
+    @property
+    def levers(self) -> list[str]:
+        """The levers, as columns of the frame."""
+        return list(self._about.get("levers", {}))
+
+    @property
+    def space(self) -> int:
+        """How many points the space has that was last explored."""
+        return int(self._about.get("space", 0))
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """All points: key, levers, figures, the command that runs it, its report."""
+        import pandas as pd
+
+        try:
+            return pd.read_parquet(self.path / TABLE)
+        except ImportError:
+            raise MissingPackageError(self.path, TABLE, INSTALL) from None
+        except (OSError, ValueError) as error:
+            raise PvaError(self.path / TABLE, f"cannot be read: {error}",
+                           "explore it again: what is done is kept") from None  # fmt: skip
+
+    def pareto(self, *objectives: str) -> pd.DataFrame:
+        """Return the points that fit and that no other is better than; samples_per_second alone
+        and fullest_tile if none are named. Raises PvaError.
+        """
+        from pva.many.points import FIGURES, pareto
+
+        chosen = objectives or ("samples_per_second", "fullest_tile")
+        for name in chosen:
+            if not FIGURES.get(name, ("", 0))[1]:
+                known = ", ".join(key for key, (_, sign) in FIGURES.items() if sign)
+                raise PvaError(self.path, f"{name!r} is no objective", f"one of {known}")
+        return self.frame[pareto(self.frame, chosen)].reset_index(drop=True)
+
+    def report(self, key: str) -> Report:
+        """Open the report of a point; one that was not kept is made again. Raises PvaError."""
+        rows = self.frame[self.frame["key"] == key]
+        if rows.empty:
+            raise PvaError(self.path, f"no point {key!r}", nearest(key, list(self.frame["key"])))
+        folder = self.path / REPORTS / key
+        if not folder.is_dir():
+            _simulate(json.loads((self.path / POINTS / f"{key}.json").read_text("utf-8")), folder)
+        return openReport(folder)
+
+    def _repr_html_(self) -> str:
+        return str(self.frame.to_html(max_rows=20, index=False))
+
+
+def openExploration(path: str | PathLike[str]) -> Exploration:
+    """Open the directory of an exploration. Raises PvaError."""
+    return Exploration(Path(path))
+
+
+def _simulate(row: dict[str, Any], folder: Path) -> None:
+    """Make the report of a point again, by the command that made it; raises PvaError."""
+    program, *more = row["arguments"]
+    command: Sequence[str] = (sys.executable, "-m", "cli.main", "simulate", program)
+    made = subprocess.run(
+        [*command, "--out", str(folder), *more], capture_output=True, text=True, check=False
+    )
+    if not folder.is_dir():
+        words = made.stderr.strip().splitlines() or ["it wrote no report"]
+        raise PvaError(folder, words[-1], f"run: {row['command']}")

@@ -1,0 +1,136 @@
+"""The figures of a point of an exploration, and which points are the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pva.analysis.execution import execution_overview
+from pva.analysis.liveness import live_at_peak, liveness_overview
+from pva.analysis.main_runs import main_run
+from pva.analysis.memory import memory_overview
+from pva.errors import PvaError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.report import Report
+
+# Columns of a point beside its levers: what they are, and whether more of it is better (1), less
+# (-1), or neither (0).
+FIGURES: dict[str, tuple[str, int]] = {
+    "fits": ("whether every tile has the memory that it needs", 0),
+    "fullest_tile": ("bytes on the fullest tile", -1),
+    "tile": ("which tile that is", 0),
+    "bytes_per_tile": ("memory of a tile, in bytes", 0),
+    "over": ("bytes that the fullest tile lacks, 0 where it fits", -1),
+    "tiles_over": ("tiles that lack memory", -1),
+    "step": ("liveness step of the peak", 0),
+    "step_name": ("program of that step", 0),
+    "live": ("the largest that is live there, on the fullest tile", 0),
+    "always_live": ("bytes that are always live, on all tiles", -1),
+    "peak": ("most bytes that are live at once, on all tiles", -1),
+    "cycles_per_sample": ("cycles of the model's run for an item", -1),
+    "samples_per_second": ("items a second; of a pipeline, when it is full", 1),
+    "cycles": ("cycles of the model's run", -1),
+    "latency": ("seconds from the input of an item to its output", -1),
+    "compute_share": ("share of the cycles in compute", 1),
+    "sync_share": ("share in syncs", -1),
+    "exchange_share": ("share in exchange between tiles and IPUs", -1),
+    "host_share": ("share in exchange with the host", -1),
+    "seconds": ("seconds that the point took to compile and simulate", 0),
+    "memory": ("bytes of memory that its process took", 0),
+    "error": ("why there are no figures, or nothing", 0),
+}
+SHARES = {"compute_share": "compute", "sync_share": "sync", "exchange_share": "exchange",
+          "host_share": "host exchange"}  # fmt: skip
+LARGEST = 3  # variables named
+
+
+def figures(report: Report) -> dict[str, Any]:
+    """Return the figures of the report of a point; what is not recorded is left out."""
+    made: dict[str, Any] = {}
+    for part in (_memory, _liveness, _run, _shares):
+        try:
+            made |= part(report)
+        except PvaError as error:
+            made.setdefault("error", f"{error.found}" if part is _memory else "")
+    return made
+
+
+def _memory(report: Report) -> dict[str, Any]:
+    found = memory_overview(report)
+    return {
+        "fits": not found.tiles_out_of_memory,
+        "fullest_tile": found.fullest_bytes,
+        "tile": found.fullest_tile,
+        "bytes_per_tile": found.bytes_per_tile,
+        "over": max(found.fullest_bytes - found.bytes_per_tile, 0),
+        "tiles_over": found.tiles_out_of_memory,
+    }
+
+
+def _liveness(report: Report) -> dict[str, Any]:
+    found = liveness_overview(report)
+    tile = memory_overview(report).fullest_tile
+    live = live_at_peak(report, tile=tile).head(LARGEST)
+    names = [f"{row.name} ({row.bytes:,} bytes)" for row in live.itertuples(index=False)]
+    return {
+        "step": found.peak_step,
+        "step_name": found.peak_name or found.peak_type,
+        "live": "; ".join(names),
+        "always_live": found.always_live,
+        "peak": found.max_live,
+    }
+
+
+def _run(report: Report) -> dict[str, Any]:
+    run = main_run(report)
+    steady = run.steady_items_per_second
+    rate = steady if steady == steady and run.stages > 1 else run.items_per_second
+    clock = float(report.dataset.value("target", "clock_frequency"))
+    return {
+        "cycles": run.cycles,
+        "cycles_per_sample": clock / rate if rate > 0 else None,
+        "samples_per_second": rate if rate > 0 else None,
+        "latency": run.latency_seconds if run.latency_seconds > 0 else None,
+    }
+
+
+def _shares(report: Report) -> dict[str, Any]:
+    shares = execution_overview(report).time_shares
+    return {column: shares.get(word, 0.0) for column, word in SHARES.items()}
+
+
+def pareto(frame: pd.DataFrame, objectives: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which rows no other is better than: those that fit and have all objectives.
+
+    A row is out when another is at least as good in each objective, and better in one.
+    """
+    usable = np.array(frame["fits"].fillna(False), dtype=bool)
+    signs = [1 if FIGURES[name][1] > 0 else -1 for name in objectives]
+    values = frame[list(objectives)].to_numpy(dtype=float) * signs
+    usable = usable & ~np.isnan(values).any(axis=1)
+    best = usable.copy()
+    for row in np.flatnonzero(usable):
+        others = values[usable]
+        beaten = (others >= values[row]).all(axis=1) & (others > values[row]).any(axis=1)
+        best[row] = not beaten.any()
+    return best
+
+
+def ranked(rows: Sequence[Mapping[str, Any]], objective: str) -> list[Mapping[str, Any]]:
+    """Sort rows: those that fit, the best first, then misses, the nearest first, then errors."""
+    sign = 1 if FIGURES[objective][1] > 0 else -1
+
+    def order(row: Mapping[str, Any]) -> tuple[int, float]:
+        if row.get("error"):
+            return (2, 0)
+        if not row.get("fits"):
+            return (1, float(row.get("over") or 0))
+        value = row.get(objective)
+        return (0, -sign * float(value) if value is not None else np.inf)
+
+    return sorted(rows, key=order)

@@ -1,0 +1,1 @@
+"""Many configurations of one program, each compiled and simulated in a process of its own."""

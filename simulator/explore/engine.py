@@ -1,0 +1,136 @@
+"""Run points beside one another: in processes of this machine, or on the workers of Dask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from pva.errors import MissingPackageError, PvaError
+from simulator.explore.work import Row, Running, Task, run_point
+
+INSTALL = "pip install 'tilescope[distributed]'"
+MARGIN = 1.25  # what a point takes may differ from what the first took
+LOST = 1  # a point whose worker is lost is tried so often again
+SECONDS = 10  # until Dask's scheduler must have answered
+
+
+class Engine(Protocol):
+    """What runs tasks: one at a time, until it is ended."""
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Row]]:
+        """Run tasks and give each with its row as it ends."""
+
+
+class Processes:
+    """Processes of this machine; as many as given, or as fit into memory by the first point."""
+
+    def __init__(self, workers: int = 0) -> None:
+        self._workers, self._running = workers, Running()
+        self._by_memory = 0
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Row]]:
+        """Run tasks; raises what ends the run early, with all processes ended."""
+        waiting = list(tasks)
+        with ThreadPoolExecutor(max(self._workers, os.cpu_count() or 1)) as pool:
+            try:
+                yield from self._all(pool, waiting)
+            finally:
+                if waiting or not self._running.is_over:
+                    self._running.end()
+                    self._running = Running()
+
+    def _all(self, pool: ThreadPoolExecutor, waiting: list[Task]) -> Iterator[tuple[Task, Row]]:
+        busy: dict[Future[Row], Task] = {}
+        while waiting or busy:
+            while waiting and len(busy) < self._room():
+                task = waiting.pop(0)
+                busy[pool.submit(run_point, task, self._running)] = task
+            done, _ = wait(busy, return_when=FIRST_COMPLETED)
+            for future in done:
+                task, row = busy.pop(future), future.result()
+                self._measure(row)
+                yield task, row
+
+    def _room(self) -> int:
+        """Return how many points may run at once; one until the first has told its memory."""
+        return self._workers or self._by_memory or 1
+
+    def _measure(self, row: Row) -> None:
+        taken = int(row.get("memory") or 0)
+        if taken and not self._by_memory:
+            fit = int(available_memory() // (taken * MARGIN))
+            self._by_memory = max(1, min(fit, os.cpu_count() or 1))
+
+
+class Dask:
+    """The workers of a Dask scheduler, who see the same files as this machine."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise MissingPackageError(address, "workers of Dask", INSTALL) from None
+        try:
+            self._client: Any = Client(address, timeout=SECONDS)
+        except (OSError, ValueError, TypeError) as error:
+            raise PvaError(address, f"no scheduler of Dask answers: {error}",
+                           "start one with `dask scheduler`") from None  # fmt: skip
+
+    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Row]]:
+        """Run tasks; one whose worker is lost is tried again, and then is a row that says so."""
+        from distributed import as_completed
+
+        futures = {self._submit(task): task for task in tasks}
+        try:
+            for future in as_completed(list(futures)):
+                yield futures.pop(future), _result(future)
+        finally:
+            with suppress(Exception):
+                self._client.cancel(list(futures))
+
+    def _submit(self, task: Task) -> Any:
+        # The library's name is the address of a point: the same one is not run twice.
+        return self._client.submit(
+            run_point, task, key=f"point-{task.key}", retries=LOST, pure=True
+        )
+
+    def close(self) -> None:
+        """Let go of the scheduler."""
+        self._client.close()
+
+
+def _result(future: Any) -> Row:
+    try:
+        return dict(future.result())
+    except Exception as error:
+        name = type(error).__name__
+        lost = "its worker was lost" if name == "KilledWorker" else f"{name}: {error}"
+        return {"error": lost, "lost": True}
+
+
+@contextmanager
+def engine(dask: str = "", workers: int = 0) -> Iterator[Engine]:
+    """Return an engine, and let go of it; raises PvaError and MissingPackageError."""
+    if not dask:
+        yield Processes(workers)
+        return
+    found = Dask(dask)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def available_memory() -> int:
+    """Return the bytes of memory that new processes could have."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    with suppress(AttributeError, ValueError, OSError):
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return 1 << 32

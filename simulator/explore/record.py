@@ -1,0 +1,169 @@
+"""What an exploration leaves: DIR/points/KEY.json a point, points.parquet of all, reports/KEY/."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from pva.errors import MissingPackageError, PvaError
+from simulator.explore.levers import Space
+
+ABOUT, POINTS, TABLE, REPORTS, LOCK = (
+    "exploration.json", "points", "points.parquet", "reports", "lock",
+)  # fmt: skip
+TRUTHS, TEXTS = {"fits"}, {"step_name", "live", "error"}  # columns that are no numbers
+Row = dict[str, Any]
+
+
+class DiskFullError(PvaError):
+    """There is no room for what an exploration writes; what it wrote is kept."""
+
+
+class Record:
+    """The directory of an exploration, which one process at a time writes."""
+
+    def __init__(self, path: Path, space: Space) -> None:
+        self.path, self.space = path, space
+        self.rows: dict[str, Row] = {}
+
+    def read(self) -> None:
+        """Read the points that are there; one that a kill cut off is run again."""
+        (self.path / POINTS).mkdir(parents=True, exist_ok=True)
+        for file in sorted((self.path / POINTS).glob("*.json")):
+            with suppress(ValueError):
+                self.rows[file.stem] = json.loads(file.read_text("utf-8"))
+        known = self._about().get("program", self.space.program)
+        if known != self.space.program:
+            raise PvaError(self.path, f"an exploration of {known}",
+                           f"another directory for {self.space.program}")  # fmt: skip
+        told = {
+            "program": self.space.program,
+            "shared": list(self.space.shared),
+            "levers": {name: list(values) for name, values in self.space.levers.items()},
+            "space": self.space.size,
+        }
+        self._write(self.path / ABOUT, json.dumps(told, indent=1).encode())
+
+    def _about(self) -> dict[str, Any]:
+        try:
+            return dict(json.loads((self.path / ABOUT).read_text("utf-8")))
+        except (OSError, ValueError):
+            return {}
+
+    def add(self, row: Row) -> None:
+        """Keep the row of a point; raises DiskFullError."""
+        self.rows[row["key"]] = row
+        self._write(self.path / POINTS / f"{row['key']}.json", json.dumps(row).encode())
+
+    def tell_levers(self, points: Iterable[Any]) -> None:
+        """Note levers by which a point that is there is now asked for, too, as by a default."""
+        for point in points:
+            row = self.rows[point.key]
+            if not point.levers.items() <= row["levers"].items():
+                self.add({**row, "levers": {**row["levers"], **point.levers}})
+
+    def write_table(self, columns: Sequence[str]) -> None:
+        """Write points.parquet of all rows: key, levers, figures, command and report."""
+        import pandas as pd
+
+        levers = dict.fromkeys(name for row in self.rows.values() for name in row["levers"])
+        names = ["key", *levers, *columns, "command", "report"]
+        rows = [{**row, **row["levers"]} for row in self.rows.values()]
+        frame = pd.DataFrame({name: [row.get(name) for row in rows] for name in names})
+        for name in levers:  # numbers where all values are
+            with suppress(ValueError, TypeError):
+                frame[name] = pd.to_numeric(frame[name])
+        for name in columns:  # of a kind each, also where no point has a figure
+            if name in TRUTHS:
+                frame[name] = frame[name].astype("boolean")
+            elif name in TEXTS:
+                frame[name] = [row.get(name) or "" for row in rows]
+            else:
+                frame[name] = pd.to_numeric(frame[name])
+        temporary = self.path / f"{TABLE}.new"
+        with _room(temporary):
+            frame.to_parquet(temporary, index=False)
+            os.replace(temporary, self.path / TABLE)
+
+    def keep_reports(self, keys: Sequence[str]) -> None:
+        """Delete the reports of all points but some; they are made again on demand."""
+        for folder in (self.path / REPORTS).glob("*"):
+            key = folder.name.removesuffix(".work")
+            if key in self.rows and key not in keys:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        temporary = path.with_name(f"{path.name}.new")
+        with _room(temporary):
+            temporary.write_bytes(data)
+            os.replace(temporary, path)
+
+
+@contextmanager
+def _room(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(path.parent) from error
+        raise
+
+
+def disk_full(path: Path) -> DiskFullError:
+    """Return the error of a full disk."""
+    hint = "make room and run it again; the points that are done are kept"
+    return DiskFullError(path, "the disk is full", hint)
+
+
+def check_parquet(path: Path) -> None:
+    """Raise MissingPackageError where points.parquet could not be written."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        hint = "pip install 'tilescope[parquet]'"
+        raise MissingPackageError(path, "points.parquet", hint) from None
+
+
+@contextmanager
+def owned(path: Path) -> Iterator[None]:
+    """Have a directory alone; raises PvaError that says who has it."""
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / LOCK).open("a+", encoding="utf-8") as stream:
+        _lock(stream, path)
+        stream.truncate(0)
+        stream.write(f"process {os.getpid()} of {socket.gethostname()}")
+        stream.flush()
+        yield
+
+
+def _lock(stream: IO[str], path: Path) -> None:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        stream.seek(0)
+        who = stream.read().strip() or "another process"
+        raise PvaError(path, f"{who} explores into it",
+                       "wait for it, or give another --out") from None  # fmt: skip
+
+
+def row_of(point: Any, figures: Mapping[str, Any], report: str) -> Row:
+    """Return the row of a point."""
+    command = " ".join(("tilescope", "simulate", *map(_quoted, point.arguments)))
+    return {"key": point.key, "levers": dict(point.levers), **figures,
+            "arguments": list(point.arguments), "command": command, "report": report}  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text)
