@@ -161,7 +161,9 @@ def test_what_an_interrupted_run_had_done_is_kept_and_not_done_again(tmp_path: P
     )
     levers = ("--vary", "how=a,b,c", "--workers", "1", "--out", str(out))
     command = [sys.executable, "-m", "cli.main", "explore", str(program), *levers]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has none
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    signal.signal(signal.SIGINT, before)
     deadline = time.monotonic() + 120
     while not list(out.glob("points/*.json")) and time.monotonic() < deadline:
         time.sleep(0.01)
