@@ -22,8 +22,8 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate, explore,
-            run, fleet)  # fmt: skip
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate,
+            explore, run, fleet)  # fmt: skip
 
 EXAMPLES = """
 \b
