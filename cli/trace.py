@@ -67,11 +67,12 @@ Examples:
   tilescope trace convert run.pvti -o run.json.gz      the same, packed by gzip
   tilescope trace convert run/ -o run.pftrace          for ui.perfetto.dev
   tilescope trace convert rank*.pvti -o all.pftrace    several files, by their wall clocks
+  tilescope trace convert run/ -o run.tar              all instances of a run, for Perfetto 58
 """
 TABLES = ("threads", "labels")
 MORE_TABLES = ("processes", "channels", "events", "instants", "series", "heatmaps")
 SUFFIXES = {".json": "chrome", ".pftrace": "perfetto", ".perfetto-trace": "perfetto"}
-PACKED = ".gz"
+PACKED, ARCHIVE = ".gz", ".tar"
 ALIGN = "How several files lie: by the wall clock of each, or all from one start."
 _FILES = click.argument("files", metavar="FILE...", type=click.Path(), nargs=-1, required=True)
 _ALIGN = click.option(
@@ -218,16 +219,20 @@ def headline(opened: Trace) -> str:
 def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, force: bool) -> None:
     """Write a trace for chrome://tracing (JSON) or for Perfetto.
 
-    An OUT that ends in .gz is packed. Series are counters, and so is each bin of a heatmap. What
-    a file has and cannot be shown is told on stderr. Perfetto's format needs the package perfetto:
-    pip install 'tilescope[perfetto]'.
+    An OUT that ends in .gz is packed. One that ends in .tar has the traces of all instances of a
+    run, each host a machine of its own, with a manifest for Perfetto 58 or later. Series are
+    counters, and so is each bin of a heatmap. What a file has and cannot be shown is told on
+    stderr. Perfetto's format needs the package perfetto: pip install 'tilescope[perfetto]'.
     """
     from pva.formats.trace_files import write as written
 
-    form = _form(out, form)
     target = Path(out)
     if out != "-" and target.exists() and not force:
         raise OverwriteError(target, "already there", "give another name, or --force to replace it")
+    if target.suffix.lower() == ARCHIVE:
+        _convert_run(files, target)
+        return
+    form = _form(out, form)
     opened = open_trace(*files, align=align)
     for problem in opened.problems:
         click.echo(f"tilescope: {printable(told(f'{opened.path}: {problem}'))}", err=True)
@@ -246,6 +251,20 @@ def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, fo
                 written(opened, cast("BinaryIO", packed), form)
         else:
             written(opened, stream, form)
+    click.echo(f"{target}: {units.size(target.stat().st_size)}", err=True)
+
+
+def _convert_run(files: tuple[str, ...], target: Path) -> None:
+    """Write the traces of a run as one archive; raises PvaError."""
+    from pva.formats.files import replacing
+    from pva.many.perfetto_archive import write_archive
+    from pva.many.run import openRun
+
+    run = openRun(files[0] if len(files) == 1 else files)
+    with replacing(target, "an archive of traces") as stream:
+        left_out = write_archive(run, stream)
+    for line in (*run.problems, *left_out):
+        click.echo(f"tilescope: left out: {printable(line)}", err=True)
     click.echo(f"{target}: {units.size(target.stat().st_size)}", err=True)
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import tarfile
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from cli.main import tilescope
 from pva.analysis import clock_residual, instance_pace, instance_utilisation
-from tests.many.planted import HOUR, Plan, instance, planted
+from tests.many.planted import HOUR, Plan, instance, planted, write_planted
 
 
 def of(frame: Any, column: str) -> list[Any]:
@@ -122,3 +127,25 @@ def test_utilisation_conserves_the_time_of_events(seed: int) -> None:
         runs = (thread.end_ns - thread.begin_ns)[thread.label == 0].sum()
         mine = frame["instance"] == one.index
         assert (frame["run"] * length)[mine].sum() == pytest.approx(runs, rel=1e-9)
+
+
+def test_a_run_is_an_archive_with_a_manifest_for_perfetto(tmp_path: Path) -> None:
+    pytest.importorskip("perfetto")
+    write_planted(tmp_path / "run", Plan(instances=2, hosts=2, apart=HOUR))
+    out = tmp_path / "run.tar"
+    done = CliRunner().invoke(
+        tilescope, ["trace", "convert", str(tmp_path / "run"), "-o", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    with tarfile.open(out) as archive:
+        names = archive.getnames()
+        text = archive.extractfile(names[0])
+        assert text is not None
+        manifest = json.load(text)["perfetto_manifest"]
+        sizes = [archive.getmember(name).size for name in names[1:]]
+    assert names == ["perfetto_manifest.json", "instance_0000.pftrace", "instance_0001.pftrace"]
+    assert manifest["version"] == 1
+    assert [one["path"] for one in manifest["files"]] == names[1:]
+    assert [one["machine"]["name"] for one in manifest["files"]] == ["h0", "h1"]
+    assert [one["clocks"]["offset_ns"] for one in manifest["files"]] == [0, -HOUR]
+    assert min(sizes) > 1000
