@@ -24,6 +24,10 @@ from simulator.poplibs.poputil import mapTensorLinearly
 
 TYPES: dict[str, Type] = {"half": poplar.HALF, "float": poplar.FLOAT}
 LEARNING_RATE = 0.05
+# Kinds whose tools compile code for the tiles when they write a profile (`compileIPUCode` in
+# tools/single_conv_layer.cpp, general_matrix_multiply.cpp, embedding_layer.cpp): their published
+# memory has code and stack. The other tools leave it out.
+WITH_CODE = ("conv", "gemm", "embedding")
 # Pooling, and layers of several operations, have modules of their own.
 POOLING, LAYERS = "benchmarks.poplibs_pooling", "benchmarks.poplibs_layers"
 
@@ -39,8 +43,9 @@ class Programs:
 def device_of(benchmark: Benchmark, target: str = DEFAULT_TARGET) -> Device:
     """Make the device of a row, with the tiles that it asks for; raises PoplarError."""
     tiles = benchmark.parameters.get("tiles-per-ipu")
-    changes = {} if tiles is None else {"tilesPerIPU": number(tiles)}
-    return poplar.IPUModel(target, **changes).createDevice()
+    changes: dict[str, int] = {} if tiles is None else {"tilesPerIPU": number(tiles)}
+    code = benchmark.kind in WITH_CODE
+    return poplar.IPUModel(target, compileIPUCode=code, **changes).createDevice()
 
 
 def build(benchmark: Benchmark, device: Device) -> tuple[Graph, Programs]:

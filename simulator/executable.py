@@ -10,6 +10,7 @@ import pvti
 from simulator import options as engine_options
 from simulator.compiler import executable as compiler
 from simulator.compiler.compile import compile_graph
+from simulator.compiler.fixed_data import COMPUTED_STACKS, Stacks
 from simulator.compiler.instrumentation import instrumentation_of
 from simulator.engine_log import overflow
 from simulator.graph.arguments import refuse_in, refusing
@@ -107,9 +108,20 @@ def compile_programs(
     tell(1, STAGES)
     kept = frozen(graph)
     ahead = chosen["exchange.enablePrefetch"] and chosen["exchange.streamBufferOverlap"] != "Any"
-    compiled = compile_graph(kept, listed, instrumentation_of(chosen), prefetch=bool(ahead))
+    compiled = compile_graph(
+        kept, listed, instrumentation_of(chosen), prefetch=bool(ahead), stacks=_stacks(chosen)
+    )
     tell(STAGES, STAGES)
     return Executable(kept, listed, dict(engine_options.OptionFlags(options or {})), compiled)
+
+
+def _stacks(options: Mapping[str, Any]) -> Stacks:
+    """Return the stacks of a tile: as computed, where the options leave them at 0."""
+    supervisor, worker = (
+        options[f"debug.{part}StackSizeInBytes"] for part in ("supervisor", "worker")
+    )
+    usual = COMPUTED_STACKS
+    return Stacks(supervisor or usual.supervisor, worker or usual.worker)
 
 
 def check_memory(

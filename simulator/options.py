@@ -56,6 +56,12 @@ OPTIONS: dict[str, Option] = {
         "run a program that does not fit, its report marked with what overflows; otherwise its "
         "report is written and graph_memory_allocation_error raised",
     ),
+    "debug.supervisorStackSizeInBytes": Option(
+        0, "bytes of a tile's supervisor stack where code is compiled; 0: as the model has it"
+    ),
+    "debug.workerStackSizeInBytes": Option(
+        0, "bytes of the stack of each worker where code is compiled; 0: as the model has it"
+    ),
     "debug.retainDebugInformation": Option(True, "keep what debug.cbor and the report name"),
     "debug.graphReportDestination": Option(
         "", "where the summary of a compiled graph is written: stdout, stderr or a file"
@@ -111,8 +117,6 @@ NOT_MODELLED: dict[str, Option] = {
     "debug.verify": Option(False, "programs are checked before they run"),
     "debug.trace": Option(False, f"{_FILES}; see POPLAR_LOG_LEVEL"),
     "debug.traceFile": Option("", f"{_FILES}; see POPLAR_LOG_LEVEL"),
-    "debug.supervisorStackSizeInBytes": Option(0, "stacks have the model's size"),
-    "debug.workerStackSizeInBytes": Option(0, "stacks have the model's size"),
     "debug.profilingTile": Option(0, "all tiles are profiled"),
     "exchange.multicastPolicy": Option("", _ONE_WAY),
     "opt.enableMultiAccessCopies": Option(True, _ONE_WAY),

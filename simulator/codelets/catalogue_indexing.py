@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from simulator.codelets import copy_cycles, indexing_cycles
 from simulator.codelets.cumulative_sum import cumulative_sum_cycles
 from simulator.codelets.vertex_cost import VertexCost, row, supervisor
@@ -71,7 +69,7 @@ INDEXING: tuple[VertexCost, ...] = (
     supervisor(
         "popops::ScaledMultiUpdateAdd<type,scale,subwords>",
         "offsets baseT subT scale",
-        partial(indexing_cycles.multi_update_add, scaled=True),
+        indexing_cycles.multi_update_add,
         _PERFORMANCE,
         (28, 170),
     ),

@@ -1,7 +1,7 @@
 """Cycles of vertices that look up, slice, sort and count.
 
-Sources: PopLibs lib/popops/PerformanceEstimation.cpp 49-203 (MultiSlice, MultiUpdate) and
-lib/popops/popopsCycleEstimators.cpp (the others). Counts and cycles are by vertex.
+Source: PopLibs lib/popops/popopsCycleEstimators.cpp, for MultiSlice and MultiUpdate that of March
+2021 (8dcde1ec), which the published runs have. Counts and cycles are by vertex.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
 from simulator.graph.target import Target
-from simulator.graph.types import HALF, IntArray, Type
+from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 ONE_HOT_INDEX = 100  # of the C++ codelet, an index
 
@@ -60,58 +60,33 @@ def _dynamic_2d(
     return 27 + sum_by_vertex(each, ranges)
 
 
-def multi_slice(
-    hits: IntArray, misses: IntArray, length: IntArray, dtype: Type, target: Target
-) -> IntArray:
-    """W * (30 + (19 + 2 a step) a hit + 8 a miss), of the tile; lines 49-121.
+def multi_slice(offsets: IntArray, length: IntArray, dtype: Type, target: Target) -> IntArray:
+    """W * (16 + (19 + 3 a vector of the slice) an offset), of the tile; lines 2361-2398.
 
-    `hits` and `misses` are the offsets of one worker that do and do not lie in its part; a slice
-    has `length` elements. A step is two elements; four of one byte, in 3 cycles.
+    `offsets` are those of one worker, `length` the elements of a slice. Each offset counts as if
+    its slice lay in the vertex's part. Vectors of other types than halves have two elements.
     """
-    return target.workers * (30 + _copied(hits, misses, length, dtype))
+    width = target.getVectorWidth(HALF if dtype == HALF else FLOAT)
+    return target.workers * (16 + offsets * (19 + 3 * ceil_div(length, width)))
 
 
-def multi_update(
-    hits: IntArray, misses: IntArray, length: IntArray, dtype: Type, target: Target
-) -> IntArray:
-    """W * (29 + (19 + 2 a step) a hit + 8 a miss), of the tile; lines 49-121."""
-    return target.workers * (29 + _copied(hits, misses, length, dtype))
+def multi_update(offsets: IntArray, length: IntArray, dtype: Type, target: Target) -> IntArray:
+    """W * (16 + (19 + 3 a vector of the slice) an offset), of the tile; lines 2361-2398."""
+    return multi_slice(offsets, length, dtype, target)
 
 
-def _copied(hits: IntArray, misses: IntArray, length: IntArray, dtype: Type) -> IntArray:
-    width, step = (4, 3) if dtype.size == 1 else (2, 2)
-    return hits * (19 + step * ceil_div(length, width)) + misses * 8
+def multi_update_add(offsets: IntArray, length: IntArray, dtype: Type, target: Target) -> IntArray:
+    """W * (17 + (11 + 3 an atomic store after the first) an offset), of the tile; lines 2400-2443.
 
-
-def multi_update_add(
-    hits: IntArray,
-    misses: IntArray,
-    length: IntArray,
-    dtype: Type,
-    target: Target,
-    scaled: bool = False,
-) -> IntArray:
-    """W * (32 [+ 6 scaled] + (11 + 3 an element after the first) a hit + 5 a miss); 124-203.
-
-    Of the tile. Of halves a step is the target's atomic store, with 33 [+ 4] and 12 [+ 1] instead;
-    slices that end inside of one take 20 an element. Scaled slices of 8 bytes have loops of their
-    own: 8 (2 floats), 16 (4 floats), 9 (4 halves).
+    Of other types than floats 18 and 12; slices that end inside of an atomic store take 20 an
+    element instead of the 3. One worker does it all, and each offset counts as one of its own rows.
     """
-    wide = dtype.size == 4
+    wide = dtype == FLOAT
     atom = max(target.getAtomicStoreGranularity() // dtype.size, 1)
-    start, each = (32, 11) if wide else (33, 12)
     steps = np.where(length % atom == 0, 3 * (length // atom - 1), 20 * length)
-    hit = each + (scaled and not wide) + steps
-    special = np.zeros_like(length)
-    if scaled:
-        start += 6 if wide else 4
-        sizes = {2: 8, 4: 16} if wide else {4: 9}
-        for size, cycles in sizes.items():
-            special = np.where(length == size, cycles, special)
-    own = special > 0
-    worker = start - own + hits * np.where(own, special, hit) + misses * 5
-    total: IntArray = target.workers * worker
-    return total
+    start, each = (17, 11) if wide else (18, 12)
+    cycles: IntArray = target.workers * (start + offsets * (each + steps))
+    return cycles
 
 
 def one_hot_2019(indices: IntArray, outputs: IntArray, dtype: Type, target: Target) -> IntArray:

@@ -15,7 +15,7 @@ from simulator.compiler.allocate import Demand, allocate, conflicts_of
 from simulator.compiler.costs import compute_costs
 from simulator.compiler.edges import sum_pairs
 from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
-from simulator.compiler.fixed_data import CODE_CATEGORIES, fixed_data
+from simulator.compiler.fixed_data import CODE_CATEGORIES, COMPUTED_STACKS, Stacks, fixed_data
 from simulator.compiler.instrument import counted_exchanges, counted_vertices, counter_cycles
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
 from simulator.compiler.liveness import find_liveness
@@ -43,10 +43,12 @@ def compile_graph(
     instrumentation: Instrumentation = NO_INSTRUMENTATION,
     *,
     prefetch: bool = False,
+    stacks: Stacks = COMPUTED_STACKS,
 ) -> Executable:
     """Compile the programs given to the engine; the graph has been validated.
 
-    `prefetch` tells whether the host fills the buffers of streams ahead.
+    `prefetch` tells whether the host fills the buffers of streams ahead; `stacks` are those of a
+    tile with code.
     """
     created = int(os.environ.get("SOURCE_DATE_EPOCH", time()))
     with _phase("lower"):
@@ -68,7 +70,7 @@ def compile_graph(
         kept = live[placed.variable]
         placed = Pieces(placed.variable[kept], placed.tile[kept], placed.bytes[kept])
     with _phase("allocate"):
-        fixed = fixed_data(graph, lowered, types, type_of_group, instrumentation)
+        fixed = fixed_data(graph, lowered, types, type_of_group, instrumentation, stacks)
         pieces = _with_fixed(placed, fixed, len(live))
         allocation = allocate(
             _demand(graph, liveness, pieces, len(live)),

@@ -29,11 +29,13 @@ INSTRUCTION_BYTES = 4
 # Issue slots of a fragment. One, as words of many sources arrive back to back: two would put the
 # matrix-vector tutorial (200 words from 200 tiles) 11 % above its published 5,071 cycles.
 RECEIVE_SLOTS, SEND_SLOTS = 1, 1
-# Instructions by kind, our reading of the guide's list of kinds: of a received fragment, whose
-# sender is selected; of one that does not follow the one before it in memory; of a tile that
-# receives, which selects none at the end; of a sent fragment.
-RECEIVE, PLACE, RECEIVER = {"delay": 1, "receiveMux": 1}, {"receiveAddress": 1}, {"receiveMux": 1}
-SEND = {"delay": 1, "send": 1}
+# Instructions by kind, our reading of the guide's list of kinds, as many as the slots above: of a
+# received fragment, whose sender is selected (PopLibs counts four bytes of code for it as well,
+# lib/popops/DynamicSlice.cpp, mExchangeCodeBytes); of one that does not follow the one before it in
+# memory; of a tile that receives, which waits for the first and selects none at the end; of a sent
+# fragment; of a tile that sends, which waits for its turn.
+RECEIVE, PLACE, RECEIVER = {"receiveMux": 1}, {"receiveAddress": 1}, {"delay": 1, "receiveMux": 1}
+SEND, SENDER = {"send": 1}, {"delay": 1}
 # Fit of the printed stream copies of 4 and 8 bytes, 7 and 9 cycles: five, and two a word of the
 # first packet of a tile. Larger ones take as long as the link needs.
 HOST_LATENCY, HOST_WORD_CYCLES = 5, 2
@@ -68,9 +70,15 @@ def exchange_cost(
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
     active = (sent > 0) | (received > 0)
     cycles = np.where(active, _latency(target) + np.maximum(payload, control), 0)
-    receivers = (receive_count > 0).astype(np.int64)
+    receivers, senders = ((count > 0).astype(np.int64) for count in (receive_count, send_count))
     places = receivers if in_rows else receive_count
-    asked = ((RECEIVE, receive_count), (PLACE, places), (RECEIVER, receivers), (SEND, send_count))
+    asked = (
+        (RECEIVE, receive_count),
+        (PLACE, places),
+        (RECEIVER, receivers),
+        (SEND, send_count),
+        (SENDER, senders),
+    )
     by_kind = dict.fromkeys(EXCHANGE_INSTRUCTIONS[:-1], 0)
     code = np.zeros(tiles, dtype=np.int64)
     for each, counts in asked:

@@ -24,6 +24,7 @@ BATCH = 16
 LEARNING_RATE = 0.3
 SEED = 1
 INITIALISE, TRAIN = 0, 1  # the engine's programs
+WORKER_STACK = 512  # bytes, as the printed report has them
 SIGMOID = popnn.NonLinearityType.SIGMOID
 
 
@@ -188,7 +189,9 @@ def run(*, target: str = "mk1", out: Path | None = None) -> Result:
     device = poplar.IPUModel(target, compileIPUCode=True).createDevice()
     graph = poplar.Graph(device.getTarget())
     programs = build(graph)
-    options = {} if out is None else {"autoReport.all": True, "autoReport.directory": str(out)}
+    options: dict[str, object] = {"debug.workerStackSizeInBytes": WORKER_STACK}
+    if out is not None:
+        options |= {"autoReport.all": True, "autoReport.directory": str(out)}
     engine = poplar.Engine(graph, programs, options)
     engine.load(device)
     weights, batch = initial_weights(), draw_batch()

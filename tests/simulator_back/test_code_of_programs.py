@@ -64,10 +64,10 @@ def test_tiles_keep_the_programs_they_take_part_in_and_what_counts_them(
 
 
 def test_code_of_an_exchange_is_where_it_sends_and_receives(tmp_path: Path) -> None:
-    # A fragment sent takes 2 instructions of 4 bytes. Each of three that a copy receives takes 3,
-    # one of them its place, and that nothing comes any more takes one.
+    # A fragment sent takes an instruction of 4 bytes, and one to wait. Each of three that a copy
+    # receives takes 2, one of them its place; to wait for them and to select none take one each.
     data = report_of(tmp_path).dataset
-    assert data.array("exchange_code_bytes")[-1].tolist() == [8, 8, 8, 4 * (3 * 3 + 1)]
+    assert data.array("exchange_code_bytes")[-1].tolist() == [8, 8, 8, 4 * (3 * 2 + 2)]
     total = data.column("exchange_instructions", "total")
     assert data.array("exchange_code_bytes").sum(axis=1).tolist() == total.tolist()
 

@@ -48,7 +48,8 @@ def test_a_tile_selects_each_sender_and_none_at_the_end(in_rows, addresses):
     cost = exchange_cost(
         TINY, source, np.array([1, 1, 1, 2]), np.full(4, 8), begin, in_rows=in_rows
     )
-    delays, muxes, sends = 4 + 4, 4 + 2, 4
+    # Two tiles receive and three send; each of them waits once.
+    delays, muxes, sends = 2 + 3, 4 + 2, 4
     assert sum(cost.instructions[:-1]) == 4 * (delays + muxes + addresses + sends)
     assert cost.instructions[5] == 4 * muxes
     assert cost.code.sum() == cost.instructions[-1] == sum(cost.instructions[:-1])

@@ -391,24 +391,21 @@ def test_dynamic_slices() -> None:
 
 
 def test_slices_by_many_offsets() -> None:
-    found = (n(2), n(3), n(5))  # hits, misses, length
-    assert one(indexing_cycles.multi_slice(*found, FLOAT, MK1)) == 6 * (30 + 2 * 25 + 3 * 8)
-    assert one(indexing_cycles.multi_update(*found, FLOAT, MK1)) == 6 * (29 + 2 * 25 + 3 * 8)
-    assert one(indexing_cycles.multi_slice(n(1), n(0), n(4), HALF, MK1)) == 6 * (30 + 23)
-    assert one(indexing_cycles.multi_slice(n(1), n(0), n(4), CHAR, MK1)) == 6 * (30 + 22)
+    found = (n(5), n(5))  # offsets, length
+    assert one(indexing_cycles.multi_slice(*found, FLOAT, MK1)) == 6 * (16 + 5 * (19 + 9))
+    assert one(indexing_cycles.multi_update(*found, FLOAT, MK1)) == 6 * (16 + 5 * (19 + 9))
+    assert one(indexing_cycles.multi_slice(*found, HALF, MK1)) == 6 * (16 + 5 * (19 + 6))
+    assert one(indexing_cycles.multi_slice(*found, CHAR, MK1)) == 6 * (16 + 5 * (19 + 9))
 
 
 def test_additions_at_many_offsets() -> None:
-    def cost(length: int, dtype: Any, scaled: bool) -> int:
-        args = (n(2), n(1), n(length), dtype, MK1, scaled)
-        return one(indexing_cycles.multi_update_add(*args))
+    def cost(length: int, dtype: Any) -> int:
+        return one(indexing_cycles.multi_update_add(n(2), n(length), dtype, MK1))
 
-    assert cost(3, FLOAT, False) == 6 * (32 + 2 * (11 + 3 * 2) + 5)
-    assert cost(3, FLOAT, True) == 6 * (38 + 2 * (11 + 3 * 2) + 5)
-    assert cost(2, FLOAT, True) == 6 * (37 + 2 * 8 + 5)
-    assert cost(4, FLOAT, True) == 6 * (37 + 2 * 16 + 5)
-    assert cost(4, HALF, False) == 6 * (33 + 2 * (12 + 3) + 5)
-    assert cost(3, HALF, False) == 6 * (33 + 2 * (12 + 60) + 5)
+    assert cost(3, FLOAT) == 6 * (17 + 2 * (11 + 3 * 2))
+    assert cost(4, HALF) == 6 * (18 + 2 * (12 + 3))
+    assert cost(3, HALF) == 6 * (18 + 2 * (12 + 60))
+    assert cost(3, INT) == 6 * (18 + 2 * (12 + 3 * 2))
 
 
 def test_counting_choosing_and_sorting() -> None:

@@ -1,7 +1,7 @@
 """Plans of lookups in embeddings: how rows, columns and offsets are shared among the tiles.
 
-All ways to split them that give a tile different numbers of rows, columns or offsets are priced at
-once; the one with the fewest cycles is taken whose temporary data fits.
+All ways to split them that give a tile different numbers of rows, columns or offsets are weighed at
+once; the one with the fewest bytes is taken whose temporary data fits: PopLibs of March 2021.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue
 from simulator.graph.types import FLOAT, HALF, IntArray, Type, checked_type
 from simulator.logging import library_call, log
-from simulator.poplibs.popops.embedding_cost import Estimate, Problem, Splits
+from simulator.poplibs.popops.embedding_cost import KEPT_WEIGHT, Estimate, Problem, Splits
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.slice_plan import (
     SPLITS,
@@ -75,8 +75,8 @@ def plan(graph: Graph, dataType: Type, *arguments: Any, **named: Any) -> SlicePl
             f"{problem.offsets} offsets over {problem.target.num_tiles} tiles with {bound}"
         )
     room = proportion(options, NAME) * problem.target.getBytesPerTile()
-    found, cycles = _cheapest(problem, splits, options, room)
-    log("PL", "POPOPS", "DEBUG", f"Embedding plan {found}\nestimated cycles: {cycles}")
+    found, temporary = _smallest(problem, splits, options, room)
+    log("PL", "POPOPS", "DEBUG", f"Embedding plan {found}\ntemporary bytes of a tile: {temporary}")
     return found
 
 
@@ -99,8 +99,8 @@ def _problem(
         raise poplibs_error(f"{NAME}: usedForSlice and usedForUpdate are false; one must be true")
     kinds: dict[str, UpdateKind] = {"none": "", "add": "ADD", "max": "MAX"}
     kind = kinds[str(options["operationForUpdate"])]
-    partials = {"half": HALF, "float": FLOAT}.get(str(options["partialType"]), dtype)
-    whole_words = lcm(graph.target.getDataPathWidth() // 8, dtype.size) // dtype.size
+    partials = {"half": HALF, "float": FLOAT}.get(str(options["partialType"]), FLOAT)
+    whole_words = lcm(graph.target.getAtomicStoreGranularity(), dtype.size) // dtype.size
     return Problem(
         target=graph.target,
         dtype=dtype,
@@ -111,8 +111,6 @@ def _problem(
         offsets=offsets,
         grain=min(columns, bound.get("unslicedGrainSize", whole_words)),
         update=kind,
-        one_point=options["indicesDistribution"] == "onePoint",
-        even_base=bool(options["internal.alwaysIncludeBaseRearrangementCost"]),
     )
 
 
@@ -149,21 +147,24 @@ def _splits_of(size: int, most: int) -> IntArray:
     return np.unique(ceil_div(size, ceil_div(size, numbers)))
 
 
-def _cheapest(
+def _smallest(
     problem: Problem, splits: Splits, options: Mapping[str, OptionValue], room: float
 ) -> tuple[SlicePlan, int]:
-    """Take the way with the fewest cycles among those whose data fits, else among all."""
+    """Take the way with the fewest bytes among those whose temporary data fits, else among all.
+
+    What stays on the tile weighs more than what is there for a time.
+    """
     estimate = Estimate(problem, splits)
-    cycles, size = np.zeros_like(splits.lookup), np.zeros_like(splits.lookup)
+    temporary = np.zeros_like(splits.lookup)
     for used, part in (("usedForSlice", estimate.slice), ("usedForUpdate", estimate.update)):
         if options[used]:
-            more, held = part()
-            cycles, size = cycles + more, np.maximum(size, held)
-    fits = np.flatnonzero(size <= room)
+            temporary = np.maximum(temporary, part())
+    fits = np.flatnonzero(temporary <= room)
     if not len(fits):
         log("PL", "POPOPS", "WARN", f"{NAME}: no plan needs at most {room:,.0f} temporary bytes")
-        fits = np.arange(len(size))
-    best = fits[np.lexsort((splits.tiles[fits], cycles[fits]))[0]]
+        fits = np.arange(len(temporary))
+    goal = KEPT_WEIGHT * estimate.kept(bool(options["usedForUpdate"])) + temporary
+    best = fits[np.lexsort((splits.tiles[fits], goal[fits]))[0]]
     found = SlicePlan(
         lookupSplit=int(splits.lookup[best]),
         slicedDimSplit=int(splits.sliced[best]),
@@ -173,4 +174,4 @@ def _cheapest(
         groupSize=problem.matrices,
         isNull=False,
     )
-    return found, int(cycles[best])
+    return found, int(temporary[best])

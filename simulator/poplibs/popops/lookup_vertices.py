@@ -102,31 +102,28 @@ def _add_group(
             tile=lookups.tile,
             fields=fields,
             parameters={"length": lookups.length, "first": lookups.first},
-            cycles=lookup_cycles(
-                kind, lookups.counts(), lookups.length, dtype, graph.target, scale is not None
-            ),
+            cycles=lookup_cycles(kind, lookups.counts(), lookups.length, dtype, graph.target),
         )
     )
 
 
 def lookup_cycles(
-    kind: Kind, offsets: IntArray, length: IntArray, dtype: Type, target: Target, scaled: bool
+    kind: Kind, offsets: IntArray, length: IntArray, dtype: Type, target: Target
 ) -> IntArray:
     """Return the cycles of a tile, as PopLibs estimates them: every offset hits.
 
-    Workers share the offsets of a slice, in whole words; of an update they share the rows, so that
-    one worker may have to do it all. Where there is one offset, they share the row instead.
+    Workers share the offsets of a slice, in whole words; one of them does an update. Where there is
+    one offset, they share the row of a slice instead.
     """
-    none = np.zeros_like(offsets)
-    word = _word(dtype, target)
     if kind in ("ADD", "MAX"):
-        return indexing_cycles.multi_update_add(offsets, none, length, dtype, target, scaled)
+        return indexing_cycles.multi_update_add(offsets, length, dtype, target)
+    if kind != "SLICE":
+        return indexing_cycles.multi_update(offsets, length, dtype, target)
+    word = _word(dtype, target)
     share = ceil_div(ceil_div(length, word), target.workers) * word
     width = np.where((offsets == 1) & (length % word == 0), share, length)
-    if kind == "SLICE":
-        hits = ceil_div(ceil_div(offsets, word), target.workers) * word
-        return indexing_cycles.multi_slice(np.minimum(hits, offsets), none, width, dtype, target)
-    return indexing_cycles.multi_update(offsets, none, width, dtype, target)
+    hits = ceil_div(ceil_div(offsets, word), target.workers) * word
+    return indexing_cycles.multi_slice(np.minimum(hits, offsets), width, dtype, target)
 
 
 def _word(dtype: Type, target: Target) -> int:

@@ -43,10 +43,14 @@ class Update:
     name: str
 
     def partials_type(self, dtype: Type) -> Type:
-        """Return the type in which rows are added up; raises poplibs_error for one too narrow."""
-        wanted = {"half": HALF, "float": FLOAT}.get(str(self.options["partialType"]), dtype)
+        """Return the type in which rows are added up; raises poplibs_error for one too narrow.
+
+        Unless told, that is floats where parts of the offsets are added up each by itself.
+        """
         if self.kind != "ADD" or dtype not in (FLOAT, HALF):
             return dtype
+        usual = FLOAT if self.plan.lookupSplit > 1 else dtype
+        wanted = {"half": HALF, "float": FLOAT}.get(str(self.options["partialType"]), usual)
         if wanted.size < dtype.size:
             raise poplibs_error(f"{self.name}: partialType {wanted} of sums of {dtype}")
         return wanted

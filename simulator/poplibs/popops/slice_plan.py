@@ -20,14 +20,16 @@ OPTIONS = {
     "operationForUpdate": Option("add", "what updates do", allowed=("none", "add", "max")),
     "partialType": Option("", "in what updates are added up", allowed=("half", "float")),
     "availableMemoryProportion": Option("0.6", "the part of a tile for temporary data"),
-    "indicesDistribution": Option("uniform", "of offsets", allowed=("uniform", "onePoint")),
+    "indicesDistribution": Option(
+        "uniform", "taken, and without effect here", allowed=("uniform", "onePoint")
+    ),
     "indicesAreSorted": Option(False, "offsets ascend; what they cost stays the same here"),
     "planMinimisationTarget": Option(
-        "cycles", "taken, and without effect here", allowed=("memory", "cycles")
+        "memory", "taken, and without effect here", allowed=("memory", "cycles")
     ),
     "planConstraints": Option("", "splits that the plan must have", form="json"),
     "validateIndices": Option(False, "stop with an error where an offset is too large"),
-    "internal.alwaysIncludeBaseRearrangementCost": Option(True, "prefer an even spread"),
+    "internal.alwaysIncludeBaseRearrangementCost": Option(True, "taken, and without effect here"),
 }
 SPLITS = ("lookupSplit", "slicedDimSplit", "unslicedDimSplit", "groupSplit")
 CONSTRAINTS = (*SPLITS, "unslicedGrainSize", "useOrderingInfo")
