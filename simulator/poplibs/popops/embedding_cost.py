@@ -81,7 +81,8 @@ class Estimate:
         instructions = instructions + updated * (senders + parts)
         held = self.stored + self.chosen * self.columns
         bytes_of_matrix = held * size + self.held_offsets * OFFSET_BYTES
-        return self.matrices * bytes_of_matrix + INSTRUCTION_BYTES * instructions
+        kept: IntArray = self.matrices * bytes_of_matrix + INSTRUCTION_BYTES * instructions
+        return kept
 
     def slice(self) -> IntArray:
         """Return the most bytes that a slice needs for a time."""
@@ -91,7 +92,8 @@ class Estimate:
         second = self.rows_split * self.splits.sliced * self.chosen * self.columns * size
         at_first = base + first + self.offsets * OFFSET_BYTES
         at_last = first + second + self.chosen * OFFSET_BYTES
-        return self.matrices * np.maximum(at_first, at_last)
+        most: IntArray = self.matrices * np.maximum(at_first, at_last)
+        return most
 
     def update(self) -> IntArray:
         """Return the most bytes that an update needs for a time."""
@@ -100,5 +102,6 @@ class Estimate:
         arriving = self.rows_split * self.offsets * self.columns * partials.size
         sums = self.offsets_split * self.base * partials.size
         at_work = arriving + sums + self.offsets * OFFSET_BYTES
-        most = np.maximum(np.maximum(cast + arriving, at_work), 2 * sums)
-        return self.matrices * most
+        most: IntArray = np.maximum(np.maximum(cast + arriving, at_work), 2 * sums)
+        bytes_of_matrices: IntArray = self.matrices * most
+        return bytes_of_matrices
