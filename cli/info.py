@@ -195,6 +195,7 @@ def _facts(report: Report) -> Iterator[tuple[str, str]]:
         if label == EXECUTION:
             yield from run_facts(report)
         yield label, _absent(report, absent) if absent else words(report)
+    yield from _between_hosts(report)
     yield "recorded", _recorded(report)
     yield "missing", _missing(report)
 
@@ -230,6 +231,17 @@ def _machine(report: Report) -> str:
         )
         + differences
     )
+
+
+def _between_hosts(report: Report) -> Iterator[tuple[str, str]]:
+    """Write what the cycles of links between hosts rest on; nothing where there are none."""
+    data = report.dataset
+    if not data.has("provenance"):
+        return
+    columns = (data.column("provenance", name).tolist() for name in ("item", "quality", "reason"))
+    for item, quality, reason in zip(*columns, strict=True):
+        if item == "external_exchange_cycles" and "between hosts" in reason:
+            yield "links", f"{quality}: {reason}"
 
 
 def _graph(report: Report) -> str:

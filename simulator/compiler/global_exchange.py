@@ -8,6 +8,10 @@ a bundle shares it. A bundle of 4 links carries what is meant for the other IPU 
 of 2 links carries across the rung what goes on to another card on the other side; one of 2 links
 leads up and one of 2 links down its side of the ladder. Traffic takes the rung first, then up or
 down. An odd number of IPUs is routed as if its last card were whole.
+
+IPU-Links join the IPUs of a domain (`ipuLinkDomainSize`). What goes from one domain to another, as
+between hosts, takes the GW-Links of its IPU-Machine: those of four IPUs share them, each way. Their
+bandwidth is published, what of it programs reach and the latency are not.
 """
 
 from __future__ import annotations
@@ -66,7 +70,12 @@ def cross_replica_cost(
     np.fill_diagonal(flows, 0)
     most = max(int(sent.max(initial=0)), int(received.max(initial=0)))
     busiest_tile = -(-most // target.exchange_bytes_per_cycle)
-    time = latency(flows, target) + max(link_cycles(flows, target), busiest_tile)
+    domain = np.arange(len(flows)) // target.link_domain_size
+    apart = (domain[:, None] != domain) & (not target.global_exchange_constraints)
+    between = np.where(apart, flows, 0)
+    late = max(latency(flows - between, target), gateway_latency(between, target))
+    busiest_link = max(link_cycles(flows - between, target), gateway_cycles(between, target))
+    time = late + max(busiest_link, busiest_tile)
     packets = -(-sent // target.host_packet_bytes) - (-received // target.host_packet_bytes)
     return Exchange(
         sent=sent,
@@ -87,6 +96,22 @@ def link_cycles(flows: IntArray, machine: Machine) -> int:
     if constraints:
         seconds = np.array([8 * _shared(flows, c.flows) / c.bandwidth for c in constraints])
     return math.ceil(float(seconds.max()) * machine.clock_frequency)
+
+
+def gateway_latency(flows: IntArray, machine: Machine) -> int:
+    """Return the cycles before the first word of traffic between domains; 0 without any."""
+    if not flows.any():
+        return 0
+    cycles = machine.gateway_nanoseconds * machine.clock_frequency / 1e9
+    return math.ceil(machine.exchange_latency[-1]) + math.ceil(cycles)
+
+
+def gateway_cycles(flows: IntArray, machine: Machine) -> int:
+    """Return the cycles of the busiest GW-Links; `flows` are bytes between domains."""
+    place = np.arange(len(flows)) // machine.gateway_ipus
+    sent, received = (np.bincount(place, weights=flows.sum(axis=axis)) for axis in (1, 0))
+    seconds = 8 * max(sent.max(), received.max()) / machine.gateway_bits_per_second
+    return math.ceil(float(seconds) * machine.clock_frequency)
 
 
 def _shared(flows: IntArray, pairs: Sequence[GlobalExchangeFlow]) -> int:

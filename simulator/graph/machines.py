@@ -91,6 +91,9 @@ class Machine:
     link_bundles: tuple[int, ...]  # links on the card, across the rung, up, down
     link_hop_nanoseconds: int
     global_sync_cycles: int
+    gateway_ipus: int  # that share the links to other IPU-Link domains
+    gateway_bits_per_second: float  # of these links together, each way
+    gateway_nanoseconds: int
     host_packet_bytes: int
     host_bytes_per_second: int
     host_fill_bytes_per_second: int  # of its buffers; 0: it takes no time

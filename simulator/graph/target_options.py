@@ -1,7 +1,8 @@
 """The options of a target, by `POPLAR_TARGET_OPTIONS` or by the program.
 
-They describe how the IPUs of a real system are joined. The model routes over a ladder of cards and
-syncs by one formula whatever they say, so that a value other than the default is logged as such.
+They describe how the IPUs of a real system are joined. The model routes over a ladder of cards, and
+between IPU-Link domains over GW-Links, and syncs by one formula whatever the others say, so that a
+value of those other than the default is logged as such.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ SYNC_CONFIGURATIONS = (
     "intraReplicaAndLadder",
     "ipuAndInstanceAndIntraReplicaAndAll",
 )
+DOMAIN_SIZE = "ipuLinkDomainSize"
 TARGET_OPTIONS: dict[str, Option] = {
     "ipuLinkConfiguration": Option(
         "default", "how the IPUs are joined", allowed=tuple(IpuLinkConfiguration)
     ),
     "ipuLinkTopology": Option("mesh", "what the IPU-Links form", allowed=tuple(IpuLinkTopology)),
-    "ipuLinkDomainSize": Option(64, "IPUs that IPU-Links join"),
+    DOMAIN_SIZE: Option(64, "IPUs that IPU-Links join"),
     "instanceSize": Option(64, "IPUs of one instance of the program"),
     "gatewayMode": Option(True, "whether the host reaches the IPUs through a gateway"),
     "syncConfiguration": Option(
@@ -41,7 +43,7 @@ MODEL_OPTIONS: dict[str, Option] = {
 FIELDS = {
     "ipuLinkConfiguration": "link_configuration",
     "ipuLinkTopology": "link_topology",
-    "ipuLinkDomainSize": "link_domain_size",
+    DOMAIN_SIZE: "link_domain_size",
     "instanceSize": "instance_size",
     "gatewayMode": "gateway_mode",
     "syncConfiguration": "sync_configuration",
@@ -59,7 +61,7 @@ def option_fields(given: Mapping[str, object] | None) -> dict[str, Any]:
     chosen |= {name: value for name, value in known.items() if name in TARGET_OPTIONS}
     if chosen and enabled("PO", "WARN", "TARGET"):
         for name, value in chosen.items():
-            if value != TARGET_OPTIONS[name].default:
+            if value != TARGET_OPTIONS[name].default and name != DOMAIN_SIZE:
                 log("PO", "TARGET", "WARN", f"{name} is {value}: kept, but not modelled")
     return {FIELDS[name]: _ENUMS.get(name, type(value))(value) for name, value in chosen.items()}
 

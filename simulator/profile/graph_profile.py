@@ -46,7 +46,9 @@ def graph_tables(
     """Make the tables of the graph profile."""
     absent = not_recorded(executable, options)
     tables = _tables(executable, options)
-    tables["provenance"] = provenance(executable.vertex_types, absent)
+    tables["provenance"] = provenance(
+        executable.vertex_types, executable.graph.device_target, absent
+    )
     return {name: columns for name, columns in tables.items() if name not in absent}
 
 

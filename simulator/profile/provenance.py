@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from simulator.codelets.catalogue import source_of
+from simulator.graph.target import Target
 from simulator.graph.vertex import Codelet
 
 EXACT, ESTIMATE, MEASURED = "exact", "estimate", "measured"
@@ -100,8 +101,20 @@ VERTEX_CYCLES = (
 )
 
 
+def between_domains(target: Target) -> str:
+    """Return the reason for cycles between IPUs of several link domains; empty for one."""
+    if target.num_ipus <= target.link_domain_size:
+        return ""
+    rate, late = target.gateway_bits_per_second / 1e9, target.gateway_nanoseconds / 1e3
+    return (
+        f"GW-Links between hosts: {rate:g} Gbit/s for every {target.gateway_ipus} IPUs, as "
+        f"published, all of it used, and {late:g} us, which is a guess; IPU-Links as PopLibs gives "
+        "them to the IPU Model"
+    )
+
+
 def provenance(
-    vertex_types: Sequence[Codelet], absent: Collection[str] = ()
+    vertex_types: Sequence[Codelet], target: Target, absent: Collection[str] = ()
 ) -> dict[str, list[Any]]:
     """Make the table, without what is `absent` from the report.
 
@@ -116,5 +129,7 @@ def provenance(
     cycles = f"estimates given with the program's own codelets{formulas}"
     rows = [(item, trust.quality, trust.reason) for trust in TRUST for item in trust.items.split()]
     rows += [(item, ESTIMATE, cycles) for item in VERTEX_CYCLES]
+    if reason := between_domains(target):
+        rows = [(i, q, reason if i == "external_exchange_cycles" else why) for i, q, why in rows]
     rows = [row for row in rows if row[0] not in absent]
     return {name: [r[i] for r in rows] for i, name in enumerate(("item", "quality", "reason"))}
