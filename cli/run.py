@@ -110,6 +110,9 @@ def _hardware(command: click.Command) -> click.Command:
 @click.option("--only-output-from-instance", type=click.IntRange(min=0), metavar="N",
               help="Show its output, and of the others what they write to stderr.")  # fmt: skip
 @click.option(TAG, "tag_output", is_flag=True, help="Begin lines with [1,INSTANCE]<stdout>: .")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), default=300.0,
+              show_default=True, metavar="SECONDS",
+              help="How long an instance waits for another to come to a collective.")  # fmt: skip
 @_switch("--offline-mode", "Compile only: what would run is an error.")
 @_switch("--numa-aware", "Bind instances to NUMA nodes in turn, by MPI.")
 @_words("--mpi-global-args", "Arguments for mpirun.")
@@ -167,6 +170,7 @@ def _launch(options: Mapping[str, Any], program: Sequence[str]) -> int:
     order = Order(
         command=_command(program), directory=_directory(options["out"]), topology=topology,
         launcher=_launcher(options, topology), offline=options["offline_mode"],
+        timeout=options["timeout"],
         variables=variables, own_variables=own, mpi_arguments=arguments,
     )  # fmt: skip
     if options["verbose"]:

@@ -1,4 +1,4 @@
-"""The names of the SDK for one run: `poptorch`, `popart`, `pva` and `libpvti` become importable."""
+"""The names of the SDK for one run: poptorch, popart, popdist, pva, libpvti become importable."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 # What a program imports, and what stands for it; `pva` and `libpvti` have their names anyway.
-NAMES = {"poptorch": "simulator.poptorch", "popart": "simulator.popart"}
+NAMES = {
+    "poptorch": "simulator.poptorch",
+    "popart": "simulator.popart",
+    "popdist": "simulator.popdist",
+}
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -46,7 +46,9 @@ _code = click.option(
 )  # fmt: skip
 _option = click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option.")
 _sdk = click.option(
-    "--sdk", is_flag=True, help="Let it import poptorch, popart, pva and libpvti by these names."
+    "--sdk",
+    is_flag=True,
+    help="Let it import poptorch, popart, popdist, pva and libpvti by these names.",
 )
 _out = click.option(
     "--out", type=click.Path(path_type=Path), help="Directory of the report.  [default: its name]"

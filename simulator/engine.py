@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 
@@ -27,6 +28,7 @@ from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
+from simulator.instances.share import Share
 from simulator.logging import enabled, log
 from simulator.runtime import host_functions
 from simulator.runtime.execute import ValueRunner
@@ -82,6 +84,7 @@ class Engine:
         progressFunc: ProgressFunc | None = None,
         *,
         name: str = "",
+        share: Share | None = None,
     ) -> None:
         self._called = f"engine {name!r}" if name else "engine"
         self._logged = enabled("PO", "INFO", "ENGINE")  # asked once, so that a run costs nothing
@@ -90,6 +93,8 @@ class Engine:
             self._options = options_for(made, given)
             self._directory = Path(str(self._options["autoReport.directory"])) / name
             self._graph = graph = made.graph
+            self._share, copies = share, graph.replication if share is None else share.count
+            self._replicas = copies
             self._programs, self._executable, self._made = made.programs, made.compiled, made
             self._report = self._open_report()
         log(
@@ -104,11 +109,11 @@ class Engine:
         check_memory(made, self._options, self._called, path)
         self._streams = HostStreams(
             graph.streams,
-            graph.replication,
+            copies,
             prefetch=bool(self._options["exchange.enablePrefetch"]),
             overlap=str(self._options["exchange.streamBufferOverlap"]),
         )
-        self._remote = RemoteBuffers(graph.remote_buffers, graph.replication)
+        self._remote = RemoteBuffers(graph.remote_buffers, copies)
         self._profiled = self._checked_replica()
         self._storages: list[Storage] = []
         self._values: list[ValueRunner] = []
@@ -134,10 +139,10 @@ class Engine:
     def _checked_replica(self) -> int:
         """Return the replica that is profiled; raises PoplarError when there is none."""
         chosen = int(self._options["profiler.replicaToProfile"])
-        if chosen >= self._graph.replication:
+        if chosen >= self._replicas:
             raise PoplarError(
                 f"profiler.replicaToProfile is {chosen}; the graph has replicas 0 to "
-                f"{self._graph.replication - 1}"
+                f"{self._replicas - 1}"
             )
         return chosen
 
@@ -162,7 +167,9 @@ class Engine:
             self._streams.reset()
             self._make_values()
             if self._runner is None:
-                self._runner = Runner(self._executable, *self._values, profiled=self._profiled)
+                self._runner = Runner(
+                    self._executable, *self._values, profiled=self._profiled, share=self._share
+                )
             else:
                 self._runner.reload(*self._values)
             if self._text is not None:
@@ -179,19 +186,24 @@ class Engine:
         self._made.serialize(stream)
 
     def _make_values(self) -> None:
-        """Set all variables of all replicas to zero, or hold none of them."""
-        replicas = range(self._graph.replication)
+        """Set all variables of the replicas here to zero, or hold none of them."""
+        first = 0 if self._share is None else self._share.first
+        replicas = range(self._replicas)
         if not self._options[VALUES_OPTION]:
             self._values = [NoValues() for _ in replicas]
             return
-        self._storages = [Storage(self._graph, replica) for replica in replicas]
+        self._storages = [Storage(self._graph, first + replica) for replica in replicas]
         self._values = [
-            ValueRunner(self._graph, storage, self._streams, self._remote, replica=replica)
+            ValueRunner(
+                self._graph, storage, self._streams, self._remote, replica=replica, first=first
+            )
             for replica, storage in enumerate(self._storages)
         ]
 
     def _check_target(self, found: Target) -> None:
-        wanted, given = _described(self._graph.device_target), _described(found)
+        whole = self._graph.device_target
+        ipus = whole.num_ipus // self._graph.replication * self._replicas
+        wanted, given = _described(replace(whole, num_ipus=ipus)), _described(found)
         if given != wanted:
             raise PoplarError(f"Engine: the graph is for {wanted}, the device is {given}")
 

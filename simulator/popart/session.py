@@ -25,6 +25,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.importing import import_model
 from simulator.popart.indices import check_places, looked_up
 from simulator.popart.input_settings import settings_of
+from simulator.popart.instances import share_of, target_of_all
 from simulator.popart.io_tiles import ways_of
 from simulator.popart.ir import Node
 from simulator.popart.logging import log
@@ -140,6 +141,7 @@ class InferenceSession(Weights, Generators, Reports):
                 f"{self._what}: {replicas} replicas on a device of {ipus} IPUs; "
                 "a power of two that divides them is needed"
             )
+        self._share = share_of(self._options, self._what)
         if self._options.factor > 1 and not self.training:
             raise popart_exception(f"{self._what}: only a training session accumulates gradients")
 
@@ -160,7 +162,9 @@ class InferenceSession(Weights, Generators, Reports):
             graph = self._built()  # and what that needed, the tensors of all nodes, is gone
             log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
             programs, name = list(self._programs.programs.values()), self._folder.claimed()
-            self._engine = Engine(graph, programs, self._options.engineOptions, name=name)
+            self._engine = Engine(
+                graph, programs, self._options.engineOptions, name=name, share=self._share
+            )
         if loadEngine:
             self.loadEngineAndConnectStreams()
 
@@ -171,8 +175,8 @@ class InferenceSession(Weights, Generators, Reports):
 
     def _built(self) -> Graph:
         """Build the graph, and the programs that run on it."""
-        replicas, factor = self._options.replicas, self._options.factor
-        whole, options = Graph(self._device.target, replicas), self._options.convolutionOptions
+        factor, options = self._options.factor, self._options.convolutionOptions
+        whole = self._empty_graph()
         ways = ways_of(whole, self._options.io_tiles, self._noted, self._flow, self._what)
         graph = ways.compute
         lowering = Lowering(self._ir, graph, options, self._values, self.training)
@@ -230,6 +234,12 @@ class InferenceSession(Weights, Generators, Reports):
         lowering.calls.clear()  # which hold the lowering
         return whole
 
+    def _empty_graph(self) -> Graph:
+        """Return a graph for the replicas of all instances."""
+        return Graph(
+            target_of_all(self._device.target, self._options), self._options.total_replicas
+        )
+
     def _pipeline(self, plain: Lowering) -> Pipeline | None:
         """Return a lowering by stages, if the options ask for it."""
         if not self._options.enablePipelining:
@@ -255,7 +265,7 @@ class InferenceSession(Weights, Generators, Reports):
 
     def _serializeIr(self, format: object = None) -> str:
         """Return the nodes, those of the backward pass too, as a JSON text."""
-        graph = Graph(self._device.target, self._options.replicas)
+        graph = self._empty_graph()
         placed = self._placed(Lowering(self._ir, graph, self._options.convolutionOptions, False))
         return serialised(self._ir, self._backward(), placed)
 

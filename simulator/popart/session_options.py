@@ -33,6 +33,9 @@ OPTIONS: dict[str, Any] = {
     "hardwareInstrumentations": [],  # what of a run is measured: Instrumentation.Outer
     "replicatedGraphCount": 1,  # copies of the model, on as many parts of the device
     "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
+    "enableDistributedReplicatedGraphs": False,  # replicas of other instances take part, too
+    "globalReplicationFactor": 1,  # the replicas of all instances
+    "globalReplicaOffset": 0,  # the number of the first replica of this instance
     "engineOptions": {},  # of the Engine
     "enableLoadAndOffloadRNGState": False,  # move states of generators: getRNGState, setRNGState
     "logDir": ".",  # where DOT files are written
@@ -73,13 +76,12 @@ WITHOUT_EFFECT = (
     "bufferingDepthMap", "createHostTransferableTensorWithOffset",
     "createImplicitPipeliningFwdOnlyProgram", "customCodeletCompileFlags",
     "defaultBufferingDepth", "enableInplaceAmbiguityChecking", "enableVariablesCaching",
-    "ensureFp32LossScaleTensor", "explicitPipelining", "globalReplicaOffset",
-    "globalReplicationFactor", "groupNormStridedChannelGrouping",
+    "ensureFp32LossScaleTensor", "explicitPipelining", "groupNormStridedChannelGrouping",
     "stashAllTensorsInferencePipeline", "useLoopCandidateCreator", "virtualGraphSplitRatios",
 )  # fmt: skip
 # Options of PopART that would change what is computed or where it lies: only off, as it is here.
 NOT_HERE = (
-    "customCodelets", "enableDistributedReplicatedGraphs",
+    "customCodelets",
     "enableFloatingPointChecks", "enableNonStableSoftmax", "enableStochasticRounding",
     "enableSupportedDataTypeCasting", "hostAllReduce",
     "hostAllReduceRemoteBuffer", "hostWeightUpdate",
@@ -171,8 +173,14 @@ class SessionOptions:
 
     @property
     def replicas(self) -> int:
-        """Count the copies of the model."""
+        """Count the copies of the model in this instance."""
         return int(self.replicatedGraphCount) if self.enableReplicatedGraphs else 1
+
+    @property
+    def total_replicas(self) -> int:
+        """Count the copies of the model in all instances."""
+        of_all = self.enableDistributedReplicatedGraphs
+        return int(self.globalReplicationFactor) if of_all else self.replicas
 
     @property
     def factor(self) -> int:
@@ -183,7 +191,7 @@ class SessionOptions:
     def share(self) -> float:
         """Return how much a sum of gradients counts: all, or what makes it their mean."""
         mean = self.accumulationAndReplicationReductionType == "Mean"
-        return 1 / (self.factor * self.replicas) if mean else 1.0
+        return 1 / (self.factor * self.total_replicas) if mean else 1.0
 
     @property
     def synthetic(self) -> bool:

@@ -101,7 +101,7 @@ class Updates:
         ipu = next(i for i in range(len(lowering.graphs)) if lies_on(whole, weight, i))
         prog, graph = lowering.program(ipu, prog), lowering.graphs[ipu]
         inside = self.optimizer.accumulates_in(name) if options.factor > 1 else ""
-        replicas = options.replicas if inside else 1
+        replicas = options.total_replicas if inside else 1
         scalars = self.optimizer.scalars(name, options.share, replicas)
         numbers = {key: self.number(scalar)[ipu] for key, scalar in scalars.items()}
         with self._scope(name):
@@ -112,8 +112,8 @@ class Updates:
                 step.gradient, step.prog = step.kept[inside], self.around[1]
             elif options.factor > 1:
                 self._accumulate(step)
-            if options.replicas > 1:
-                total = summed(graph, step.gradient, options.replicas, step.prog, name)
+            if options.total_replicas > 1:
+                total = summed(graph, step.gradient, options.total_replicas, step.prog, name)
                 if inside:
                     step.prog.add(Copy(total, step.gradient, name=f"{name}/AllReduce"))
                 else:
@@ -204,6 +204,6 @@ def numbers_of(
     found = [scaling_of(optimizer), scaling_of(optimizer, options.share)]
     for name in weights:
         inside = options.factor > 1 and optimizer.accumulates_in(name)
-        replicas = options.replicas if inside else 1
+        replicas = options.total_replicas if inside else 1
         found.extend(optimizer.scalars(name, options.share, replicas).values())
     return {scalar.tensor: scalar.number for scalar in found}

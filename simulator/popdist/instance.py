@@ -14,10 +14,11 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pva.errors import PvaError
@@ -31,7 +32,9 @@ from pva.formats.run_file import (
     write_instance,
 )
 from pva.graph_hash import graph_hash
-from simulator.popdist.environment import RANK, VARIABLE, Placement
+from simulator.graph.errors import PoplarError
+from simulator.instances.placement import RANK, VARIABLE, Placement
+from simulator.popdist.bridge import Bridge
 
 ENGINE, TRACE = "POPLAR_ENGINE_OPTIONS", "PVTI_OPTIONS"
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -47,6 +50,7 @@ class Plan:
     run: str
     directory: str
     placement: Placement
+    scratch: str = ""  # a directory of the host of poprun, removed at the end
     variables: dict[str, str] = field(default_factory=dict)  # of `-x NAME=VALUE`
     own_variables: dict[int, dict[str, str]] = field(default_factory=dict)  # by instance
 
@@ -73,13 +77,37 @@ def main(arguments: Sequence[str]) -> int:
             run=plan.run, instance=index, host=socket.gethostname(), pid=0,
             command=tuple(command), begin=clock_now(),
         )  # fmt: skip
-        code, pid = _run(command, environment, folder, begun)
-        ended = replace(begun, pid=pid, end=clock_now(), exit_code=code, graph=_graph_of(folder))
-        write_instance(folder, ended)
-    except PvaError as error:
+        with _bridge(plan, index, environment) as bridge:
+            code, pid = _run(command, environment, folder, begun)
+            ended = replace(
+                begun, pid=pid, end=clock_now(), exit_code=code, graph=_graph_of(folder)
+            )
+            write_instance(folder, ended)
+            if bridge is not None and not code:
+                for stopping in STOPPING:
+                    signal.signal(stopping, signal.SIG_DFL)
+                bridge.end()
+    except (PvaError, PoplarError) as error:
         print(f"poprun: instance {index}: {error}", file=sys.stderr)
         return FAULT
     return code
+
+
+@contextmanager
+def _bridge(plan: Plan, index: int, environment: dict[str, str]) -> Iterator[Bridge | None]:
+    """Return a bridge to the other instances where MPI started them, in a directory of its own."""
+    place = plan.placement
+    if place.socket_directory or place.instances == 1 or place.offline:
+        yield None
+        return
+    within = plan.scratch if os.path.isdir(plan.scratch) else None  # poprun removes it
+    with TemporaryDirectory(prefix="poprun-", dir=within) as directory:
+        own = replace(place, instance=index, socket_directory=directory)
+        environment[VARIABLE] = own.as_text()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program is there
+        bridge = Bridge(Path(directory), index, place.instances)
+        bridge.start()
+        yield bridge
 
 
 def _make_room(folder: Path) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import IO, Literal
 
@@ -31,7 +32,7 @@ from pva.formats.run_file import (
     read_instance,
     write_run,
 )
-from simulator.popdist.environment import Placement
+from simulator.instances.placement import Placement
 from simulator.popdist.instance import Plan
 from simulator.popdist.relay import Relay
 from simulator.popdist.starters import Started, kill, mpirun, processes
@@ -50,6 +51,7 @@ class Order:
     topology: Topology
     launcher: Launcher = "processes"
     offline: bool = False
+    timeout: float = 300.0  # seconds that an instance waits for another
     variables: dict[str, str] = field(default_factory=dict)
     own_variables: dict[int, dict[str, str]] = field(default_factory=dict)
     mpi_arguments: tuple[str, ...] = ()
@@ -68,15 +70,19 @@ def launch(order: Order, relay: Relay) -> int:
     )  # fmt: skip
     placement = Placement(
         instances=topology.instances, replicas=topology.replicas,
-        ipus_per_replica=topology.ipus_per_replica, offline=order.offline,
+        ipus_per_replica=topology.ipus_per_replica, ilds=topology.ilds, timeout=order.timeout,
+        offline=order.offline,
     )  # fmt: skip
-    plan = Plan(
-        run=run.run, directory=str(order.directory), placement=placement,
-        variables=order.variables, own_variables=order.own_variables,
-    )  # fmt: skip
-    with _locked(order.directory):
+    by_mpi = order.launcher == "mpi"
+    with _locked(order.directory), TemporaryDirectory(prefix="poprun-") as scratch:
+        plan = Plan(
+            run=run.run, directory=str(order.directory),
+            placement=placement if by_mpi else replace(placement, socket_directory=scratch),
+            scratch=scratch,
+            variables=order.variables, own_variables=order.own_variables,
+        )  # fmt: skip
         write_run(order.directory, run)
-        start = mpirun if order.launcher == "mpi" else processes
+        start = mpirun if by_mpi else processes
         watch = _Watch(relay)
         watch.run(lambda: start(plan, order.command, topology, order.mpi_arguments))
         files = _instance_files(order.directory, run)

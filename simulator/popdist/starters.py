@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pva.formats.run_file import Topology
 from simulator.graph.errors import PoplarError
-from simulator.popdist.environment import LOCAL_RANK, RANK, SIZE
+from simulator.instances.placement import LOCAL_RANK, RANK, SIZE
 from simulator.popdist.instance import ENGINE, TRACE, Plan
 
 INSTALL = "pip install 'tilescope[distributed]'"

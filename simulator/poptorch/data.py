@@ -46,7 +46,6 @@ class DataLoader(torch.utils.data.DataLoader):
     ) -> None:
         if mode not in list(DataLoaderMode):
             raise Error(f"DataLoader: mode is {mode!r}; a DataLoaderMode is needed")
-        del auto_distributed_partitioning  # of processes, of which there is one
         self._combined = (batch_size or 1) * _micro_batches(options)
         self._mode, self._ahead = DataLoaderMode(mode), dict(async_options or {}).get(BUFFER, AHEAD)
         self._channel = Channel("poptorch.DataLoader")
@@ -70,6 +69,8 @@ class DataLoader(torch.utils.data.DataLoader):
             own = {"batch_size": None, "shuffle": shuffle}
         else:
             own = {"batch_size": size, "shuffle": shuffle, "drop_last": drop_last}
+            if auto_distributed_partitioning and options.Distributed.numProcesses > 1:
+                own |= _own_part(options, dataset, self._combined, bool(shuffle))
         if isinstance(dataset, IterableDataset):
             own.pop("shuffle", None)
         workers = {"num_workers": num_workers}
@@ -119,6 +120,49 @@ class DataLoader(torch.utils.data.DataLoader):
 
     def __exit__(self, *_: Any) -> None:
         self.terminate()
+
+
+def _own_part(options: Options, dataset: Any, combined: int, shuffle: bool) -> dict[str, Any]:
+    """Return what leaves a process its part of a data set: every n-th combined batch.
+
+    Raises Error when data are shuffled without a seed that all processes share.
+    """
+    if isinstance(dataset, IterableDataset):
+        return {}
+    seed, process = options.value("randomSeed"), options.Distributed.processId
+    if shuffle and seed is None:
+        raise Error(
+            "DataLoader: shuffle in several processes needs a seed that they share; call"
+            " Options.randomSeed"
+        )
+    count = options.Distributed.numProcesses
+    return {
+        "shuffle": None,
+        "sampler": _Part(len(dataset), combined, process, count, seed, shuffle),
+    }
+
+
+class _Part(torch.utils.data.Sampler[int]):
+    """The places of one process of several: batch k of process p is batch k * count + p of all."""
+
+    def __init__(
+        self, length: int, combined: int, process: int, count: int, seed: int | None, shuffle: bool
+    ) -> None:
+        self._whole, self._combined = length // (combined * count), combined
+        self._process, self._count = process, count
+        self._length, self._shuffle = length, shuffle
+        self._generator = torch.Generator().manual_seed(seed or 0)
+
+    def __len__(self) -> int:
+        return self._whole * self._combined
+
+    def __iter__(self) -> Iterator[int]:
+        every = torch.arange(self._length)
+        if self._shuffle:
+            every = torch.randperm(self._length, generator=self._generator)
+        used = every[: self._whole * self._count * self._combined]
+        mine = used.reshape(self._whole, self._count, self._combined)[:, self._process]
+        return iter(mine.flatten().tolist())
 
 
 def _micro_batches(options: Any) -> int:

@@ -100,6 +100,10 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
         logDir=options.value("logDir"),
         enableLoadAndOffloadRNGState=True,
     )
+    if options.value("totalReplicas") > replicas:  # of popdist.poptorch.Options
+        made.enableDistributedReplicatedGraphs = True
+        made.globalReplicationFactor = options.value("totalReplicas")
+        made.globalReplicaOffset = options.value("firstReplica")
     partials = options.Precision.value("partials")
     if partials:
         made.partialsTypeMatMuls = partials

@@ -70,7 +70,9 @@ class ValueRunner:
         remote: RemoteBuffers,
         *,
         replica: int = 0,
+        first: int = 0,
     ) -> None:
+        """Hold values of a replica; the graph's number of the first that runs here is `first`."""
         self._graph = graph
         self._storage = storage
         self._streams = streams
@@ -80,7 +82,7 @@ class ValueRunner:
         self._steps: dict[Program, Step] = {}
         self._compute_sets: dict[int, list[PreparedGroup] | None] = {}  # those that ran
         self._places: dict[Tensor, Places] = {}
-        self._registers: dict[str, Any] = {"replica": replica}
+        self._registers: dict[str, Any] = {"replica": first + replica}
 
     def print_to(self, text: TextIO) -> None:
         """Send what PrintTensor prints to this stream."""

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from time import perf_counter_ns, time_ns
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 import pvti
 from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.types import IntArray
+from simulator.instances.share import Place, Share
 from simulator.runtime.blocks import BlockRecorder, BlockRows
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.flow import Clocks, Flow, Watch, meet
@@ -58,10 +60,19 @@ class RunRecord:
 class Runner:
     """Runs the programs of an executable; a run begins on all tiles when the last one ended.
 
-    `values` are those of every replica; the clocks are those of replica `profiled`.
+    `values` are those of every replica, or of those in the `share` of this instance; the clocks are
+    those of replica `profiled` among them.
     """
 
-    def __init__(self, executable: Executable, *values: ValueRunner, profiled: int = 0) -> None:
+    def __init__(
+        self,
+        executable: Executable,
+        *values: ValueRunner,
+        profiled: int = 0,
+        share: Share | None = None,
+    ) -> None:
+        self._replicas, self._share = executable.graph.replication, share
+        self._ran = 0
         self._users = list(executable.lowered.user_programs)
         self._flow = Flow(executable.lowered)
         self._values = values
@@ -93,7 +104,8 @@ class Runner:
         """Run a user's program; `record` keeps every step, otherwise only the cycles."""
         start, trace_begin = _wall_clock(), _trace_clock()
         with pvti.Tracepoint(pvti.tracePoplar, "run/values"):
-            steps = self._run_values(self._users[index])
+            steps = self._run_values(self._users[index], name)
+        self._ran += 1
         before = int(self._clock.max())
         with pvti.Tracepoint(pvti.tracePoplar, "run/clocks"):
             replayed, cycles, blocks = self._tick(steps, before, record)
@@ -104,20 +116,25 @@ class Runner:
         clocks = before, cycles, *host, *trace
         return RunRecord(name, index, kept, ran, replayed, *clocks, blocks, other, work)
 
-    def _run_values(self, row: int) -> IntArray:
-        """Run a program in every replica; give the steps of the profiled one."""
-        count = len(self._values)
-        walks = [self._flow.walk(row, v, count, self._lap()) for v in self._values]
+    def _run_values(self, row: int, name: str) -> IntArray:
+        """Run a program in every replica here; give the steps of the profiled one."""
+        walks = [self._flow.walk(row, v, self._replicas, self._lap()) for v in self._values]
         meetings = meet(walks)
-        while True:
+        for number in count(1):
             try:
                 copy = next(meetings)
             except StopIteration as end:
                 profiled: IntArray = end.value[self._profiled]
                 return profiled
             sent = [values.read(copy.src) for values in self._values]
-            for sender, receiver in copy.replicaMap.items():
-                self._values[receiver].write(copy.dst, sent[sender])
+            if self._share is None:
+                first, got = 0, {to: sent[by] for by, to in copy.replicaMap.items()}
+            else:
+                place = Place(self._ran, name, number, copy.name)
+                first, got = self._share.first, self._share.exchange(place, copy.replicaMap, sent)
+            for receiver, moved in got.items():
+                self._values[receiver - first].write(copy.dst, moved)
+        raise AssertionError("count has no end")
 
     def _lap(self) -> Watch:
         """Return what follows the clocks of one replica through a run, as far as it has come."""

@@ -152,7 +152,9 @@ def test_a_program_learns_its_place(tmp_path: Path) -> None:
                   "--ipus-per-replica", 2, "--out", tmp_path,
                   "sh", "-c", "echo $TILESCOPE_POPDIST")  # fmt: skip
     places = sorted(map(json.loads, done.stdout.splitlines()), key=lambda place: place["instance"])
-    expected = {"instances": 2, "replicas": 6, "ipus_per_replica": 2, "offline": False}
+    expected = {"instances": 2, "replicas": 6, "ipus_per_replica": 2, "offline": False,
+                "ilds": 1, "timeout": 300.0}  # fmt: skip
+    assert len({place.pop("socket_directory") for place in places}) == 1
     assert places == [{"instance": 0, **expected}, {"instance": 1, **expected}]
 
 

@@ -37,14 +37,17 @@ class Options(Part):
 
     DEFAULTS: ClassVar[Mapping[str, Any]] = {
         "deviceIterations": 1, "replicationFactor": 1, "outputMode": OutputMode.Default,
-        "period": 1, "randomSeed": None, "memory": {}, "synthetic": False, "anchors": {},
+        "totalReplicas": 0, "firstReplica": 0, "period": 1, "randomSeed": None,
+        "memory": {}, "synthetic": False, "anchors": {},
         "target": "", "ipus": 1, "profile": None, "logCycleCount": False, "modelName": None,
         "logDir": ".", "strategy": None, "buffers": (),
     }  # fmt: skip
-    TAKEN = ("autoRoundNumIPUs", "enableExecutableCaching", "connectionType", "syncPattern",
-             "useIpuModel", "useIpuId", "showCompilationProgressBar", "sourceLocationExcludes",
-             "appendToLocationExcludes", "relaxOptimizerAttributesChecks", "broadcastBuffers",
-             "enableStableNorm", "maxRepeatLogs")  # fmt: skip
+    TAKEN: ClassVar[tuple[str, ...]] = (
+        "autoRoundNumIPUs", "enableExecutableCaching", "connectionType", "syncPattern",
+        "useIpuModel", "useIpuId", "showCompilationProgressBar", "sourceLocationExcludes",
+        "appendToLocationExcludes", "relaxOptimizerAttributesChecks", "broadcastBuffers",
+        "enableStableNorm", "maxRepeatLogs",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__()

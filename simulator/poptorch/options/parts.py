@@ -127,13 +127,14 @@ class Distributed(Part):
 
     LABEL = "Options.Distributed"
     DEFAULTS: ClassVar[Mapping[str, Any]] = {"processId": 0, "numProcesses": 1}
-    TAKEN = ("disable", "IPUoFConfigFiles", "setEnvVarNames")
+    TAKEN: ClassVar[tuple[str, ...]] = ("disable", "IPUoFConfigFiles", "setEnvVarNames")
 
     def configureProcessId(self, process_id: int, num_processes: int) -> Self:
         """Take the number of this process of several, which has to be the only one."""
         if num_processes != 1:
             raise Error(
-                f"{self.LABEL}.configureProcessId: {num_processes} processes; one process runs here"
+                f"{self.LABEL}.configureProcessId: {num_processes} processes; start them"
+                " by poprun, and use popdist.poptorch.Options"
             )
         return self._set(processId=process_id, numProcesses=num_processes)
 

@@ -27,7 +27,10 @@ class Placement:
     instances: int = 1
     replicas: int = 1  # of all instances
     ipus_per_replica: int = 1
+    ilds: int = 1  # IPU-Link domains, among which the instances are divided evenly
+    timeout: float = 300.0  # seconds that an instance waits for another
     offline: bool = False  # nothing runs: compile only
+    socket_directory: str = ""  # where instances reach each other
 
     @property
     def local_replicas(self) -> int:
@@ -51,8 +54,7 @@ def placement(environment: Mapping[str, str] | None = None) -> Placement | None:
         return None
     try:
         values = json.loads(text)
-        known = {field.name: values[field.name] for field in fields(Placement)}
-        place = Placement(**known)
+        place = Placement(**{field.name: values[field.name] for field in fields(Placement)})
         ordered = 0 <= place.instance < place.instances <= place.replicas
     except (ValueError, TypeError, KeyError, RecursionError):
         ordered = False

@@ -1,0 +1,1 @@
+"""Other processes that run a part of a graph's replicas, and what they exchange."""

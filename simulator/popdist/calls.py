@@ -1,0 +1,81 @@
+"""What a program asks about its place in a run: PopDist's calls, under its names.
+
+Without `poprun` a program is the one instance of a run, with one replica.
+"""
+
+from __future__ import annotations
+
+from simulator import device
+from simulator.graph.errors import PoplarError
+from simulator.graph.machines import TargetType
+from simulator.instances import sockets
+from simulator.instances.placement import Placement, placement
+
+
+def place() -> Placement:
+    """Return the place of this instance; raises PoplarError for a variable that cannot be read."""
+    return placement() or Placement()
+
+
+def isPopdistEnvSet() -> bool:
+    """Return whether poprun started this process."""
+    return placement() is not None
+
+
+def getInstanceIndex() -> int:
+    """Return the number of this instance, from 0."""
+    return place().instance
+
+
+def getNumInstances() -> int:
+    """Count the instances of the run."""
+    return place().instances
+
+
+def getNumTotalReplicas() -> int:
+    """Count the replicas of all instances."""
+    return place().replicas
+
+
+def getNumLocalReplicas() -> int:
+    """Count the replicas of this instance."""
+    return place().local_replicas
+
+
+def getReplicaIndexOffset() -> int:
+    """Return the number of the first replica of this instance among all."""
+    return place().replica_offset
+
+
+def getNumIpusPerReplica() -> int:
+    """Count the IPUs of each replica, as --ipus-per-replica says."""
+    return place().ipus_per_replica
+
+
+def checkNumIpusPerReplica(ipus_per_replica: int) -> bool:
+    """Return whether each replica has so many IPUs."""
+    return ipus_per_replica == place().ipus_per_replica
+
+
+def getDeviceId(ipus_per_replica: int | None = None) -> int:
+    """Return the id of the first group of IPUs that the replicas of this instance fit on exactly.
+
+    Raises PoplarError when no group of the simulated system has as many.
+    """
+    each = ipus_per_replica or place().ipus_per_replica
+    ipus = place().local_replicas * each
+    groups = device.DeviceManager().getDevices(TargetType.IPU, ipus)
+    if not groups:
+        raise PoplarError(f"popdist.getDeviceId: no group of {ipus} IPUs")
+    return groups[0].getId()
+
+
+def init() -> None:
+    """Get ready to exchange with the other instances; sessions do it themselves when needed."""
+    if place().instances > 1 and not place().offline:
+        sockets.links()
+
+
+def isBackendInitialized() -> bool:
+    """Return whether this instance is ready to exchange with the others."""
+    return place().instances == 1 or sockets.has_links()
