@@ -131,7 +131,9 @@ class Runner:
                 first, got = 0, {to: sent[by] for by, to in copy.replicaMap.items()}
             else:
                 place = Place(self._ran, name, number, copy.name)
-                first, got = self._share.first, self._share.exchange(place, copy.replicaMap, sent)
+                first = self._share.first
+                with pvti.Tracepoint(pvti.tracePoplar, f"Collective {copy.name}"):
+                    got = self._share.exchange(place, copy.replicaMap, sent)
             for receiver, moved in got.items():
                 self._values[receiver - first].write(copy.dst, moved)
         raise AssertionError("count has no end")
