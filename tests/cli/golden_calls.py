@@ -51,6 +51,12 @@ CALLS: dict[str, tuple[str, ...]] = {
         " --vipu-partition p echo hello",
         "run --num-instances 2 --num-replicas 3 true",
     ),
+    "fleet": (
+        "fleet add fleet run changed run --tag nightly --workers 1 --table runs",
+        "fleet show trend total_cycles fleet", "fleet show trend total_cycle fleet",
+        "fleet sql fleet 'select tag, count(*) as runs from runs join reports using (report)"
+        " group by tag'", "fleet map fullest_tile fleet", "fleet sql run 'select 1'",
+    ),
     "compare": (
         "compare run changed", "compare run changed --by variables",
         "compare run graph.json", "compare run changed --by layers --format csv",
