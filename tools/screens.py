@@ -36,6 +36,8 @@ SCREENS = {
     "graph": ("/graph?report=demo", "light"),
     "insights": ("/insights?report=demo", "light"),
     "compare": ("/compare?report=matmul_chain_tiny&against=matmul_chain_mk2", "light"),
+    "exchange": ("/exchange?report=demo&by=ipus", "light"),
+    "flames": ("/flames?report=demo", "light"),
     "execution": ("/execution?report=demo", "dark"),
     "trace": ("/trace?report=demo", "light"),
     "documentation": ("/documentation?report=demo&find=overlapped&chapter=memory", "light"),

@@ -123,15 +123,22 @@
   const BYTES = /\d [kMG]?B$/;
   const plain = (text) => text.replace(/[<>&]/g, (letter) => ({ "<": "&lt;", ">": "&gt;", "&": "&amp;" })[letter]);
 
-  /** Give the layout of a plot with what its page says around it: heading, report, unit. */
-  function titled(plot) {
+  /** Return what stands above a saved picture: the heading of its section, and the reports. */
+  function pictureTitle(plot) {
     const section = plot.closest(".section, .split, section");
     const heading = section && [...section.querySelectorAll("h2")]
       .filter((one) => one.compareDocumentPosition(plot) & Node.DOCUMENT_POSITION_FOLLOWING).pop();
     const chosen = document.querySelector("#report-choice input, input#report-choice");
     const before = window.tilescope.read("report") || (chosen && chosen.value) || "";
     const reports = [before, window.tilescope.read("against")].filter(Boolean);
-    const words = [heading && heading.textContent, reports.join(" → ")].filter(Boolean).map(plain);
+    return [heading && heading.textContent, reports.join(" → ")].filter(Boolean);
+  }
+
+  window.tilescope.pictureTitle = pictureTitle;
+
+  /** Give the layout of a plot with what its page says around it: heading, report, unit. */
+  function titled(plot) {
+    const words = pictureTitle(plot).map(plain);
     const { title, margin, yaxis = {} } = plot.layout;
     const named = yaxis.title && yaxis.title.text;
     const unit = named || ((yaxis.ticktext || []).some((text) => BYTES.test(text)) ? "Bytes" : "");

@@ -67,8 +67,9 @@
       this.open[this.open.length - 1] += 1;
     }
 
-    text(background, font) {
-      return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height}" font-family="${escaped(font)}"><rect width="100%" height="100%" fill="${background}"/>${this.parts.join("")}</svg>`;
+    text(background, font, head, title) {
+      const parts = `${title}<g transform="translate(0 ${head})">${this.parts.join("")}</g>`;
+      return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.width}" height="${this.height + head}" font-family="${escaped(font)}"><rect width="100%" height="100%" fill="${background}"/>${parts}</svg>`;
     }
   }
 
@@ -80,22 +81,33 @@
     window.setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
 
-  /** Save what is in view. */
+  const HEAD = 34; // pixels of a title above a saved picture
+  const UNITS = { device: "cycles of the tiles, and time", host: "time", together: "time" };
+
+  const titleOf = ({ place }) =>
+    [...window.tilescope.pictureTitle(place), UNITS[place.dataset.source]].filter(Boolean).join(" · ");
+
+  /** Save what is in view, below what it is, of which report, and in which units. */
   function saveImage(timeline, kind) {
     const { colours, tall } = timeline;
     const width = timeline.width();
     if (kind === "svg") {
       const drawing = new Drawing(width, tall);
       window.tilescope.paint.drawInto(drawing, timeline, width, tall, timeline.scroller.scrollTop);
-      return save(new Blob([drawing.text(colours.tokens.surface, colours.font)], { type: "image/svg+xml" }), kind);
+      const title = `<text x="8" y="22" fill="${colours.tokens.text}" font-size="14">${escaped(titleOf(timeline))}</text>`;
+      return save(new Blob([drawing.text(colours.tokens.surface, colours.font, HEAD, title)], { type: "image/svg+xml" }), kind);
     }
     const copy = document.createElement("canvas");
     copy.width = width * SHARP;
-    copy.height = tall * SHARP;
+    copy.height = (tall + HEAD) * SHARP;
     const context = copy.getContext("2d");
     context.scale(SHARP, SHARP);
     context.fillStyle = colours.tokens.surface;
-    context.fillRect(0, 0, width, tall);
+    context.fillRect(0, 0, width, tall + HEAD);
+    context.fillStyle = colours.tokens.text;
+    context.font = `14px ${colours.font}`;
+    context.fillText(titleOf(timeline), 8, 22);
+    context.translate(0, HEAD);
     window.tilescope.paint.drawInto(context, timeline, width, tall, timeline.scroller.scrollTop);
     copy.toBlob((blob) => save(blob, kind));
   }

@@ -110,6 +110,12 @@ def begin(contexts: dict[str, Any], served: Callable[[], str]) -> Iterator[Calla
         page.close()
 
 
+def _share(text: str) -> float:
+    """Return a share of the text of a cell in percent, 0 for other cells."""
+    found = re.fullmatch(r"([\d.]+)\s%", text)
+    return float(found[1]) if found else 0.0
+
+
 def test_which_variable_is_the_largest_at_the_peak_and_where_was_it_created(
     open_page: Opener,
 ) -> None:
@@ -134,9 +140,14 @@ def test_which_three_layers_are_most_expensive_and_why(begin: Callable[..., Task
 def test_why_is_ipu_1_idle(begin: Callable[..., Task]) -> None:
     task = begin("pipeline", 1)
     task.menu("Execution")
-    row = task.page.locator(".ag-row").filter(has=task.page.locator("[col-id=ipu]", has_text="1"))
-    expect(row.first).to_contain_text(re.compile(r"IPU 0"))  # whom it waits for
-    task.shows("#execution-reasons", r"computes [\d.]+\s% of the time; what keeps it longest is")
+    idle = task.page.locator("#execution-idle .ag-center-cols-container .ag-row")
+    row = idle.filter(has=task.page.locator("[col-id=ipu]", has_text=re.compile(r"^IPU 1$|^1$")))
+    expect(row).to_have_count(1)
+    expect(row.locator("[col-id=waits_for]")).to_have_text("IPU 0")
+    expect(row.locator("[col-id=meanwhile]")).to_have_text("input/data_0")
+    shares = [_share(text) for text in row.locator(".ag-cell").all_inner_texts()]
+    assert sum(shares) == pytest.approx(100, abs=0.4)  # its causes and what it computes
+    assert 25 < max(shares) < 50  # the largest of them, exchange between IPUs
 
 
 def test_what_changed_between_two_reports(begin: Callable[..., Task]) -> None:
@@ -192,9 +203,9 @@ def test_where_is_the_critical_path(begin: Callable[..., Task]) -> None:
 
 
 def test_what_does_this_trace_spend_its_time_in(begin: Callable[..., Task]) -> None:
-    task = begin(TRACE, 1, "/trace")
+    task = begin(TRACE, 1, "/flames")
+    task.menu("Host trace")
     task.shows(".headlines", r"cudaDeviceGetStreamPriorityRange took the most by itself: 29\.9\ss")
-    task.page.locator("#navigation").get_by_role("link", name="Host trace").wait_for()
     expect(task.row("trace-label-table")).to_have_text("cudaDeviceGetStreamPriorityRange")
 
 

@@ -207,11 +207,12 @@ def test_each_button_saves_what_is_chosen_or_in_view(open_page: Opener) -> None:
     drawn(page)
     svg = saved(page, "View as SVG").decode()
     assert [svg.count(f">{name}</text>") for name in ("first", "second")] == [6, 6]
+    assert ">Host timeline · one.pvti · time</text>" in svg  # what, of which, in which unit
     png = saved(page, "View as PNG")
     assert png[:8] == b"\x89PNG\r\n\x1a\n"
     size = [int.from_bytes(png[place : place + 4], "big") for place in (16, 20)]
     page.wait_for_function(
-        f"([w, h]) => w === 2 * {VIEW}.width() && h === 2 * {VIEW}.tall", arg=size
+        f"([w, h]) => w === 2 * {VIEW}.width() && h === 2 * ({VIEW}.tall + 34)", arg=size
     )
     chosen = [event for event in THREADS if event[1] < 42 and event[2] > 15]
     lines = list(csv.DictReader(io.StringIO(saved(page, "Events as CSV").decode())))
