@@ -90,7 +90,8 @@ def compare(
     cycles those of the recorded runs count, as far as these were recorded step by step. --json has
     the rows that are the same, too.
     """
-    if form in ("json", "csv") and by is None:
+    traces = is_trace(Path(source(before))) and is_trace(Path(source(after)))
+    if form in ("json", "csv") and by is None and not traces:
         raise click.UsageError(f"--format {form} writes one table; add --by or use --json")
     if (budget or dashboard) and form != MARKDOWN:
         raise click.UsageError(f"--budget and --dashboard are of --format {MARKDOWN}")
@@ -98,7 +99,7 @@ def compare(
         raise click.UsageError(
             f"--format {MARKDOWN} has its own tables; leave --by and --limit out"
         )
-    if is_trace(Path(source(before))) and is_trace(Path(source(after))):
+    if traces:
         if form == MARKDOWN:
             raise click.UsageError(f"--format {MARKDOWN} is of two reports, not of host traces")
         _write_traces((before, after), by, form, limit)
@@ -131,6 +132,9 @@ def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int 
         return
     totals = total_of(frame)
     changed = frame[frame["change"] != 0].drop(columns="ratio")
+    if form != "table":
+        write_rows(of_frame(changed), form, limit)
+        return
     head = [f"{side}: {printable(told(path))}" for side, path in zip("AB", paths, strict=True)]
     title = f"Time by label: {totals[0]:,} ns -> {totals[1]:,} ns, {signed(totals[2])}"
     same = f"{len(frame) - len(changed):,} of {len(frame):,} rows are the same in both"

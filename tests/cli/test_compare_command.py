@@ -13,6 +13,7 @@ from tests.browser.reports import hostile
 from tests.builders import report_without_code, small_report, write_report
 
 SAMPLES = Path(__file__).parents[2] / "sample_reports"
+TRACES = Path(__file__).parents[1] / "traces"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -167,3 +168,12 @@ def test_budgets_that_the_second_report_breaks_are_listed(
     assert any(line.startswith("* `steps`: ") and "at most 1" in line for line in lines)
     assert "[compare](http://host:80/compare?report=b&against=a)" in lines[-3]
     assert run(*pair, "--budget", budgets).exit_code == 2
+
+
+def test_two_host_traces_are_compared_label_by_label() -> None:
+    paths = [TRACES / f"step_{word}.json.gz" for word in ("before", "after")]
+    told = run(*paths).stdout
+    assert "Time by label: 224,882,000 ns -> 225,029,000 ns, +147,000" in told
+    rows = run(*paths, "--format", "csv").stdout.splitlines()
+    assert rows[0].startswith("label,before,after,change") and len(rows) == 7
+    assert "host traces are compared by label" in run(*paths, "--by", "tiles").stderr
