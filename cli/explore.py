@@ -217,16 +217,17 @@ def _write_table(
     empty = [name for name in ("error", "latency", "over") if not _has(frame, name)]
     write_rows(of_frame(frame[[name for name in columns if name not in empty]].head(ROWS)))
     named = ", ".join(plan.objectives)
-    click.echo(
-        printable(
-            f"\n{counted(counts['run'], 'point')} of {space.size:,}"
-            f" ({units.share(counts['share_of_space'])} of the space): {counts['fits']:,} fit,"
-            f" {counts['misses']:,} do not, {counts['failed']:,} have no figures;"
-            f" {counts['computed']:,} computed now, in {units.duration(seconds)}\n"
-            f"best by {named}: {counts['pareto']:,} that no other that was run is better than\n"
-            f"{out}/points.parquet; reports of the best in {out}/reports"
-        )
+    lines = (
+        f"{counted(counts['run'], 'point')} of {space.size:,}"
+        f" ({units.share(counts['share_of_space'])} of the space): {counts['fits']:,} fit,"
+        f" {counts['misses']:,} do not, {counts['failed']:,} have no figures;"
+        f" {counts['computed']:,} computed now, in {units.duration(seconds)}",
+        f"best by {named}: {counts['pareto']:,} that no other that was run is better than",
+        f"{out}/points.parquet; reports of the best in {out}/reports",
     )
+    click.echo()
+    for line in lines:
+        click.echo(printable(line))
 
 
 def _has(frame: pd.DataFrame, name: str) -> bool:

@@ -12,6 +12,7 @@ from cli.convert import convert
 from cli.demo import demo
 from cli.explore import explore
 from cli.faults import Group
+from cli.fit import fit
 from cli.fleet import fleet
 from cli.info import info
 from cli.run import run
@@ -23,7 +24,7 @@ from cli.summary import summary
 from cli.trace import trace
 
 COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate,
-            explore, run, fleet)  # fmt: skip
+            explore, fit, run, fleet)  # fmt: skip
 
 EXAMPLES = """
 \b

@@ -85,6 +85,9 @@ CALLS: dict[str, tuple[str, ...]] = {
         "explore idle.py --vary target=mk3 --out space",
         "explore idle.py --vary ipus=1,2 --objective speed --out space",
     ),
+    "fit": (
+        "fit missing.onnx", "fit idle.py --ipus 4..1", "fit idle.py --target mk3",
+    ),
     "demo": ("demo --port 99999", "demo now"),
     "serve": ("serve nowhere", "serve run --port 99999"),
 }  # fmt: skip

@@ -60,6 +60,7 @@ def test_every_command_that_reads_is_here() -> None:
         "run",
         "simulate",
         "explore",
+        "fit",
         "serve",
     }
 

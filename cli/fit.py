@@ -1,0 +1,175 @@
+"""`tilescope fit MODEL|PROGRAM --target mk2`: what is the least that I must give up?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.explore import check_program, engine_options, exploration, plan_of
+from cli.faults import Command
+from cli.output import OBJECT, Rows, counted, printable, write_object, write_rows
+from cli.progress import steps_shown
+from pva import units
+
+EXAMPLES = """
+\b
+Examples:
+  tilescope fit bert.onnx --target mk2 --ipus 1..4
+  tilescope fit bert.onnx --train --optimizer adam --json
+  tilescope fit mine.py --ipus 1..2 --vary batch-size=8,4,2
+"""
+NOTHING_FITS = 1
+AS_IT_IS = "as it is"
+COLUMNS = ("way", "samples_per_second", "cost", "fullest_tile", "report")
+
+
+class IpuRange(click.ParamType[range]):
+    """One number of IPUs, or a range as 1..4."""
+
+    name = "ipus"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> range:
+        """Read N or N..M; raises click.BadParameter."""
+        if isinstance(value, range):
+            return value
+        first, dots, last = str(value).partition("..")
+        if not first.isdigit() or not (last or first).isdigit() or (dots and not last):
+            self.fail(f"{value}: write a number or a range, as 1..4", param, ctx)
+        low, high = int(first), int(last or first)
+        if not 1 <= low <= high:
+            self.fail(f"{value}: write a range that rises from 1, as 1..4", param, ctx)
+        return range(low, high + 1)
+
+
+@click.command(
+    cls=Command,
+    epilog=EXAMPLES,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True},
+)
+@click.argument("program", metavar="MODEL|PROGRAM")
+@click.argument("shared", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--target", default="mk2", show_default=True, help="A part, or FILE.toml.")
+@click.option("--ipus", type=IpuRange(), default="1", metavar="N|N..M", show_default=True,
+              help="IPUs, or the range that may be used.")  # fmt: skip
+@click.option("--vary", multiple=True, metavar="LEVER=V,V", help="A lever more, mildest first.")
+@click.option("--out", type=click.Path(path_type=Path), help="Directory.  [default: fit-NAME]")
+@engine_options
+def fit(
+    program: str, shared: tuple[str, ...], target: str, ipus: range, vary: tuple[str, ...],
+    out: Path | None, form: str | None, dask: str | None, workers: int | None,
+    time_limit: float, memory_limit: int,
+) -> int:  # fmt: skip
+    """Find the least that must be given up for a model or program to fit.
+
+    Tries it as it is, then levers in the order of what they cost: the share of memory for temporary
+    data, partial results, recomputation, the batch, precision, the optimiser's state, more IPUs;
+    then two of them together, and more. Each way that is shown was compiled, simulated and fits:
+    at most five, the fastest first, with what it costs against the one that gives up least, the
+    command that runs it, and its report. Ends with 1 where nothing fits, with the nearest miss.
+
+    ARGS are those of `tilescope simulate`, as --train --batch 8. Of a program the IPUs and what
+    --vary names are tried. What is tried is kept in --out, as by `tilescope explore`.
+    """
+    from simulator.explore.fit import fit as find_fit
+    from simulator.explore.fit import levers_of
+    from simulator.explore.levers import Space, read_levers
+
+    check_program(program)
+    more = read_levers(vary)
+    read_levers([f"target={target}"])
+    levers = levers_of(program, shared, ipus, more)
+    base = {"target": target, "ipus": str(ipus[0])}
+    space = Space(program, shared, {"target": (target,), "ipus": (base["ipus"],), **levers})
+    folder = out or Path(f"fit-{Path(program).stem}")
+    plan = plan_of((), time_limit, memory_limit, keep=8, progress=steps_shown("trying"))
+    with exploration(space, folder, plan, dask or "", workers or 0) as tried:
+        tried.read()
+        try:
+            answer = find_fit(space, base, levers, tried.points, tried.rows)
+        finally:
+            tried.close()
+    ways = [_way(row, answer, base, folder) for row in answer.ways]
+    if form == OBJECT:
+        miss = answer.nearest and _miss(answer.nearest, answer, base)
+        write_object("fit", program, target=target, ways=ways, nearest=miss, out=str(folder),
+                     tried=len(answer.tried))  # fmt: skip
+    else:
+        _write(ways, answer, base, folder)
+    return 0 if ways else NOTHING_FITS
+
+
+def _way(row: Mapping[str, Any], answer: Any, base: Mapping[str, str], out: Path) -> dict[str, Any]:
+    first = next(each for each in answer.ways if each["key"] == answer.first)
+    figures = ("samples_per_second", "cycles_per_sample", "fullest_tile", "tile", "bytes_per_tile")
+    return {
+        "fits": True,
+        "way": _words(row, base),
+        "levers": {**row["levers"]},
+        **{name: row.get(name) for name in figures},
+        "cycles_more": _ratio(row.get("cycles_per_sample"), first.get("cycles_per_sample")),
+        "cost": _cost(row, first),
+        "command": f"{row['command']} --out {out / 'reports' / row['key']}",
+        "report": str(out / row["report"]) if row["report"] else "",
+    }
+
+
+def _words(row: Mapping[str, Any], base: Mapping[str, str]) -> str:
+    """Name the levers that differ from the program as it is."""
+    named = [f"{n}={v}" for n, v in row["levers"].items() if base.get(n) != v]
+    return ", ".join(named) or AS_IT_IS
+
+
+def _ratio(value: float | None, first: float | None) -> float | None:
+    return value / first - 1 if value and first else None
+
+
+def _cost(row: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+    """Write what a way costs against the first that fits."""
+    if row["key"] == first["key"]:
+        return "the first that fits"
+    more = _ratio(row.get("cycles_per_sample"), first.get("cycles_per_sample"))
+    return "" if more is None else f"{100 * more:+.0f} % cycles"
+
+
+def _miss(row: Mapping[str, Any], answer: Any, base: Mapping[str, str]) -> dict[str, Any]:
+    """Return the nearest miss: by how much, where, what is live there, what each lever did."""
+    names = ("over", "tile", "fullest_tile", "bytes_per_tile", "tiles_over", "step", "step_name",
+             "live", "command")  # fmt: skip
+    why = [{"way": _words(each, base), "over": each.get("over"), "error": each.get("error") or ""}
+           for each in answer.tried]  # fmt: skip
+    return {"fits": False, "way": _words(row, base), **{n: row.get(n) for n in names}, "why": why}
+
+
+def _write(ways: list[dict[str, Any]], answer: Any, base: Mapping[str, str], out: Path) -> None:
+    if not ways:
+        _write_miss(answer, base)
+        return
+    rows = [[way[name] for name in COLUMNS] for way in ways]
+    write_rows(Rows(COLUMNS, rows, len(rows)))
+    for way in ways:
+        click.echo(printable(f"{way['way']}: {way['command']}"))
+    tried = counted(len(answer.tried), "configuration")
+    click.echo(printable(f"{tried} simulated; all are in {out}"))
+
+
+def _write_miss(answer: Any, base: Mapping[str, str]) -> None:
+    near = answer.nearest
+    if near is None:
+        errors = [row.get("error") for row in answer.tried if row.get("error")]
+        click.echo(printable(f"no figures: {errors[0] if errors else 'nothing was run'}"))
+        return
+    lines = (
+        f"nothing fits; nearest is {_words(near, base)}: tile {near['tile']} lacks"
+        f" {int(near['over']):,} bytes of {units.size(near['bytes_per_tile'])}, most at step"
+        f" {near.get('step')} ({near.get('step_name')})",
+        f"live there: {near.get('live')}",
+        "what each lever leaves lacking:",
+    )
+    for line in lines:
+        click.echo(printable(line))
+    for row in answer.tried:
+        found = row.get("error") or f"{int(row['over']):,} bytes"
+        click.echo(printable(f"  {_words(row, base)}: {found}"))
