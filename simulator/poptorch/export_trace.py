@@ -20,11 +20,11 @@ import torch
 from torch.utils import _pytree as trees
 
 from simulator.popart.origins import CLASSES, SCOPES, STACK, is_library
-from simulator.poptorch import marks, refusals
+from simulator.poptorch import marks, refusals, symbolics
 from simulator.poptorch.errors import Error
 from simulator.poptorch.exported import Constant, Exported, class_of, tensor_places
 
-OPSET = 17
+OPSET = symbolics.OPSET
 
 
 @dataclass(slots=True)
@@ -41,6 +41,7 @@ def export_trace(
     """Export a module on example inputs; raises Error in one line for what cannot be."""
     file, returned = io.BytesIO(), []
     changing = torch.onnx.TrainingMode.PRESERVE
+    symbolics.register()
     with ExitStack() as stack:
         stack.enter_context(refusals.one_line(module))
         calls = stack.enter_context(_noting_calls(module))

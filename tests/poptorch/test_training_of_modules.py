@@ -206,6 +206,20 @@ def test_a_norm_that_the_exporter_fuses_is_refused(monkeypatch: Any) -> None:
         poptorch.trainingModel(module, options())(x, labels)
 
 
+def test_a_weight_that_the_exporter_folds_away_is_refused_by_name(monkeypatch: Any) -> None:
+    real = exporting.export_program
+
+    def folded(*given: Any) -> Exported:
+        made = real(*given)
+        del made.weights["inner.0.weight"]
+        return made
+
+    monkeypatch.setattr(exporting, "export_program", folded)
+    (x, labels), *_ = batches(1, 4, 8)
+    with pytest.raises(poptorch.Error, match=r"the weight 'inner\.0\.weight' is folded away"):
+        poptorch.trainingModel(Trained(mlp()), options())(x, labels)
+
+
 def test_a_buffer_that_forward_changes_is_refused_by_name() -> None:
     class Counts(torch.nn.Module):
         def __init__(self) -> None:
