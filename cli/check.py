@@ -32,6 +32,7 @@ EXAMPLES = """
 Examples:
   tilescope check run/                          bytes, cycles and steps that must add up
   tilescope check run/ --budget budgets.toml    and figures that must stay within limits
+  tilescope check run/ --baseline main/         and figures that may not get worse
   tilescope check run/ --format json            what is broken, for a program to read
 \b
 A file of budgets names figures with what they may be at most, or at least:
@@ -39,6 +40,7 @@ A file of budgets names figures with what they may be at most, or at least:
   always_live = "300 MB"
   total_cycles = 2_100_000
   tile_balance = {min = "10 %"}
+  run_cycles = "+2 %"       # so much more than in the report of --baseline, at most
 \b
 The others are total_memory, max_live, tiles_out_of_memory, recorded_runs and steps.
 Any number of an analysis of `tilescope show` can be one, too:
@@ -51,6 +53,13 @@ Any number of an analysis of `tilescope show` can be one, too:
 """
 BROKEN = 1
 COLUMNS = ("law", "place", "found", "wanted", "places")
+CAUSE_COLUMNS = ("budget", "cause", "change", "share of the change")
+MAX_CAUSES = 3  # of a budget, with a row of their own
+# The comparison that has the causes of a figure, by its name or its unit.
+CAUSES = {
+    "max_live": "compare_live_at_peak", "largest_tile": "compare_tiles",
+    "bytes": "compare_categories", "cycles": "compare_operations",
+}  # fmt: skip
 WHOLE = 1e6  # numbers from here on are written without decimals
 SHOWN = 0.0005, 10  # by which part of its limit a number misses it, written as a share
 
@@ -60,13 +69,21 @@ SHOWN = 0.0005, 10  # by which part of its limit a number misses it, written as 
 @click.option(
     "--budget", "--budgets", "budget", type=click.Path(), help="Limits that figures must keep."
 )
+@click.option(
+    "--baseline", metavar="OLD", type=click.Path(),
+    help="Report that limits such as +2 % go by; without --budget nothing may be larger or slower.",
+)  # fmt: skip
 @format_option
 @limit_option
 @click.pass_context
 def check(
-    ctx: click.Context, report: str, budget: str | None, form: str, limit: int | None
-) -> None:
-    """Check that the figures of a report add up and keep their budgets; exit code 1 if not."""
+    ctx: click.Context, report: str, budget: str | None, baseline: str | None, form: str,
+    limit: int | None,
+) -> None:  # fmt: skip
+    """Check that the figures of a report add up and keep their budgets; exit code 1 if not.
+
+    Where a figure is worse than in the baseline allows, the largest causes are named.
+    """
     from pva import progress
     from pva.check import LAWS
 
@@ -80,7 +97,9 @@ def check(
         if holds is False
     ]
     held = len(LAWS) - len(left) - len({law for law, *_ in broken})
-    budgets = None if budget is None else _budgets(opened, budget)
+    old = None if baseline is None else open_report(baseline)
+    budgets = _budgets(opened, budget, old)
+    causes = [] if old is None or budgets is None else _causes(old, opened, budgets)
     over = [] if budgets is None else _over(budgets)
     rows = broken + over
     if form == OBJECT:
@@ -94,27 +113,55 @@ def check(
             "not_checked": left,
             "budgets": [] if budgets is None else budgets.to_dict("records"),
             "broken": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+            "causes": [dict(zip(CAUSE_COLUMNS, row, strict=True)) for row in causes],
         }
         write_object("check", report, **found)
     elif rows or form != "table":
         write_rows(Rows(COLUMNS, rows, len(rows)), form, limit)
+        if causes and form == "table":
+            write([""])
+            write_rows(Rows(CAUSE_COLUMNS, causes, len(causes)), form, limit)
     else:
         kept = _kept(told(str(opened.path)), held, list(left), budgets)
         write(list(labelled((("", line) for line in kept), 0)))
     ctx.exit(BROKEN if rows else 0)
 
 
-def _budgets(report: Report, path: str) -> pd.DataFrame:
-    from pva.analysis.budgets import check_budgets, read_budgets
+def _budgets(report: Report, path: str | None, old: Report | None) -> pd.DataFrame | None:
+    """Hold a report against a file of budgets, or against its baseline alone."""
+    from pva.analysis.budgets import check_budgets, no_worse, read_budgets
 
-    return check_budgets(report, read_budgets(path))
+    if path is None and old is None:
+        return None
+    return check_budgets(report, no_worse() if path is None else read_budgets(path), old)
+
+
+def _causes(old: Report, new: Report, budgets: pd.DataFrame) -> list[tuple[str, str, int, str]]:
+    """Return the largest changes behind the figures that are worse than the baseline allows."""
+    from pva.analysis import COMPARISONS
+    from pva.analysis.compare import total_of, waterfall
+    from pva.analysis.figures import FIGURES
+
+    rows = []
+    worse = budgets[~budgets["kept"] & budgets["baseline"].notna()]
+    for name in worse["budget"].tolist():
+        comparison = CAUSES.get(name) or CAUSES.get(FIGURES[name].unit if name in FIGURES else "")
+        if comparison is None:
+            continue
+        frame = COMPARISONS[comparison](old, new)
+        change = total_of(frame)[2]
+        for cause, part in waterfall(frame, count=MAX_CAUSES)[["name", "change"]].values.tolist():
+            share = f"{100 * part / change:+,.1f} %" if change else ""
+            named = f"tile {cause}" if cause and comparison == "compare_tiles" else cause
+            rows.append((name, named or "all others", part, share))
+    return rows
 
 
 def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return the budgets that are not kept as rows of COLUMNS."""
     return [
         ("budget", name, number(found), wanted(found, least, most), 1)
-        for name, found, least, most, kept, _ in budgets.itertuples(index=False)
+        for name, found, least, most, kept, *_ in budgets.itertuples(index=False)
         if not kept
     ]
 

@@ -56,7 +56,7 @@ command:
 | `run` | `info`, `simulate MODEL`: figures of the model's run, as `main_run`; null: not recorded |
 | `report`, `outputs` | `simulate MODEL`: the directory; name, shape, type and extremes |
 | `figures`; `categories` to `settings` | `compare`: before, after, change; null: not recorded |
-| `ok`, `laws`, `not_checked`, `budgets`, `broken` | `check` |
+| `ok`, `laws`, `not_checked`, `budgets`, `broken`, `causes` | `check` |
 | `query` | `sql` |
 | `threads`, `labels` | `trace show`; `trace info` has its facts by name, of several files `files` |
 

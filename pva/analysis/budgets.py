@@ -3,6 +3,7 @@
     largest_tile = "560 kB"          # a figure of `pva.analysis.figures`; at most
     total_cycles = 2_100_000
     tile_balance = {min = "10 %"}    # at least
+    run_cycles = "+2 %"              # at most so much more than in the baseline, another report
 
     [[budget]]                       # any number of the catalogue
     analysis = "cycles_by_layer"
@@ -19,6 +20,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -43,13 +45,15 @@ SECTION = "budget"
 MAX_BYTES, LONGEST_LINE = 1 << 16, 4000  # bytes of a file, of a line
 DEEPEST, LONGEST, LARGEST = 8, 1000, 2**63 - 1  # levels, characters of a text, number
 QUOTED = 40  # characters of a text that is too long
+NO_WORSE = ("largest_tile", "total_memory", "max_live", "run_cycles")
+_TOLERANCE = re.compile(r"([+-]\d{1,4}(?:\.\d{1,6})?) ?%")  # of a baseline
 SUFFIXES = {"bytes": "B", "fraction": "%"}  # of limits of figures, by the figure's unit
 # What an option of an analysis takes, by the first word of its type; others take a list.
 _OPTIONS: dict[str, tuple[type, str]] = {
     "int": (int, "a whole number"), "str": (str, "a text in quotes"),
 }  # fmt: skip
 _LIST: tuple[type, str] = (list, "a list of whole numbers")
-_SHOWN = 'a number, a text such as "64 kB" or "25 %", or {min = ..., max = ...}'
+_SHOWN = 'a number, a text such as "64 kB", "25 %" or "+2 %", or {min = ..., max = ...}'
 
 
 class BudgetError(PvaError):
@@ -57,12 +61,22 @@ class BudgetError(PvaError):
 
 
 @dataclass(frozen=True, slots=True)
+class Tolerance:
+    """A limit by what a baseline has: the part of it that may be added, or with - be taken."""
+
+    part: float
+
+
+Limit = float | Tolerance | None
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """A figure by name, or a number of an analysis, and the limits that it must keep."""
 
     name: str
-    most: float | None
-    least: float | None
+    most: Limit
+    least: Limit
     analysis: str = ""
     column: str = ""
     where: tuple[str, ...] = ()
@@ -117,27 +131,50 @@ def _check_sizes(file: Path, found: Mapping[str, Any]) -> None:
         raise BudgetError(file, "nested too deeply", f"tables of {DEEPEST} levels")
 
 
-def check_budgets(report: Report, budgets: list[Budget]) -> pd.DataFrame:
-    """Hold a report against budgets: budget, found, least, most, kept, rows.
+def no_worse() -> list[Budget]:
+    """Return the budgets of a report that may not be larger or slower than its baseline."""
+    return [Budget(name, Tolerance(0.0), None) for name in NO_WORSE]
 
-    Limits may be missing; `rows` are those that the number was taken of. Raises NotRecordedError
-    where the report lacks a figure, BudgetError where there is none.
+
+def check_budgets(
+    report: Report, budgets: list[Budget], baseline: Report | None = None
+) -> pd.DataFrame:
+    """Hold a report against budgets: budget, found, least, most, kept, rows, baseline.
+
+    Limits may be missing; `rows` are those that the number was taken of, `baseline` is the number
+    in the other report, where the limit goes by it. Raises NotRecordedError where a report lacks a
+    figure, BudgetError where there is none, or a baseline is missing.
     """
     import pandas as pd
 
     rows = []
     for budget in budgets:
-        try:
-            found, count = _found(report, budget)
-        except (BudgetError, NotRecordedError):
-            raise
-        except PvaError as error:
-            raise BudgetError(budget.name, str(error)) from None
-        least = -math.inf if budget.least is None else budget.least
-        most = math.inf if budget.most is None else budget.most
-        rows.append((budget.name, found, budget.least, budget.most, least <= found <= most, count))
-    frame = pd.DataFrame(rows, columns=["budget", "found", "least", "most", "kept", "rows"])
+        found, count = _held(report, budget)
+        old = math.nan
+        if isinstance(budget.most, Tolerance) or isinstance(budget.least, Tolerance):
+            if baseline is None:
+                wanted = "give the report that it is compared with, by --baseline"
+                raise BudgetError(budget.name, "its limit goes by a baseline", wanted)
+            old = _held(baseline, budget)[0]
+        least, most = (_resolved(limit, old) for limit in (budget.least, budget.most))
+        kept = (least is None or least <= found) and (most is None or found <= most)
+        rows.append((budget.name, found, least, most, kept and found == found, count, old))
+    columns = ["budget", "found", "least", "most", "kept", "rows", "baseline"]
+    frame = pd.DataFrame(rows, columns=columns)
     return frame.astype({"found": float, "least": float, "most": float, "kept": bool})
+
+
+def _resolved(limit: Limit, old: float) -> float | None:
+    return old + abs(old) * limit.part if isinstance(limit, Tolerance) else limit
+
+
+def _held(report: Report, budget: Budget) -> tuple[float, int]:
+    try:
+        return _found(report, budget)
+    except (BudgetError, NotRecordedError):
+        raise
+    except PvaError as error:
+        raise BudgetError(budget.name, str(error)) from None
 
 
 def _budgets(file: Path, found: Mapping[str, Any]) -> Iterator[Budget]:
@@ -190,7 +227,7 @@ def _text(file: Path, place: str, section: Mapping[str, Any], key: str) -> str:
 
 def _limits(
     file: Path, place: str, section: Mapping[str, Any], known: tuple[str, ...], unit: str | None
-) -> tuple[float | None, float | None]:
+) -> tuple[Limit, Limit]:
     """Read the limits `max` and `min`, at least one of them; `unit` is the figure's, if known."""
     unknown = [key for key in section if key not in known]
     if unknown:
@@ -198,14 +235,16 @@ def _limits(
     if not {"max", "min"} & set(section):
         raise BudgetError(file, "no limit", "give max or min", place=place)
     most, least = (_number(file, place, section.get(key), unit) for key in ("max", "min"))
-    if most is not None and least is not None and most < least:
+    if isinstance(most, float) and isinstance(least, float) and most < least:
         raise BudgetError(file, "max is less than min", "no number keeps both", place=place)
     return most, least
 
 
-def _number(file: Path, place: str, value: object, unit: str | None) -> float | None:
+def _number(file: Path, place: str, value: object, unit: str | None) -> Limit:
     if value is None:
         return None
+    if isinstance(value, str) and (change := _TOLERANCE.fullmatch(value.strip())):
+        return Tolerance(float(change[1]) / 100)
     suffix = str(value).strip()[-1:] if isinstance(value, str) else ""
     if unit is not None and suffix in SUFFIXES.values() and suffix != SUFFIXES.get(unit):
         kind = f"it is in {unit}" if unit not in ("", "fraction") else f"it is a {unit or 'count'}"

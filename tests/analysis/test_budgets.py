@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pva.analysis.budgets import BudgetError, check_budgets, read_budgets
+from pva.analysis.budgets import BudgetError, check_budgets, no_worse, read_budgets
 from pva.errors import NotRecordedError, PvaError
 from pva.report import Report
 from tests.analysis.samples import never_run, small
@@ -195,3 +195,25 @@ def test_pipes_and_devices_are_refused_at_once(tmp_path: Path) -> None:
         read_budgets(tmp_path)
     with pytest.raises(PvaError, match="embedded null byte"):
         read_budgets("a\0b")
+
+
+@pytest.mark.parametrize(("limit", "kept"), [("+2 %", True), ("+1.9 %", False), ("-1%", False)])
+def test_a_tolerance_goes_by_the_baseline(tmp_path: Path, limit: str, kept: bool) -> None:
+    runs = small_report().table("runs")
+    old = small(runs=dict(runs) | {"cycles": [250, 750]})
+    new = small(runs=dict(runs) | {"cycles": [270, 750]})
+    file = tmp_path / "budgets.toml"
+    file.write_text(f'run_cycles = "{limit}"')
+    (row,) = check_budgets(new, read_budgets(file), old).itertuples()
+    assert (row.found, row.baseline, row.kept) == (1020, 1000, kept)
+    with pytest.raises(BudgetError, match="--baseline"):
+        check_budgets(new, read_budgets(file))
+
+
+def test_without_a_file_nothing_may_be_larger_or_slower() -> None:
+    runs = small_report().table("runs")
+    slower = small(runs=dict(runs) | {"cycles": [513, 512]})
+    assert check_budgets(small(), no_worse(), small())["kept"].all()
+    assert check_budgets(small(), no_worse(), slower)["kept"].all()
+    frame = check_budgets(slower, no_worse(), small())
+    assert frame.loc[~frame["kept"], "budget"].tolist() == ["run_cycles"]

@@ -177,3 +177,19 @@ def test_two_host_traces_are_compared_label_by_label() -> None:
     rows = run(*paths, "--format", "csv").stdout.splitlines()
     assert rows[0].startswith("label,before,after,change") and len(rows) == 7
     assert "host traces are compared by label" in run(*paths, "--by", "tiles").stderr
+
+
+def test_check_names_the_causes_of_what_got_worse() -> None:
+    samples = [str(SAMPLES / name) for name in ("mlp_digits_tiny", "matmul_chain_tiny")]
+    result = CliRunner().invoke(
+        tilescope, ["check", samples[0], "--baseline", samples[1], "--json"]
+    )
+    found = json.loads(result.stdout)
+    assert result.exit_code == 1 and not found["ok"]
+    causes = [row for row in found["causes"] if row["budget"] == "run_cycles"]
+    assert [row["cause"] for row in causes] == [
+        "Layer1/Fwd/Conv_1", "Layer3/Fwd/Conv_1", "(Sync)", "all others",
+    ]  # fmt: skip
+    assert sum(row["change"] for row in causes) == 2_587_626
+    again = CliRunner().invoke(tilescope, ["check", samples[0], "--baseline", samples[0]])
+    assert again.exit_code == 0 and "keeps 4 budgets" in again.stdout

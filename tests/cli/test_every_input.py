@@ -18,14 +18,14 @@ OF_REPORTS = {
     "summary": "summary IN", "info": "info IN", "show": "show table.steps IN",
     "show analysis": "show memory_by_tile IN", "check": "check IN", "sql": "sql IN SELECT",
     "compare A": "compare IN OTHER", "compare B": "compare OTHER IN", "convert": "convert IN OUT",
-    "printProfileSummary": "summary IN --steps",
+    "printProfileSummary": "summary IN --steps", "baseline": "check OTHER --baseline IN",
 }  # fmt: skip
 OF_TRACES = {
     "trace info": "trace info IN", "trace show": "trace show IN",
     "trace convert": "trace convert IN -o OUT", "show": "show threads IN",
 }  # fmt: skip
 KINDS = ("truncated", "empty", "directory", "missing", "text")
-NEED_STEPS = {"show", "sql"}
+NEED_STEPS = {"show", "sql", "baseline"}
 
 
 def run(call: str, source: Path, folder: Path) -> Result:
@@ -55,14 +55,8 @@ def bad(kind: str, folder: Path, whole: bytes, suffix: str) -> Path:
 
 def test_every_command_that_reads_is_here() -> None:
     named = {call.split()[0] for call in (*OF_REPORTS.values(), *OF_TRACES.values())}
-    assert {command.name for command in COMMANDS} - named == {
-        "demo",
-        "run",
-        "simulate",
-        "explore",
-        "fit",
-        "serve",
-    }
+    others = {"demo", "run", "simulate", "explore", "fit", "serve", "fleet"}
+    assert {command.name for command in COMMANDS} - named == others
 
 
 @pytest.mark.parametrize("command", OF_REPORTS)
