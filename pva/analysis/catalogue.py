@@ -57,9 +57,10 @@ def _asked(analysis: Analysis) -> Analysis:
 
     @functools.wraps(analysis)
     def answer(*given: Any, **named: Any) -> Any:
-        names = inspect.signature(analysis).parameters
-        for name, value in (*zip(names, given, strict=False), *named.items()):
-            if name in OPENED_BY:
+        parameters = inspect.signature(analysis).parameters
+        for name, value in (*zip(parameters, given, strict=False), *named.items()):
+            number = name in parameters and str(parameters[name].annotation).startswith("int")
+            if name in OPENED_BY and not number:  # `run` is also the number of a run
                 _check(analysis.__name__, name, value)
         return analysis(*given, **named)
 
