@@ -18,6 +18,27 @@ KEPT = (
 )
 
 
+# The columns that programs of some types alone tell, in the stage before compilation and after it.
+EXCHANGES = ("DoExchange", "GlobalExchange", "StreamCopy", "CopySharedStructure")
+OF_TYPES = (
+    ("written_programs", "compute_set", ("Execute",)),
+    ("written_programs", "target", ("Call",)),
+    ("written_programs", "count", ("Repeat",)),
+    ("programs", "compute_set", ("OnTileExecute",)),
+    ("programs", "exchange", EXCHANGES),
+    ("programs", "target", ("Call",)),
+    ("programs", "count", ("Repeat",)),
+)
+
+
+@LAWS.needing("programs", "written_programs")
+def programs_tell_only_what_their_type_has(data: Dataset) -> Iterator[Violation]:
+    """Only what runs a compute set has one, only a call a function, only a repeat a count."""
+    for table, column, tags in OF_TYPES:
+        others = data.column(table, column)[~np.isin(data.texts(table, "type"), tags)]
+        yield from equal(others, -1, f"{column} of no {' or '.join(tags)}, {table}", "number")
+
+
 @LAWS.needing("programs", "written_results")
 def programs_are_made_of_one_written_program(data: Dataset) -> Iterator[Violation]:
     """No program was compiled from two places of the programs as written."""

@@ -45,6 +45,7 @@ BROKEN: dict[str, dict[str, Any]] = {
     "programs_are_made_of_one_written_program": changed("written_results", "program", 2, 1),
     "programs_lie_in_each_other_as_they_were_written": changed("written_results", "written", 13, 7),
     "programs_do_what_was_written": changed("written_programs", "count", 2, 3),
+    "programs_tell_only_what_their_type_has": changed("written_programs", "count", 0, 3),
     "active_cycles_by_tile_are_those_by_type": changed_array(
         "compute_set_active_cycles_by_vertex_type", (1, 0), 1
     ),
