@@ -35,7 +35,7 @@ KEPT_OPEN = 8
 # Of the files of all that is kept: what was worked out of a report takes about as much. What is
 # looked at last is kept whatever its size.
 KEPT_BYTES = 200_000_000
-HELD_BYTES = 120_000_000  # of the columns of all reports, which can be read again
+HELD_BYTES = 80_000_000  # of the columns of all reports, which can be read again
 KEPT_ANSWERS = 600  # small results, which stay when their source is let go
 JOIN = "+"
 MAX_JOINED = 64
