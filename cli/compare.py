@@ -90,7 +90,8 @@ def compare(
     cycles those of the recorded runs count, as far as these were recorded step by step. --json has
     the rows that are the same, too.
     """
-    traces = is_trace(Path(source(before))) and is_trace(Path(source(after)))
+    paths = source(before), source(after)
+    traces = all(is_trace(Path(path)) for path in paths)
     if form in ("json", "csv") and by is None and not traces:
         raise click.UsageError(f"--format {form} writes one table; add --by or use --json")
     if (budget or dashboard) and form != MARKDOWN:
@@ -102,9 +103,9 @@ def compare(
     if traces:
         if form == MARKDOWN:
             raise click.UsageError(f"--format {MARKDOWN} is of two reports, not of host traces")
-        _write_traces((before, after), by, form, limit)
+        _write_traces(paths, by, form, limit)
         return
-    reports = open_report(before), open_report(after)
+    reports = open_report(paths[0]), open_report(paths[1])
     if form == MARKDOWN:
         from cli.change_summary import change_summary
         from pva.analysis.budgets import check_budgets, read_budgets
@@ -125,7 +126,7 @@ def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int 
 
     if by is not None:
         raise click.UsageError(f"--by {by} is of reports; host traces are compared by label")
-    before, after = (open_trace(source(path)) for path in paths)
+    before, after = (open_trace(path) for path in paths)
     frame = compare_labels(before, after)
     if form == OBJECT:
         write_object("compare", list(paths), labels=frame.to_dict("records"))

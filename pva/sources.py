@@ -56,7 +56,8 @@ class Block:
     @classmethod
     def of(cls, values: Values, size: int) -> Block:
         """Describe an array: a view of another lies where that one does."""
-        address = values.__array_interface__["data"][0]
+        # By ctypes: making the dict of the array interface crashes NumPy when memory runs out.
+        address = values.ctypes.data
         return cls(address, size, size / TEXT_COST if values.dtype.kind == "O" else size)
 
 

@@ -271,6 +271,6 @@ def test_info_of_a_program_that_never_ran_counts_in_words(tmp_path: Path) -> Non
     options = {"autoReport.all": True, "autoReport.directory": str(tmp_path)}
     poplar.Engine(graph, poplar.program.Sequence(), options)
     text = run("info", tmp_path).stdout
-    assert "IPU_MODEL ipu2: 1 IPU x 4 tiles" in text
+    assert "IPU_MODEL tiny, ipu2: 1 IPU x 4 tiles" in text
     assert "does not fit, 1 tile out of memory, without code: tile 1" in text
     assert "execution   no run has ended\n" in text

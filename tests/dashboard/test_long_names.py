@@ -24,10 +24,11 @@ from tests.builders import write_report
 LONG = 100_000
 TEXT = "long-name/" * (LONG // 10)
 PAGES = ("summary", "memory", "liveness", "programs", "operations", "graph", "insights",
-         "execution", "trace", "compare")  # fmt: skip
+         "execution", "trace", "compare", "compare-labels")  # fmt: skip
 ASKED = {
     "trace": "?report=trace.json&event=1&range=0-9000",
     "compare": "?report=long&against=long",
+    "compare-labels": "?report=trace.json&against=other.json",
     "summary": "?report=long&tab=documents",
 }
 EVENT = {"name": f"event {TEXT}", "ph": "X", "ts": 1, "dur": 5, "pid": 1, "tid": 1, "cat": TEXT,
@@ -45,20 +46,28 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
     (report / "app.json").write_text(json.dumps({TEXT: {"a": [TEXT, 1]}}))
     trace = folder / "trace.json"
     trace.write_text(json.dumps([*NAMES, EVENT, EVENT, INSTANT, COUNTER]))
-    yield [report, trace]
+    other = folder / "other.json"
+    other.write_text(json.dumps([*NAMES, EVENT | {"dur": 9}]))
+    yield [report, trace, other]
 
 
 def _of(page: str, makers: dict[str, Any]) -> list[Any]:
-    return [make for name, make in makers.items() if name.partition("-")[0] == page]
+    """Give the makers of a page; Compare has some of reports and others of host traces."""
+    parts = {name: name.startswith("compare-labels") for name in makers}
+    of_traces = page == "compare-labels"
+    path = page.partition("-")[0]
+    return [make for name, make in makers.items()
+            if name.partition("-")[0] == path and parts[name] == of_traces]  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_sends_a_long_name_in_full(paths: list[Path], page: str) -> None:
     app, store = create_app(paths), Store(paths)
     address = ASKED.get(page, "?report=long&step=0&program=1")
-    chosen = parse(f"/{page}", address)
+    path = f"/{page.partition('-')[0]}"
+    chosen = parse(path, address)
     sent = [
-        to_json(show(store, f"/{page}", address, None)),
+        to_json(show(store, path, address, None)),
         *(to_json(make(store, chosen, "light")) for make in _of(page, view.makers(app))),
         *(table({"search": address}).decode() for table in _of(page, tables.served(app.server))),
     ]

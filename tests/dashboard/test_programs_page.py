@@ -163,6 +163,7 @@ def test_details_are_those_of_the_kind_of_step(
 def test_links_lead_to_where_the_step_is_seen(store: Store) -> None:
     top = details(store, "program=6&tile=3").children[0].children[1].children
     assert [link.href for link in top] == [
+        "/programs?tile=3&object=program%3A6&program=6",
         "/liveness?tile=3&step=6", "/execution?tile=3&step=3",
         "/operations?tile=3&operation=multiply", "/programs?tile=3&program=6&stage=written",
     ]  # fmt: skip

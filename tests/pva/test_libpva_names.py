@@ -215,7 +215,8 @@ PUBLIC = [
     "RepeatWhileTrueProgram", "Report", "Run", "SequenceProgram", "SetLocalConsensusFromVarProgram",
     "SourceLocation", "StreamCopyBeginProgram", "StreamCopyEndProgram", "StreamCopyMidProgram",
     "SwitchProgram", "Target", "Thread", "Tile", "TileMemory", "Trace", "VariableSize",
-    "VertexInstances", "VertexType", "WriteUndefProgram", "openReport", "openRun", "openTrace",
+    "VertexInstances", "VertexType", "WriteUndefProgram", "openExploration", "openFleet",
+    "openReport", "openRun", "openTrace",
     "printExecutionSummary", "printGraphSummary", "printProfileSummary",
 ]  # fmt: skip
 
