@@ -25,7 +25,10 @@
     for (const place of document.querySelectorAll("[data-picks-key]")) {
       const grid = place.querySelector(".table[id]");
       const api = grid && window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
-      if (api) api.redrawRows();
+      if (!api) continue;
+      const cell = grid.contains(document.activeElement) && api.getFocusedCell();
+      api.redrawRows();
+      if (cell) api.setFocusedCell(cell.rowIndex, cell.column); // its element is another one now
     }
   }
 

@@ -68,6 +68,9 @@ def _target(data: Dataset) -> Iterator[str]:
     one, replicas = data.table("target"), _replicas(data)
     memory = one["bytes_per_tile"][0] * one["num_tiles"][0]
     yield "Target:"
+    if one["differences"][0]:
+        yield f"Machine: {one['machine'][0]}"
+        yield f"Differences: {one['differences'][0]}"
     yield f"Number of IPUs: {one['num_ipus'][0]:,}"
     yield f"Tiles per IPU: {one['tiles_per_ipu'][0]:,}"
     yield f"Total Tiles: {one['num_ipus'][0] * one['tiles_per_ipu'][0]:,}"
