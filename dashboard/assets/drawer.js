@@ -16,7 +16,7 @@
   window.dashAgGridFunctions = Object.assign(window.dashAgGridFunctions || {}, { isChosen });
 
   const shown = () => KEYS.map((key) => window.tilescope.read(key) || "").join("\u0000");
-  let marked = "";
+  let marked = "\u0000"; // nothing is chosen
 
   /** Have the tables whose rows choose objects draw them anew, where another one is chosen. */
   function mark() {
