@@ -8,11 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
-from simulator import poptorch
-from simulator.instances.placement import VARIABLE, Placement
-from simulator.popdist import poptorch as popdist_poptorch
+torch = pytest.importorskip("torch", reason="needs torch: make test-torch")
+pytest.importorskip("onnxscript", reason="needs onnxscript: make test-torch")
+
+from simulator import poptorch  # noqa: E402 - asked for behind torch
+from simulator.instances.placement import VARIABLE, Placement  # noqa: E402
+from simulator.popdist import poptorch as popdist_poptorch  # noqa: E402
 
 PROGRAM = """
 import sys
