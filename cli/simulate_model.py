@@ -23,6 +23,83 @@ UNSUPPORTED = 1  # exit code of --list-unsupported when there are some
 OUT_OF_MEMORY = 1  # exit code of a model that does not fit; its report is kept
 
 
+OPTIONS = (
+    click.option("--target", default="mk2", help="Machine: mk1, mk2, bow, tiny or FILE.toml."),
+    click.option("--ipus", type=click.IntRange(min=1), default=1, help="IPUs."),
+    click.option("--batch", type=click.IntRange(min=1), help="First size of every input."),
+    click.option("--shape", multiple=True, metavar="INPUT=1x3x8", help="Shape of an input."),
+    click.option(
+        "--input",
+        multiple=True,
+        metavar="INPUT=VALUE|FILE.npy",
+        help="Value of an input that is known when the model is compiled.",
+    ),
+    click.option(
+        "--values",
+        type=click.Path(path_type=Path),
+        metavar="FILE.npz",
+        help="Arrays of inputs, instead of random ones.",
+    ),
+    click.option(
+        "--save-outputs",
+        type=click.Path(path_type=Path),
+        metavar="FILE.npz",
+        help="File for the values of the outputs.",
+    ),
+    click.option("--train", is_flag=True, help="Train, too."),
+    click.option("--optimizer", help="sgd, momentum or adam; sgd if not given."),
+    click.option(
+        "--recompute",
+        type=click.Choice(["standard", "all"]),
+        is_flag=False,
+        flag_value="standard",
+        help="Compute again what the way back reads: what lies between checkpoints, or all.",
+    ),
+    click.option(
+        "--repeat",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+        help="Batches, one after another; several IPUs are then the stages of a pipeline.",
+    ),
+    click.option(
+        "--io-tiles",
+        type=click.IntRange(min=0),
+        default=0,
+        metavar="N",
+        help="Tiles of each IPU that exchange with the host while the others compute.",
+    ),
+    click.option(
+        "--exchange-strategy",
+        type=click.Choice(["just-in-time", "overlap-inner-loop", "overlap-loops"]),
+        help="When they do so; overlap-inner-loop if not given.",
+    ),
+    click.option(
+        "--partials",
+        type=click.Choice(["half", "float"]),
+        help="Type of partial results; float if not given.",
+    ),
+    click.option(
+        "--memory-proportion",
+        type=click.FloatRange(min=0, max=1, min_open=True),
+        metavar="SHARE",
+        help="Share of a tile for temporary data of products; 0.6 if not given.",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(["float", "half"]),
+        default="float",
+        help="half makes the model's floats halves.",
+    ),
+    click.option("--no-outlining", is_flag=True, help="Give equal layers code of their own."),
+    click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
+    object_option,
+    click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),
+    click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option."),
+    click.option("--out", type=click.Path(path_type=Path), help="Directory of the report."),
+)
+
+
 def model_command(
     path: Path, checked_options: Callable[[tuple[str, ...]], dict[str, str]],
     say_where: Callable[[Path], None],
@@ -82,82 +159,7 @@ def model_command(
 
 
 def _with_options(command: click.Command) -> click.Command:
-    options = (
-        click.option("--target", default="mk2", help="Machine: mk1, mk2, bow, tiny or FILE.toml."),
-        click.option("--ipus", type=click.IntRange(min=1), default=1, help="IPUs."),
-        click.option("--batch", type=click.IntRange(min=1), help="First size of every input."),
-        click.option("--shape", multiple=True, metavar="INPUT=1x3x8", help="Shape of an input."),
-        click.option(
-            "--input",
-            multiple=True,
-            metavar="INPUT=VALUE|FILE.npy",
-            help="Value of an input that is known when the model is compiled.",
-        ),
-        click.option(
-            "--values",
-            type=click.Path(path_type=Path),
-            metavar="FILE.npz",
-            help="Arrays of inputs, instead of random ones.",
-        ),
-        click.option(
-            "--save-outputs",
-            type=click.Path(path_type=Path),
-            metavar="FILE.npz",
-            help="File for the values of the outputs.",
-        ),
-        click.option("--train", is_flag=True, help="Train, too."),
-        click.option("--optimizer", help="sgd, momentum or adam; sgd if not given."),
-        click.option(
-            "--recompute",
-            type=click.Choice(["standard", "all"]),
-            is_flag=False,
-            flag_value="standard",
-            help="Compute again what the way back reads: what lies between checkpoints, or all.",
-        ),
-        click.option(
-            "--repeat",
-            type=click.IntRange(min=1),
-            default=1,
-            metavar="N",
-            help="Batches, one after another; several IPUs are then the stages of a pipeline.",
-        ),
-        click.option(
-            "--io-tiles",
-            type=click.IntRange(min=0),
-            default=0,
-            metavar="N",
-            help="Tiles of each IPU that exchange with the host while the others compute.",
-        ),
-        click.option(
-            "--exchange-strategy",
-            type=click.Choice(["just-in-time", "overlap-inner-loop", "overlap-loops"]),
-            help="When they do so; overlap-inner-loop if not given.",
-        ),
-        click.option(
-            "--partials",
-            type=click.Choice(["half", "float"]),
-            help="Type of partial results; float if not given.",
-        ),
-        click.option(
-            "--memory-proportion",
-            type=click.FloatRange(min=0, max=1, min_open=True),
-            metavar="SHARE",
-            help="Share of a tile for temporary data of products; 0.6 if not given.",
-        ),
-        click.option(
-            "--precision",
-            type=click.Choice(["float", "half"]),
-            default="float",
-            help="half makes the model's floats halves.",
-        ),
-        click.option("--no-outlining", is_flag=True, help="Give equal layers code of their own."),
-        click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
-        object_option,
-        click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),
-        click.option("--option", multiple=True, metavar="KEY=VALUE", help="Engine option."),
-        click.option("--out", type=click.Path(path_type=Path), help="Directory of the report."),
-    )
-    for add in options:
+    for add in OPTIONS:
         command = add(command)
     return command
 
