@@ -94,7 +94,7 @@ def add(
 
 
 def _progress(done: int, count: int) -> None:
-    """Tell on a terminal how many are done."""
+    """Show on a terminal how many are done."""
     if sys.stderr.isatty():
         click.echo(f"\r{done} of {counted(count, 'report')}", err=True, nl=done == count)
 

@@ -105,7 +105,7 @@ class Store:
     def count_runs(
         self, asked: Callable[[], str], counted: Callable[[Report, str], Report]
     ) -> None:
-        """Have `report` give those runs of a report that are asked for when it is called.
+        """Let `report` return those runs of a report that are asked for when it is called.
 
         What is worked out of a report is kept for each of these.
         """

@@ -136,7 +136,7 @@ def check_parquet(path: Path) -> None:
 
 @contextmanager
 def owned(path: Path) -> Iterator[None]:
-    """Have a directory alone; raises PvaError that says who has it."""
+    """Lock a directory; raises PvaError that says who has it."""
     path.mkdir(parents=True, exist_ok=True)
     with (path / LOCK).open("a+", encoding="utf-8") as stream:
         _lock(stream, path)

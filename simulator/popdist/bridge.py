@@ -56,7 +56,7 @@ class Bridge:
             raise PoplarError(f"MPI: {self._fault}")
 
     def end(self) -> None:
-        """Tell the others that the program has ended, and wait until theirs have, too."""
+        """Announce to the others that the program has ended, and wait until theirs have, too."""
         for other in self._in:
             self._out.put((other, ENDED, b""))
         self._thread.join()
@@ -69,7 +69,7 @@ class Bridge:
                 self._out.put((other, kind, message))
 
     def _give(self, other: int) -> None:
-        """Give the program what another instance sends."""
+        """Send the program what another instance sends."""
         connection = None
         while True:
             kind, message = self._in[other].get()

@@ -19,7 +19,7 @@ FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the URL of a run of 16 instances, one of which is late."""
+    """Return the URL of a run of 16 instances, one of which is late."""
     run = write_planted(tmp_path_factory.mktemp("run"), Plan(culprit=11, late=1.0))
     with serving(run) as url:
         yield url

@@ -52,7 +52,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Path]]:
 
 
 def _of(page: str, makers: dict[str, Any]) -> list[Any]:
-    """Give the makers of a page; Compare has some of reports and others of host traces."""
+    """Return the makers of a page; Compare has some of reports and others of host traces."""
     parts = {name: name.startswith("compare-labels") for name in makers}
     of_traces = page == "compare-labels"
     path = page.partition("-")[0]
