@@ -6,16 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.check_cases import JUNIT, SARIF, cases, junit, sarif
 from cli.faults import Command
 from cli.fitting import labelled
 from cli.output import (
+    FORMATS,
     OBJECT,
+    FormChoice,
     Rows,
     counted,
-    format_option,
     limit_option,
+    object_option,
     printable,
     write,
+    write_json,
     write_object,
     write_rows,
 )
@@ -34,6 +38,7 @@ Examples:
   tilescope check run/ --budget budgets.toml    and figures that must stay within limits
   tilescope check run/ --baseline main/         and figures that may not get worse
   tilescope check run/ --format json            what is broken, for a program to read
+  tilescope check run/ --format sarif > r.sarif and what stands out, for code scanning
 \b
 A file of budgets names figures with what they may be at most, or at least:
   largest_tile = "560 kB"
@@ -55,10 +60,11 @@ BROKEN = 1
 COLUMNS = ("law", "place", "found", "wanted", "places")
 CAUSE_COLUMNS = ("budget", "cause", "change", "share of the change")
 MAX_CAUSES = 3  # of a budget, with a row of their own
-# The comparison that has the causes of a figure, by its name or its unit.
+# The comparisons whose rows add up to a figure, by its name or its unit.
 CAUSES = {
-    "max_live": "compare_live_at_peak", "largest_tile": "compare_tiles",
-    "bytes": "compare_categories", "cycles": "compare_operations",
+    "max_live": ("compare_always_live", "compare_live_at_peak"),
+    "always_live": ("compare_always_live",), "largest_tile": ("compare_tiles",),
+    "bytes": ("compare_categories",), "cycles": ("compare_operations",),
 }  # fmt: skip
 WHOLE = 1e6  # numbers from here on are written without decimals
 SHOWN = 0.0005, 10  # by which part of its limit a number misses it, written as a share
@@ -73,7 +79,11 @@ SHOWN = 0.0005, 10  # by which part of its limit a number misses it, written as 
     "--baseline", metavar="OLD", type=click.Path(),
     help="Report that limits such as +2 % go by; without --budget nothing may be larger or slower.",
 )  # fmt: skip
-@format_option
+@click.option(
+    "--format", "form", type=FormChoice((*FORMATS, JUNIT, SARIF)), default="table",
+    help="How to write what is broken; junit and sarif have the findings of insights, too.",
+)  # fmt: skip
+@object_option
 @limit_option
 @click.pass_context
 def check(
@@ -102,7 +112,13 @@ def check(
     causes = [] if old is None or budgets is None else _causes(old, opened, budgets)
     over = [] if budgets is None else _over(budgets)
     rows = broken + over
-    if form == OBJECT:
+    if form in (JUNIT, SARIF):
+        checked = cases(opened, verdicts, budgets, over, causes)
+        if form == JUNIT:
+            write([junit(report, checked)])
+        else:
+            write_json(sarif(report, checked))
+    elif form == OBJECT:
         found: dict[str, Any] = {
             "ok": not rows,
             "laws": {
@@ -138,22 +154,30 @@ def _budgets(report: Report, path: str | None, old: Report | None) -> pd.DataFra
 
 def _causes(old: Report, new: Report, budgets: pd.DataFrame) -> list[tuple[str, str, int, str]]:
     """Return the largest changes behind the figures that are worse than the baseline allows."""
+    worse = budgets[~budgets["kept"] & budgets["baseline"].notna()]
+    return [row for name in worse["budget"].tolist() for row in causes_of(name, old, new)]
+
+
+def causes_of(figure: str, old: Report, new: Report) -> list[tuple[str, str, int, str]]:
+    """Return the largest changes behind a figure as rows of CAUSE_COLUMNS; none where unknown."""
+    import pandas as pd
+
     from pva.analysis import COMPARISONS
     from pva.analysis.compare import total_of, waterfall
     from pva.analysis.figures import FIGURES
 
+    unit = FIGURES[figure].unit if figure in FIGURES else ""
+    comparisons = CAUSES.get(figure) or CAUSES.get(unit, ())
+    if not comparisons:
+        return []
+    frames = [COMPARISONS[comparison](old, new) for comparison in comparisons]
+    frame = pd.concat(frames).sort_values("change", key=abs, ascending=False, kind="stable")
+    change = total_of(frame)[2]
     rows = []
-    worse = budgets[~budgets["kept"] & budgets["baseline"].notna()]
-    for name in worse["budget"].tolist():
-        comparison = CAUSES.get(name) or CAUSES.get(FIGURES[name].unit if name in FIGURES else "")
-        if comparison is None:
-            continue
-        frame = COMPARISONS[comparison](old, new)
-        change = total_of(frame)[2]
-        for cause, part in waterfall(frame, count=MAX_CAUSES)[["name", "change"]].values.tolist():
-            share = f"{100 * part / change:+,.1f} %" if change else ""
-            named = f"tile {cause}" if cause and comparison == "compare_tiles" else cause
-            rows.append((name, named or "all others", part, share))
+    for cause, part in waterfall(frame, count=MAX_CAUSES)[["name", "change"]].values.tolist():
+        share = f"{100 * part / change:+,.1f} %" if change else ""
+        named = f"tile {cause}" if cause and comparisons == ("compare_tiles",) else cause
+        rows.append((figure, named or "all others", part, share))
     return rows
 
 

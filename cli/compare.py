@@ -70,7 +70,11 @@ SETTINGS_TITLE = "Target, graph, version and options"
 @click.option(
     "--by", type=click.Choice([*TABLES, SETTINGS]), help="This table alone, all rows that differ."
 )
-@click.option("--budget", type=click.Path(), help="Limits that figures of B must keep: Markdown.")
+@click.option(
+    "--budget",
+    type=click.Path(),
+    help="Limits that figures of B must keep, such as +2 % of A's: Markdown.",
+)
 @click.option("--dashboard", default="", metavar="URL", help="Link to this server: Markdown.")
 @click.option(
     "--format", "form", type=FormChoice((*FORMATS, MARKDOWN)), default="table",
@@ -110,7 +114,8 @@ def compare(
         from cli.change_summary import change_summary
         from pva.analysis.budgets import check_budgets, read_budgets
 
-        budgets = None if budget is None else check_budgets(reports[1], read_budgets(budget))
+        limits = None if budget is None else read_budgets(budget)
+        budgets = None if limits is None else check_budgets(reports[1], limits, reports[0])
         write(change_summary(reports, (before, after), dashboard, budgets))
     elif form == OBJECT:
         _write_object(reports, [before, after], by, limit)

@@ -58,6 +58,7 @@ command:
 | `figures`; `categories` to `settings` | `compare`: before, after, change; null: not recorded |
 | `ok`, `laws`, `not_checked`, `budgets`, `broken`, `causes` | `check` |
 | `query` | `sql` |
+| `out`, `figure`, `budget`, `commits`, `first_bad`, `suspects` | `bisect` |
 | `threads`, `labels` | `trace show`; `trace info` has its facts by name, of several files `files` |
 
 ## Completion

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cli.bisect import bisect
 from cli.check import check
 from cli.compare import compare
 from cli.convert import convert
@@ -23,7 +24,7 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, convert, simulate,
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, bisect, convert, simulate,
             explore, fit, run, fleet)  # fmt: skip
 
 EXAMPLES = """

@@ -113,6 +113,11 @@ def write_object(command: str, of: Any, **found: Any) -> None:
     write([_json({"command": command, "of": of, **found})])
 
 
+def write_json(value: Any) -> None:
+    """Write one value as JSON."""
+    write([_json(value)])
+
+
 def write_rows_object(
     command: str,
     of: Any,

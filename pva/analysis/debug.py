@@ -62,3 +62,16 @@ def source_of(report: Report, context: int) -> tuple[str, int, str]:
         return "", -1, ""
     inner = frame.iloc[-1]
     return str(inner["file"]), int(inner["line"]), str(inner["function"])
+
+
+def finding_source(report: Report, variable: int, name: str) -> tuple[str, int, str]:
+    """Return file, line and function that a finding of `insights` is about, as `source_of` does.
+
+    Those of its variable (-1: none), else of the first program of its name ("": none).
+    """
+    data = report.dataset
+    if variable >= 0:
+        return source_of(report, int(data.column("variables", "debug_context")[variable]))
+    rows = np.flatnonzero(np.asarray(data.column("programs", "name")) == name) if name else ()
+    contexts = (int(data.column("programs", "debug_context")[row]) for row in rows[:1])
+    return next((source_of(report, context) for context in contexts), ("", -1, ""))

@@ -62,11 +62,15 @@ CALLS: dict[str, tuple[str, ...]] = {
         "compare run graph.json", "compare run changed --by layers --format csv",
         "compare run changed --by categories --limit 1 --json",
         "compare run changed --format markdown",
+        "compare run changed --format markdown --budget budgets.toml",
     ),
     "check": (
         "check run", "check run --budget budgets.toml", "check broken.pop",
         "check run --budget budgets.toml --json",
     ),
+    # What it finds in a repository is in test_bisect_command.py.
+    "bisect": ("bisect --good a --bad b", "bisect --good a --bad b --figure cycles -- true",
+        "bisect --good a --bad b --figure steps --budget budgets.toml -- true"),
     "sql": (
         "sql run 'select name, bytes from variables where bytes > 40 order by bytes desc'",
         "sql run 'select nam from variables'",

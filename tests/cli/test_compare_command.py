@@ -158,6 +158,20 @@ def test_names_are_no_markdown(tmp_path: Path) -> None:
     assert all(row.split("|")[1].count("`") in (0, 2) for row in rows)
 
 
+def test_limits_of_a_pull_request_go_by_the_first_report(
+    pair: tuple[Path, Path], tmp_path: Path
+) -> None:
+    runs = dict(small_report().table("runs"))
+    slower = write_report(tmp_path / "b", small_report(runs=runs | {"cycles": 2 * runs["cycles"]}))
+    budgets = tmp_path / "budgets.toml"
+    for limit, line in (
+        ("+99 %", "**Budgets: 1 of 1 broken**"),
+        ("+100 %", "Budgets: 1 budget kept."),
+    ):
+        budgets.write_text(f'run_cycles = "{limit}"')
+        assert line in markdown(pair[0], slower, "--budget", budgets)
+
+
 def test_budgets_that_the_second_report_breaks_are_listed(
     pair: tuple[Path, Path], tmp_path: Path
 ) -> None:
