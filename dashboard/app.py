@@ -21,11 +21,9 @@ from dashboard import (
     scripts,
     still,
     tables,
-    theme,
     view,
 )
 from dashboard.address import Address, AddressError
-from dashboard.figures.axes import warm
 from dashboard.pages import PAGES, broken_laws, documentation, start
 from dashboard.pages.documentation import help_link
 from dashboard.pages.targets import target_words
@@ -37,6 +35,8 @@ from dashboard.timeline import endpoint
 from dashboard.timeline.ahead import ahead_of
 from pva.analysis.steady import counted, setup_runs
 from pva.errors import NotRecordedError, PvaError
+from pva.plot import theme
+from pva.plot.axes import warm
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">

@@ -14,8 +14,8 @@ from dashboard.address import Address
 from dashboard.components import Element, facts
 from dashboard.objects import KEY, VARIABLE, Subject, describe, object_of, prose_of
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva.errors import PvaError
+from pva.plot.theme import Theme
 
 PANEL, FINDINGS = "drawer", "drawer-findings"
 # Pages of a report, on which an object can be chosen.

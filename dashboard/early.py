@@ -14,9 +14,9 @@ from dashboard.address import Address
 from dashboard.app import show
 from dashboard.pages import PAGES, memory
 from dashboard.store import Store
-from dashboard.theme import THEMES
 from dashboard.view import makers
 from pva.errors import PvaError
+from pva.plot.theme import THEMES
 
 FIRST = ("/", "/_dash-layout", "/_dash-dependencies")
 MAX_BYTES = 200_000_000  # of the files of a report that is made ready

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from dashboard.downloads import csv
-from dashboard.timeline.lanes import Timeline
 from pva.analysis.host_events import events_in_window
 from pva.errors import NotFoundError, PvaError
 from pva.formats import chrome_trace, perfetto_trace
@@ -23,6 +22,7 @@ from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns
 from pva.model.nesting import begin_order
 from pva.model.series import Instants
 from pva.model.trace_content import Anchor
+from pva.plot.lanes import Timeline
 
 NANOSECONDS = 1e9  # a second
 MAX_EVENTS = 2_000_000  # of a file; a larger window is refused

@@ -14,7 +14,6 @@ import numpy as np
 from dashboard import components
 from dashboard.address import Address, AddressError
 from dashboard.store import Report, Store
-from dashboard.theme import step_words
 from dashboard.timeline.endpoint import host
 from pva import units
 from pva.analysis.costs import operation_costs
@@ -27,6 +26,7 @@ from pva.analysis.operation_parts import operation_programs
 from pva.analysis.program_parts import program_by_tile, program_figures
 from pva.analysis.programs import elapsed, executions, operations
 from pva.analysis.selection import chosen as known_number
+from pva.plot.theme import step_words
 
 KEY, VARIABLE = "object", "variable"
 Pairs = list[tuple[str, str]]

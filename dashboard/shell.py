@@ -14,8 +14,8 @@ from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.icons import icon
 from dashboard.store import Store
-from dashboard.theme import FONT, Theme
 from pva.errors import PvaError
+from pva.plot.theme import FONT, Theme
 
 WATCH_MILLISECONDS = 5000  # how often the files of the report are looked at
 BUSY = "Opening the report"  # shown while an answer takes longer than a moment

@@ -12,6 +12,7 @@ from os.path import isdir, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 
 from pva.errors import PvaError
+from pva.plain_file import as_text
 from pva.trace import CHROME_SUFFIXES, isTrace
 from pva.trace import SUFFIX as TRACE_SUFFIX
 
@@ -168,11 +169,6 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
                 yield f"{name}/"
             elif name in REPORT_FILES[:5] or path.suffix == ".pop" or is_trace(path):
                 yield name
-
-
-def as_text(name: str) -> str:
-    r"""Return the name of a file as a page may show it: bytes that are no UTF-8 become `\xff`."""
-    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:

@@ -22,6 +22,7 @@ from typing import TypeVar
 from dashboard import sources
 from pva.errors import NotFoundError, PvaError
 from pva.many.run import Run, openRun
+from pva.plain_file import as_text
 from pva.report import Report as Report
 from pva.report import openReport
 from pva.trace import Align as Align
@@ -262,7 +263,7 @@ class Store:
                 sources.real(place), self._roots
             ):
                 wanted = "start tilescope serve with the directory that it leads to, too"
-                raise PvaError(sources.as_text(place.name), "a link out of the paths given", wanted)
+                raise PvaError(as_text(place.name), "a link out of the paths given", wanted)
         return self._current(key).get("run", lambda: openRun(folder))
 
     def of_instance(self, key: str, instance: int) -> str:
@@ -349,7 +350,7 @@ class Store:
                 state = file.stat()
             except OSError:  # it went away since it was listed
                 continue
-            found.append((sources.as_text(file.name), state.st_size, state.st_mtime_ns))
+            found.append((as_text(file.name), state.st_size, state.st_mtime_ns))
         return tuple(found)
 
     def shown(self, key: str = "") -> Stamp:
@@ -362,7 +363,7 @@ class Store:
         for file in (file for path in paths for file in sources.readable(path)):
             if not sources.is_within(sources.real(file), self._roots):
                 wanted = "start tilescope serve with the directory that it leads to, too"
-                raise PvaError(sources.as_text(file.name), "a link out of the paths given", wanted)
+                raise PvaError(as_text(file.name), "a link out of the paths given", wanted)
         return [file for path in paths for file in sources.files_of(path)]
 
     def _is_much(self) -> bool:

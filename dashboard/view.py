@@ -37,7 +37,7 @@ from dashboard import address, components, preferences, still
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Element
 from dashboard.store import Store
-from dashboard.theme import THEMES, Theme
+from pva.plot.theme import THEMES, Theme
 
 Make = Callable[[Store, Address, Theme], Any]
 Value = TypeVar("Value")

@@ -53,3 +53,8 @@ def opened(path: Path, what: str) -> Iterator[BinaryIO]:
 
 def _open(path: str, flags: int) -> int:
     return os.open(path, flags | _AT_ONCE)
+
+
+def as_text(name: str) -> str:
+    r"""Return the name of a file as a page may show it: bytes that are no UTF-8 become `\xff`."""
+    return os.fsencode(name).decode(errors="backslashreplace")

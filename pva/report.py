@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from pva import long_texts, schema
 from pva.dataset import Dataset
-from pva.errors import DamagedFileError, OverwriteError
+from pva.errors import DamagedFileError, OverwriteError, PvaError, nearest
 from pva.formats import registry
 from pva.formats.registry import Profile as Profile
 from pva.frames import Frames
+from pva.later import later
 from pva.model import views
 from pva.model.compilation import CompilationReport
 from pva.model.execution import ExecutionReport
@@ -202,6 +203,38 @@ class Report(Shown):
     def frames(self) -> Frames:
         """Every table and array as a DataFrame."""
         return Frames(self.dataset)
+
+    @cached_property
+    def plot(self) -> Any:
+        """The figures: `report.plot.memory()` and its like (`pva.plot.report_plots`).
+
+        Raises MissingPackageError where plotly is not installed.
+        """
+        return later("plot.report_plots", "ReportPlots")(self)
+
+    @property
+    def insights(self) -> pd.DataFrame:
+        """What stands out, as the analysis of this name returns it; raises NotRecordedError."""
+        found: pd.DataFrame = later("analysis", "CATALOGUE")["insights"](self)
+        return found
+
+    def compare(self, other: Report, table: str = "figures") -> pd.DataFrame:
+        """Return what changed from this report to another, as `tilescope compare` prints it.
+
+        `table` is a name of `pva.analysis.COMPARISONS` without `compare_`. Raises PvaError.
+        """
+        known = {
+            name.removeprefix("compare_"): function
+            for name, function in later("analysis", "COMPARISONS").items()
+        }
+        if table not in known:
+            raise PvaError(f"compare(table={table!r})", "not known", nearest(table, known))
+        found: pd.DataFrame = known[table](self, other)
+        return found
+
+    def _repr_html_(self) -> str:
+        """Show fit, memory, peak, cycles and three findings in a notebook."""
+        return str(later("summary.glance", "glance")(self))
 
     def sql(self, query: str) -> pd.DataFrame:
         """Answer one SELECT over the tables and arrays that `frames` has.

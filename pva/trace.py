@@ -17,6 +17,7 @@ from pva.errors import NotFoundError, PvaError
 from pva.formats import trace_files
 from pva.formats.trace_files import CHROME_SUFFIXES as CHROME_SUFFIXES
 from pva.formats.trace_files import SUFFIX as SUFFIX
+from pva.later import later
 from pva.model.events import Process, Thread, ThreadColumns
 from pva.model.series import Heatmap, Instants, Series
 from pva.model.show import Shown
@@ -185,6 +186,14 @@ class Trace(Shown):
     def frames(self) -> TraceFrames:
         """Every table as a DataFrame."""
         return TraceFrames(self._content)
+
+    @cached_property
+    def plot(self) -> Any:
+        """The figures: `trace.plot.timeline()` and `labels()` (`pva.plot.trace_plots`).
+
+        Raises MissingPackageError where plotly is not installed.
+        """
+        return later("plot.trace_plots", "TracePlots")(self)
 
     def window(self, begin_ns: int, end_ns: int) -> pd.DataFrame:
         """Return the events that are open at some time from `begin_ns` to before `end_ns`.

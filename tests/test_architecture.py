@@ -49,6 +49,7 @@ TABLE = {
     "pva.graph_hash": Row(MIDDLE),
     "pva.run_selection": Row(MIDDLE),
     "pva.progress": Row(),
+    "pva.later": Row(("pva.errors",)),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
     ),
@@ -58,9 +59,9 @@ TABLE = {
     "pva.check": Row(MIDDLE),
     "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),
     "pva.document": Row(("pva",)),
-    "pva.report": Row((*MIDDLE, *READERS, "pva.query"), ("pandas",)),
+    "pva.report": Row((*MIDDLE, *READERS, "pva.query", "pva.later"), ("pandas",)),
     "pva.trace": Row(
-        (*MIDDLE, "pva.formats.trace_files", "pva.model", "pva.trace_frames"),
+        (*MIDDLE, "pva.formats.trace_files", "pva.later", "pva.model", "pva.trace_frames"),
         ("pandas", "pva.query"),
     ),
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
@@ -69,6 +70,10 @@ TABLE = {
         + ("pva.tile_sets", "pva.graph_hash"), ("pandas",)
     ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
+    "pva.plot": Row(
+        ("pva.analysis", "pva.errors", "pva.plain_file", "pva.report", "pva.tile_sets")
+        + ("pva.trace", "pva.units", "plotly"), ("pandas",)
+    ),
     "pva.many": Row(("pva",), ("pandas", "duckdb", "pyarrow", "dask", "distributed")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
@@ -86,15 +91,16 @@ TABLE = {
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),
     "dashboard.store": Row(("dashboard.sources", "pva.many", "pva.report", "pva.trace")
-                           + ("pva.errors",)),
-    "dashboard.sources": Row(("pva.trace", "pva.errors")),
-    "dashboard.figures": Row(("plotly", "pva.units", "dashboard.theme"), ("pandas",)),
+                           + ("pva.errors", "pva.plain_file")),
+    "dashboard.sources": Row(("pva.trace", "pva.errors", "pva.plain_file")),
+    "dashboard.figures": Row(("plotly", "pva.units", "pva.plot"), ("pandas",)),
     "dashboard.timeline": Row(
-        ("dashboard", "pva.analysis", "pva.errors", "pva.tile_sets", "pva.units"), ("flask",)
+        ("dashboard", "pva.analysis", "pva.errors", "pva.plot", "pva.tile_sets")
+        + ("pva.report", "pva.trace", "pva.units"), ("flask",),
     ),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
-         "pva.check", "pva.long_texts", "pva.summary",
+         "pva.plain_file", "pva.plot", "pva.check", "pva.long_texts", "pva.summary",
          "pva.units", "pva.errors"), ("pandas",),
     ),
     "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import Numbers, escaped, shortened
-from dashboard.theme import Theme, plot_layout, step_colour, step_words, token
 from pva import units
+from pva.plot.axes import Numbers, escaped, shortened
+from pva.plot.theme import Theme, plot_layout, step_colour, step_words, token
 
 if TYPE_CHECKING:
     import pandas as pd

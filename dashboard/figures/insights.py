@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import byte_axis, tile_axis
-from dashboard.theme import Theme, plot_layout, token
 from pva import units
+from pva.plot.axes import byte_axis, tile_axis
+from pva.plot.theme import Theme, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd

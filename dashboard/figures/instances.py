@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import escaped
-from dashboard.figures.floor import colours
-from dashboard.theme import Theme, plot_layout, token
 from pva import units
+from pva.plot.axes import escaped
+from pva.plot.floor import colours
+from pva.plot.theme import Theme, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd

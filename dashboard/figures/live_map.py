@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import escaped, picking, scale_of, shortened
-from dashboard.figures.floor import colours
-from dashboard.theme import Theme, plot_layout, token
 from pva import units
+from pva.plot.axes import escaped, picking, scale_of, shortened
+from pva.plot.floor import colours
+from pva.plot.theme import Theme, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd

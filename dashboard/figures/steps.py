@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import cycle_axis, tile_axis
-from dashboard.theme import Theme, plot_layout, step_colour
 from pva import units
+from pva.plot.axes import cycle_axis, tile_axis
+from pva.plot.theme import Theme, plot_layout, step_colour
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import byte_axis, cycle_axis, number_axis, shown_places, widened
-from dashboard.theme import SERIES, Theme, plot_layout, step_colour
 from pva import units
+from pva.plot.axes import byte_axis, cycle_axis, number_axis, shown_places, widened
+from pva.plot.theme import SERIES, Theme, plot_layout, step_colour
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,11 +12,11 @@ from dash import Dash, Input, Output, State, dcc, html
 from dashboard import components, view
 from dashboard.address import Address
 from dashboard.components import Element
-from dashboard.figures.axes import shortened
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
-from dashboard.theme import Theme
 from pva.check import LAWS, Law, Violation
+from pva.plot.axes import shortened
+from pva.plot.theme import Theme
 
 PANEL, LATER = "broken-laws", "broken-laws-later"
 SOON = 1500  # milliseconds after a page was shown

@@ -18,10 +18,10 @@ from dashboard.pages.compare_tables import TABS, both, compared, percent
 from dashboard.pages.compare_words import BETTER, FIGURE_WORDS
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis.compare import code_of_one, compare_settings, total_of
 from pva.errors import NotRecordedError
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/compare", "Compare"
 

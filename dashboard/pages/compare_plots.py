@@ -9,18 +9,18 @@ from dash import dcc, html
 from dashboard import components, controls, downloads
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Element, Frame
-from dashboard.figures import compare as figures
-from dashboard.figures.axes import Figure
-from dashboard.figures.compare import Curve
-from dashboard.figures.memory import add_ipu_borders
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import TABS, both, compared, tiles_of_both
 from dashboard.pages.memory import ipu_tiles
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva.analysis import liveness
 from pva.analysis.compare import AFTER, BEFORE, total_of, waterfall
 from pva.errors import NotRecordedError
+from pva.plot import compare as figures
+from pva.plot.axes import Figure
+from pva.plot.compare import Curve
+from pva.plot.memory import add_ipu_borders
+from pva.plot.theme import Theme
 
 PLOT_PIXELS, WAY_PIXELS = 320, 290
 BOTH, CHANGE, SEPARATE = "together", "change", "separate"

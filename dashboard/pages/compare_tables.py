@@ -10,11 +10,11 @@ from dashboard.address import Address
 from dashboard.components import Column, Frame, Kind
 from dashboard.objects import KEY
 from dashboard.store import Report, Store
-from dashboard.theme import step_words
 from pva import units
 from pva.analysis import COMPARISONS
 from pva.analysis.figures import NO_RUN, RUN_IT
 from pva.errors import NotFoundError
+from pva.plot.theme import step_words
 
 Unit = Literal["bytes", "cycles"]
 UNITS: tuple[Unit, ...] = get_args(Unit)

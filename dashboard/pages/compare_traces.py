@@ -9,14 +9,14 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
-from dashboard.figures import compare as figures
 from dashboard.pages.compare_tables import WHERE, percents
 from dashboard.store import Store
-from dashboard.theme import Theme
 from dashboard.timeline.endpoint import host_trace
 from pva import units
 from pva.analysis.compare import compare_labels, total_of, waterfall
 from pva.errors import NotFoundError
+from pva.plot import compare as figures
+from pva.plot.theme import Theme
 
 PATH = "/compare"
 QUESTION = "What changed from one host trace to the other?"

@@ -51,7 +51,7 @@ from dashboard.pages import (
 from dashboard.pages.words import counted
 from dashboard.still import Node, Still
 from dashboard.store import Store
-from dashboard.theme import Theme
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/documentation", "Documentation"
 QUESTION = "What does this mean, and how is it done?"

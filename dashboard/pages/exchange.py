@@ -10,16 +10,16 @@ from dash import Dash, html
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
-from dashboard.figures.axes import Figure
 from dashboard.figures.exchange import exchange_matrix
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis.exchanges import exchange_spread, largest_exchanges
 from pva.analysis.traffic import exchange_flows, groups_of
+from pva.plot.axes import Figure
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/exchange", "Exchange"
 QUESTION = "Which exchange moves most, and between whom?"

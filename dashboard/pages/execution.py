@@ -16,13 +16,13 @@ from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import counted, execution_sentence, other_runs_sentence
 from dashboard.store import Report, Store
-from dashboard.theme import Theme, step_words
 from dashboard.timeline.endpoint import FLAT, timeline
 from dashboard.timeline.filtered import filter_of
 from pva import units
 from pva.analysis import causes, ranges
 from pva.analysis import execution as analysis
 from pva.analysis import profiled_blocks as block_analysis
+from pva.plot.theme import Theme, step_words
 
 PATH, TITLE = "/execution", "Execution"
 

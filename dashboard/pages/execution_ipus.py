@@ -12,12 +12,12 @@ from dashboard import components
 from dashboard.address import Address, Filter, Range
 from dashboard.components import Column, Element, Frame
 from dashboard.store import Store
-from dashboard.theme import Theme
 from dashboard.timeline.endpoint import timeline
-from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis import causes, ranges
 from pva.analysis.filters import texts_matching
+from pva.plot.lanes import Timeline
+from pva.plot.theme import Theme
 
 MOVED = (
     ("stream", "Streams"), ("remote", "Remote buffers"), ("global", "Between IPUs"),

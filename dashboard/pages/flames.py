@@ -14,7 +14,6 @@ from dashboard.components import Column, Element, section
 from dashboard.flames import KEY, Flame
 from dashboard.objects import with_object
 from dashboard.store import Store
-from dashboard.theme import Theme
 from dashboard.timeline.endpoint import host
 from pva import units
 from pva.analysis import name_tree
@@ -22,6 +21,7 @@ from pva.analysis.host_events import call_tree
 from pva.analysis.memory import counts_code
 from pva.analysis.programs import operations
 from pva.errors import NotRecordedError
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/flames", "Flame graphs"
 

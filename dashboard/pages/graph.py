@@ -14,18 +14,18 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.figures import graph as figures
-from dashboard.figures.axes import Figure
 from dashboard.overview import magnifier
 from dashboard.pages.liveness_tabs import scope_words
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis import computation_graph as analysis
 from pva.analysis.execution import vertices_by_compute_set
 from pva.analysis.memory import category_label
 from pva.analysis.placement import largest_variables, variable_by_tile
 from pva.analysis.selection import SelectionError
+from pva.plot.axes import Figure
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/graph", "Computation graph"
 

@@ -10,7 +10,6 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures import insights as figures
-from dashboard.figures.axes import Figure
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY, with_object
 from dashboard.pages.words import (
@@ -22,7 +21,6 @@ from dashboard.pages.words import (
     run_sentence,
 )
 from dashboard.store import Report, Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis import insight_rules as analysis
 from pva.analysis import liveness, memory
@@ -30,6 +28,8 @@ from pva.analysis.exchanges import largest_exchanges
 from pva.analysis.filters import Filter
 from pva.analysis.memory import CATEGORY_LABELS, category_label
 from pva.errors import NotRecordedError
+from pva.plot.axes import Figure
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/insights", "Insights"
 

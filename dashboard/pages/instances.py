@@ -12,16 +12,16 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures import instances as figures
-from dashboard.figures.axes import Figure
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis.run_clocks import clock_residual
 from pva.analysis.run_pace import instance_pace, instance_utilisation
 from pva.analysis.run_stragglers import CAUSES, stragglers
 from pva.analysis.run_totals import equal_graphs, instances
 from pva.errors import NotRecordedError
+from pva.plot.axes import Figure
+from pva.plot.theme import Theme
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,6 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Element, Frame
-from dashboard.figures import liveness as figures
-from dashboard.figures.axes import Figure, whole
 from dashboard.figures.live_map import live_map
 from dashboard.object_rows import object_steps
 from dashboard.objects import KEY, VARIABLE, object_of
@@ -22,10 +20,12 @@ from dashboard.pages.liveness_tabs import curve_of, scope_words
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import liveness_sentence
 from dashboard.store import Report, Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis import liveness as analysis
 from pva.analysis.live_map import liveness_map
+from pva.plot import liveness as figures
+from pva.plot.axes import Figure, whole
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/liveness", "Liveness"
 

@@ -12,16 +12,16 @@ from dash import dcc, html
 from dashboard import address, components, controls, tables, view
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
-from dashboard.figures import liveness as figures
 from dashboard.pages import equal_names
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
-from dashboard.theme import Theme, step_words
 from pva import units
 from pva.analysis import live_steps
 from pva.analysis import liveness as analysis
 from pva.analysis.memory import CATEGORY_LABELS, category_label
 from pva.analysis.selection import chosen as known_number
+from pva.plot import liveness as figures
+from pva.plot.theme import Theme, step_words
 
 MAX_STEPS = 6  # that stand side by side
 MAX_BARS = 24

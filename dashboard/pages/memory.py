@@ -9,10 +9,6 @@ from dash import Dash, html
 from dashboard import components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Element
-from dashboard.figures import floor
-from dashboard.figures import memory as figures
-from dashboard.figures.axes import Figure
-from dashboard.figures.memory import Limit, Series
 from dashboard.object_rows import object_tiles
 from dashboard.objects import object_of
 from dashboard.overview import strip
@@ -20,9 +16,13 @@ from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import code_sentence, fit_sentence, fit_tone, most_of_memory
 from dashboard.store import Report, Store
-from dashboard.theme import SERIES, Theme, category_colour, token
 from pva.analysis import memory as analysis
 from pva.analysis import tile_series
+from pva.plot import floor
+from pva.plot import memory as figures
+from pva.plot.axes import Figure
+from pva.plot.memory import Limit, Series
+from pva.plot.theme import SERIES, Theme
 
 PATH, TITLE = "/memory", "Memory"
 
@@ -45,14 +45,6 @@ PLOT_KEYS = (
     "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
     "object",
 )  # fmt: skip
-REGION_WORDS = {
-    "non_interleaved": "Non-interleaved",
-    "interleaved": "Interleaved",
-    "overflowed": "Overflowed",
-    "always_live": "Always live",
-    "not_always_live": "Not always live, at its peak",
-    "gaps": "Gaps",
-}
 
 
 def available(store: Store, report: str) -> bool:
@@ -266,21 +258,7 @@ def _series(report: Report, graph: str, columns: list[str], theme: Theme) -> lis
             Series(column, _variable_words(report, row), SERIES[place], "rgba(0,0,0,0)")
             for place, (column, row) in enumerate(zip(columns, rows, strict=True))
         ]
-    return [_one_series(column, theme) for column in columns]
-
-
-def _one_series(column: str, theme: Theme) -> Series:
-    if column == "total":
-        return Series(column, "Memory", token("memory", theme), token("memory-fill", theme))
-    if column in ("always_live", "not_always_live"):
-        name = column.replace("_", "-")
-        return Series(column, REGION_WORDS[column], token(name, theme),
-                      token(f"{name}-fill", theme))  # fmt: skip
-    if column in REGION_WORDS:
-        colour = token(f"region-{column.replace('_', '-')}", theme)
-        return Series(column, REGION_WORDS[column], colour, colour)
-    colour = category_colour(column)
-    return Series(column, analysis.category_label(column), colour, colour)
+    return [figures.series_of(column, analysis.category_label, theme) for column in columns]
 
 
 def register(app: Dash, store: Store) -> None:

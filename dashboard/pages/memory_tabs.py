@@ -9,16 +9,16 @@ from dash import Dash, html
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element
-from dashboard.figures import floor
-from dashboard.figures.axes import Figure
 from dashboard.object_rows import exchange_objects, first_programs, texts_of
 from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from dashboard.tables import Row
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis import on_tiles, tile_series
 from pva.analysis.memory import category_label, memory_overview
+from pva.plot import floor
+from pva.plot.axes import Figure
+from pva.plot.theme import Theme
 
 PATH = "/memory"
 DETAILS, COMPUTE_SETS, VERTICES, EXCHANGES, VARIABLES = (

@@ -19,13 +19,13 @@ from dashboard.pages.program_words import line_words, program_link
 from dashboard.pages.programs import SENT
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis import operation_parts as parts
 from pva.analysis.costs import CODE, operation_totals
 from pva.analysis.memory import COUNT_CODE, counts_code
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
+from pva.plot.theme import Theme
 
 MAX_LINES = 100  # programs of an operation; its others are in the program tree
 MAX_SETS = 100  # compute sets of an operation

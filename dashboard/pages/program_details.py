@@ -19,7 +19,6 @@ from dashboard.pages.documents import flat_pairs
 from dashboard.pages.program_stage import known_stages, stage_of, whole_tree
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
-from dashboard.theme import Theme, step_words
 from pva import units
 from pva.analysis import program_parts as parts
 from pva.analysis.compilation import WRITTEN, origins_of
@@ -27,6 +26,7 @@ from pva.analysis.layers import DEFAULT, owners_in
 from pva.analysis.program_parts import ProgramFigures
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
+from pva.plot.theme import Theme, step_words
 
 VERTEX_COLUMNS = (
     Column("vertex_type", "Vertex type", "name", note="A codelet"),

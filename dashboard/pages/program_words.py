@@ -11,9 +11,9 @@ from dashboard import address
 from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.pages.words import counted
-from dashboard.theme import SERIES, step_words
 from pva import units
 from pva.analysis.program_outline import AROUND, PART
+from pva.plot.theme import SERIES, step_words
 
 MAX_STAGES = 6  # of a sentence
 NOTABLE = 0.04  # of the cycles: what a sentence or a key names

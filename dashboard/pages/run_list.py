@@ -16,10 +16,10 @@ from dashboard.pages.targets import ARCHITECTURES, KINDS
 from dashboard.pages.words import counted
 from dashboard.still import Still
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis.overview import ReportOverview, recorded_parts, report_overview, report_sketch
 from pva.errors import PvaError
+from pva.plot.theme import Theme
 
 FIELDS = tuple(field.name for field in fields(ReportOverview))
 MAX_LISTED = 60  # runs that are opened to say what is in them

@@ -17,8 +17,8 @@ from dashboard.pages import run_list
 from dashboard.pages.run_list import summary_link
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.theme import Theme
 from pva.errors import NotFoundError
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/", "Start"
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path

@@ -16,7 +16,6 @@ from dashboard.figures.steps import tile_histogram
 from dashboard.objects import with_object
 from dashboard.pages import liveness, memory, programs
 from dashboard.store import Report, Store
-from dashboard.theme import Theme, step_words
 from pva import units
 from pva.analysis import execution, ranges
 from pva.analysis.segments import are_internal
@@ -25,6 +24,7 @@ from pva.analysis.stream_tensors import stream_ends, stream_variables
 from pva.analysis.sync_arrivals import arrivals
 from pva.analysis.tile_activity import SYNCS
 from pva.errors import NotRecordedError
+from pva.plot.theme import Theme, step_words
 
 SLOWEST = 5
 MAX_OUTLIERS = 8

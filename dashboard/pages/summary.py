@@ -22,15 +22,16 @@ from dashboard.pages.words import (
     fit_tone,
     other_runs_sentence,
 )
-from dashboard.sources import REPORT_FILES, as_text
+from dashboard.sources import REPORT_FILES
 from dashboard.store import Report, Store
-from dashboard.theme import Theme
 from pva import units
 from pva.analysis.execution import execution_overview, runs
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import category_label, memory_overview
 from pva.analysis.overview import recorded_parts
 from pva.errors import NotRecordedError
+from pva.plain_file import as_text
+from pva.plot.theme import Theme
 from pva.summary import profile_summary
 
 PATH, TITLE = "/summary", "Summary"

@@ -15,13 +15,13 @@ from dashboard.pages import execution, trace
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.theme import Theme
 from dashboard.timeline.endpoint import alignment, axis_of, host, together
-from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.alignment import CALLBACK, PHASES, RUN, Alignment, Waits, gaps, waits
 from pva.analysis.host_events import label_figures
 from pva.errors import PvaError
+from pva.plot.lanes import Timeline
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/together", "Device and host"
 

@@ -22,9 +22,7 @@ from dashboard.pages.trace_tables import (
 )
 from dashboard.pages.words import counted
 from dashboard.store import JOIN, MAX_LETTERS, Store, Trace
-from dashboard.theme import Theme
 from dashboard.timeline.endpoint import alignment, host, host_trace, unmerged
-from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.alignment import RUN
 from pva.analysis.host_events import (
@@ -33,6 +31,8 @@ from pva.analysis.host_events import (
 from pva.analysis.profilers import is_wrapper
 from pva.errors import PvaError
 from pva.long_texts import cut
+from pva.plot.lanes import Timeline
+from pva.plot.theme import Theme
 
 PATH, TITLE = "/trace", "Host trace"
 FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew

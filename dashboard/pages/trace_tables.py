@@ -13,14 +13,14 @@ from dashboard import address, components, controls, tables
 from dashboard.address import Address, Range
 from dashboard.components import Column, Element
 from dashboard.store import Align, Store
-from dashboard.theme import Theme
 from dashboard.timeline.endpoint import align_of, host_trace, unmerged
-from dashboard.timeline.lanes import Timeline
 from pva import units
 from pva.analysis.host import label_statistics
 from pva.analysis.host_events import CallTree, call_tree, callers, label_figures
 from pva.analysis.profilers import wrappers_last
 from pva.analysis.selection import SelectionError
+from pva.plot.lanes import Timeline
+from pva.plot.theme import Theme
 
 LABEL_COLUMNS = (
     Column("label", "Label", "name", note="The name of the events"),

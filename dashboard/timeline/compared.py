@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from pva.analysis.pyramid import build
+from pva.plot.lanes import Lane, RowItems, Timeline
 
 Integers = npt.NDArray[Any]
 

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dashboard.store import Report
-from dashboard.theme import STEP_COLOURS, step_words
-from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from pva.analysis.causes import path_steps
 from pva.analysis.pyramid import build
+from pva.plot.lanes import Lane, RowItems, Timeline
+from pva.plot.theme import STEP_COLOURS, step_words
 
 Integers = npt.NDArray[Any]
 NAME = "Critical path"

@@ -1,6 +1,6 @@
 """The addresses from which the canvas fetches. SOURCE is `device`, `host` or `together`.
 
-    /timeline/SOURCE/layout       what a view has to know first, as JSON (timeline/lanes.py)
+    /timeline/SOURCE/layout       what a view has to know first, as JSON (pva/plot/lanes.py)
     /timeline/SOURCE              a window of rows as bytes (timeline/packing.py): `begin`, `end`,
                                   `pixels`, and `rows` such as `0-5,9-12`, each half-open
     /timeline/SOURCE/search       events by a part `q` of their name, or one by `rank` (search.py)
@@ -37,11 +37,8 @@ from dashboard.store import Align, Store, Trace
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.critical_path import with_critical_path
-from dashboard.timeline.device import device_timeline, run_label
 from dashboard.timeline.filtered import Filtered, filter_of, filtered_timeline
-from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.host_growth import grown_timeline
-from dashboard.timeline.lanes import Timeline
 from dashboard.timeline.merged import merged_timeline
 from dashboard.timeline.packing import pack
 from dashboard.timeline.search import search
@@ -51,6 +48,9 @@ from dashboard.timeline.waits import waits_in
 from pva.analysis.alignment import AXES, Alignment, Axis, align
 from pva.analysis.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
+from pva.plot.device import device_timeline, run_label
+from pva.plot.host import HostTimeline, host_timeline
+from pva.plot.lanes import Timeline
 
 if TYPE_CHECKING:
     from flask import Flask, Response

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from pva.analysis.filters import Filter, parse_filter, texts_matching
 from pva.analysis.pyramid import build
+from pva.plot.lanes import Lane, RowItems, Timeline
 
 Integers = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]

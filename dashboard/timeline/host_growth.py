@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from dashboard.store import Trace
-from dashboard.timeline.host import (
+from pva.analysis.growth import joined
+from pva.analysis.level_of_detail import Tracks
+from pva.analysis.pyramid import build
+from pva.plot.host import (
     HostTimeline,
     Integers,
     Known,
@@ -23,9 +26,6 @@ from dashboard.timeline.host import (
     numbered,
     rows_of,
 )
-from pva.analysis.growth import joined
-from pva.analysis.level_of_detail import Tracks
-from pva.analysis.pyramid import build
 
 MAX_LATE, LATE_SHARE = 50_000, 8  # events laid out again: at most these, or one in so many
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.timeline.lanes import Timeline
+from pva.plot.lanes import Timeline
 
 Integers = npt.NDArray[Any]
 

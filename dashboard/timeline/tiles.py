@@ -18,8 +18,8 @@ import json
 import numpy as np
 
 from dashboard.store import Report
-from dashboard.theme import step_words
 from pva.analysis.tile_activity import ACTIVITIES, tile_activity
+from pva.plot.theme import step_words
 
 MAGIC = b"TSB1"
 NOTHING = 0xFF

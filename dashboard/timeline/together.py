@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.timeline.lanes import Lane, RowItems, Timeline
 from pva.analysis.alignment import PHASES, Alignment, Axis
 from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
+from pva.plot.lanes import Lane, RowItems, Timeline
 
 Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]

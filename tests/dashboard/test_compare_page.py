@@ -12,11 +12,11 @@ import pytest
 from dashboard import components, downloads, view
 from dashboard.address import Address, parse
 from dashboard.app import create_app
-from dashboard.figures import compare as figures
-from dashboard.figures.compare import Curve
 from dashboard.pages import compare, compare_plots, compare_tables
 from dashboard.store import Store
 from pva.analysis import COMPARISONS
+from pva.plot import compare as figures
+from pva.plot.compare import Curve
 from pva.units import Writing, write_as
 from tests.analysis.samples import never_run
 from tests.builders import report_without_code, small_report, write_report

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from dashboard.address import parse
-from dashboard.figures.axes import cycle_axis
 from dashboard.figures.steps import tile_histogram
 from dashboard.pages import liveness, operation_details, operations, program_details
 from dashboard.store import Store
+from pva.plot.axes import cycle_axis
 from pva.units import Writing, write_as
 from tests.builders import write_report
 from tests.dashboard.layouts import words

@@ -13,9 +13,9 @@ import pytest
 
 from dashboard import downloads
 from dashboard.exports import exported
-from dashboard.timeline.lanes import Lane, Timeline
 from pva.analysis.pyramid import build
 from pva.errors import PvaError
+from pva.plot.lanes import Lane, Timeline
 
 LABELS = ["<b>run</b>", "a,b", "c\n\ud800"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dashboard.figures import axes
+from pva.plot import axes
 
 KILOBYTE = 1024
 

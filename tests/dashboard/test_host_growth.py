@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dashboard.timeline import host_growth
-from dashboard.timeline.host import HostTimeline, host_timeline
 from dashboard.timeline.host_growth import grown_timeline
+from pva.plot.host import HostTimeline, host_timeline
 from pva.trace import openTrace
 from pvti import schema
 

@@ -14,12 +14,12 @@ from dashboard.pages import execution
 from dashboard.store import Store
 from dashboard.timeline import ahead, endpoint
 from dashboard.timeline.ahead import ahead_of
-from dashboard.timeline.device import device_timeline, layer_codes, overlapped
-from dashboard.timeline.lanes import Labels, RowItems, Timeline
 from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
 from pva.analysis.pyramid import build
 from pva.errors import NotFoundError, NotRecordedError
+from pva.plot.device import device_timeline, layer_codes, overlapped
+from pva.plot.lanes import Labels, RowItems, Timeline
 from pva.report import Report
 from tests.builders import TRACE, replicated_report, small_report, write_report
 from tests.dashboard.layouts import words

@@ -11,10 +11,10 @@ import pytest
 
 from dashboard import address
 from dashboard.address import Address
-from dashboard.figures import liveness as figures
 from dashboard.pages import liveness, liveness_tabs
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
+from pva.plot import liveness as figures
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import grid, words
 

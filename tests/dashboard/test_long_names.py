@@ -14,9 +14,9 @@ from dashboard import tables, view
 from dashboard.address import parse
 from dashboard.app import create_app, show
 from dashboard.store import MAX_LETTERS, Store
-from dashboard.timeline.device import layer_codes
-from dashboard.timeline.lanes import Labels
 from pva.long_texts import cut, cut_inside
+from pva.plot.device import layer_codes
+from pva.plot.lanes import Labels
 from pva.report import openReport
 from tests.browser.reports import hostile
 from tests.builders import write_report

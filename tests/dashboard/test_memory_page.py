@@ -13,16 +13,16 @@ import pytest
 
 from dashboard import address
 from dashboard.address import AddressError
-from dashboard.figures import floor
-from dashboard.figures.memory import Limit, Series, add_ipu_borders, over_tiles
 from dashboard.pages import memory, memory_tabs
 from dashboard.store import Store
 from dashboard.tables import rows_asked
-from dashboard.theme import THEMES, Theme
 from pva import schema
 from pva.analysis.memory import memory_by_tile
 from pva.analysis.on_tiles import compute_sets_on_tiles
 from pva.analysis.tile_series import address_map, floor_plan
+from pva.plot import floor
+from pva.plot.memory import Limit, Series, add_ipu_borders, over_tiles
+from pva.plot.theme import THEMES, Theme
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
 

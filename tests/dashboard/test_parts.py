@@ -9,10 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dashboard import components, theme
+from dashboard import components
 from dashboard.address import Filter
 from dashboard.components import Column
-from dashboard.figures import axes
 from dashboard.pages import PAGES
 from dashboard.pages.documents import flat_pairs
 from dashboard.pages.words import (
@@ -27,6 +26,7 @@ from pva.analysis.execution import execution_overview
 from pva.analysis.liveness import liveness_overview
 from pva.analysis.memory import memory_overview
 from pva.errors import PvaError
+from pva.plot import axes, theme
 from pva.report import Report
 from tests.builders import small_report, write_report
 

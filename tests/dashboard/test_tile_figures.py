@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dashboard.figures.tiles import MAX_POINTS, by_tile
-from dashboard.theme import THEMES, Theme
+from pva.plot.theme import THEMES, Theme
 
 FRAME = pd.DataFrame(
     {"tile": range(4), "compute": [5, 0, 7, 1], "exchange": [1, 2, 3, 4],

@@ -54,6 +54,8 @@ SKIPPED = {
     "of",
     "dataset",
     "frames",
+    "insights",
+    "plot",
     "sql",
     "check",
     "reload",

@@ -85,13 +85,29 @@ def test_the_notebook_prints_the_cycles_of_the_summary(ran: Any) -> None:
 
 
 def test_the_notebook_shows_the_figures_of_the_dashboard(ran: Any) -> None:
-    memory, liveness = shown(ran, FIGURE)
+    memory, liveness, tiles, execution, operations, compared = shown(ran, FIGURE)
     report = openReport(REPORT)
     needs = report.dataset.column("memory_by_tile", "total_including_gaps").max()
-    drawn = memory["data"][0]["y"]  # as plotly writes arrays: dtype and base64
-    heights = np.frombuffer(base64.b64decode(drawn["bdata"]), dtype=drawn["dtype"])
-    assert heights.max() * 1024 == needs  # drawn in kB
+    assert sum(_array(trace["y"]) for trace in memory["data"]).max() * 1024 == needs  # in kB
     assert [trace["name"] for trace in liveness["data"]] == ["Always live", "Not always live"]
+    assert _array(tiles["data"][0]["customdata"]).max() == 1471
+    titles = [one["layout"]["title"]["text"] for one in (execution, operations, compared)]
+    assert [text.partition(",")[0] for text in titles] == [
+        "Execution",
+        "Operations",
+        "Cycles by cause",
+    ]
+
+
+def _array(values: Any) -> Any:
+    """Read an array as plotly writes it: dtype and base64."""
+    return np.frombuffer(base64.b64decode(values["bdata"]), dtype=values["dtype"])
+
+
+def test_a_report_by_itself_shows_fit_memory_peak_cycles_and_findings(ran: Any) -> None:
+    html = shown(ran, "text/html")[0]
+    heads = re.findall("<th[^>]*>([^<]+)</th>", html)
+    assert heads == ["Fit", "Memory", "Peak", "Cycles", *(f"Finding {n}" for n in (1, 2, 3))]
 
 
 def test_sql_in_the_notebook_names_the_slowest_tile_of_an_exchange(ran: Any) -> None:

@@ -79,8 +79,15 @@ def test_every_epoch_holds_its_steps(ran: Any) -> None:
 
 
 def test_the_figures_show_every_loss_and_every_weight(ran: Any) -> None:
-    loss, weights = (o.data[FIGURE]["data"][0] for o in outputs(ran) if FIGURE in o.get("data", {}))
+    figures = [o.data[FIGURE] for o in outputs(ran) if FIGURE in o.get("data", {})]
+    loss, weights = (figure["data"][0] for figure in figures[2:])
     values = array(loss["y"])
     assert len(values) == EPOCHS * BATCHES
     assert values[-1] < values[0] / 10
     assert array(weights["z"]).sum(axis=0).tolist() == [WEIGHTS] * EPOCHS
+
+
+def test_the_timeline_names_the_channels_and_the_bars_the_labels(ran: Any) -> None:
+    timeline, labels = [o.data[FIGURE] for o in outputs(ran) if FIGURE in o.get("data", {})][:2]
+    assert {"Training", "Data"} <= {trace["name"] for trace in timeline["data"]}
+    assert "load_batch" in " ".join(labels["layout"]["yaxis"]["ticktext"])

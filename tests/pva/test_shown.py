@@ -42,7 +42,8 @@ def cells(html: str) -> list[list[str]]:
     return rows
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
+# A report shows more of itself: tests/pva/test_plots.py.
+@pytest.mark.parametrize("kind", [kind for kind in OBJECTS if kind != "Report"])
 def test_an_object_is_one_short_line_and_one_small_table(report: Report, kind: str) -> None:
     found = OBJECTS[kind](report)
     if kind == "Interval":
@@ -97,10 +98,6 @@ def test_a_list_in_a_notebook_is_a_table_that_says_how_many_more(report: Report)
 def test_what_was_not_recorded_is_left_out() -> None:
     report = Report.of(small_report().select("execution"))
     assert repr(report) == "<Report report: runs 2>"
-    assert cells(report._repr_html_()) == [
-        ["Report", "IPUs", "tiles", "runs"],
-        ["report", "", "", "2"],
-    ]
     assert repr(report.compilation) == "<CompilationReport: programs 0, computeSets 0>"
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import Numbers, byte_axis, escaped, scale_of, shortened
-from dashboard.theme import THEMES, Theme, category_colour, plot_layout, token
 from pva import units
+from pva.plot.axes import Numbers, byte_axis, escaped, scale_of, shortened
+from pva.plot.theme import THEMES, Theme, category_colour, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.sources import as_text
-from dashboard.store import Trace
-from dashboard.theme import SERIES
-from dashboard.timeline.lanes import Lane, Timeline
 from pva.analysis.alignment import RUN
 from pva.analysis.growth import joined
 from pva.analysis.level_of_detail import Tracks
 from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
+from pva.plain_file import as_text
+from pva.plot.lanes import Lane, Timeline
+from pva.plot.theme import SERIES
+from pva.trace import Trace
 
 Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]

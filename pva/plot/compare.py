@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import (
+from pva import units
+from pva.plot.axes import (
     Numbers,
     byte_axis,
     cycle_axis,
@@ -18,8 +19,7 @@ from dashboard.figures.axes import (
     shown_places,
     widened,
 )
-from dashboard.theme import Theme, plot_layout, token
-from pva import units
+from pva.plot.theme import Theme, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd

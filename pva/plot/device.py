@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dashboard.store import Report
-from dashboard.theme import STEP_COLOURS, step_words
-from dashboard.timeline.lanes import Labels, Lane, RowItems, Timeline
 from pva.analysis.pyramid import build
 from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
+from pva.plot.lanes import Labels, Lane, RowItems, Timeline
+from pva.plot.theme import STEP_COLOURS, step_words
+from pva.report import Report
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 Integers = npt.NDArray[Any]

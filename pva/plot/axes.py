@@ -150,6 +150,12 @@ def scale_of(top: float) -> tuple[int, str]:
     return next((pair for pair in steps if top >= pair[0]), steps[-1])
 
 
+def time_scale(seconds: float) -> tuple[float, str]:
+    """Return the largest unit of time that such a time has at least one of, and its name."""
+    steps = units.TIME_STEPS
+    return next((pair for pair in steps if seconds >= pair[0]), steps[-1])
+
+
 def scaled_axis(top: float) -> dict[str, Any]:
     """Make a vertical axis for bytes that were divided by the unit of `scale_of(top)`."""
     scale, unit = scale_of(top)

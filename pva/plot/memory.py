@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import (
+from pva import units
+from pva.plot.axes import (
     Numbers,
     Window,
     escaped,
@@ -21,8 +22,7 @@ from dashboard.figures.axes import (
     shown_places,
     whole,
 )
-from dashboard.theme import Theme, plot_layout, token
-from pva import units
+from pva.plot.theme import Theme, category_colour, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +31,14 @@ MANY_TIMES = 100  # from which on a multiple is told without decimals
 HEADROOM = 1.12  # how far the plot reaches above the fullest tile
 MAX_NAMED = 16  # IPUs whose names have room
 TEXTED = 4  # series that have a text of their own at every point
+PART_WORDS = {
+    "non_interleaved": "Non-interleaved",
+    "interleaved": "Interleaved",
+    "overflowed": "Overflowed",
+    "always_live": "Always live",
+    "not_always_live": "Not always live, at its peak",
+    "gaps": "Gaps",
+}
 POINTS, FEWER_POINTS = 1500, 800  # of each series: what is seen, and what 26 series can carry
 
 
@@ -53,6 +61,21 @@ class Limit:
     shown: bool = False
     noted: bool = True  # say where it is when it is not in view
     fullest: str = "the fullest"  # what it is then compared with
+
+
+def series_of(column: str, label: Callable[[str], str], theme: Theme) -> Series:
+    """Return how a column of `memory_series` is drawn; `label` writes a category of memory."""
+    if column == "total":
+        return Series(column, "Memory", token("memory", theme), token("memory-fill", theme))
+    if column in ("always_live", "not_always_live"):
+        name = column.replace("_", "-")
+        return Series(column, PART_WORDS[column], token(name, theme),
+                      token(f"{name}-fill", theme))  # fmt: skip
+    if column in PART_WORDS:
+        colour = token(f"region-{column.replace('_', '-')}", theme)
+        return Series(column, PART_WORDS[column], colour, colour)
+    colour = category_colour(column)
+    return Series(column, label(column), colour, colour)
 
 
 def over_tiles(

@@ -134,14 +134,18 @@ def category_colour(category: str) -> str:
     return SERIES[_CATEGORY_ORDER.index(category) if known else -1]
 
 
+def colours(theme: Theme) -> dict[str, str]:
+    """Return every colour of a theme by the name that style sheet and timelines have for it."""
+    found = {name: token(name, theme) for name in TOKENS}
+    found |= {f"step-{kind}": step_colour(kind, theme) for kind in _OF_KINDS}
+    return found | {f"series-{number}": colour for number, colour in enumerate(SERIES)}
+
+
 def css() -> str:
     """Write both themes as custom properties of the style sheet."""
     blocks = []
     for theme in THEMES:
-        tokens = {name: token(name, theme) for name in TOKENS}
-        tokens |= {f"step-{kind}": step_colour(kind, theme) for kind in _OF_KINDS}
-        tokens |= {f"series-{number}": colour for number, colour in enumerate(SERIES)}
-        lines = "".join(f"--{name}:{colour};" for name, colour in tokens.items())
+        lines = "".join(f"--{name}:{colour};" for name, colour in colours(theme).items())
         blocks.append(f':root[data-mantine-color-scheme="{theme}"]{{color-scheme:{theme};{lines}}}')
     return f":root{{--font:{FONT};}}" + "".join(blocks)
 

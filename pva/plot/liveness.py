@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.figures.axes import (
+from pva import units
+from pva.plot.axes import (
     Numbers,
     Window,
     byte_axis,
@@ -19,8 +20,7 @@ from dashboard.figures.axes import (
     whole,
     widened,
 )
-from dashboard.theme import Theme, plot_layout, token
-from pva import units
+from pva.plot.theme import Theme, plot_layout, token
 
 if TYPE_CHECKING:
     import pandas as pd
