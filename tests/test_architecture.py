@@ -69,6 +69,9 @@ TABLE = {
         ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
         + ("pva.tile_sets", "pva.graph_hash"), ("pandas",)
     ),
+    "pva.queueing": Row(
+        ("pva.errors", "pva.plain_file", "pva.formats.triton_trace", "msgspec"), ("pandas",)
+    ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "pva.plot": Row(
         ("pva.analysis", "pva.errors", "pva.plain_file", "pva.report", "pva.tile_sets")
@@ -87,6 +90,7 @@ TABLE = {
     "simulator.explore": Row(
         ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
     ),
+    "simulator.serving": Row(("simulator", *MIDDLE, "pva.queueing", "google.protobuf")),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),

@@ -1,0 +1,1 @@
+"""Requests that wait for a served model: the batcher's rules, and replays without a clock."""
