@@ -1,0 +1,1 @@
+"""A model repository served as Triton Inference Server does, on the simulator."""
