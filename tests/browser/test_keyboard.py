@@ -32,9 +32,9 @@ PAGES = ("/summary", "/memory", "/liveness", "/programs?program=6", "/operations
 
 
 def into_the_rows(page: Any) -> None:
-    """Go from the first heading of the first table to the cell below it."""
+    """Go from the first heading of the first table to the cell below it, once the page rests."""
     page.locator(".table .ag-cell").first.wait_for()
-    page.locator(".table .ag-header-cell").first.focus()
+    settled(page).locator(".table .ag-header-cell").first.focus()
     page.keyboard.press("ArrowDown")
     page.wait_for_function(IN_CELL)
 
