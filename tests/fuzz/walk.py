@@ -13,7 +13,7 @@ import inspect
 import io
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,27 +141,31 @@ class Walk:
         return None
 
 
-def walk(path: Path, lift_limits: Callable[[], None] | None = None) -> Walk:
-    """Visit all of a report, or of a host trace.
+def walk(
+    path: Path,
+    lift_limits: Callable[[], None] | None = None,
+    analyses: Collection[str] = CATALOGUE.keys(),
+) -> Walk:
+    """Visit all of a report, or of a host trace, with these analyses.
 
     `lift_limits` is called before the work that DuckDB and Arrow do, which takes longest: they
     reserve address space for threads and end the process when they get none. None leaves it out.
     """
     found = Walk()
     if _is_trace(path):
-        found.opened = _trace(found, path)
+        found.opened = _trace(found, path, analyses)
         return found
     report = found.attempt("openReport", lambda: openReport(path))
     found.opened = report is not None
     if report is not None:
-        _report(found, report)
+        _report(found, report, analyses)
         if lift_limits is not None:
             lift_limits()
             _engines(found, report)
     return found
 
 
-def _report(found: Walk, report: Report) -> None:
+def _report(found: Walk, report: Report, analyses: Collection[str]) -> None:
     data = report.dataset
     for table in schema.TABLES:
         found.attempt(f"dataset.table({table.name})", lambda name=table.name: data.table(name))
@@ -180,11 +184,11 @@ def _report(found: Walk, report: Report) -> None:
     for shown in (False, True):
         sections = dict.fromkeys(SUMMARY_SECTIONS, shown)
         found.attempt("summary", lambda sections=sections: profile_summary(report, **sections))
-    _analyses(found, "report", report)
+    ask(found, "report", report, analyses)
     _exports(found, report)
     trace = found.attempt("trace_path", lambda: report.trace_path)
     if trace is not None:
-        _trace(found, trace)
+        _trace(found, trace, analyses)
 
 
 def _is_trace(path: Path) -> bool:
@@ -192,7 +196,7 @@ def _is_trace(path: Path) -> bool:
     return path.suffix in (".pvti", ".trace", ".gz") or path.name == "trace.json"
 
 
-def _trace(found: Walk, path: Path) -> bool:
+def _trace(found: Walk, path: Path, analyses: Collection[str]) -> bool:
     trace = found.attempt("openTrace", lambda: openTrace(path))
     if trace is None:
         return False
@@ -200,7 +204,7 @@ def _trace(found: Walk, path: Path) -> bool:
     for name in NAMES:
         found.attempt(f"frames.{name}", lambda name=name: getattr(trace.frames, name)())
     found.attempt("trace.window", lambda: trace.window(0, trace.duration_ns // 2))
-    _analyses(found, "trace", trace)
+    ask(found, "trace", trace, analyses)
     for form in ("chrome", "perfetto"):
         found.attempt(f"write {form}", lambda form=form: write(trace, io.BytesIO(), form))
     found.attempt("two files", lambda: openTrace([path, path]).frames.labels())
@@ -208,8 +212,10 @@ def _trace(found: Walk, path: Path) -> bool:
     return True
 
 
-def _analyses(found: Walk, subject: str, value: Any) -> None:
-    for name, analysis in CATALOGUE.items():
+def ask(found: Walk, subject: str, value: Any, analyses: Collection[str]) -> None:
+    """Ask for these analyses of a report or of a trace, with each number that one may want."""
+    for name in analyses:
+        analysis = CATALOGUE[name]
         first, *others = inspect.signature(analysis).parameters.values()
         if first.name != subject:
             continue
