@@ -22,12 +22,16 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(tilescope, [str(argument) for argument in arguments])
 
 
+of_demo = pytest.mark.xdist_group("demo")  # trained once, not in each process
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     out = tmp_path_factory.mktemp("demo") / "report"
     return out, run("demo", "--no-serve", "--out", out)
 
 
+@of_demo
 def test_demo_trains_well_and_prints_the_summary(demo: tuple[Path, Result]) -> None:
     out, result = demo
     assert result.exit_code == 0
@@ -39,12 +43,14 @@ def test_demo_trains_well_and_prints_the_summary(demo: tuple[Path, Result]) -> N
     assert faster and float(faster[1]) == round(100 * (fast / slow - 1), 1)
 
 
+@of_demo
 def test_demo_shows_its_progress_in_lines(demo: tuple[Path, Result]) -> None:
     lines = demo[1].stderr.splitlines()
     assert lines[0] == "[0/8] build and compile"
     assert lines[-1].startswith("[8/8] epoch 7 of 7: loss ")
 
 
+@of_demo
 def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]) -> None:
     out = demo[0]
     assert {"profile", "debug", "trace"} <= set(openReport(out).files)
@@ -55,6 +61,7 @@ def test_demo_leaves_a_report_that_adds_up_and_a_trace(demo: tuple[Path, Result]
     assert run("check", beside(out)).exit_code == 0
 
 
+@of_demo
 def test_the_loader_is_the_cause_of_the_gaps_between_runs(demo: tuple[Path, Result]) -> None:
     trace = openTrace(demo[0])
     columns = trace.threads[0].columns

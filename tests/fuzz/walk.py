@@ -222,7 +222,7 @@ def ask(found: Walk, subject: str, value: Any, analyses: Collection[str]) -> Non
         needed = [p for p in others if p.default is inspect.Parameter.empty]
         known = all(parameter.name in NUMBERS for parameter in needed)
         assert known, f"what to give to {name}? Add {needed} to NUMBERS"
-        for number in (0, 1):
+        for number in (0, 1) if needed else (0,):
             given = {parameter.name: number for parameter in needed}
             found.attempt(f"{name}({given})", lambda a=analysis, given=given: a(value, **given))
         one_by_one = [p for p in others if p.name in NUMBERS and p not in needed]
