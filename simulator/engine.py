@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 
@@ -184,6 +185,35 @@ class Engine:
     def serializeExecutable(self, stream: BinaryIO) -> None:
         """Write the executable to a binary file, as `Executable.serialize` does."""
         self._made.serialize(stream)
+
+    @property
+    def executable(self) -> Executable:
+        """Return what the engine runs."""
+        return self._made
+
+    def saveExecutable(
+        self, path: str | PathLike[str], flow: Mapping[str, Iterable[int]] | None = None
+    ) -> None:
+        """Write the executable to a PopEF file; `flow` says which programs load, run and save.
+
+        `{"load": [], "main": [0], "save": []}` if it is not given. Raises PoplarError and PvaError.
+        """
+        from simulator.popef.engine_model import save_executable
+
+        save_executable(self._made, path, flow)
+
+    @staticmethod
+    def loadExecutable(path: str | PathLike[str]) -> Executable:
+        """Read the executable of a PopEF file; raises PoplarError and PvaError."""
+        from simulator.popef.model import load_model
+
+        return load_model(path).executable.load()
+
+    def saveVariables(self, path: str | PathLike[str]) -> None:
+        """Write to a PopEF file the values of the tensors that the host may read, by handle."""
+        from simulator.popef.engine_model import save_tensors
+
+        save_tensors({handle: self.readTensor(handle) for handle in self._graph.host_reads}, path)
 
     def _make_values(self) -> None:
         """Set all variables of the replicas here to zero, or hold none of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 import pvti
@@ -17,6 +17,7 @@ from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.errors import PoplarError, graph_memory_allocation_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, Sequence
+from simulator.graph.tensor import Tensor
 from simulator.graph.validate_programs import check_programs
 from simulator.graph.validate_streams import check_outside_copies
 from simulator.graph.views import frozen
@@ -33,12 +34,15 @@ class Executable:
     """A compiled graph; any number of engines may run it. See `compileGraph`.
 
     It keeps the options it was compiled with, which engines have unless they are given others.
+    `host_order` has the streams whose elements go in the order of memory, and the tensor of each:
+    the host arranges them (`simulator.runtime.arrangement`).
     """
 
     graph: Graph
     programs: list[Program]
     options: Mapping[str, object]
     compiled: compiler.Executable
+    host_order: Mapping[str, Tensor] = field(default_factory=dict)
 
     def serialize(self, stream: BinaryIO) -> None:
         """Write the executable to a binary file; raises PoplarError when it cannot be kept."""

@@ -15,8 +15,8 @@ from simulator.object_file import packed, unpacked
 
 KIND = "simulator executable"
 # 1 was a pickle; in 2 a tensor listed its intervals one by one; 3 had no I/O tiles; in 4
-# instrumentation stood in another module.
-FORMAT = 5
+# instrumentation stood in another module; 5 had no host order.
+FORMAT = 6
 LONGEST_HEADER = 1000  # bytes
 STEP = 1 << 20  # bytes that are asked for at once
 
@@ -58,6 +58,12 @@ def read(stream: BinaryIO) -> object:
         raise
     except Exception as error:
         raise PoplarError(f"executable: it cannot be read: {one_line(str(error))}") from error
+
+
+def versions() -> str:
+    """Return what a file must have been made by: the versions of simulator and format."""
+    made = _made_by()
+    return f"{made['version']}/{made['format']}"
 
 
 def _header(stream: BinaryIO) -> dict[str, object]:

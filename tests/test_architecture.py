@@ -87,6 +87,10 @@ TABLE = {
         ("simulator", "pva.errors", "pva.graph_hash", "pva.formats.registry")
         + ("pva.formats.report_directory", "pva.formats.run_file"), ("mpi4py",),
     ),
+    "simulator.popef": Row(
+        ("simulator", "pva.errors", "pva.plain_file", "pva.formats.files")
+    ),
+    "simulator.model_runtime": Row(("simulator", "pva.errors")),
     "simulator.explore": Row(
         ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
     ),

@@ -17,8 +17,9 @@ from typing import Any
 HEADS = {
     "simulator": """# Reference: simulator
 
-All public names of `simulator`. They are those of Poplar, PopLibs and PopART, so that a program is
-written as there ([simulator.md](simulator.md), [popart.md](popart.md)). Arguments that Poplar has
+All public names of `simulator`. They are those of Poplar, PopLibs, PopART, PopEF and Model Runtime,
+so that a program is written as there ([simulator.md](simulator.md), [popart.md](popart.md),
+[model-runtime.md](model-runtime.md)). Arguments that Poplar has
 mean what they mean there.
 """,
     "pvti": """# Reference: pvti
@@ -36,6 +37,8 @@ MODULES = {
         "simulator.poplibs.poprand",
         "simulator.poplibs.poputil",
         "simulator.popart",
+        "simulator.popef",
+        "simulator.model_runtime",
     ),
     "pvti": ("pvti",),
 }

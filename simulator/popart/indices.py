@@ -1,10 +1,11 @@
-"""Inputs that are places of another tensor: which, and what they may be."""
+"""Inputs whose values matter: places of another tensor, and what a node has to know."""
 
 from __future__ import annotations
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import ONNX, Ir
+from simulator.popart.operators.table import OPERATORS
 
 # Operator -> the inputs that are places along an axis of the first one.
 INDICES = {"Gather": 1, "GatherElements": 1, "Scatter": 1, "ScatterElements": 1}
@@ -25,6 +26,18 @@ def looked_up(ir: Ir) -> dict[str, int]:
             sizes = ir.infos[node.inputs[0]].dims[first : first + ir.infos[name].dims[-1]]
             found[name] = min((*sizes, found.get(name, sizes[0]))) if sizes else 0
     return found
+
+
+def static_inputs(ir: Ir) -> list[str]:
+    """Name the tensors whose values nodes, and those of graphs within, have to know."""
+    found: dict[str, None] = {}
+    for node in ir.nodes:
+        for place in OPERATORS[node.key].static if node.key in OPERATORS else ():
+            if place < len(node.inputs) and node.inputs[place]:
+                found[node.inputs[place]] = None
+        for graph in node.graphs:
+            found |= dict.fromkeys(static_inputs(graph))
+    return list(found)
 
 
 def check_places(values: Array, count: int, what: str) -> None:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
-from simulator.popart.arrangement import in_memory_order
 from simulator.popart.dataflow import DataFlow
 from simulator.popart.errors import popart_exception
 from simulator.popart.input_settings import ExchangeStrategy, InputSettings, TileSet
 from simulator.popart.placement import graphs_of
 from simulator.poplibs import gcl, poputil
+from simulator.runtime.arrangement import in_memory_order
 
 PLAIN = InputSettings()
 

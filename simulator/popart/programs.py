@@ -13,7 +13,6 @@ from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Array
-from simulator.popart.arrangement import in_memory_order
 from simulator.popart.dataflow import ONCE, DataFlow
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
@@ -21,6 +20,7 @@ from simulator.popart.names import SyntheticDataMode
 from simulator.popart.operators.drawn import DRAWS
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.popsys import cycleCount
+from simulator.runtime.arrangement import in_memory_order
 
 SEED_FROM_HOST, CYCLES_TO_HOST = "randomSeedFromHost", "cycleCountToHost"
 RNG_FROM_HOST, RNG_TO_HOST = "rngStateFromHost", "rngStateToHost"

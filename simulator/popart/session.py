@@ -10,7 +10,11 @@ import onnx
 
 from simulator import options as engine_options
 from simulator.engine import Engine
+from simulator.executable import Executable, compile_programs
+from simulator.executable_file import versions
+from simulator.fingerprint import fingerprint
 from simulator.graph.graph import Graph
+from simulator.graph.program import Program as AnyProgram
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
@@ -18,12 +22,11 @@ from simulator.heap import reused_memory
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
 from simulator.popart.anchors import anchor_tensor, check_anchors
-from simulator.popart.arrangement import arranged, restored
 from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import import_model
-from simulator.popart.indices import check_places, looked_up
+from simulator.popart.indices import check_places, looked_up, static_inputs
 from simulator.popart.input_settings import settings_of
 from simulator.popart.instances import share_of, target_of_all
 from simulator.popart.io_tiles import ways_of
@@ -43,6 +46,7 @@ from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.report_folders import Folder
 from simulator.popart.serialised_ir import serialised
+from simulator.popart.session_files import Files
 from simulator.popart.session_generators import Generators
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.session_reports import Reports
@@ -50,6 +54,7 @@ from simulator.popart.session_weights import Weights, flat
 from simulator.popart.session_work import work_of
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
 from simulator.popart.tile_map import write_tile_map
+from simulator.runtime.arrangement import arranged, restored
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 
@@ -57,7 +62,7 @@ def _nothing(done: int, total: int, what: str) -> None:
     """Show no progress."""
 
 
-class InferenceSession(Weights, Generators, Reports):
+class InferenceSession(Weights, Generators, Reports, Files):
     """A model that gives its anchors for inputs.
 
     `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
@@ -122,6 +127,8 @@ class InferenceSession(Weights, Generators, Reports):
         check_anchors(what, self._flow.anchors(), self._ir.infos)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
+        self._executable: Executable | None = None
+        self._streams: dict[str, str] = {}  # number of the optimiser that can change -> handle
         self._programs = Programs()
         self._uploaded = self._ran = False
         self._in_flight = 1  # batches in a full pipeline
@@ -159,14 +166,46 @@ class InferenceSession(Weights, Generators, Reports):
     def prepareDevice(self, loadEngine: bool = True) -> None:
         """Compile the model and load it onto the device, or leave that to a call of its own."""
         with reused_memory():
-            graph = self._built()  # and what that needed, the tensors of all nodes, is gone
-            log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
-            programs, name = list(self._programs.programs.values()), self._folder.claimed()
-            self._engine = Engine(
-                graph, programs, self._options.engineOptions, name=name, share=self._share
-            )
+            source, programs = self._source()
+            options, name = self._options.engineOptions, self._folder.claimed()
+            self._engine = Engine(source, programs, options, name=name, share=self._share)
+            self._executable = self._engine.executable
         if loadEngine:
             self.loadEngineAndConnectStreams()
+
+    def _source(self) -> tuple[Graph | Executable, list[AnyProgram] | None]:
+        """Return the compiled program, or the graph and the programs that are to be compiled."""
+        if self._executable is not None:
+            return self._executable, None
+        graph = self._built()  # and what that needed, the tensors of all nodes, is gone
+        log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
+        return graph, list(self._programs.programs.values())
+
+    def _compile(self) -> None:
+        """Compile the model, without an engine."""
+        graph, programs = self._source()
+        if isinstance(graph, Graph) and programs is not None:
+            self._executable = compile_programs(graph, programs, self._options.engineOptions)
+
+    def _fingerprint(self) -> str:
+        """Return the hash of what the compiled program depends on; raises PoplarError.
+
+        Of weights it is type and shape, and the values of those that nodes have to know.
+        """
+        ir = self._ir
+        known = {name: ir.known(name) for name in static_inputs(ir)}
+        machine, own = target_of_all(self._device.target, self._options), self._kept_rows()
+        infos = {name: info for name, info in ir.infos.items() if name not in own}
+        return fingerprint(
+            versions(), type(self).__name__, ir.name, ir.nodes, infos, ir.constants,
+            list(ir.weights), known, ir.inputs, ir.outputs, ir.bounds, ir.sequences, self._flow,
+            self._losses, self._patterns, self._noted, self._values, self._options.compiled(),
+            machine, *self._more_fingerprint(),
+        )  # fmt: skip
+
+    def _more_fingerprint(self) -> list[object]:
+        """Return what else the program depends on."""
+        return []
 
     def loadEngineAndConnectStreams(self) -> None:
         """Load what is compiled onto the device; streams are connected when they are needed."""

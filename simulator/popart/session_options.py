@@ -6,6 +6,7 @@ import difflib
 from enum import Enum
 from typing import Any
 
+from simulator import options as engine_options
 from simulator.popart.choices import TensorLocationSettings, checked_location
 from simulator.popart.errors import popart_exception
 from simulator.popart.logging import log
@@ -50,6 +51,10 @@ OPTIONS: dict[str, Any] = {
     "syntheticDataMode": SyntheticDataMode.Off,  # inputs that are on the device already
     "virtualGraphMode": VirtualGraphMode.Manual,  # whose word places nodes on IPUs
 }
+# Options of what the host does with a program, which is the same one whatever they are.
+OF_THE_HOST = ("cachePath", "enableEngineCaching", "constantWeights", "dotChecks", "logDir",
+               "reportOptions")  # fmt: skip
+OF_REPORTS = ("autoReport.", "debug.graphReportDestination")
 _WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False",
            "float": "a number", "int": "a whole number of at least 1"}  # fmt: skip
 # What these take is one of few.
@@ -212,6 +217,13 @@ class SessionOptions:
                 "SessionOptions: I/O tiles need virtual graphs; set virtualGraphMode to Manual"
             )
         return count
+
+    def compiled(self) -> dict[str, Any]:
+        """Return what of the options a compiled program may depend on."""
+        chosen = engine_options.resolve(self.engineOptions)
+        own = {n: v for n, v in vars(self).items() if n not in (*WITHOUT_EFFECT, *OF_THE_HOST)}
+        own["engineOptions"] = {n: v for n, v in chosen.items() if not n.startswith(OF_REPORTS)}
+        return dict(sorted(own.items()))
 
     def enableExplicitIR(self, enable: bool) -> None:
         """Take note: loops and copies with the host are explicit here in any case."""

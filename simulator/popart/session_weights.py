@@ -14,13 +14,13 @@ from simulator.engine import Engine
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
-from simulator.popart.arrangement import arranged, restored
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
 from simulator.popart.model_file import Model, read_model, weights_of, write_model
 from simulator.popart.programs import Programs
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.tensor_info import to_device
+from simulator.runtime.arrangement import arranged, restored
 
 
 @dataclass(slots=True)

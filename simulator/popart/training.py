@@ -66,7 +66,7 @@ class TrainingSession(InferenceSession):
         if not loss and not losses:
             raise popart_exception("TrainingSession: without losses there is nothing to train")
         self._optimizer, self._fixed = optimizer, frozenset(fixed)
-        self._streams: dict[str, str] = {}  # number of the optimiser that can change -> handle
+        self._rows: dict[str, Sequence[Any]] = {}  # of what the optimiser keeps, see _keep_rows
         options = {"inputShapeInfo": inputShapeInfo, "userOptions": userOptions, **named}
         super().__init__(
             fnModel, dataFlow, deviceInfo, losses=loss or losses, patterns=patterns, **options
@@ -147,23 +147,37 @@ class TrainingSession(InferenceSession):
 
     def _begin_kept(self, updates: Updates) -> None:
         """Give what the optimiser keeps its first values, but for what the model has of it."""
+        rows = {}
         self._kept = {}
         for label, (key, name, tensor) in updates.kept.items():
             kind = next(k for k, row in ELEMENT_TYPES.items() if row.device == tensor.dtype)
-            info = TensorInfo(kind, tensor.shape)
-            stored = self._weights.get(label)
+            rows[label], self._kept[label] = (key, name, kind, list(tensor.shape)), tensor
+        self._keep_rows(rows)
+
+    def _kept_rows(self) -> Mapping[str, Sequence[Any]]:
+        return self._rows
+
+    def _keep_rows(self, rows: Mapping[str, Sequence[Any]]) -> None:
+        """Take what the optimiser keeps: label -> its key, the weight, type and shape."""
+        self._rows = dict(rows)
+        for label, (key, name, kind, shape) in rows.items():
+            info, stored = TensorInfo(kind, shape), self._weights.get(label)
             if stored is not None and stored.shape != info.dims:
                 raise popart_exception(
                     f"{self._what}: {label!r} is of shape {list(stored.shape)}; "
                     f"{list(info.dims)} is needed"
                 )
-            self._ir.infos[label], self._kept[label] = info, tensor
+            self._ir.infos[label] = info
             weight = self._weights[name]
             if stored is None and weight is not None:
                 first = self._optimizer.at_first(name, weight, key)
                 self._weights[label] = np.full(info.dims, first, dtype=info.host)
             else:
                 self._weights[label] = stored
+
+    def _more_fingerprint(self) -> list[object]:
+        optimizer = self._optimizer
+        return [type(optimizer).__name__, optimizer.compiled(), sorted(self._fixed)]
 
     # Running
     def updateOptimizer(self, optimizer: Optimizer) -> None:

@@ -9,7 +9,7 @@ from models import model, node, outcome, prepared, tiny
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import concat
 from simulator.graph.types import FLOAT
-from simulator.popart.arrangement import arranged, in_memory_order, restored
+from simulator.runtime.arrangement import arranged, in_memory_order, restored
 
 
 def test_arranged_values_go_up_in_memory_and_come_back() -> None:

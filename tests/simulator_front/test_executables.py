@@ -11,6 +11,7 @@ import pytest
 
 from pva import openReport
 from simulator import poplar, popops
+from simulator.executable_file import FORMAT
 from simulator.object_file import packed, unpacked
 from simulator.poplar import FLOAT, INT, Executable, PoplarError, program
 from tests.io_tiles import NUMBERS, TURNS, machine, squares
@@ -26,6 +27,7 @@ class Grow(poplar.Vertex):
         self.values[:] += self.step
 
 
+OURS = f'"format": {FORMAT}'.encode()
 DEVICE = poplar.IPUModel("tiny").createDevice()
 
 
@@ -116,8 +118,8 @@ print(engine.readTensor("sum"))
         (lambda body: body[:-9], "the file is damaged"),
         (lambda body: body[:-9] + b"123456789", "the file is damaged"),
         (lambda body: body.replace(b'"version": "', b'"version": "9', 1), "made with version 9"),
-        (lambda body: body.replace(b'"format": 5', b'"format": 6', 1), "format 6, this is 5"),
-        (lambda body: body.replace(b'"format": 5, ', b"", 1), "format 1, this is 5; compile"),
+        (lambda body: body.replace(OURS, b'"format": 99', 1), f"format 99, this is {FORMAT}"),
+        (lambda body: body.replace(OURS + b", ", b"", 1), f"format 1, this is {FORMAT}; compile"),
     ],
 )
 def test_a_file_that_is_no_executable_or_a_damaged_one_is_refused(change, said):

@@ -149,6 +149,17 @@ class Optimizer:
         self._check_together({**self._values, **own}, kind)
         self._specific[tensor] = own
 
+    def compiled(self) -> list[object]:
+        """Return what programs are made of: all but the values that may change."""
+
+        def fixed(values: Mapping[str, OptimizerValue]) -> dict[str, float | None]:
+            return {name: value.value if value.constant else None for name, value in values.items()}
+
+        own = {name: fixed(values) for name, values in self._specific.items()}
+        parts = ("_values", "_specific", "_types")
+        more = {name: value for name, value in vars(self).items() if name not in parts}
+        return [fixed(self._values), own, self._types, more]
+
     def _checked(self, given: Mapping[str, Given]) -> dict[str, OptimizerValue]:
         found = {}
         for name, value in given.items():

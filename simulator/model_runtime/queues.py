@@ -1,0 +1,109 @@
+"""Queues between a program's streams and the user's arrays, one an anchor."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from threading import Condition
+from typing import TypeVar
+
+import numpy as np
+
+from simulator.graph.errors import PoplarError
+from simulator.graph.types import Array
+from simulator.model_runtime.memory import DataDesc
+from simulator.popef.structures import Anchor
+
+
+class _Queue:
+    """Arrays that wait for their transfers."""
+
+    def __init__(self, anchor: Anchor, timeout: float | None) -> None:
+        self.desc = DataDesc.of(anchor)
+        self._timeout = timeout
+        self._waiting: deque[Array] = deque()
+        self._changed = Condition()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def _add(self, array: Array) -> None:
+        with self._changed:
+            self._waiting.append(array)
+            self._changed.notify()
+
+    def _take(self) -> Array | None:
+        """Return the next array; None when none came in time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting, self._timeout):
+                return None
+            return self._waiting.popleft()
+
+
+class InputQueue(_Queue):
+    """Arrays that go to the device; where none comes in time it gets zeros."""
+
+    def enqueue(self, array: Array) -> None:
+        """Let the next transfer that lacks one take this array; raises PoplarError."""
+        self._add(self.desc.checked(array, "input"))
+
+    def next(self) -> Array:
+        """Return what the next transfer takes."""
+        array = self._take()
+        return np.zeros(self.desc.shape, self.desc.dtype) if array is None else array
+
+
+class OutputQueue(_Queue):
+    """Arrays that are filled by the device; where none waits the values are lost."""
+
+    def enqueue(self, array: Array) -> None:
+        """Let the next transfer that lacks one fill this array; raises PoplarError."""
+        if self.desc.checked(array, "output") is not array or not array.flags.writeable:
+            raise PoplarError(f"output {self.desc.name!r}: an array to be filled is needed")
+        self._add(array)
+
+    def put(self, values: Array) -> None:
+        """Fill the next array."""
+        array = self._take()
+        if array is not None:
+            array[...] = values
+
+
+Q = TypeVar("Q", InputQueue, OutputQueue)
+
+
+class QueueManager:
+    """The queues of a session, by the names of its anchors: made by Session.createQueueManager.
+
+    `timeout_ns` is how long a transfer waits for an array.
+    """
+
+    def __init__(self, timeout_ns: int = 0) -> None:
+        self._timeout = timeout_ns / 1e9
+        self.inputs: dict[str, InputQueue] = {}
+        self.outputs: dict[str, OutputQueue] = {}
+
+    def inputQueue(self, name: str) -> InputQueue:
+        """Return the queue of an input; raises PoplarError."""
+        return _known(self.inputs, name, "input")
+
+    def outputQueue(self, name: str) -> OutputQueue:
+        """Return the queue of an output; raises PoplarError."""
+        return _known(self.outputs, name, "output")
+
+    def input_of(self, anchor: Anchor) -> Callable[[], Array]:
+        """Make the queue of an input; return what gives its values."""
+        queue = self.inputs[anchor.name()] = InputQueue(anchor, self._timeout)
+        return queue.next
+
+    def output_of(self, anchor: Anchor) -> Callable[[Array], None]:
+        """Make the queue of an output; return what takes its values."""
+        queue = self.outputs[anchor.name()] = OutputQueue(anchor, self._timeout)
+        return queue.put
+
+
+def _known(queues: Mapping[str, Q], name: str, what: str) -> Q:
+    if name not in queues:
+        known = ", ".join(queues) or "none"
+        raise PoplarError(f"QueueManager: no {what} {name!r}; there are {known}")
+    return queues[name]

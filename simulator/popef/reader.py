@@ -1,0 +1,226 @@
+"""Read PopEF files: their blobs as objects, whose contents are read when they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import numpy as np
+
+from pva.errors import DamagedFileError, PvaError
+from simulator.executable import Executable
+from simulator.graph.errors import PoplarError
+from simulator.graph.types import Array
+from simulator.popef.container import Blob, Source, blobs_of
+from simulator.popef.declaration import BlobType
+from simulator.popef.structures import (
+    LARGEST,
+    ExecutableInfo,
+    FeedDataInfo,
+    Metadata,
+    OpaqueInfo,
+    Structure,
+    TensorDataInfo,
+)
+
+S = TypeVar("S", bound=Structure)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableReader:
+    """An executable of a file."""
+
+    blob: Blob
+    info: ExecutableInfo
+
+    @property
+    def name(self) -> str:
+        """Return its name, by which metadata refers to it."""
+        return str(self.info.name())
+
+    def executable(self) -> bytes:
+        """Read the compiled program; raises PvaError when it is not the one that was written."""
+        content = bytes(self.blob.payload(self.info.uncompressedSize()))
+        if hashlib.sha256(content).hexdigest() != self.info.hash():
+            raise self.blob.damaged("the program does not have its hash")
+        return content
+
+    def getStandaloneExecutableStream(self) -> BinaryIO:
+        """Read the compiled program as a stream."""
+        return io.BytesIO(self.executable())
+
+    def load(self, check_package_hash: bool = True) -> Executable:
+        """Return the program to be run, whose versions must be those here; raises PvaError.
+
+        Without the check of the blob's versions the program's own are still looked at.
+        """
+        from simulator.executable_file import versions
+
+        found, here = self.info.version(), versions()
+        if check_package_hash and found != here:
+            text = f"executable {self.name!r} is of version {found or 'unknown'}"
+            raise PvaError(self.blob.source.path, text, f"this is {here}; compile it anew")
+        try:
+            return Executable.deserialize(self.getStandaloneExecutableStream())
+        except PoplarError as error:
+            raise self.blob.damaged(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorReader:
+    """The elements of a tensor."""
+
+    blob: Blob
+    info: TensorDataInfo
+
+    def data(self) -> Array:
+        """Read them as an array of the tensor's shape."""
+        info = self.info.tensorInfo()
+        content = self.blob.payload(info.sizeInBytes())
+        return np.frombuffer(content, info.dtype()).reshape(info.shape())
+
+
+@dataclass(frozen=True, slots=True)
+class FeedReader:
+    """The elements of several tensors of one name."""
+
+    blob: Blob
+    info: FeedDataInfo
+
+    def data(self) -> Array:
+        """Read them as an array: [tensors, *shape]."""
+        info, count = self.info.tensorInfo(), self.info.numTensors()
+        content = self.blob.payload(info.sizeInBytes() * count)
+        return np.frombuffer(content, info.dtype()).reshape(count, *info.shape())
+
+
+@dataclass(slots=True)
+class OpaqueReader:
+    """Bytes of a framework."""
+
+    blob: Blob
+    info: OpaqueInfo
+
+    @property
+    def name(self) -> str:
+        """Return the framework that wrote them."""
+        return str(self.info.name())
+
+    @property
+    def executable(self) -> str:
+        """Return the name of the executable that they belong to."""
+        return str(self.info.executable())
+
+    def getAvailableReadSize(self) -> int:
+        """Count the bytes."""
+        return self.blob.stored
+
+    def data(self) -> bytes:
+        """Read the bytes."""
+        return bytes(self.blob.payload(self.blob.stored))
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataReader:
+    """Metadata, and where it stands."""
+
+    blob: Blob
+    info: Metadata
+
+
+class Reader:
+    """The blobs of one file or of several, which may belong together."""
+
+    def __init__(self) -> None:
+        self.blobs: list[Blob] = []
+        self._executables: list[ExecutableReader] = []
+        self._metadata: list[MetadataReader] = []
+        self._tensors: list[TensorReader] = []
+        self._feeds: list[FeedReader] = []
+        self._opaque: list[OpaqueReader] = []
+
+    def parseFile(self, path: str | PathLike[str]) -> None:
+        """Read which blobs a file has; raises PvaError."""
+        self._parse(Source.of_file(Path(fspath(path))))
+
+    def parseStream(self, stream: BinaryIO) -> None:
+        """Read which blobs a stream has, which is read to its end; raises PvaError."""
+        content = stream.read()
+        self._parse(Source(getattr(stream, "name", "stream"), len(content), memoryview(content)))
+
+    def executables(self) -> list[ExecutableReader]:
+        return list(self._executables)
+
+    def metadata(self) -> list[Metadata]:
+        return [found.info for found in self._metadata]
+
+    def metadataReaders(self) -> list[MetadataReader]:
+        """List the metadata with its places in the files."""
+        return list(self._metadata)
+
+    def tensors(self) -> list[TensorReader]:
+        return list(self._tensors)
+
+    def feeds(self) -> list[FeedReader]:
+        return list(self._feeds)
+
+    def opaqueBlobs(self) -> list[OpaqueReader]:
+        return list(self._opaque)
+
+    def _parse(self, source: Source) -> None:
+        """Add the blobs of a source, all of them or none."""
+        read = Reader()
+        for blob in blobs_of(source):
+            read._add(blob)
+        names = [executable.name for executable in (*self._executables, *read._executables)]
+        twice = [name for place, name in enumerate(names) if not name or name in names[:place]]
+        if twice:
+            found = f"a second executable {twice[0]!r}" if twice[0] else "an executable of no name"
+            raise PvaError(source.path, found, "each needs a name of its own")
+        for name, more in vars(read).items():
+            getattr(self, name).extend(more)
+
+    def _add(self, blob: Blob) -> None:
+        self.blobs.append(blob)
+        kind = blob.type
+        if kind is BlobType.POPLAR_EXECUTABLE:
+            info = _info(blob, ExecutableInfo)
+            blob.check_size(info.uncompressedSize())
+            self._executables.append(ExecutableReader(blob, info))
+        elif kind is BlobType.METADATA:
+            blob.check_size(0)
+            self._metadata.append(MetadataReader(blob, _info(blob, Metadata)))
+        elif kind is BlobType.DATA_TENSOR:
+            tensor = _info(blob, TensorDataInfo)
+            blob.check_size(_bytes(blob, tensor.tensorInfo(), 1))
+            self._tensors.append(TensorReader(blob, tensor))
+        elif kind is BlobType.DATA_FEED:
+            feed = _info(blob, FeedDataInfo)
+            blob.check_size(_bytes(blob, feed.tensorInfo(), feed.numTensors()))
+            self._feeds.append(FeedReader(blob, feed))
+        else:
+            if blob.compressed:
+                raise blob.damaged("it is compressed", "executables and tensors alone are")
+            self._opaque.append(OpaqueReader(blob, _info(blob, OpaqueInfo)))
+
+
+def _info(blob: Blob, kind: type[S]) -> S:
+    """Return the structure of a blob; raises DamagedFileError."""
+    try:
+        return kind.of_values(blob.structure)
+    except DamagedFileError:
+        raise
+    except PvaError as error:
+        raise blob.damaged(str(error)) from None
+
+
+def _bytes(blob: Blob, info: Any, count: int) -> int:
+    """Count the bytes of tensors; raises DamagedFileError for more than any file has."""
+    size = int(info.sizeInBytes()) * count
+    if size >= LARGEST or max(info.shape(), default=0) >= LARGEST:
+        raise blob.damaged(f"a tensor of shape {info.shape()}")
+    return size
