@@ -36,6 +36,8 @@ def target(source: str) -> str:
 def build(root: Path, source: str, out: Path, flags: str = "") -> str:
     """Build it as `out`, with more flags; give why it was not built, empty when it was."""
     linker = sysconfig.get_config_var("LDSHARED")
+    if sys.platform == "win32":
+        return build_by_setuptools(root / source, out)
     if not linker or sysconfig.get_config_var("Py_GIL_DISABLED") or sys.byteorder == "big":
         return "not for this Python"
     part = out.with_suffix(".part")  # a program that runs may have `out` loaded
@@ -55,6 +57,26 @@ def build(root: Path, source: str, out: Path, flags: str = "") -> str:
             part.replace(out)
             return ""
     return reason
+
+
+def build_by_setuptools(source: Path, out: Path) -> str:
+    """Build it with the compiler that setuptools finds, which on Windows is MSVC; give why not."""
+    name = out.name.partition(".")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        extension = f"Extension({name!r}, [{str(source)!r}])"
+        arguments = ["build_ext", "--build-lib", folder, "--build-temp", folder]
+        script = (
+            "from setuptools import Extension, setup\n"
+            f"setup(name='c', ext_modules=[{extension}], script_args={arguments!r})"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True
+        )
+        built = [*Path(folder).glob(f"{name}.*{out.suffix}")]
+        if done.returncode or not built:
+            return (done.stderr or done.stdout).strip() or "nothing was built"
+        shutil.copyfile(built[0], out)
+    return ""
 
 
 class Accelerator(Hook):  # type: ignore[misc,valid-type]  # a plain class as a script
