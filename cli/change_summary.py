@@ -39,10 +39,8 @@ def change_summary(
     """
     from pva.analysis import COMPARISONS
 
-    frame = COMPARISONS["compare_figures"](*reports)
-    rows = zip(*(frame[name].tolist() for name in ("figure", "before", "after")), strict=True)
-    figures = {name: (int(before), int(after)) for name, before, after in rows}
-    yield f"### {_verdict(figures, _speed(reports))}"
+    figures = _figures(reports)
+    yield f"### {verdict(reports)}"
     yield ""
     yield _memory(figures)
     for comparison, unit, title in TABLES:
@@ -55,8 +53,17 @@ def change_summary(
     yield from _links(paths, dashboard)
 
 
-def _verdict(figures: Figures, speed: str) -> str:
-    """Write whether it fits, then whether it is faster."""
+def _figures(reports: Reports) -> Figures:
+    from pva.analysis import COMPARISONS
+
+    frame = COMPARISONS["compare_figures"](*reports)
+    rows = zip(*(frame[name].tolist() for name in ("figure", "before", "after")), strict=True)
+    return {name: (int(before), int(after)) for name, before, after in rows}
+
+
+def verdict(reports: Reports) -> str:
+    """Write whether the second report fits, then whether it is faster."""
+    figures, speed = _figures(reports), _speed(reports)
     before, after = figures.get("tiles_out_of_memory", (0, 0))
     if after and not before:
         return f"Does not fit any more: {counted(after, 'tile')} out of memory"

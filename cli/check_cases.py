@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from cli.output import printable
+from cli.version import version
 from pva.errors import PvaError
 
 if TYPE_CHECKING:
@@ -157,21 +158,14 @@ def sarif(path: str, checked: Sequence[Case]) -> dict[str, Any]:
         for at, case in enumerate(told)
         for result in case.results
     ]
-    driver = {"name": "tilescope", **_version(), "rules": rules}
+    known = {"version": version()} if version() else {}
+    driver = {"name": "tilescope", **known, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SARIF_SCHEMA, "version": SARIF_VERSION, "runs": [run]}
 
 
 def _rule(case: Case) -> str:
     return f"{case.suite}/{_text(case.rule)}"
-
-
-def _version() -> dict[str, str]:
-    from importlib import metadata
-
-    with suppress(metadata.PackageNotFoundError):
-        return {"version": metadata.version("tilescope")}
-    return {}
 
 
 def _location(path: str, result: Result) -> dict[str, Any]:

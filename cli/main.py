@@ -16,6 +16,7 @@ from cli.faults import Group
 from cli.fit import fit
 from cli.fleet import fleet
 from cli.info import info
+from cli.mcp import mcp
 from cli.run import run
 from cli.serve import serve
 from cli.show import show
@@ -25,7 +26,7 @@ from cli.summary import summary
 from cli.trace import trace
 
 COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, bisect, convert, simulate,
-            explore, fit, run, fleet)  # fmt: skip
+            explore, fit, run, fleet, mcp)  # fmt: skip
 
 EXAMPLES = """
 \b
@@ -39,12 +40,10 @@ Examples:
 def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked:
         return
-    from importlib import metadata
+    from cli.version import version
 
-    try:
-        click.echo(f"tilescope {metadata.version('tilescope')}")
-    except metadata.PackageNotFoundError:
-        click.echo("tilescope, a checkout that is not installed")
+    known = version()
+    click.echo(f"tilescope {known}" if known else "tilescope, a checkout that is not installed")
     context.exit()
 
 

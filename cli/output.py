@@ -311,10 +311,10 @@ def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterat
 def _json(value: Any) -> str:
     import json
 
-    plain = _plain(value)
-    text = json.dumps(plain, ensure_ascii=False, allow_nan=False, default=_listed)
+    shown = plain(value)
+    text = json.dumps(shown, ensure_ascii=False, allow_nan=False, default=_listed)
     # What could steer a terminal is written in escapes: the value is the same.
-    return text if text.isprintable() else json.dumps(plain, allow_nan=False, default=_listed)
+    return text if text.isprintable() else json.dumps(shown, allow_nan=False, default=_listed)
 
 
 def _listed(value: Any) -> Any:
@@ -322,12 +322,12 @@ def _listed(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Make a value JSON can hold: what is not a number becomes null."""
     if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

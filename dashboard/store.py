@@ -145,6 +145,10 @@ class Store:
         wanted = "give a report or a directory of one, below the paths given at start"
         raise NotFoundError(text.strip() or "the path", "no report there", wanted)
 
+    def holds(self, path: Path) -> bool:
+        """Return whether a path lies below those given at start, links followed."""
+        return sources.is_within(sources.real(path), self._roots)
+
     def completions(self, text: str) -> list[str]:
         """List what a path may become that is being typed for `find`."""
         return sources.completions(self._roots, text)

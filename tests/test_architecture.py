@@ -112,6 +112,7 @@ TABLE = {
          "pva.units", "pva.errors"), ("pandas",),
     ),
     "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),
+    "cli.agent": Row(("cli", "pva.errors", "mcp", "mcp_types", "pydantic"), ("pva", "dashboard")),
 }  # fmt: skip
 
 # What a fresh process must not hold after importing the module.

@@ -10,6 +10,7 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.figures import insights as figures
+from dashboard.finding_links import finding_address
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY, with_object
 from dashboard.pages.words import (
@@ -25,7 +26,6 @@ from pva import units
 from pva.analysis import insight_rules as analysis
 from pva.analysis import liveness, memory
 from pva.analysis.exchanges import largest_exchanges
-from pva.analysis.filters import Filter
 from pva.analysis.memory import CATEGORY_LABELS, category_label
 from pva.errors import NotRecordedError
 from pva.plot.axes import Figure
@@ -37,28 +37,6 @@ SEVERITIES = {"problem": "Problem", "cost": "Could be less", "note": "Note"}
 ABOUT = {"memory": "Memory", "time": "Time"}
 WORST_TILES = 5
 FIRST = 3  # findings of memory and time together
-# The view that has the details of an analysis: path, and what its address says beside the finding.
-VIEWS: dict[str, tuple[str, dict[str, str]]] = {
-    "fullest_tiles": ("/memory", {}),
-    "memory_by_tile": ("/memory", {}),
-    "fragmentation": ("/memory", {}),
-    "variable_spread": ("/memory", {"graph": "variables", "tab": "variables"}),
-    "memory_by_compute_set": ("/memory", {"tab": "compute-sets"}),
-    "largest_exchanges": ("/memory", {"tab": "exchanges"}),
-    "live_at_peak": ("/liveness", {}),
-    "memory_by_type": ("/liveness", {}),
-    "variable_lifetimes": ("/liveness", {"tab": "lifetimes"}),
-    "always_live_variables": ("/liveness", {"tab": "always"}),
-    "thread_balance": ("/operations", {}),
-    "flops_by_compute_set": ("/operations", {}),
-    "tile_balance": ("/execution", {}),
-    "sync_waits": ("/execution", {}),
-    "overlap_io": ("/execution", {}),
-    "longest_steps": ("/execution", {}),
-    "main_run": ("/summary", {}),
-    "ipu_balance": ("/execution", {"tab": "waits"}),
-    "critical_path": ("/execution", {"path": "on", "tab": "path"}),
-}
 VARIABLE_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is live where liveness peaks"),
     Column("words", "Category", "text", 150, "What it is used for"),
@@ -207,20 +185,10 @@ def _link(store: Store, state: Address, row: dict[str, Any]) -> Element:
     """Lead to the view that shows a finding; none where there is no such view."""
     from dashboard.pages import PAGES
 
-    path, options = VIEWS[row["show"]]
-    page = next((page for page in PAGES if path == page.PATH), None)
+    link = finding_address(state.report, row)
+    page = next((page for page in PAGES if link.path == page.PATH), None)
     if page is None:
         return None
-    if row["variable"] >= 0:
-        options = options | {"variable": str(row["variable"])}
-    link = Address(
-        path,
-        state.report,
-        tiles=(row["tile"],) if row["tile"] >= 0 and path == "/memory" else (),
-        steps=(row["step"],) if row["step"] >= 0 else (),
-        filter=Filter("name", "==", row["name"]) if row["name"] else None,
-        options=tuple(sorted(options.items())),
-    )
     command = f"tilescope show {row['show']} REPORT"
     return dcc.Link(
         f"Show in {page.TITLE}", href=address.write(link), className="finding-link", title=command

@@ -93,6 +93,8 @@ CALLS: dict[str, tuple[str, ...]] = {
         "fit missing.onnx", "fit idle.py --ipus 4..1", "fit idle.py --target mk3",
     ),
     "demo": ("demo --port 99999", "demo now"),
+    # What it answers is in tests/agent.
+    "mcp": ("mcp nowhere", "mcp run --time-limit 0"),
     "serve": ("serve nowhere", "serve run --port 99999"),
 }  # fmt: skip
 

@@ -10,6 +10,7 @@ import pytest
 
 from dashboard.address import Address, parse
 from dashboard.figures.insights import memory_histogram
+from dashboard.finding_links import VIEWS
 from dashboard.pages import PAGES, insights
 from dashboard.store import Store
 from pva.analysis import CATALOGUE
@@ -55,7 +56,7 @@ def test_answer_says_what_is_spare_and_what_is_lacking(store: Store) -> None:
 @pytest.mark.parametrize("rule", [r.__name__ for r in RULES["time"] if r.__name__ in CASES])
 def test_finding_about_time_leads_to_a_page_that_tells_cycles(rule: str) -> None:
     (show,) = found(rule, **CASES[rule][0])["show"]
-    assert insights.VIEWS[show][0] in ("/execution", "/operations", "/summary")
+    assert VIEWS[show][0] in ("/execution", "/operations", "/summary")
 
 
 def test_finding_says_what_where_what_to_try_and_what_it_saves(store: Store) -> None:
@@ -83,9 +84,9 @@ def test_the_link_of_uneven_work_shows_the_program_that_waits_most(store: Store)
 
 
 def test_every_analysis_that_a_finding_names_has_a_view() -> None:
-    assert set(insights.VIEWS) <= set(CATALOGUE)
+    assert set(VIEWS) <= set(CATALOGUE)
     known = {page.PATH for page in PAGES} | {"/operations"}
-    assert {path for path, _ in insights.VIEWS.values()} <= known
+    assert {path for path, _ in VIEWS.values()} <= known
 
 
 def test_rules_that_were_not_checked_are_listed_with_the_option(store: Store) -> None:
