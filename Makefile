@@ -66,7 +66,7 @@ $(ZOO)/.ready: pyproject.toml constraints.txt benchmarks/zoo/packages.txt
 
 # Write again what is generated: docs/report-format.md, docs/analyses.md, docs/vertex-costs.md,
 # docs/cli.md, docs/onnx-coverage.md, docs/trace-format.md, docs/popef-format.md, docs/objects.md,
-# docs/api-*.md.
+# docs/laws.md, docs/api-*.md.
 documents: $(VENV)/.dev
 	$(BIN)/python -m pva.formats.describe > docs/report-format.md
 	$(BIN)/python -c 'from pva.analysis.document import markdown; print(markdown(), end="")' > docs/analyses.md
@@ -76,6 +76,7 @@ documents: $(VENV)/.dev
 	$(BIN)/python -m pvti.document > docs/trace-format.md
 	$(BIN)/python -m pva.document > docs/objects.md
 	$(BIN)/python -m simulator.popef.document > docs/popef-format.md
+	$(BIN)/python -m pva.check.document > docs/laws.md
 	$(BIN)/python -m tools.api_reference simulator > docs/api-simulator.md
 	$(BIN)/python -m tools.api_reference pvti > docs/api-pvti.md
 

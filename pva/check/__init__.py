@@ -11,6 +11,7 @@ from pva.check import (
     instrumentation,
     liveness,
     memory,
+    names,
     shares,
     written,
 )
@@ -20,6 +21,7 @@ from pva.dataset import Dataset
 __all__ = ["LAWS", "Law", "Violation", "check"]
 
 LAWS: tuple[Law, ...] = (
+    *names.LAWS,
     *graph.LAWS,
     *written.LAWS,
     *memory.LAWS,

@@ -25,6 +25,7 @@ PART_OF = ("instrumentationResults",)  # counters of a tile have memory beside v
 ALIGNMENT = 8  # bytes by which the state of a vertex may differ from its type's, at most
 POINTER = 8  # bytes of one to an edge at most, its length among them
 LEAST_POINTER = 2
+PLAIN_HOLDERS = ("Sequence", "Repeat", "Call")
 COPY_POINTERS = "memory_by_vertex_type_copy_pointers"
 
 
@@ -213,6 +214,17 @@ def what_a_program_uses_is_live(data: Dataset) -> Iterator[Violation]:
     live = np.zeros(len(asked), np.bool_)
     np.logical_or.at(live, owner, _is_live(data, variable[asked][owner], at))
     yield from equal(live, True, "whether it is live then", "use of a variable")
+
+
+@LAWS.needing("access", "variables", "programs")
+def what_is_read_is_written(data: Dataset) -> Iterator[Violation]:
+    """What is read is written somewhere or always live; what only holds programs uses nothing."""
+    program, variable, write = (data.column("access", c) for c in ("program", "variable", "write"))
+    holds = np.isin(data.texts("programs", "type")[program], PLAIN_HOLDERS)
+    yield from equal(holds, False, "whether a program that holds others uses it", "access")
+    known = data.column("variables", "always_live").copy()
+    known[variable[write]] = True
+    yield from equal(known[variable[~write]], True, "whether it is written", "read")
 
 
 def _is_live(data: Dataset, variable: Values, step: Values) -> Values:

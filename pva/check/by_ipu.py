@@ -79,7 +79,7 @@ def bytes_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]
                 yield from equal(found, wanted, f"{column} of {tag}", "number")
 
 
-@LAWS.needing(BY_IPU, "tile_clock", "target")
+@LAWS.needing(BY_IPU, "steps", "tile_clock", "target")
 def clocks_of_tiles_are_those_that_the_steps_left(data: Dataset) -> Iterator[Violation]:
     """The clocks of the tiles of an IPU lie between those that its last step before left."""
     step, ipu = (data.column(BY_IPU, name) for name in ("step", "ipu"))
@@ -90,6 +90,14 @@ def clocks_of_tiles_are_those_that_the_steps_left(data: Dataset) -> Iterator[Vio
         begun = data.column(BY_IPU, "from_max")[first]
         latest = clock[0].max(axis=1, initial=0)[ipu[first]]
         yield from at_most(begun, latest, "from_max of the first step", "row", "its IPU's clock is")
+        tiles = data.column("steps", "active_tiles")[step[first]]
+        active = first[tiles == data.of_replica("num_tiles")]
+        for column, clocks in (
+            ("from_min", clock[0].min(axis=1)),
+            ("from_max", clock[0].max(axis=1)),
+        ):
+            begun = data.column(BY_IPU, column)[active]
+            yield from equal(begun, clocks[ipu[active]], f"{column} of all tiles", "first step")
     for snapshot in range(1, len(clock)):
         border = snapshot * schema.CLOCK_INTERVAL
         before = order[step[order] < border]

@@ -90,6 +90,20 @@ def steps_begin_with_the_clocks_that_the_last_one_left(data: Dataset) -> Iterato
     yield from at_most(begins[1], last[before], "from_max", "row", "all_to_max before it is")
 
 
+@LAWS.needing("steps", "target", "relative_sync_delay")
+def syncs_take_what_the_farthest_tile_needs(data: Dataset) -> Iterator[Violation]:
+    """A sync takes at least the delay of the farthest tile, between IPUs what that adds as well."""
+    if data.has("io_tiles") and data.length("io_tiles"):
+        return  # a sync of some tiles takes what the farthest of those needs
+    cycles = data.column("steps", "cycles")
+    mine = (data.texts("steps", "type") == "Sync") & (cycles >= 0)
+    farthest = int(data.array("relative_sync_delay").max(initial=0))
+    least = int(data.value("target", "min_sync_delay")) + farthest - 1  # half of it each way
+    between = data.texts("steps", "sync_type")[mine] == "External"
+    wanted = least + between * max(int(data.value("target", "global_sync_cycles")), 0)
+    yield from at_most(wanted, cycles[mine], "delay of the farthest tile", "sync", "it takes")
+
+
 @LAWS.needing("steps")
 def time_does_not_run_back(data: Dataset) -> Iterator[Violation]:
     """A step ends no earlier than it begins, and begins where the one before it ended."""

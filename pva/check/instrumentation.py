@@ -41,6 +41,15 @@ def a_mode_has_its_fields(data: Dataset) -> Iterator[Violation]:
         yield Violation(f"profiler mode {mode}", f"{data.length('steps')} steps", "there are none")
 
 
+@LAWS.needing("execution", "target")
+def only_a_cpu_is_profiled_as_one(data: Dataset) -> Iterator[Violation]:
+    """The mode of a profile is that of a CPU just where the target is one."""
+    mode, target = (
+        data.texts(*at)[0] for at in (("execution", "profiler_mode"), ("target", "type"))
+    )
+    yield from equal(mode == "CPU", target == "CPU", "whether the mode is CPU", why="the target is")
+
+
 def _last_cycles(data: Dataset, tag: str, column: str, count: int) -> Values:
     """Return by row the cycles of the last step that ran it; -1 for what no recorded step ran."""
     program = data.column("steps", "program")

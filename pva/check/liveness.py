@@ -21,6 +21,25 @@ def liveness_steps_are_a_tree(data: Dataset) -> Iterator[Violation]:
     yield from at_most(-parents, 1, "negative parent", "liveness step")
 
 
+@LAWS.needing("liveness_steps", "programs", "program_children")
+def liveness_steps_are_in_the_order_of_programs(data: Dataset) -> Iterator[Violation]:
+    """What lies in a liveness step comes in the order in which its program runs it."""
+    program, parent = (data.column("liveness_steps", name) for name in ("program", "parent"))
+    count = data.length("programs")
+    above, below = (data.column("program_children", name) for name in ("program", "child"))
+    edges = above * count + below
+    order = np.argsort(edges, kind="stable")
+    inside = np.flatnonzero(parent >= 0)
+    wanted = program[parent[inside]] * count + program[inside]
+    first, end = (np.searchsorted(edges[order], wanted, side) for side in ("left", "right"))
+    once = end - first == 1  # a program may be run at several places of one
+    inside, place = inside[once], order[first[once]]
+    sorted_by_parent = np.argsort(parent[inside], kind="stable")
+    around, place = parent[inside][sorted_by_parent], place[sorted_by_parent]
+    same = around[1:] == around[:-1]
+    yield from at_most(place[:-1][same] + 1, place[1:][same], "place after it", "pair", "next is")
+
+
 @LAWS.needing("variable_intervals", "liveness_steps")
 def lives_are_in_order(data: Dataset) -> Iterator[Violation]:
     """A life ends after it begins, within the steps, and those of a variable do not overlap."""

@@ -130,6 +130,9 @@ def regions_lie_one_above_the_other(data: Dataset) -> Iterator[Violation]:
         yield from at_most(begin, first, "begin", f"{region} piece", "it begins at")
         if end is not None:
             yield from at_most(last, end, "end", f"{region} piece", "the region ends at")
+        tile = pieces["tile"][inside]
+        used = begin + data.column("memory_by_tile", f"{region}_including_gaps")[tile]
+        yield from at_most(last, used, "end", f"{region} piece", "with gaps its tile uses to")
     needs = data.table("memory_by_tile")
     below, above, over = (needs[f"{region}_including_gaps"] for region in REGION_COLUMNS)
     ends = np.where(over > 0, whole + over, np.where(above > 0, base + above, below))

@@ -79,11 +79,37 @@ def data_of_a_step_is_that_of_its_ipus(data: Dataset) -> Iterator[Violation]:
 
 @LAWS.needing(BY_IPU)
 def clocks_of_an_ipu_are_in_order(data: Dataset) -> Iterator[Violation]:
-    """The active tiles of an IPU end after they begin, the earliest before the latest."""
+    """Active tiles end after they begin, none later than the longest takes, which fits between."""
     for early, late in ORDERED:
         first, last = data.column(BY_IPU, early), data.column(BY_IPU, late)
         known = (first >= 0) & (last >= 0)
         yield from at_most(first[known], last[known], early, "row", f"{late} is")
+    cycles = data.column(BY_IPU, "cycles")
+    for early, late in (("from_min", "to_min"), ("from_max", "to_max")):
+        took = data.column(BY_IPU, late) - data.column(BY_IPU, early)
+        yield from at_most(took, cycles, f"{late} - {early}", "row", "its longest tile takes")
+    most = data.column(BY_IPU, "to_max") - data.column(BY_IPU, "from_min")
+    yield from at_most(cycles, most, "cycles", "row", "to_max - from_min is")
+
+
+@LAWS.needing(BY_IPU, "steps.active_tiles", "target")
+def where_all_tiles_are_active_their_clocks_are_all_there_are(data: Dataset) -> Iterator[Violation]:
+    """Where all are active, the first and last to begin and to end are those of all tiles."""
+    rows = data.table(BY_IPU)
+    step, ipu, known = rows["step"], rows["ipu"], rows["all_to_min"] >= 0
+    active = data.column("steps", "active_tiles")[step] == data.of_replica("num_tiles")
+    run = data.column("steps", "run")[step]
+    order = np.lexsort((step, ipu))
+    before, after = order[:-1], order[1:]
+    follows = (ipu[before] == ipu[after]) & (run[before] == run[after]) & known[before]
+    before, after = before[follows & active[after]], after[follows & active[after]]
+    for end in ("min", "max"):
+        clock, begin, stop = rows[f"all_to_{end}"], rows[f"from_{end}"], rows[f"to_{end}"]
+        what, why = f"from_{end}", f"all_to_{end} before it is"
+        yield from equal(begin[after], clock[before], what, "row of an active IPU", why)
+        mine = active & known
+        what, why = f"to_{end}", f"all_to_{end} is"
+        yield from equal(stop[mine], clock[mine], what, "row of an active IPU", why)
 
 
 @LAWS.needing(BY_IPU)
@@ -100,12 +126,13 @@ def balances_of_ipus_are_fractions(data: Dataset) -> Iterator[Violation]:
 @LAWS.needing("runs")
 def runs_end_after_they_begin(data: Dataset) -> Iterator[Violation]:
     """A run ends no earlier than it begins: in steps, on the host and on the trace's clock."""
-    pairs = (("first_step", "end_step"), ("start_microseconds", "end_microseconds"),
-             ("trace_begin", "trace_end"))  # fmt: skip
-    for early, late in pairs:
-        first, last = data.column("runs", early), data.column("runs", late)
-        known = (first >= 0) & (last >= 0)
-        yield from at_most(first[known], last[known], early, "run", f"{late} is")
+    host = (("start_microseconds", "end_microseconds"), ("trace_begin", "trace_end"))
+    pairs = {"runs": (("first_step", "end_step"), *host), "other_runs": host}
+    for table in filter(data.has, pairs):
+        for early, late in pairs[table]:
+            first, last = data.column(table, early), data.column(table, late)
+            known = (first >= 0) & (last >= 0)
+            yield from at_most(first[known], last[known], early, f"row of {table}", f"{late} is")
 
 
 @LAWS.needing("runs.cycles", "runs.cycles_from")
@@ -122,8 +149,22 @@ def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
     known = (first > 0) & (last > 0)
     what = "end_microseconds"
     yield from at_most(last[known][:-1], first[known][1:], what, "run", "the next begins at")
+    first, last = data.column("runs", "trace_begin"), data.column("runs", "trace_end")
+    known = (first >= 0) & (last >= 0)
+    yield from at_most(last[known][:-1], first[known][1:], "trace_end", "run", "the next is at")
     if data.has("other_runs"):
         yield from _in_turn(data)
+
+
+@LAWS.needing("runs.items", "runs.batches", "runs.stages", "target")
+def the_work_of_a_run_is_whole_batches(data: Dataset) -> Iterator[Violation]:
+    """The items of a run are those of as many batches on every replica, a pipeline's at least."""
+    items, batches, stages = (data.column("runs", c) for c in ("items", "batches", "stages"))
+    known = (items >= 0) & (batches > 0) & (stages >= 0)
+    parts = batches[known] * max(int(data.value("target", "num_replicas")), 1)
+    yield from equal(items[known] % parts, 0, "items left over by batches and replicas", "run")
+    yield from at_most(parts, items[known], "batches of all replicas", "run", "items are")
+    yield from at_most(stages[known], batches[known], "stages", "run", "batches are")
 
 
 def _in_turn(data: Dataset) -> Iterator[Violation]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pva.check.law import Laws, Values, Violation, equal
+from pva import schema
+from pva.check.law import Laws, Values, Violation, at_most, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()
@@ -19,6 +20,9 @@ KEPT = (
 
 
 # The columns that programs of some types alone tell, in the stage before compilation and after it.
+CARRIERS = {
+    "DoExchange": "exchange", "GlobalExchange": "external_exchange", "StreamCopy": "host_exchange",
+}  # fmt: skip
 EXCHANGES = ("DoExchange", "GlobalExchange", "StreamCopy", "CopySharedStructure")
 OF_TYPES = (
     ("written_programs", "compute_set", ("Execute",)),
@@ -31,12 +35,61 @@ OF_TYPES = (
 )
 
 
+# What holds other programs, and which branch of it each of them is.
+HOLDERS = {
+    "Sequence": ("",), "Block": ("",), "Repeat": ("",), "RepeatWhile": ("condition", "body"),
+    "RepeatWhileTrue": ("condition", "body"), "RepeatWhileFalse": ("condition", "body"),
+    "If": ("true", "false"), "IfElse": ("true", "false"), "Switch": ("case", "default"),
+    "OnEveryTileSwitch": ("case", "default"),
+}  # fmt: skip
+OUTERMOST = ""
+
+
 @LAWS.needing("programs", "written_programs")
 def programs_tell_only_what_their_type_has(data: Dataset) -> Iterator[Violation]:
     """Only what runs a compute set has one, only a call a function, only a repeat a count."""
     for table, column, tags in OF_TYPES:
-        others = data.column(table, column)[~np.isin(data.texts(table, "type"), tags)]
-        yield from equal(others, -1, f"{column} of no {' or '.join(tags)}, {table}", "number")
+        values, mine = data.column(table, column), np.isin(data.texts(table, "type"), tags)
+        what = f"{column} of no {' or '.join(tags)}, {table}"
+        yield from equal(values[~mine], -1, what, "number")
+        if len(tags) == 1:  # not every exchange has a row
+            yield from at_most(0, values[mine], f"least {column} of {tags[0]}, {table}", "number")
+
+
+@LAWS.needing("programs", "program_children")
+def only_some_programs_hold_others(data: Dataset) -> Iterator[Violation]:
+    """What computes, exchanges, syncs or calls has no programs inside it."""
+    above = data.texts("programs", "type")[data.column("program_children", "program")]
+    yield from equal(np.isin(above, list(HOLDERS)), True, "whether it holds programs", "child")
+
+
+@LAWS.needing("written_programs")
+def written_programs_are_branches_of_those_around_them(data: Dataset) -> Iterator[Violation]:
+    """A program as written is in one that holds others, as a branch that its type has."""
+    parent = data.column("written_programs", "parent")
+    types = np.append(data.texts("written_programs", "type"), OUTERMOST)[parent]
+    roles = [str(role).partition(" ")[0] for role in data.column("written_programs", "role")]
+    branches = {OUTERMOST: ("",)} | HOLDERS
+    fits = [role in branches.get(kind, ()) for kind, role in zip(types, roles, strict=True)]
+    yield from equal(fits, True, "whether that around it has such a branch", "written program")
+
+
+@LAWS.needing("written_programs", "written_results", "programs", "host_exchange_bytes_sent")
+def copies_move_what_their_exchanges_carry(data: Dataset) -> Iterator[Violation]:
+    """A copy moves no less than what tiles get for it, and with the host no more than goes over."""
+    origins, copy = _origins(data), schema.WRITTEN_TYPES.index("Copy")
+    sizes = data.column("written_programs", "bytes")
+    carried = {
+        tag: _carried(data, tag, exchange, origins)
+        for tag, exchange in CARRIERS.items()
+        if data.has(f"{exchange}_bytes_received")
+    }
+    outside = carried.pop("StreamCopy", np.zeros_like(sizes))
+    inside = sum(carried.values(), np.zeros_like(sizes))
+    mine = (data.column("written_programs", "type") == copy) & (sizes >= 0)
+    host, device = mine & (outside > 0), mine & (outside == 0)
+    yield from at_most(sizes[host], outside[host], "bytes", "copy with the host", "carried are")
+    yield from at_most(inside[device], sizes[device], "bytes that tiles get", "copy", "it moves")
 
 
 @LAWS.needing("programs", "written_results")
@@ -95,6 +148,27 @@ def runs_execute_their_program(data: Dataset) -> Iterator[Violation]:
     found = np.searchsorted(roots, outermost[origin])[from_root]
     wanted = data.column("runs", "program")[run][from_root]
     yield from equal(found, wanted, "program of a step", "number", "its run is of")
+
+
+@LAWS.needing("runs", "written_programs", "function_programs")
+def runs_are_of_programs_that_were_written(data: Dataset) -> Iterator[Violation]:
+    """The program of a run is one of those that were given to the engine."""
+    given = int((data.column("written_programs", "parent") < 0).sum())
+    last = given - data.length("function_programs") - 1
+    for table in ("runs", "other_runs"):
+        if data.has(table):
+            yield from at_most(data.column(table, "program"), last, f"program, {table}", "run")
+
+
+def _carried(data: Dataset, tag: str, exchange: str, origins: Values) -> Values:
+    """Sum by written program what its exchanges of a type carry; with the host, either way."""
+    exchanges = data.column("programs", "exchange")
+    rows = (data.texts("programs", "type") == tag) & (origins >= 0) & (exchanges >= 0)
+    ways = ("received", "sent") if tag == "StreamCopy" else ("received",)
+    moved = sum(data.array(f"{exchange}_bytes_{way}").sum(axis=1) for way in ways)
+    total = np.zeros(data.length("written_programs"), dtype=np.int64)
+    np.add.at(total, origins[rows], moved[exchanges[rows]])
+    return total
 
 
 def _origins(data: Dataset) -> Values:

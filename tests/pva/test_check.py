@@ -29,11 +29,30 @@ def changed_array(name: str, place: Any, value: int) -> dict[str, Any]:
 
 
 UPLOAD: dict[str, Any] = {
-    "name": ["weightsFromHost"], "program": [1], "cycles": [300], "cycles_from": [1024],
+    "name": ["weightsFromHost"], "program": [0], "cycles": [300], "cycles_from": [1024],
     "start_microseconds": [0.0], "end_microseconds": [0.0], "trace_begin": [-1], "trace_end": [-1],
 }  # fmt: skip
 PIECE_OF_Y = 42  # after 10 pieces of each of four variables and 2 of the partials
 BROKEN: dict[str, dict[str, Any]] = {
+    "version_begins_with_its_numbers": changed("report", "point", 0, 4),
+    "provenance_is_of_what_a_report_has": changed("provenance", "item", 0, "nothing"),
+    "programs_have_the_name_of_their_compute_set": changed("compute_sets", "name", 0, "times"),
+    "ends_of_copies_are_variables": changed("written_programs", "source", 7, "z"),
+    "variables_are_like_those_they_are_lowered_from": changed("variables", "type", 3, "half"),
+    "only_some_programs_hold_others": changed("program_children", "program", 7, 5),
+    "written_programs_are_branches_of_those_around_them": changed(
+        "written_programs", "role", 4, "body"
+    ),
+    "copies_move_what_their_exchanges_carry": changed("written_programs", "bytes", 1, 81),
+    "runs_are_of_programs_that_were_written": changed("runs", "program", 1, 1),
+    "liveness_steps_are_in_the_order_of_programs": changed("liveness_steps", "program", 1, 10),
+    "syncs_take_what_the_farthest_tile_needs": changed("target", "min_sync_delay", 0, 22),
+    "only_a_cpu_is_profiled_as_one": changed("target", "type", 0, schema.TARGET_TYPES.index("CPU")),
+    "what_is_read_is_written": changed("access", "write", 0, False),
+    "where_all_tiles_are_active_their_clocks_are_all_there_are": changed(
+        "steps_by_ipu", "to_min", 0, 35
+    ),
+    "the_work_of_a_run_is_whole_batches": changed("runs", "batches", 0, 3),
     "machine_is_its_tiles": changed("target", "total_memory", 0, 1),
     "graph_counts_what_is_there": changed("graph", "num_compute_sets", 0, 4),
     "debug_contexts_are_a_tree": changed("debug_contexts", "parent", 0, 3),
