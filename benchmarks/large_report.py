@@ -40,7 +40,10 @@ def large_report(size: Size, seed: int = 0) -> Dataset:
 
 
 def _live_accesses(tables: dict[str, Columns]) -> Columns:
-    """Let programs use an always-live variable in place of one that is not live at their step."""
+    """Let programs use an always-live variable in place of one that is not live at their step.
+
+    The first program that uses a variable writes it.
+    """
     program, variable = (np.asarray(tables["access"][name]) for name in ("program", "variable"))
     always = np.asarray(tables["variables"]["always_live"])
     lives = tables["variable_intervals"]
@@ -48,10 +51,10 @@ def _live_accesses(tables: dict[str, Columns]) -> Columns:
     begin[lives["variable"]], end[lives["variable"]] = lives["begin"], lives["end"]
     live = always[variable] | ((begin[variable] <= program) & (program < end[variable]))
     others = np.flatnonzero(always)
-    return {
-        **tables["access"],
-        "variable": np.where(live, variable, others[variable % len(others)]),
-    }
+    used = np.where(live, variable, others[variable % len(others)])
+    write = np.array(tables["access"]["write"])
+    write[np.unique(used, return_index=True)[1]] = True
+    return {"program": program, "variable": used, "write": write}
 
 
 def _parents(tables: dict[str, Columns]) -> Values:

@@ -156,12 +156,14 @@ def _program_tables(
         compute_set[rows], exchange[rows] = operands(types[rows], size, number * 1000)
     count, target = (np.full(size.programs, -1) for _ in range(2))
     count[1], target[call] = size.iterations, 0
+    sets = np.array(names("Convolve", size.compute_sets))[compute_set]
+    called = np.where(compute_set >= 0, sets, names("Program", size.programs)).tolist()
     child = np.flatnonzero(parent >= 0)
     order = np.lexsort((child, parent[child]))
     exchanging = np.flatnonzero(types == TYPE["DoExchange"])
     return {
         "programs": {
-            "type": types, "name": names("Program", size.programs), "compute_set": compute_set,
+            "type": types, "name": called, "compute_set": compute_set,
             "exchange": exchange, "target": target, "count": count,
             "sync_type": np.where(types == TYPE["Sync"], schema.SYNC_TYPES.index("External"), 0),
             "debug_context": np.arange(size.programs) % size.debug_contexts + 1,
@@ -171,14 +173,17 @@ def _program_tables(
         "function_programs": {"program": [function]},
         "exchange_instructions": _instructions(exchanging, exchange, numbers, size),
         "access": _access(np.flatnonzero(compute_set >= 0), compute_set, size),
-        **_written(types, parent, compute_set, {"count": count, "target": target}),
+        **_written(types, parent, compute_set, called, {"count": count, "target": target}),
     }  # fmt: skip
 
 
 def _written(
-    types: Values, parent: Values, compute_set: Values, more: Columns
+    types: Values, parent: Values, compute_set: Values, called: list[str], more: Columns
 ) -> dict[str, Columns]:
-    """Return the programs as written: what follows a sync in a group became of one Execute."""
+    """Return the programs as written: what follows a sync in a group became of one Execute.
+
+    What computes nothing became of a Copy.
+    """
     leaf = np.isin(types, [TYPE[tag] for tag in (*FIRST_SEGMENT, "GlobalExchange")])
     goes_on = leaf & (types != TYPE["Sync"]) & (parent == np.append(-1, parent[:-1]))
     origin = np.cumsum(~goes_on) - 1
@@ -187,14 +192,16 @@ def _written(
         schema.WRITTEN_TYPES.index(tag if tag in schema.WRITTEN_TYPES else "Execute")
         for tag in schema.PROGRAM_TYPES
     ]
-    kinds = np.where(
-        leaf[first], schema.WRITTEN_TYPES.index("Execute"), np.array(codes)[types[first]]
-    )
-    own = np.full(len(first), -1)
+    own, last = (np.full(len(first), -1) for _ in range(2))
     np.maximum.at(own, origin, compute_set)
+    np.maximum.at(last, origin, np.arange(len(types)))
+    execute, copy = map(schema.WRITTEN_TYPES.index, ("Execute", "Copy"))
+    leaves = np.where(own >= 0, execute, copy)
+    kinds = np.where(leaf[first], leaves, np.array(codes)[types[first]])
+    texts = np.where(own >= 0, np.array(called)[last], names("Program", len(first))).tolist()
     around = np.where(parent[first] >= 0, origin[parent[first]], -1)
     written = {
-        "type": kinds, "parent": around, "name": names("Program", len(first)), "compute_set": own,
+        "type": kinds, "parent": around, "name": texts, "compute_set": own,
         **{name: values[first] for name, values in more.items()},
     }  # fmt: skip
     return {

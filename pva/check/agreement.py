@@ -19,6 +19,7 @@ BYTES = {
     "float": 4, "int": 4, "unsigned int": 4, "long": 4, "unsigned long": 4,
     "long long": 8, "unsigned long long": 8, "double": 8,
 }  # fmt: skip
+NONE = math.nan
 SHAPE = re.compile(r"\d{1,18}(x\d{1,18})*")
 PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")
 PART_OF = ("instrumentationResults",)  # counters of a tile have memory beside variables
@@ -32,16 +33,22 @@ COPY_POINTERS = "memory_by_vertex_type_copy_pointers"
 @LAWS.needing("variables", "target")
 def variables_have_the_bytes_of_their_shape(data: Dataset) -> Iterator[Violation]:
     """A variable has the bytes of its shape, or those of one replica's part of it."""
-    texts = (data.column("variables", name) for name in ("type", "shape", "bytes"))
-    rows = [
-        (size, BYTES[kind] * math.prod(map(int, shape.split("x"))))
-        for kind, shape, size in zip(*texts, strict=True)
-        if kind in BYTES and SHAPE.fullmatch(shape)
+    types, shapes, sizes = (data.column("variables", name) for name in ("type", "shape", "bytes"))
+    counts = {shape: _elements(shape) for shape in set(shapes)}
+    each = [
+        BYTES.get(kind, NONE) * counts[shape] for kind, shape in zip(types, shapes, strict=True)
     ]
-    found, wanted = np.array(rows, dtype=float).reshape(-1, 2).T
+    bytes_of_shape = np.array(each, dtype=float)
+    known = ~np.isnan(bytes_of_shape)
+    found, wanted = sizes[known].astype(float), bytes_of_shape[known]
     replicas = max(int(data.value("target", "num_replicas")), 1)
     wanted = np.where(found * replicas == wanted, found, wanted)
     yield from equal(found, wanted, "bytes", "variable with a shape", "its shape has")
+
+
+def _elements(shape: str) -> float:
+    """Return the elements of a shape such as 16x64; not a number where the text is none."""
+    return math.prod(map(int, shape.split("x"))) if SHAPE.fullmatch(shape) else NONE
 
 
 @LAWS.needing("variables", "variable_pieces", "memory_by_category")
