@@ -6,10 +6,9 @@ lowest number), which cuts it into the rows that the program was compiled for an
 piece. All requests of one instant are in the queue before a batch is made at that instant.
 
 * A synchronous instance takes its next batch when the device is done with the last one. An
-  incomplete piece waits `flush_ns` from the begin of its batch before it is filled up: no other
-  rows can come.
-* An asynchronous one hands its rows over at once; the device joins rows of several batches, and
-  fills up a piece of which a row has waited `flush_ns`.
+  incomplete piece waits `flush_ns` before it is filled up, though no other rows can come.
+* An asynchronous one hands its rows over at once. The device joins rows of several batches. When it
+  is idle and has some rows, it waits `flush_ns` for a full piece, then fills up what there is.
 """
 
 from __future__ import annotations
@@ -58,8 +57,7 @@ class Device:
     def busy_ns(self, rows: int) -> int:
         """Return how long a synchronous instance takes for a batch, without its `wait_ns`."""
         full, incomplete = divmod(rows, self.rows)
-        time = full * self.batch_ns
-        return max(time, self.flush_ns) + self.batch_ns if incomplete else time
+        return full * self.batch_ns + (self.flush_ns + self.batch_ns if incomplete else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +130,16 @@ def replay(arrivals: Arrivals, rules: Rules, device: Device) -> Outcome:
 
 
 def _send(
-    arrivals: Arrivals, rules: Rules, instances: int, busy: Callable[[int, int], int]
+    arrivals: Arrivals,
+    rules: Rules,
+    instances: int,
+    busy: Callable[[int, int], int],
+    from_idle: bool = False,
 ) -> Sent:
-    """Send all requests in their order: from batch to batch, not from event to event."""
+    """Send all requests in their order: from batch to batch, not from event to event.
+
+    With `from_idle` a delay counts from when a batch could be sent, not from its oldest request.
+    """
     at = arrivals.at_ns.tolist()
     totals = np.cumsum(arrivals.rows).tolist()
     sizes = (rules.most_rows, *rules.preferred)
@@ -147,7 +152,8 @@ def _send(
         now = max(now, since, at[first])
         last = bisect_right(at, now, max(last, first + 1))
         count, whole = batch_of(totals, rules, first, last, base)
-        if not whole and now < (due := at[first] + rules.delay_ns):
+        due = (now if from_idle else at[first]) + rules.delay_ns
+        if not whole and now < due:
             now = _completed(at, totals, sizes, last, base, due)
             last = bisect_right(at, now, last)
             count, _ = batch_of(totals, rules, first, last, base)
@@ -261,7 +267,7 @@ def _synchronous(
     pieces = -(-batch_rows // device.rows)
     incomplete = batch_rows % device.rows
     full = (batch_rows // device.rows) * device.batch_ns
-    last = begins + np.where(incomplete > 0, np.maximum(full, device.flush_ns), full)
+    last = begins + np.where(incomplete > 0, full + device.flush_ns, full)
     ends = last + np.where(incomplete > 0, device.batch_ns, 0)
     first = np.where(pieces > 1, begins, ends - device.batch_ns)
     owner = np.repeat(np.arange(len(pieces)), pieces)
@@ -289,7 +295,7 @@ def _asynchronous(
         mine = np.flatnonzero(by_request == one)
         single = np.repeat(arrived[mine], rows[mine])
         sent = _send(Arrivals(single, np.ones_like(single)), rules, 1,
-                     lambda _instance, _rows: device.batch_ns)  # fmt: skip
+                     lambda _instance, _rows: device.batch_ns, from_idle=True)  # fmt: skip
         piece_rows, piece_begin = np.array(sent.count, np.int64), np.array(sent.at, np.int64)
         piece = np.repeat(np.arange(len(piece_rows)), piece_rows)
         ends = np.cumsum(rows[mine])

@@ -124,12 +124,12 @@ def send(case: Case, instance: Instance, batch: list[One], time: int, sent: dict
         instance.rows += [(instance.free, one.number) for one in batch for _ in range(one.rows)]
         return
     rows = sum(one.rows for one in batch)
-    begin = device = instance.free
+    device = instance.free
     while rows >= case.compiled:
         device += case.batch
         rows -= case.compiled
     if rows:
-        device = max(device, begin + case.flush) + case.batch
+        device += case.flush + case.batch
     instance.free = device
     for one in batch:
         left[one.number] = (0, time, device)
@@ -139,7 +139,8 @@ def step_device(case: Case, instance: Instance, time: int, sent: dict, left: dic
     """Begin a piece where the device is free and one is full, or has waited."""
     while instance.device_free <= time:
         there = [row for row in instance.rows if row[0] <= time][: case.compiled]
-        if not there or (len(there) < case.compiled and time - there[0][0] < case.flush):
+        ready = max(there[0][0], instance.device_free) if there else 0
+        if not there or (len(there) < case.compiled and time - ready < case.flush):
             return
         instance.rows = instance.rows[len(there) :]
         instance.device_free = time + case.batch
