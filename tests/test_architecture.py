@@ -94,7 +94,10 @@ TABLE = {
     "simulator.explore": Row(
         ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
     ),
-    "simulator.serving": Row(("simulator", *MIDDLE, "pva.queueing", "google.protobuf")),
+    "simulator.serving": Row(
+        ("simulator", *MIDDLE, "pva.queueing", "pva.formats.triton_trace", "pva.formats.files")
+        + ("google.protobuf",), ("grpc", "waitress"),
+    ),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),

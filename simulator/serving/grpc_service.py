@@ -1,0 +1,307 @@
+"""KServe v2 over gRPC: the methods of `inference.GRPCInferenceService`, with messages of our pool.
+
+Needs the package grpcio: pip install 'tilescope[serving]'.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from pva.errors import MissingPackageError, PvaError
+from simulator.serving import classification
+from simulator.serving.http import model_metadata, statistics_of
+from simulator.serving.protocol import message, message_class
+from simulator.serving.served import RequestError
+from simulator.serving.server import (
+    EXTENSIONS,
+    MOST_ELEMENTS,
+    NAME,
+    InferRequest,
+    InferResponse,
+    Server,
+    version,
+)
+from simulator.serving.settings import SettingError, Settings
+from simulator.serving.tensors import (
+    DATATYPES,
+    Array,
+    TensorError,
+    elements_of,
+    from_bytes,
+    objects,
+    to_bytes,
+)
+
+SERVICE = "inference.GRPCInferenceService"
+Act = Callable[[Any, Any], Any]
+STREAMS = 256  # answers of a stream that wait to be sent
+# Names of gRPC's status codes by HTTP's.
+CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 499: "CANCELLED",
+         500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE",
+         504: "DEADLINE_EXCEEDED"}  # fmt: skip
+
+
+def serve(
+    server: Server, settings: Settings, address: str, most_bytes: int, threads: int
+) -> tuple[Any, int]:
+    """Listen with gRPC; return its server and the port. Raises PvaError."""
+    try:
+        import grpc
+    except ModuleNotFoundError:
+        wanted = "pip install 'tilescope[serving]', or --grpc off"
+        raise MissingPackageError("gRPC", "needs the package grpcio", wanted) from None
+    options = [
+        ("grpc.max_receive_message_length", most_bytes),
+        ("grpc.max_send_message_length", -1),
+        ("grpc.so_reuseport", 0),
+    ]
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="gRPC")
+    listening = grpc.server(pool, options=options)
+    listening.add_generic_rpc_handlers((_handlers(grpc, Methods(server, settings)),))
+    try:
+        port = listening.add_insecure_port(address)
+    except RuntimeError:
+        port = 0
+    if not port:
+        raise PvaError(address, "cannot be listened on", "a free port for --grpc")
+    listening.start()
+    return listening, port
+
+
+def _handlers(grpc: Any, methods: Methods) -> Any:
+    made: dict[str, Any] = {}
+    for name, (request, response, act) in methods.table().items():
+        kind = grpc.unary_unary_rpc_method_handler
+        if name == "ModelStreamInfer":
+            kind = grpc.stream_stream_rpc_method_handler
+        made[name] = kind(
+            _guarded(grpc, act) if name != "ModelStreamInfer" else act,
+            request_deserializer=message_class(request).FromString,
+            response_serializer=message_class(response).SerializeToString,
+        )
+    return grpc.method_handlers_generic_handler(SERVICE, made)
+
+
+def _guarded(grpc: Any, act: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Answer errors by a status and a line."""
+
+    def answer(request: Any, context: Any) -> Any:
+        try:
+            return act(request, context)
+        except RequestError as error:
+            code, text = CODES.get(error.status, "UNKNOWN"), str(error)
+        except (TensorError, SettingError, PvaError) as error:
+            code, text = "INVALID_ARGUMENT", " ".join(str(error).split())
+        except MemoryError:
+            code, text = "RESOURCE_EXHAUSTED", "the memory of this machine is not enough"
+        return context.abort(getattr(grpc.StatusCode, code), text)  # raises
+
+    return answer
+
+
+class Methods:
+    """What each method of the service does."""
+
+    def __init__(self, server: Server, settings: Settings) -> None:
+        self.server, self.settings = server, settings
+
+    def table(self) -> Mapping[str, tuple[str, str, Act]]:
+        """Return request, response and function of each method."""
+        acts: dict[str, Act] = {
+            "ServerLive": self._live, "ServerReady": self._ready, "ModelReady": self._model_ready,
+            "ServerMetadata": self._metadata, "ModelMetadata": self._model_metadata,
+            "ModelInfer": self._infer, "ModelConfig": self._config,
+            "ModelStatistics": self._statistics, "RepositoryIndex": self._index,
+            "RepositoryModelLoad": self._load, "RepositoryModelUnload": self._unload,
+            "TraceSetting": self._trace, "LogSettings": self._logging,
+        }  # fmt: skip
+        for memory in ("SystemSharedMemory", "CudaSharedMemory"):
+            for act in ("Status", "Register", "Unregister"):
+                acts[memory + act] = self._shared_memory(memory + act)
+        rows = {name: (f"{name}Request", f"{name}Response", act) for name, act in acts.items()}
+        stream = ("ModelInferRequest", "ModelStreamInferResponse", self._stream)
+        return {**rows, "ModelStreamInfer": stream}
+
+    def _live(self, _request: Any, _context: Any) -> Any:
+        return message("ServerLiveResponse", live=True)
+
+    def _ready(self, _request: Any, _context: Any) -> Any:
+        return message("ServerReadyResponse", ready=self.server.ready)
+
+    def _model_ready(self, request: Any, _context: Any) -> Any:
+        try:
+            self.server.served(request.name, request.version)
+        except RequestError:
+            return message("ModelReadyResponse", ready=False)
+        return message("ModelReadyResponse", ready=True)
+
+    def _metadata(self, _request: Any, _context: Any) -> Any:
+        made = message_class("ServerMetadataResponse")
+        return made(name=NAME, version=version(), extensions=EXTENSIONS)
+
+    def _model_metadata(self, request: Any, _context: Any) -> Any:
+        found = model_metadata(self.server, self.server.served(request.name, request.version))
+        return message_class("ModelMetadataResponse")(**found)
+
+    def _config(self, request: Any, _context: Any) -> Any:
+        config = message("ModelConfig")
+        config.CopyFrom(self.server.served(request.name, request.version).settings.config)
+        config.name = request.name
+        return message("ModelConfigResponse", config=config)
+
+    def _statistics(self, request: Any, _context: Any) -> Any:
+        rows = statistics_of(self.server, request.name, request.version)
+        return message("ModelStatisticsResponse", model_stats=rows)
+
+    def _index(self, request: Any, _context: Any) -> Any:
+        return message("RepositoryIndexResponse", models=self.server.index(request.ready))
+
+    def _load(self, request: Any, _context: Any) -> Any:
+        if request.parameters:
+            raise RequestError("parameters of load: this server loads the repository's own files")
+        self.server.load(request.model_name)
+        return message("RepositoryModelLoadResponse")
+
+    def _unload(self, request: Any, _context: Any) -> Any:
+        self.server.unload(request.model_name)
+        return message("RepositoryModelUnloadResponse")
+
+    def _shared_memory(self, name: str) -> Callable[[Any, Any], Any]:
+        def act(_request: Any, _context: Any) -> Any:
+            if name.endswith("Register"):
+                raise RequestError("this server has no shared memory: send tensors in messages",
+                                   status=501)  # fmt: skip
+            return message(f"{name}Response")
+
+        return act
+
+    def _trace(self, request: Any, _context: Any) -> Any:
+        if request.model_name:
+            self.server.served(request.model_name)
+        wanted = {name: list(one.value) for name, one in request.settings.items()}
+        plain = {
+            name: values if name == "trace_level" and values else (values or [None])[0]
+            for name, values in wanted.items()
+        }
+        response = message("TraceSettingResponse")
+        for name, value in self.settings.trace(plain).items():
+            response.settings[name].value.extend(value if isinstance(value, list) else [value])
+        return response
+
+    def _logging(self, request: Any, _context: Any) -> Any:
+        wanted = {name: getattr(one, one.WhichOneof("parameter_choice") or "string_param")
+                  for name, one in request.settings.items()}  # fmt: skip
+        response = message("LogSettingsResponse")
+        fields = {bool: "bool_param", int: "uint32_param", str: "string_param"}
+        for name, value in self.settings.logging(wanted).items():
+            setattr(response.settings[name], fields[type(value)], value)
+        return response
+
+    def _infer(self, request: Any, _context: Any) -> Any:
+        asked, wanted = infer_request(request)
+        with self.settings.recorded("GRPC", asked.id) as record:
+            response = self.server.infer(asked)
+            record(response)
+        return infer_response(response, wanted)
+
+    def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        """Answer the requests of a stream in their order; several are under way at once."""
+        waiting: queue.Queue[Future[Any] | None] = queue.Queue(STREAMS)
+        pool = ThreadPoolExecutor(16, thread_name_prefix="stream")
+
+        def read() -> None:
+            try:
+                for request in requests:
+                    waiting.put(pool.submit(self._streamed, request))
+            finally:
+                waiting.put(None)
+
+        reader = pool.submit(read)
+        try:
+            while (future := waiting.get()) is not None:
+                yield future.result()
+        finally:
+            context.cancel() if not reader.done() else None
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _streamed(self, request: Any) -> Any:
+        try:
+            return message("ModelStreamInferResponse", infer_response=self._infer(request, None))
+        except (RequestError, TensorError, PvaError) as error:
+            failed = message("ModelStreamInferResponse", error_message=" ".join(str(error).split()))
+            failed.infer_response.id = request.id
+            return failed
+
+
+def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
+    chosen = {name: one.WhichOneof("parameter_choice") for name, one in given.items()}
+    return {name: getattr(given[name], field) for name, field in chosen.items() if field}
+
+
+def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str, Any]]]:
+    """Read a request; return how outputs are wanted, too. Raises RequestError and TensorError."""
+    raw = list(request.raw_input_contents)
+    if raw and len(raw) != len(request.inputs):
+        raise RequestError(f"{len(raw)} raw contents for {len(request.inputs)} inputs")
+    inputs: dict[str, Array] = {}
+    for number, tensor in enumerate(request.inputs):
+        name, shape = tensor.name, list(tensor.shape)
+        if not name or name in inputs:
+            raise RequestError(f"inputs: {name!r} twice, or without a name")
+        if tensor.datatype not in DATATYPES:
+            known = ", ".join(DATATYPES)
+            raise RequestError(f"input {name!r}: datatype {tensor.datatype!r}; one of {known}")
+        if any(key.startswith("shared_memory") for key in tensor.parameters):
+            raise RequestError(f"input {name!r}: this server has no shared memory", status=501)
+        count = elements_of(name, shape, MOST_ELEMENTS)
+        if raw:
+            inputs[name] = from_bytes(name, tensor.datatype, shape, raw[number])
+        else:
+            inputs[name] = _contents(tensor, count).reshape(shape)
+    outputs = {output.name: _parameters(output.parameters) for output in request.outputs}
+    asked = InferRequest(request.model_name, request.model_version, request.id,
+                         _parameters(request.parameters), inputs, list(outputs))  # fmt: skip
+    return asked, outputs
+
+
+def _contents(tensor: Any, count: int) -> Array:
+    """Return the elements of an input that came one by one; raises RequestError."""
+    _, dtype, field = DATATYPES[tensor.datatype]
+    if not field:
+        raise RequestError(f"input {tensor.name!r}: {tensor.datatype} needs raw contents")
+    values = getattr(tensor.contents, field)
+    if len(values) != count:
+        raise RequestError(
+            f"input {tensor.name!r}: {len(values):,} values; {count:,} for its shape"
+        )
+    if tensor.datatype == "BYTES":
+        return objects(list(values))
+    try:
+        return np.array(values, np.dtype(dtype))
+    except OverflowError:
+        raise RequestError(
+            f"input {tensor.name!r}: a value that is not {tensor.datatype}"
+        ) from None
+
+
+def infer_response(response: InferResponse, wanted: Mapping[str, Mapping[str, Any]]) -> Any:
+    """Write an answer, its outputs as raw bytes."""
+    made = message("ModelInferResponse", model_name=response.model,
+                   model_version=response.version, id=response.id)  # fmt: skip
+    for name, value in response.parameters.items():
+        field = "double_param" if isinstance(value, float) else "int64_param"
+        setattr(made.parameters[name], field, value)
+    for tensor, array in response.outputs:
+        datatype = tensor.datatype
+        classes = wanted.get(tensor.name, {}).get("classification")
+        if classes is not None:
+            array = classification.classes(response.settings, tensor, array, classes)
+            datatype = "BYTES"
+        made.outputs.add(name=tensor.name, datatype=datatype, shape=array.shape)
+        made.raw_output_contents.append(to_bytes(datatype, array))
+    return made

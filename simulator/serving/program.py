@@ -1,0 +1,177 @@
+"""The program of a version of a model: loaded once an instance, run for batches of any rows.
+
+Names are those of clients, as the name map says. Shapes and types of `config.pbtxt` are compared
+with those of the executable, and each difference is a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pva.errors import PvaError
+from simulator.graph.errors import PoplarError
+from simulator.model_runtime import DataDesc, ModelRunner, ModelRunnerConfig
+from simulator.popef import Model as PopefModel
+from simulator.popef import load_model
+from simulator.serving.model_config import Settings, Tensor
+from simulator.serving.repository import Version
+from simulator.serving.tensors import DATATYPES, Array
+
+RING = 1024  # transfers that wait at a runner: its callers wait their turn in the batcher
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Outputs by the names of clients, cycles of the device, and padding rows of the last step."""
+
+    outputs: Mapping[str, Array]
+    cycles: int
+    padding: int
+
+
+class Program:
+    """A loaded executable. `rows` is what it takes at once, `clock` the device's, in hertz."""
+
+    def __init__(self, settings: Settings, version: Version, model: PopefModel) -> None:
+        self.settings, self.version = settings, version
+        batched = settings.config.max_batch_size > 0
+        config = ModelRunnerConfig(
+            timeout_ns=settings.timeout_ns, batching_dim=0 if batched else None,
+            ring_buffer_size_multiplier=RING,
+        )  # fmt: skip
+        try:
+            self.runner = ModelRunner(model, config)
+        except PoplarError as error:
+            raise PvaError(version.executable, str(error)) from error
+        iterations = max(1, model.metadata.deviceIterations())
+        self.rows = self.runner.batch * iterations if batched else 1
+        self._names = {client: own for own, client in version.names.items()}
+        try:
+            self._inputs = self._matched(settings.inputs, self.runner.getExecuteInputs(), "input")
+            self._outputs = self._matched(
+                settings.outputs, self.runner.getExecuteOutputs(), "output"
+            )
+        except PvaError:
+            self.runner.close()
+            raise
+
+    def run(self, inputs: Mapping[str, Array]) -> Answer:
+        """Run a batch and wait for it; raises PoplarError."""
+        found = self.runner.execute(self._given(inputs))
+        return self.answer(found)
+
+    def start(self, inputs: Mapping[str, Array]) -> Any:
+        """Hand a batch over; return the future of what `answer` takes."""
+        return self.runner.executeAsync(self._given(inputs))
+
+    def answer(self, found: Any) -> Answer:
+        """Return outputs by the names of clients, in the shapes that they know."""
+        outputs = {
+            tensor.name: _shaped(found[desc.name], tensor, desc, self.batched)
+            for tensor, desc in self._outputs.items()
+        }
+        return Answer(outputs, found.cycles, found.padding)
+
+    @property
+    def batched(self) -> bool:
+        """Return whether requests have a batch dimension."""
+        return bool(self.settings.config.max_batch_size > 0)
+
+    def close(self) -> None:
+        """End when the steps that run have ended."""
+        self.runner.close()
+
+    def _given(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        return {
+            desc.name: _as_compiled(inputs[tensor.name], desc, self.batched)
+            for tensor, desc in self._inputs.items()
+        }
+
+    def _matched(
+        self, tensors: tuple[Tensor, ...], descs: list[DataDesc], kind: str
+    ) -> dict[Tensor, DataDesc]:
+        """Find each tensor of the configuration in the executable; raises PvaError."""
+        known = {desc.name: desc for desc in descs}
+        client = self.version.names
+        matched = {}
+        for number, tensor in enumerate(tensors):
+            own = self._names.get(tensor.name, tensor.name)
+            if own not in known:
+                names = ", ".join(client.get(name, name) for name in known)
+                place = f"{kind}[{number}].name"
+                wanted = f"the executable has {names}"
+                raise PvaError(self.settings.path, f"{tensor.name!r}", wanted, place=place)
+            matched[tensor] = known.pop(own)
+            self._check(tensor, matched[tensor], f"{kind}[{number}]")
+        if known and kind == "input":
+            name = next(iter(known))
+            found = f"no input {client.get(name, name)!r}"
+            raise PvaError(self.settings.path, found, "the executable needs it", place="input")
+        return matched
+
+    def _check(self, tensor: Tensor, desc: DataDesc, place: str) -> None:
+        wanted = np.dtype(DATATYPES[tensor.datatype][1])
+        if wanted != desc.dtype.newbyteorder("<"):
+            right = f"the executable's {desc.name!r} is {desc.data_type.value}"
+            raise PvaError(self.settings.path, tensor.datatype, right, place=f"{place}.data_type")
+        dims = tensor.dims if tensor.reshape is None else tensor.reshape
+        shape = desc.shape[1:] if self.batched else desc.shape
+        same = len(dims) == len(shape) and all(
+            given in (-1, size) for given, size in zip(dims, shape, strict=True)
+        )
+        if not same and (-1 in dims or math.prod(dims) != math.prod(shape)):
+            right = f"the executable's {desc.name!r} is {list(shape)} a row"
+            raise PvaError(self.settings.path, str(list(dims)), right, place=f"{place}.dims")
+
+
+def load_program(settings: Settings, version: Version) -> Program:
+    """Load a version of a model, for one instance; raises PvaError."""
+    paths = [version.executable, *([version.weights] if version.weights else [])]
+    return Program(settings, version, load_model(paths))
+
+
+def _as_compiled(array: Array, desc: DataDesc, batched: bool) -> Array:
+    shape = (len(array), *desc.shape[1:]) if batched else desc.shape
+    return array.reshape(shape)
+
+
+def _shaped(array: Array, tensor: Tensor, desc: DataDesc, batched: bool) -> Array:
+    shape = desc.shape[1:] if batched else desc.shape
+    dims = tensor.dims if -1 not in tensor.dims else shape
+    return array.reshape((len(array), *dims) if batched else dims)
+
+
+def batch_facts(settings: Settings, version: Version) -> dict[str, Any]:
+    """Run a compiled batch of zeros; return its rows, cycles, the clock and its time in ns.
+
+    A program takes the same cycles for any values, but for vertices whose time depends on them.
+    """
+    program = load_program(settings, version)
+    try:
+        inputs = {
+            tensor.name: np.zeros(
+                (program.rows, *desc.shape[1:]) if program.batched else desc.shape, desc.dtype
+            )
+            for tensor, desc in program._inputs.items()
+        }
+        cycles = program.run(inputs).cycles
+        clock = clock_of(program)
+    except PoplarError as error:
+        raise PvaError(version.executable, str(error)) from error
+    finally:
+        program.close()
+    return {
+        "batch_ns": max(round(cycles * 1e9 / clock), 1), "rows": program.rows, "cycles": cycles,
+        "clock": clock,
+    }  # fmt: skip
+
+
+def clock_of(program: Program) -> float:
+    """Return the clock of the device of a program, in hertz."""
+    session = program.runner._steps[0].session
+    return float(session.executable.graph.device_target.clock_frequency)

@@ -1,0 +1,64 @@
+"""Warm-up: requests that each instance runs before its model is ready.
+
+They are no requests of clients and are not counted. Source: Triton, ModelWarmup in
+model_config.proto; files of data lie in `<model>/warmup/`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pva.errors import PvaError
+from pva.plain_file import contents
+from simulator.graph.errors import PoplarError
+from simulator.serving.served import Served
+from simulator.serving.tensors import DATATYPES, Array, TensorError, datatype_of, from_bytes
+
+FOLDER, LIMIT = "warmup", 1 << 30
+
+
+def run(served: Served) -> None:
+    """Run the samples of a model on each of its instances; raises PvaError."""
+    config = served.settings.config
+    for number, sample in enumerate(config.model_warmup):
+        place = f"model_warmup[{number}]"
+        inputs = _inputs(served, sample, place)
+        for program in served.programs:
+            for _ in range(sample.count or 1):
+                try:
+                    program.run(inputs)
+                except (PoplarError, ValueError) as error:
+                    path = served.settings.path
+                    raise PvaError(path, str(error), "inputs as of requests", place=place) from None
+
+
+def _inputs(served: Served, sample: Any, place: str) -> dict[str, Array]:
+    inputs = {}
+    rows = [sample.batch_size or 1] if served.settings.config.max_batch_size else []
+    known = {tensor.name: tensor for tensor in served.settings.inputs}
+    for name, given in sample.inputs.items():
+        datatype = datatype_of(given.data_type) if given.data_type else ""
+        dims = list(given.dims)
+        if datatype != known[name].datatype or min(dims, default=1) < 1:
+            found = f"{datatype or 'no data_type'} {dims}"
+            wanted = f"{known[name].datatype} with whole dims"
+            field = f"{place}.inputs[{name!r}]"
+            raise PvaError(served.settings.path, found, wanted, place=field)
+        inputs[name] = _data(served.settings.path.parent, name, datatype, [*rows, *dims], given)
+    return inputs
+
+
+def _data(folder: Path, name: str, datatype: str, shape: list[int], given: Any) -> Array:
+    dtype = np.dtype(DATATYPES[datatype][1])
+    if given.WhichOneof("input_data_type") == "random_data":
+        return np.random.default_rng(0).uniform(0, 1, shape).astype(dtype)
+    if given.WhichOneof("input_data_type") == "zero_data":
+        return np.zeros(shape, dtype)
+    path = folder / FOLDER / Path(given.input_data_file).name
+    try:
+        return from_bytes(name, datatype, shape, contents(path, "data of a warm-up", LIMIT))
+    except TensorError as error:
+        raise PvaError(path, str(error), "raw bytes of all rows") from None
