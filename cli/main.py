@@ -19,6 +19,7 @@ from cli.info import info
 from cli.mcp import mcp
 from cli.run import run
 from cli.serve import serve
+from cli.serve_model import serve_model
 from cli.show import show
 from cli.simulate import simulate
 from cli.sql import sql
@@ -26,7 +27,7 @@ from cli.summary import summary
 from cli.trace import trace
 
 COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, bisect, convert, simulate,
-            explore, fit, run, fleet, mcp)  # fmt: skip
+            explore, fit, run, fleet, mcp, serve_model)  # fmt: skip
 
 EXAMPLES = """
 \b

@@ -28,6 +28,14 @@ from tests.builders import small_report, write_report
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 BUDGETS = 'largest_tile = "1 kB"\ntotal_cycles = 1024\ntile_balance = {min = "40 %"}\n'
 
+CONFIG = """backend: "poplar"
+max_batch_size: 8
+input { name: "image" data_type: TYPE_FP32 dims: 64 }
+output { name: "scores" data_type: TYPE_FP32 dims: 10 }
+dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 500 }
+parameters { key: "synchronous_execution" value { string_value: "1" } }
+"""
+
 # Sizes of files are those of the formats, which have tests of their own.
 _SIZE = re.compile(r"(\.(?:pop|json|cbor):?) [\d.]+ k?B")
 MASK = r"\1 SIZE"
@@ -92,6 +100,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "fit": (
         "fit missing.onnx", "fit idle.py --ipus 4..1", "fit idle.py --target mk3",
     ),
+    "serve-model": (
+        "serve-model replay models --arrivals intervals.txt --batch-time 400us"
+        " --compiled-batch 4 --what-if delay=0,1ms --what-if instances=1,2",
+        "serve-model replay models --arrivals intervals.txt --batch-time 400us --requests 2 --json",
+        "serve-model replay models --arrivals intervals.txt --what-if speed=2",
+        "serve-model replay models --arrivals intervals.txt",
+        "serve-model live nowhere", "serve-model live models --http 99999",
+    ),
     "demo": ("demo --port 99999", "demo now"),
     # What it answers is in tests/agent.
     "mcp": ("mcp nowhere", "mcp run --time-limit 0"),
@@ -127,6 +143,9 @@ def inputs(folder: Path) -> Iterator[None]:
     (folder / "budgets.toml").write_text(BUDGETS)
     (folder / "idle.py").write_text('print("a program without an Engine")\n')
     write_trace(folder / "host.pvti")
+    (folder / "models" / "digits").mkdir(parents=True)
+    (folder / "models" / "digits" / "config.pbtxt").write_text(CONFIG)
+    (folder / "intervals.txt").write_text("100\n" * 12 + "900\n" * 12)
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -55,7 +55,18 @@ def bad(kind: str, folder: Path, whole: bytes, suffix: str) -> Path:
 
 def test_every_command_that_reads_is_here() -> None:
     named = {call.split()[0] for call in (*OF_REPORTS.values(), *OF_TRACES.values())}
-    others = {"demo", "run", "simulate", "explore", "fit", "serve", "fleet", "bisect", "mcp"}
+    others = {
+        "demo",
+        "run",
+        "simulate",
+        "explore",
+        "fit",
+        "serve",
+        "fleet",
+        "serve-model",
+        "bisect",
+        "mcp",
+    }
     assert {command.name for command in COMMANDS} - named == others
 
 
