@@ -53,6 +53,7 @@ command:
 | `tables` | `show` alone: name, of, meaning, columns |
 | `target`, `graph`; analyses by name | `summary`: what it is written from; null: not recorded |
 | `kind`, `files`, `facts`, `recorded`, `missing` | `info`: the last two by engine option |
+| `blobs`, `space`, `anchors`, `executables`, `fits` | `info FILE.popef` |
 | `run` | `info`, `simulate MODEL`: figures of the model's run, as `main_run`; null: not recorded |
 | `report`, `outputs` | `simulate MODEL`: the directory; name, shape, type and extremes |
 | `figures`; `categories` to `settings` | `compare`: before, after, change; null: not recorded |

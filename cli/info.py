@@ -22,6 +22,7 @@ from cli.output import (
     write_rows,
     write_rows_object,
 )
+from cli.popef_info import is_popef, write_popef_info
 from cli.run_facts import run_facts, run_object
 from cli.run_info import is_run, write_run_info
 from cli.source import is_trace, open_report, open_trace, source, told
@@ -38,6 +39,7 @@ Examples:
   tilescope info run/ --tables        every table and array, and the option that records it
   tilescope info run.pvti             a host trace
   tilescope info many/                a run of poprun: who did what, who took longest
+  tilescope info net.popef            a compiled model: what it takes and gives, does it fit
 """
 _LABEL_WIDTH = 12
 EXECUTION = "execution"
@@ -66,14 +68,18 @@ PARTS = {
 def info(path: str, tables: bool, all_runs: bool, form: str, limit: int | None) -> None:
     """Print what a file or directory is, whether it fits, how long it took, what was recorded.
 
-    PATH is a report directory, a profile in any encoding, a host trace in any format, or the
-    directory of a run that poprun started: its instances, which took longest, and whether all
-    compiled one graph. Figures of the execution are those of the steady state: without the runs of
-    programs that ran once while another one ran more often, such as those that load weights.
+    PATH is a report directory, a profile in any encoding, a host trace in any format, the directory
+    of a run that poprun started (its instances, which took longest, whether all compiled one
+    graph), or a PopEF file (its anchors, what takes its space, which machines it fits). Figures of
+    the execution are those of the steady state: without the runs of programs that ran once while
+    another one ran more often, such as those that load weights.
     """
     place = source(path)
     if is_run(Path(place)):
         write_run_info(place, form, limit)
+        return
+    if is_popef(Path(place)):
+        write_popef_info(place, form, limit)
         return
     if is_trace(Path(place)):
         write_trace_info(open_trace(place), path, OBJECT if form == OBJECT else None)

@@ -7,6 +7,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pva.errors import PvaError
 from simulator.engine import Engine
 from simulator.executable import Executable
@@ -16,6 +18,8 @@ from simulator.popart.dataflow import DataFlow
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.exported import (
+    RNG_STATE,
+    SEED,
     Exported,
     programs_of,
     state_of,
@@ -24,6 +28,7 @@ from simulator.popart.exported import (
 )
 from simulator.popart.ir import Ir
 from simulator.popart.session_options import SessionOptions
+from simulator.popef.engine_model import write_tensors
 from simulator.popef.model import Model, load_model
 from simulator.popef.program import name_of
 from simulator.popef.writer import FileWriter
@@ -44,6 +49,7 @@ class Files:
     _ir: Ir
     _options: SessionOptions
     _programs: parts.Programs
+    _seed: int
     _streams: dict[str, str]
     _weights: dict[str, Array | None]
     _what: str
@@ -54,12 +60,33 @@ class Files:
     def _compile(self) -> None:
         raise NotImplementedError
 
+    def getRNGState(self) -> list[int]:
+        raise NotImplementedError
+
     def _kept_rows(self) -> Mapping[str, Sequence[Any]]:
         """Return what an optimiser keeps: nothing without training."""
         return {}
 
     def _keep_rows(self, rows: Mapping[str, Sequence[Any]]) -> None:
         """Take what an optimiser keeps from a file."""
+
+    def _more_tensors(self) -> dict[str, Array]:
+        """Return what else than weights the programs that load need: the seed."""
+        return self._seed_tensors()
+
+    def _seed_tensors(self) -> dict[str, Array]:
+        """Return the words of the seed, and the states of the generators once there is an engine.
+
+        None of what the model does not have.
+        """
+        found: dict[str, Array] = {}
+        if parts.SEED_FROM_HOST in self._programs.programs:
+            found[SEED] = np.array([self._seed & 0xFFFFFFFF, self._seed >> 32], dtype=np.uint32)
+        if parts.RNG_FROM_HOST in self._programs.programs and self._engine is not None:
+            copies = self._options.replicas
+            shape = (copies, -1) if copies > 1 else (-1,)
+            found[RNG_STATE] = np.array(self.getRNGState(), dtype=np.uint32).reshape(shape)
+        return found
 
     # Writing
     def compileAndExport(self, path: Path_) -> None:
@@ -88,7 +115,7 @@ class Files:
         with FileWriter(_place(path, EXECUTABLE)) as writer:
             self._write_executable(writer, compress)
             if saveVariables:
-                write_weights(writer, self._weights, self._ir.infos)
+                self._write_variables(writer)
 
     def saveVariables(self, path: Path_) -> None:
         """Write the weights, and what an optimiser keeps, to a PopEF file of their own.
@@ -97,7 +124,11 @@ class Files:
         `weightsToHost` once that was called.
         """
         with FileWriter(_place(path, VARIABLES)) as writer:
-            write_weights(writer, self._weights, self._ir.infos)
+            self._write_variables(writer)
+
+    def _write_variables(self, writer: FileWriter) -> None:
+        write_weights(writer, self._weights, self._ir.infos)
+        write_tensors(writer, self._more_tensors())
 
     def _write_executable(self, writer: FileWriter, compress: bool = False) -> None:
         assert self._executable is not None
@@ -135,8 +166,10 @@ class Files:
             path = model.executable.blob.source.path
             raise PvaError(path, f"its state of a session: {error}", "compile it anew") from None
         self._executable, self._programs = executable, programs
+        others = {SEED, RNG_STATE, *self._streams}  # which this session has of its own
         for tensor in model.tensors:
-            self._take_weight(str(tensor.info.name()), tensor.data())
+            if tensor.info.name() not in others:
+                self._take_weight(str(tensor.info.name()), tensor.data())
 
     def _take_weight(self, name: str, values: Array) -> None:
         info = self._ir.infos.get(name)

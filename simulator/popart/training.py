@@ -11,6 +11,7 @@ from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import (
     PREFIX,
@@ -153,6 +154,12 @@ class TrainingSession(InferenceSession):
             kind = next(k for k, row in ELEMENT_TYPES.items() if row.device == tensor.dtype)
             rows[label], self._kept[label] = (key, name, kind, list(tensor.shape)), tensor
         self._keep_rows(rows)
+
+    def _more_tensors(self) -> dict[str, Array]:
+        """Return the optimiser's numbers that may change, and the seed."""
+        numbers = numbers_of(self._optimizer, self._ir.weights, self._options)
+        own = {name: np.array(numbers[name], dtype=np.float32) for name in self._streams}
+        return own | self._seed_tensors()
 
     def _kept_rows(self) -> Mapping[str, Sequence[Any]]:
         return self._rows

@@ -60,7 +60,12 @@ Numbers of programs, names and order of the anchors are PopART's: 0 WeightsFromH
 7 WeightsToHost, 8 CycleCountTensorToHost. Here no program gives the seed back (3). A weight is the
 same for all replicas on its way to the device, so that its anchor counts no replicas; every other
 stream of several replicas does. The opaque blob `popart` is JSON: what a session needs to go on
-with the executable.
+with the executable. Behind the weights stand tensors for the optimiser's numbers that may change,
+the seed, and, once there is an engine, the states of the generators.
+
+`popef_dump FILE` prints the blobs in the form of the log of Graphcore's tool, `[popef:cpp]`
+included, so that what reads such a log still does; `-m` prints the metadata alone, and `--all`
+reads and checks every content. `tilescope info FILE.popef` says what the file is for.
 """  # noqa: E501
 STRUCTURES: dict[str, tuple[str, Sequence[Field]]] = {
     "Metadata": ("of a `metadata` blob", declaration.METADATA),
