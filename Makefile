@@ -1,8 +1,9 @@
-# One command each: demo, test, test-torch, test-asan, lint, bench, zoo. Each sets up what it needs first.
+# One command each: demo, test, test-torch, test-asan, lint, docs, bench, zoo. Each sets up what it needs first.
 PYTHON ?= python3
 VENV := .venv
 ZOO := .venv-zoo
 TORCH := .venv-torch
+SITE := .venv-docs
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := tilescope-demo
@@ -10,7 +11,7 @@ DEMO := tilescope-demo
 # Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo mutants test test-torch test-asan lint bench zoo documents samples clean
+.PHONY: demo mutants test test-torch test-asan lint docs bench zoo documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
@@ -40,6 +41,15 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@$(BIN)/python -m tools.house_report
+
+# The site, in site/: a link that leads nowhere ends it.
+docs: $(SITE)/.ready
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
+
+$(SITE)/.ready: pyproject.toml constraints.txt
+	@test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
+	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[docs]'
+	@touch $@
 
 bench: $(VENV)/.dev
 	for script in $$(ls benchmarks/*.py | grep -v large_report.py); do \
@@ -100,4 +110,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml constraints.txt pvti/_accelerato
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(ZOO) $(TORCH) $(DEMO) $(DEMO)-even dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ZOO) $(TORCH) $(SITE) $(DEMO) $(DEMO)-even site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

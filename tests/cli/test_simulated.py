@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,19 @@ def test_demo_shows_its_progress_in_lines(demo: tuple[Path, Result]) -> None:
     lines = demo[1].stderr.splitlines()
     assert lines[0] == "[0/8] build and compile"
     assert lines[-1].startswith("[8/8] epoch 7 of 7: loss ")
+
+
+@of_demo
+def test_demo_prints_what_the_tutorial_says(demo: tuple[Path, Result]) -> None:
+    """Lines below `$ tilescope ...` are of its output, which the page may cut."""
+    page = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    out = demo[0]
+    names = {"demo": str(out), "demo-even": str(beside(out))}
+    sessions = re.findall(r"```console\n\$ tilescope (.*?)\n(.*?)```", page, re.DOTALL)
+    assert len(sessions) == 4
+    for call, lines in sessions:
+        printed = " ".join(run(*(names.get(w, w) for w in shlex.split(call))).stdout.split())
+        assert [line for line in lines.splitlines() if " ".join(line.split()) not in printed] == []
 
 
 @of_demo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from tests.test_architecture import PACKAGES
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("docs/architecture.md", "docs/style.md", "docs/versions.md", "SECURITY.md")
-LINKS = (*PAGES, "docs/glossary.md", "README.md", "CONTRIBUTING.md")
+LINKS = (*(file.relative_to(ROOT).as_posix() for file in sorted((ROOT / "docs").rglob("*.md"))),
+         "SECURITY.md", "README.md", "CONTRIBUTING.md", "AGENTS.md", "llms.txt")  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -50,3 +52,26 @@ def test_the_versions_page_names_the_number_of_each_format() -> None:
     text = (ROOT / "docs/versions.md").read_text(encoding="utf-8")
     for page, key in (("report-format.md", "formatVersion"), ("trace-format.md", "user_version")):
         assert key in (ROOT / "docs" / page).read_text(encoding="utf-8") and key in text
+
+
+def test_the_changelog_keeps_its_form() -> None:
+    """Unreleased, then releases with their days, the newest first; none above the version."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    releases = [head for head in heads if head != "Unreleased"]
+    assert heads[len(heads) - len(releases) :] == releases
+    forms = [re.fullmatch(r"(\d+)\.(\d+)\.(\d+) - \d{4}-\d\d-\d\d", head) for head in releases]
+    numbers = [tuple(map(int, form.groups())) for form in forms if form]
+    assert len(numbers) == len(releases) and numbers == sorted(set(numbers), reverse=True)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert numbers[0] <= tuple(map(int, project["version"].split(".")))
+
+
+def test_the_version_stands_in_one_place() -> None:
+    """Not in the citation, nor in a module: these ask the distribution."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    sources = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    stated = [file.name for file in (*sources, ROOT / "CITATION.cff", ROOT / "mkdocs.yml")
+              if f'"{project["version"]}"' in file.read_text(encoding="utf-8")]  # fmt: skip
+    assert stated == []
+    assert "version:" not in (ROOT / "CITATION.cff").read_text("utf-8").replace("cff-version:", "")

@@ -46,6 +46,11 @@ def test_wheel_installs_the_packages_and_nothing_else(wheel: Path) -> None:
     assert {name for name in tops if not name.endswith(".dist-info")} == TOP_LEVEL
 
 
+def test_an_index_takes_what_the_wheel_says_of_itself(wheel: Path) -> None:
+    pytest.importorskip("twine")
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, cwd=wheel.parent)
+
+
 def test_what_programs_import_says_that_it_is_typed(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {f"{package}/py.typed" for package in ("pva", "pvti", "libpvti", "simulator")} <= names
