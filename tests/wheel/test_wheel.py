@@ -37,7 +37,9 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
     pip = (folder / "venv/bin/python", "-m", "pip", "-q", "--disable-pip-version-check")
     constraints = ROOT / "constraints.txt"
-    run(*pip, "install", "-c", constraints, f"{wheel}[dashboard,popart]", cwd=folder)
+    run(
+        *pip, "install", "--no-compile", "-c", constraints, f"{wheel}[dashboard,popart]", cwd=folder
+    )
     return folder / "venv/bin"
 
 
