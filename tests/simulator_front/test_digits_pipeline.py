@@ -13,6 +13,8 @@ from pva.analysis.stages import ipu_balance
 from pva.report import Report, openReport
 from simulator.examples import digits_pipeline as example
 
+pytestmark = pytest.mark.xdist_group("digits pipeline")  # its reports are written in one process
+
 Reports = dict[str, Report]
 
 
