@@ -30,6 +30,13 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "pace": ("Draw", "Draws how late each instance is, how long its runs are, or how far one "
                  "is from the next"),
     },
+    "/explore": {
+        "x": ("Across", "Puts a figure or a lever on the horizontal axis"),
+        "y": ("Up", "Puts a figure or a lever on the vertical axis"),
+        "colour": ("Colour", "Colours the points by the value of a lever"),
+        "filter": ("Filter configurations", "Shows only points whose levers contain this text, in "
+                   "the plot, the table and what is saved"),
+    },
     "/memory": {
         "graph": ("Kind of graph", "Draws all memory of each tile, chosen variables over them, or "
                   "the tiles as they lie on the chip"),

@@ -23,6 +23,7 @@ PATHS: dict[str, str] = {
     "/trace": "M2.5 3h11v8h-11zM6 13.5h4M8 11v2.5M4.5 7.5h2l1-2 1.5 3 1-1h1.5",
     "/together": "M2.5 3.5h6v3h-6zm5 6h6v3h-6zm-2-3v4.5h2",
     "/instances": "M2.5 2.5h11v3h-11zm0 4h7v3h-7zm0 4h9v3h-9z",
+    "/explore": "M2.5 2.5v11h11M5.2 11h.1M6.6 7.7h.1m3.1-.4h.1M12 4.2h.1M9.3 10.6h.1",
     "/documentation": "M8 4C6.5 3 4.5 2.8 2.5 3v9.5c2-.2 4 0 5.5 1 1.5-1 3.5-1.2 "
     "5.5-1V3c-2-.2-4 0-5.5 1zm0 0v9.5",
     "reload": "M13 2.8v3.7H9.3m3.7 0A5.3 5.3 0 1 0 13.2 9.6",

@@ -25,6 +25,7 @@ LETTERS = {
     "/trace": "t",
     "/together": "b",
     "/instances": "n",
+    "/explore": "w",
     "/documentation": "d",
 }
 # Keys and what they do, by where they work.

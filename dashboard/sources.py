@@ -12,6 +12,7 @@ from os.path import isdir, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 
 from pva.errors import PvaError
+from pva.many.exploration import ABOUT, TABLE
 from pva.plain_file import as_text
 from pva.trace import CHROME_SUFFIXES, isTrace
 from pva.trace import SUFFIX as TRACE_SUFFIX
@@ -76,6 +77,15 @@ def run_of(path: Path, roots: Sequence[Path]) -> Path | None:
     for folder in (path, *path.parents[:2]):
         if INSTANCE.fullmatch(folder.name) and is_within(real(folder.parent), roots):
             return folder.parent
+    return None
+
+
+def exploration_of(path: Path, roots: Sequence[Path]) -> Path | None:
+    """Return the directory of the exploration that a source is in, when its files lie in a root."""
+    for folder in (path, *path.parents[:2]):
+        files = [folder / name for name in (ABOUT, TABLE)]
+        if all(isfile(file) and is_within(real(file), roots) for file in files):
+            return folder
     return None
 
 

@@ -21,6 +21,7 @@ from typing import TypeVar
 
 from dashboard import sources
 from pva.errors import NotFoundError, PvaError
+from pva.many.exploration import REPORTS, Exploration, openExploration
 from pva.many.run import Run, openRun
 from pva.plain_file import as_text
 from pva.report import Report as Report
@@ -277,6 +278,24 @@ class Store:
             if folder and folder / f"instance_{instance:04d}" in (path, *path.parents[:2]):
                 return other
         return ""
+
+    def exploration(self, key: str = "") -> Exploration | None:
+        """Open the exploration that a source is a point of; None when it is of none.
+
+        Raises PvaError.
+        """
+        folder = sources.exploration_of(self.path(key), self._roots)
+        if folder is None:
+            return None
+        return self._current(key).get("exploration", lambda: openExploration(folder))
+
+    def of_point(self, key: str, point: str) -> str:
+        """Return the key of the report of a point of the same exploration, or the empty text."""
+        folder = sources.exploration_of(self.path(key), self._roots)
+        if folder is None:
+            return ""
+        report = folder / REPORTS / point
+        return next((other for other, path in self._paths.items() if path == report), "")
 
     def traces(self, key: str = "") -> list[str]:
         """Name sources that have traces and can be joined to this one; raises NotFoundError."""

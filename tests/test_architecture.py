@@ -103,7 +103,9 @@ TABLE = {
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),
     "dashboard.store": Row(("dashboard.sources", "pva.many", "pva.report", "pva.trace")
                            + ("pva.errors", "pva.plain_file")),
-    "dashboard.sources": Row(("pva.trace", "pva.errors", "pva.plain_file")),
+    "dashboard.sources": Row(
+        ("pva.many.exploration", "pva.trace", "pva.errors", "pva.plain_file")
+    ),
     "dashboard.figures": Row(("plotly", "pva.units", "pva.plot"), ("pandas",)),
     "dashboard.timeline": Row(
         ("dashboard", "pva.analysis", "pva.errors", "pva.plot", "pva.tile_sets")
@@ -113,6 +115,9 @@ TABLE = {
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
          "pva.plain_file", "pva.plot", "pva.check", "pva.long_texts", "pva.summary",
          "pva.units", "pva.errors"), ("pandas",),
+    ),
+    "dashboard.pages.explore": Row(
+        ("dash", "dashboard", "pva.many", "pva.plot", "pva.units", "pva.errors"),
     ),
     "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),
     "cli.agent": Row(("cli", "pva.errors", "mcp", "mcp_types", "pydantic"), ("pva", "dashboard")),

@@ -7,6 +7,7 @@ from dashboard.pages import (
     documentation,
     exchange,
     execution,
+    explore,
     flames,
     graph,
     insights,
@@ -38,5 +39,6 @@ PAGES: tuple[Page, ...] = (
     trace,
     together,
     instances,
+    explore,
     documentation,
 )

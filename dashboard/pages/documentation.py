@@ -29,6 +29,7 @@ from dashboard.pages import (
     exchange,
     execution,
     execution_ipus,
+    explore,
     flames,
     graph,
     insights,
@@ -113,6 +114,7 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
     (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),
     (together.PATH, together.TITLE, ()),
     (instances.PATH, instances.TITLE, (("Columns: instances", instances.COLUMNS),)),
+    (explore.PATH, explore.TITLE, (("Columns: points", explore.COLUMNS),)),
     (PATH, TITLE, ()),
 )  # fmt: skip
 

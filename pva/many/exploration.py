@@ -59,13 +59,19 @@ class Exploration:
         """All points: key, levers, figures, the command that runs it, its report."""
         import pandas as pd
 
+        from pva.many.points import FIGURES
+
         try:
-            return pd.read_parquet(self.path / TABLE)
+            frame = pd.read_parquet(self.path / TABLE)
         except ImportError:
             raise MissingPackageError(self.path, TABLE, INSTALL) from None
         except (OSError, ValueError) as error:
             raise PvaError(self.path / TABLE, f"cannot be read: {error}",
                            "explore it again: what is done is kept") from None  # fmt: skip
+        absent = [name for name in ("key", *FIGURES, "command") if name not in frame]
+        if absent:
+            raise PvaError(self.path / TABLE, f"no column {absent[0]}", "explore it again")
+        return frame
 
     def pareto(self, *objectives: str) -> pd.DataFrame:
         """Return the points that fit and that no other is better than; samples_per_second alone

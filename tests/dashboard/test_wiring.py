@@ -21,6 +21,7 @@ from dashboard.view import following
 from tests.builders import write_report
 from tests.dashboard.layouts import parts
 from tests.fuzz.seeds import write_trace
+from tests.many.explored import write_explored
 from tests.many.planted import Plan, write_planted
 
 
@@ -73,7 +74,7 @@ def csv_columns(text: str) -> list[str]:
 # What an address must choose for a download of the three files below, by the download's name.
 CHOICES = {"compare-labels": "report=trace.pvti&against=trace.pvti",
            "compare-": "report=small&against=other", "trace-": "report=trace.pvti",
-           "instance-": "report=instance_0000"}  # fmt: skip
+           "instance-": "report=instance_0000", "explore-": "report=k0"}  # fmt: skip
 PROGRAM = "report=small&program=9"
 
 
@@ -82,7 +83,8 @@ def test_every_download_is_given_as_csv_and_parquet(tmp_path: Path) -> None:
     write_trace(trace)
     reports = [write_report(tmp_path / name) for name in ("small", "other")]
     run = write_planted(tmp_path / "run", Plan(instances=2))
-    app = create_app([*reports, trace, run])
+    space = write_explored(tmp_path / "space")
+    app = create_app([*reports, trace, run, space])
     client = app.server.test_client()
     for name in downloads.offered(app.server):
         query = next((CHOICES[head] for head in CHOICES if name.startswith(head)), PROGRAM)

@@ -1,0 +1,316 @@
+"""Which configuration should I run, and what do I pay for it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, downloads, tables, view
+from dashboard.address import Address
+from dashboard.components import Column, Element, Frame, section
+from dashboard.figures import explore as figures
+from dashboard.figures.explore import Axis
+from dashboard.pages.words import counted
+from dashboard.store import Store
+from pva import units
+from pva.errors import NotRecordedError
+from pva.many.exploration import Exploration
+from pva.many.points import FIGURES, pareto, ranked
+from pva.plot.axes import Figure, escaped
+from pva.plot.theme import Theme
+
+PATH, TITLE = "/explore", "Explore"
+QUESTION = "Which configuration should I run, and what do I pay for it?"
+POINT = "point"  # the key of the address: points that are chosen
+SPEED, MEMORY = "samples_per_second", "fullest_tile"
+AXES = {
+    SPEED: "Samples a second", MEMORY: "Fullest tile", "latency": "Latency (s)",
+    "cycles_per_sample": "Cycles a sample", "always_live": "Always-live", "peak": "Most live",
+    "compute_share": "Share of compute", "sync_share": "Share of syncs",
+    "exchange_share": "Share of exchange", "host_share": "Share of host exchange",
+    "over": "Lacks on the fullest tile",
+}  # fmt: skip
+BYTES = {MEMORY, "always_live", "peak", "over"}
+NO_COLOUR = "none"
+MOST_CHOSEN = 2
+SHOWN_ROWS = 14
+COLUMNS = (
+    Column("configuration", "Configuration", "name", note="The levers that vary, and their values",
+           least=330),
+    Column("result", "Result", "text", 150,
+           "Whether every tile has the memory that it needs, or why there are no figures"),
+    Column("is_best", "Best", "text", 80,
+           "No other point that was run is better on both axes of the plot"),
+    Column(SPEED, "Samples a second", "rate", 150, "Items a second; of a pipeline when it is full"),
+    Column("slower", "Against the fastest", "share", 150, "Its speed as a part of the fastest"),
+    Column(MEMORY, "Fullest tile", "bytes", 120, "Bytes on the tile that needs most"),
+    Column("over", "Lacks", "bytes", 110, "Bytes that this tile lacks; 0 where it fits"),
+    Column("always_live", "Always-live", "bytes", 120, "Bytes that are always live, on all tiles"),
+    Column("peak", "Most live", "bytes", 120, "Most bytes that are live at once, on all tiles"),
+    Column("latency_ns", "Latency", "nanoseconds", 110, "From the input of an item to its output"),
+    Column("compute_share", "Compute", "share", 110, "Part of the cycles in compute"),
+    Column("exchange_share", "Exchange", "share", 110, "Part in exchange between tiles and IPUs"),
+    Column("sync_share", "Sync", "share", 110, "Part in syncs"),
+)  # fmt: skip
+
+
+def available(store: Store, report: str) -> bool:
+    """Return whether the report is of a point of an exploration."""
+    return store.exploration(report) is not None
+
+
+def _exploration(store: Store, state: Address) -> Exploration:
+    """Return the exploration that the report is of; raises PvaError."""
+    found = store.exploration(state.report)
+    if found is None:
+        name = store.path(state.report).name
+        wanted = "start tilescope serve with the directory that tilescope explore wrote"
+        raise NotRecordedError(name, "not of an exploration", wanted)
+    return found
+
+
+def _levers(found: Exploration) -> list[str]:
+    """Name the levers that vary; all of them where none does."""
+    known = [name for name in found.levers if name in found.frame]
+    return [name for name in known if found.frame[name].nunique() > 1] or known
+
+
+def _points(store: Store, state: Address) -> Frame:
+    """Return all points with their words, the best first; worked out once."""
+    found = _exploration(store, state)
+    return store.derived(state.report, "points", lambda: _described(found))
+
+
+def _described(found: Exploration) -> Frame:
+    frame = found.frame
+    records: list[dict[str, Any]] = frame.reset_index().to_dict("records")  # type: ignore[assignment]
+    order = [row["index"] for row in ranked(records, SPEED)]
+    frame = frame.loc[order].reset_index(drop=True)
+    levers = _levers(found)
+    words = [
+        ", ".join(f"{name} {_value(row[name])}" for name in levers if row[name] == row[name])
+        for row in frame[levers].to_dict("records")
+    ]
+    fits = frame["fits"].fillna(False).to_numpy(bool)
+    error = frame["error"].fillna("")
+    fastest = frame[SPEED][fits].max() if fits.any() else np.nan
+    return frame.assign(
+        error=error,
+        configuration=words or [],
+        result=np.where(fits, "fits", np.where(error != "", "no figures", "does not fit")),
+        slower=frame[SPEED] / fastest,
+        latency_ns=frame["latency"] * 1e9,
+    )
+
+
+def _value(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def axes(store: Store, state: Address) -> tuple[Axis, Axis]:
+    """Return what the address puts on the axes."""
+    names = dict(_axes(store, state))
+    x = state.option("x", [MEMORY, *names])
+    y = state.option("y", [SPEED, *names])
+    across, up = (Axis(name, names[name], name in BYTES, name not in AXES) for name in (x, y))
+    return across, up
+
+
+def _axes(store: Store, state: Address) -> list[tuple[str, str]]:
+    """Return what may stand on an axis: figures that some point has, and the levers."""
+    found = _exploration(store, state)
+    measured = [(name, words) for name, words in AXES.items() if found.frame[name].notna().any()]
+    usual = [(name, AXES[name]) for name in (SPEED, MEMORY) if (name, AXES[name]) not in measured]
+    return [*measured, *usual, *((name, name) for name in _levers(found))]
+
+
+def _first(choices: Sequence[tuple[str, str]], name: str) -> list[tuple[str, str]]:
+    return sorted(choices, key=lambda choice: choice[0] != name)
+
+
+def _colours(store: Store, state: Address) -> list[tuple[str, str]]:
+    levers = _levers(_exploration(store, state))
+    return [*((name, f"By {name}") for name in levers), (NO_COLOUR, "One colour")]
+
+
+def shown(store: Store, state: Address) -> Frame:
+    """Return the points that the filter leaves, each with whether it is among the best."""
+    frame = _points(store, state)
+    signed = [axis.field for axis in axes(store, state) if FIGURES.get(axis.field, ("", 0))[1]]
+    best = pareto(frame, signed or [SPEED, MEMORY]) if len(frame) else np.zeros(0, dtype=bool)
+    frame = frame.assign(best=best, is_best=np.where(best, "yes", ""))
+    return components.filtered(frame, state.filter)
+
+
+def layout(store: Store, state: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    choices = _axes(store, state)
+    return html.Div(
+        [
+            components.title(QUESTION),
+            view.panel("explore-answer", PATH, ()),
+            section(
+                "Points",
+                view.plot("explore-plot", PATH, ("x", "y", "colour", "filter"), height=430,
+                          picks=POINT),
+                view.panel("explore-chosen", PATH, (POINT,)),
+                note="click a point; Shift-click a second one to compare both",
+                tools=controls.row(
+                    [controls.select("y", _first(choices, SPEED), state, label="Up", width=180),
+                     controls.select("x", _first(choices, MEMORY), state, label="Across",
+                                     width=180),
+                     controls.select("colour", _colours(store, state), state, label="Colour"),
+                     controls.filter_box("configuration", "Filter configurations", state),
+                     controls.exports("explore-points", "explore-plot")]
+                ),
+            ),
+            section("All points", view.panel("explore-table", PATH, ("x", "y")),
+                    note="click a row; a second one to compare both"),
+        ]
+    )  # fmt: skip
+
+
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
+    """Name the configuration to run, and what the most frugal one would cost."""
+    found, frame = _exploration(store, state), _points(store, state)
+    fits = frame[frame["result"] == "fits"]
+    counts = frame["result"].value_counts()
+    more = (
+        f"{counted(len(frame), 'point')} of {found.space:,} were run: "
+        f"{counts.get('fits', 0):,} fit, {counts.get('does not fit', 0):,} do not, "
+        f"{counts.get('no figures', 0):,} without figures."
+    )
+    if not len(fits):
+        return components.headline(_nearest(frame), "bad", more=more)
+    fast = fits[fits[SPEED].notna()]
+    if not len(fast):
+        words = f"{counted(len(fits), 'point')} fit; none of them was run, so none has a speed."
+        return components.headline(words, more=more)
+    first = fast.iloc[0]
+    words = (
+        f"Run {first['configuration']}: {units.rate(first[SPEED])}, "
+        f"its fullest tile {units.share(first[MEMORY] / first['bytes_per_tile'])} full."
+    )
+    return components.headline(words, "good", more=f"{_price(fast)}{more}")
+
+
+def _price(fast: Frame) -> str:
+    """Return what the point of least memory gives up against the fastest."""
+    first, least = fast.iloc[0], fast.loc[fast[MEMORY].idxmin()]
+    freed = first[MEMORY] - least[MEMORY]
+    if freed <= 0:
+        return "No point that fits needs less memory. "
+    lost = units.share(1 - least[SPEED] / first[SPEED])
+    return (
+        f"{least['configuration']} frees {units.size(freed)} of the fullest tile "
+        f"and is {lost} slower. "
+    )
+
+
+def _nearest(frame: Frame) -> str:
+    misses = frame[frame["result"] == "does not fit"]
+    if not len(misses):
+        return "No point has figures: the table says why."
+    nearest = misses.loc[misses["over"].idxmin()]
+    return (
+        f"No point fits: {nearest['configuration']} comes nearest and lacks "
+        f"{units.size(nearest['over'])} on tile {nearest['tile']:.0f}."
+    )
+
+
+def plot(store: Store, state: Address, theme: Theme) -> Figure:
+    """Draw the points on the chosen axes."""
+    colour = state.option("colour", [name for name, _ in _colours(store, state)])
+    frame = shown(store, state)
+    limits = frame["bytes_per_tile"].dropna().unique()
+    limit = float(limits[0]) if len(limits) == 1 else 0.0
+    words = [_hover(row) for row in frame.to_dict("records")]
+    chosen = "" if colour == NO_COLOUR else colour
+    return figures.points(
+        frame.assign(words=words), axes(store, state), chosen, limit, theme
+    )  # fmt: skip
+
+
+def _hover(row: dict[str, Any]) -> str:
+    lines = [f"<b>{escaped(row['configuration'])}</b>", row["result"]]
+    if row[SPEED] == row[SPEED]:
+        lines.append(units.rate(row[SPEED]))
+    if row[MEMORY] == row[MEMORY]:
+        lines.append(f"{units.size(row[MEMORY])} on the fullest tile")
+    if row["result"] == "does not fit":
+        lines.append(f"lacks {units.size(row['over'])}")
+    return "<br>".join(lines)
+
+
+def chosen(store: Store, state: Address, _theme: Theme) -> Element:
+    """Show the chosen points, lead to their reports and to the comparison of two."""
+    keys = [key for key in state.text(POINT).split(",") if key]
+    if not keys:
+        return None
+    frame = _points(store, state).set_index("key")
+    keys = keys[-MOST_CHOSEN:]
+    absent = [key for key in keys if key not in frame.index]
+    if absent:
+        return components.message(f"{POINT}={absent[0]}: no such point")
+    reports = [store.of_point(state.report, key) for key in keys]
+    parts = [
+        _card(frame.loc[key], report) for key, report in zip(keys, reports, strict=True)
+    ]  # fmt: skip
+    if len(reports) == MOST_CHOSEN and all(reports):
+        link = address.write(Address("/compare", reports[0], reports[1]))
+        parts.append(dcc.Link("Compare both", href=link, className="button"))
+    return html.Div(parts, className="tools-row")
+
+
+def _card(row: Any, report: str) -> Element:
+    """Describe a point: its result, its report or the command that writes it."""
+    name = components.prose(f"{row['configuration']}: ")
+    parts: list[Any] = [html.Strong(name), components.prose(f"{row['result']}. {_reason(row)}")]
+    if report:
+        link = address.write(Address("/summary", report))
+        parts.append(dcc.Link("Open its report", href=link, className="button"))
+    else:
+        parts += ["Its report was not kept; this writes it: ", html.Code(row["command"])]
+    return html.P(parts, className="note")
+
+
+def _reason(row: Any) -> str:
+    """Return why a point does not fit or has no figures."""
+    if row["result"] != "does not fit":
+        return f"{row['error']}. " if row["error"] else ""
+    lacks = f"Tile {row['tile']:.0f} lacks {units.size(row['over'])}"
+    if not row["live"]:
+        return f"{lacks}. "
+    where = f"step {row['step']:.0f} ({row['step_name']})"
+    return f"{lacks}; most is live at {where}: {row['live']}. "
+
+
+def table(store: Store, state: Address, _theme: Theme) -> Element:
+    """List the points, the best first."""
+    shown_rows = min(max(len(_points(store, state)), 1), SHOWN_ROWS)
+    return tables.paged("explore-rows", COLUMNS, rows=shown_rows, picks=(POINT, "key"), many=True,
+                        follows="filter")  # fmt: skip
+
+
+def rows(store: Store, state: Address) -> Frame:
+    """Return the rows of the table, the best first."""
+    return shown(store, state)[[*(column.field for column in COLUMNS), "key"]]
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.draw(app, store, "explore-plot", plot)
+    view.fill(app, store, "explore-answer", answer)
+    view.fill(app, store, "explore-chosen", chosen)
+    view.fill(app, store, "explore-table", table)
+    tables.serve(app, store, PATH, "explore-rows", COLUMNS, rows)
+    downloads.offer(app, "explore-points", saved)
+
+
+def saved(store: Store, state: Address) -> Frame:
+    """Return the points that are shown with the columns of points.parquet, and which are best."""
+    frame = shown(store, state)
+    return frame[[*_exploration(store, state).frame.columns, "best"]]

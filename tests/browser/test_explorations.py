@@ -1,0 +1,55 @@
+"""The page Explore in a real browser: its answer, a click on a point, two compared, axe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import HEIGHT, serving
+from tests.browser.test_accessibility import ALL, COLOUR, CONTRAST, TABLES_ARE_DRAWN, faults
+from tests.browser.waiting import in_address, settled
+from tests.many.explored import write_explored
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+POINT_PLACE = """key => {
+  const plot = document.querySelector("#explore-plot .js-plotly-plot");
+  for (const trace of plot._fullData) {
+    const n = (trace.customdata || []).indexOf(key);
+    if (n < 0) continue;
+    const { xaxis, yaxis } = plot._fullLayout, box = plot.getBoundingClientRect();
+    return [box.left + xaxis._offset + xaxis.d2p(trace.x[n]),
+            box.top + yaxis._offset + yaxis.d2p(trace.y[n])];
+  }
+}"""
+
+
+def test_two_clicks_compare_and_the_page_has_no_fault(
+    contexts: dict[str, Any], tmp_path: Any
+) -> None:
+    with serving(write_explored(tmp_path)) as url:
+        page = contexts["light"].new_page()
+        wrong: list[str] = []
+        page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+        page.set_viewport_size({"width": 1440, "height": HEIGHT})
+        page.emulate_media(reduced_motion="reduce")
+        page.goto(f"{url}/explore")
+        expect(page.locator("#explore-answer .headline")).to_contain_text("Run batch 2, ipus 1")
+        settled(page).wait_for_function(TABLES_ARE_DRAWN)
+        assert faults(page, ALL) == []
+        page.evaluate(COLOUR, "dark")
+        assert faults(page, CONTRAST) == []
+        page.set_viewport_size({"width": 1024, "height": HEIGHT})
+        settled(page).wait_for_function(FITS)
+        page.mouse.click(*page.evaluate(POINT_PLACE, "k0"))
+        in_address(page, "point=k0")
+        settled(page).keyboard.down("Shift")
+        page.mouse.click(*page.evaluate(POINT_PLACE, "k1"))
+        page.keyboard.up("Shift")
+        in_address(page, "point=k0,k1")
+        page.get_by_role("link", name="Compare both").click()
+        in_address(page, "report=k0", "against=k1")
+        page.close()
+    assert wrong == []
