@@ -12,6 +12,7 @@ from cli.compare import compare
 from cli.convert import convert
 from cli.demo import demo
 from cli.explore import explore
+from cli.export import export
 from cli.faults import Group
 from cli.fit import fit
 from cli.fleet import fleet
@@ -26,8 +27,8 @@ from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, check, bisect, convert, simulate,
-            explore, fit, run, fleet, mcp, serve_model)  # fmt: skip
+COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, export, check, bisect, convert,
+            simulate, explore, fit, run, fleet, mcp, serve_model)  # fmt: skip
 
 EXAMPLES = """
 \b

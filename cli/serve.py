@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -31,16 +32,23 @@ port_option = click.option(
 )  # fmt: skip
 
 
-def serve_paths(paths: Sequence[Path], host: str, port: int, link: str = "") -> None:
-    """Serve the dashboard until interrupted; print its URL, and that of a page if given."""
+@contextmanager
+def with_dashboard() -> Iterator[None]:
+    """Import the dashboard; raises MissingPackageError where a package that it needs is absent."""
     try:
-        from dashboard.server import serve as serve_dashboard
+        yield
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] == "dashboard":
             raise
         raise MissingPackageError(
             "dashboard", f"needs the package {error.name}", "pip install 'tilescope[dashboard]'"
         ) from None
+
+
+def serve_paths(paths: Sequence[Path], host: str, port: int, link: str = "") -> None:
+    """Serve the dashboard until interrupted; print its URL, and that of a page if given."""
+    with with_dashboard():
+        from dashboard.server import serve as serve_dashboard
     serve_dashboard(paths, host, port, announce=partial(_announce, link))
 
 
@@ -59,16 +67,20 @@ def serve(paths: tuple[Path, ...], host: str, port: int) -> None:
 
     Without PATH those of this directory, or else of the directories in it.
     """
+    serve_paths(checked_paths(paths or reports_below(Path())), host, port)
+
+
+def checked_paths(paths: Sequence[Path], *, strict: bool = False) -> Sequence[Path]:
+    """Return paths that can be shown; a fault of some is told, of all, or if `strict`, raised."""
     for path in paths:
         if not path.exists():
             raise NotFoundError(path, "no such file or directory", "give a report or a trace")
-    chosen = paths or reports_below(Path())
-    faults = [fault for fault in map(_fault, chosen) if fault is not None]
-    if len(faults) == len(chosen):
+    faults = [fault for fault in map(_fault, paths) if fault is not None]
+    if faults and (strict or len(faults) == len(paths)):
         raise faults[0]
     for fault in faults:
         click.echo(f"tilescope: {printable(str(fault))}", err=True)
-    serve_paths(chosen, host, port)
+    return paths
 
 
 def _fault(path: Path) -> PvaError | None:

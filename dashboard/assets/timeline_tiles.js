@@ -80,7 +80,7 @@
 
     async fetch(link) {
       try {
-        const response = await fetch(link);
+        const response = await window.tilescope.ask(link);
         if (!response.ok) throw new Error((await response.text()).trim());
         const data = unpack(await response.arrayBuffer());
         if (link !== this.wanted) return;

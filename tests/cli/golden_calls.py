@@ -37,7 +37,7 @@ parameters { key: "synchronous_execution" value { string_value: "1" } }
 """
 
 # Sizes of files are those of the formats, which have tests of their own.
-_SIZE = re.compile(r"(\.(?:pop|json|cbor):?) [\d.]+ k?B")
+_SIZE = re.compile(r"(\.(?:pop|json|cbor|html):?) [\d.]+ [kM]?B")
 MASK = r"\1 SIZE"
 CALLS: dict[str, tuple[str, ...]] = {
     "info": (
@@ -85,6 +85,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "convert": ("convert run -o new.json", "convert run -o new.json", "convert run new.xml",
         "convert run -o - --to xml", "convert run"),
+    "export": ("export run -o run.html", "export run -o run.html", "export nowhere -o new.html",
+        "export run"),
     "trace": (
         "trace info host.pvti", "trace show host.pvti", "trace convert host.pvti -o - --to chrome",
         "trace convert host.pvti -o host.json", "trace info run",

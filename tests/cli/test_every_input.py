@@ -19,10 +19,12 @@ OF_REPORTS = {
     "show analysis": "show memory_by_tile IN", "check": "check IN", "sql": "sql IN SELECT",
     "compare A": "compare IN OTHER", "compare B": "compare OTHER IN", "convert": "convert IN OUT",
     "printProfileSummary": "summary IN --steps", "baseline": "check OTHER --baseline IN",
+    "export": "export IN -o OUT",
 }  # fmt: skip
 OF_TRACES = {
     "trace info": "trace info IN", "trace show": "trace show IN",
     "trace convert": "trace convert IN -o OUT", "show": "show threads IN",
+    "export": "export IN -o OUT",
 }  # fmt: skip
 KINDS = ("truncated", "empty", "directory", "missing", "text")
 NEED_STEPS = {"show", "sql", "baseline"}
