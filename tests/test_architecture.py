@@ -111,6 +111,9 @@ TABLE = {
         ("dashboard", "pva.analysis", "pva.errors", "pva.plot", "pva.tile_sets")
         + ("pva.report", "pva.trace", "pva.units"), ("flask",),
     ),
+    "dashboard.export": Row(
+        ("dash", "dashboard", "orjson", "pva.analysis", "pva.errors", "pva.plot", "pva.trace")
+    ),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
          "pva.plain_file", "pva.plot", "pva.check", "pva.long_texts", "pva.summary",
