@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from cli.output import printable
-from cli.version import version
 from pva.errors import PvaError
+from pva.version import VERSION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,8 +158,7 @@ def sarif(path: str, checked: Sequence[Case]) -> dict[str, Any]:
         for at, case in enumerate(told)
         for result in case.results
     ]
-    known = {"version": version()} if version() else {}
-    driver = {"name": "tilescope", **known, "rules": rules}
+    driver = {"name": "tilescope", "version": VERSION, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": SARIF_SCHEMA, "version": SARIF_VERSION, "runs": [run]}
 

@@ -26,6 +26,7 @@ from cli.simulate import simulate
 from cli.sql import sql
 from cli.summary import summary
 from cli.trace import trace
+from pva.version import VERSION
 
 COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, export, check, bisect, convert,
             simulate, explore, fit, run, fleet, mcp, serve_model)  # fmt: skip
@@ -42,10 +43,7 @@ Examples:
 def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked:
         return
-    from cli.version import version
-
-    known = version()
-    click.echo(f"tilescope {known}" if known else "tilescope, a checkout that is not installed")
+    click.echo(f"tilescope {VERSION}")
     context.exit()
 
 

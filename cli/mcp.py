@@ -8,6 +8,7 @@ import click
 
 from cli.faults import Command
 from pva.errors import MissingPackageError
+from pva.version import VERSION
 
 EXAMPLES = """
 \b
@@ -50,7 +51,6 @@ def mcp(paths: tuple[Path, ...], dashboard: str, out: Path, time_limit: float) -
         raise MissingPackageError("tilescope mcp", f"needs {error.name}", hint) from None
     from cli.agent.links import Links
     from cli.agent.tools import Tools
-    from cli.version import version
     from dashboard.store import Store
 
-    server(Tools(Store(given), Links(dashboard), out, time_limit), version()).run()
+    server(Tools(Store(given), Links(dashboard), out, time_limit), VERSION).run()

@@ -14,6 +14,7 @@ import click
 
 from cli.faults import Command
 from pva.errors import PvaError
+from pva.version import VERSION
 
 if TYPE_CHECKING:
     from pva.formats.run_file import Topology
@@ -316,11 +317,8 @@ def _export(options: Mapping[str, Any], program: Sequence[str]) -> None:
 
 
 def _print_version(form: str) -> None:
-    from importlib import metadata
-
-    version = metadata.version("tilescope")
-    full = {"name": "poprun", "version": version, "distribution": "tilescope"}
-    texts = {"text": f"poprun {version}", "full-json": json.dumps(full),
+    full = {"name": "poprun", "version": VERSION, "distribution": "tilescope"}
+    texts = {"text": f"poprun {VERSION}", "full-json": json.dumps(full),
              "full-text": "\n".join(f"{key}: {value}" for key, value in full.items())}  # fmt: skip
     click.echo(texts[form])
 

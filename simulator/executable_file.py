@@ -10,6 +10,7 @@ import json
 import zlib
 from typing import BinaryIO
 
+from pva.version import VERSION
 from simulator.graph.errors import PoplarError, one_line
 from simulator.object_file import packed, unpacked
 
@@ -86,6 +87,4 @@ def _bytes(stream: BinaryIO, size: int) -> bytes:
 
 
 def _made_by() -> dict[str, str | int]:
-    from simulator.profile.graph_profile import VERSION
-
-    return {"kind": KIND, "format": FORMAT, "version": ".".join(map(str, VERSION))}
+    return {"kind": KIND, "format": FORMAT, "version": VERSION}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -26,7 +25,8 @@ class Row:
     numpy: bool = True
 
 
-MIDDLE = ("pva.errors", "pva.plain_file", "pva.units", "pva.schema", "pva.validation",
+MIDDLE = ("pva.version", "pva.errors", "pva.plain_file",
+          "pva.units", "pva.schema", "pva.validation",
           "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress",
           "pva.tile_sets", "pva.graph_hash", "pva.run_selection")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
@@ -38,6 +38,7 @@ TABLE = {
     "pva": Row(lazy=("pva",)),
     "pva.pva_core": Row(lazy=("pva",)),
     "pva.errors": Row(),
+    "pva.version": Row(numpy=False),
     "pva.plain_file": Row(("pva.errors",)),
     "pva.units": Row(),
     "pva.schema": Row(),
@@ -292,13 +293,6 @@ def test_no_ring_of_lazy_imports_and_of_types_but_those_that_are_left() -> None:
 def test_a_ring_is_what_reaches_itself() -> None:
     assert rings({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
     assert rings({"a": {"b"}, "b": set()}) == []
-
-
-def test_reports_carry_the_version_of_the_package() -> None:
-    from simulator.profile.graph_profile import VERSION
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert ".".join(map(str, VERSION)) == project["version"]
 
 
 def test_no_two_test_files_have_the_same_name() -> None:

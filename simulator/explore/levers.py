@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pva.version import VERSION
 from simulator.graph.errors import PoplarError
 from simulator.graph.machine_files import SUFFIX as MACHINE
 from simulator.graph.target import part_name
@@ -112,11 +113,9 @@ def address(space: Space, levers: Levers) -> str:
 
     What a Python program imports is not in it: a changed module needs a new directory.
     """
-    from importlib import metadata
-
     model = space.program.endswith(MODEL)
     told = [
-        metadata.version("tilescope"),
+        VERSION,
         _content(Path(space.program)),
         _shared(space, levers),
         {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pva import schema
+from pva.version import VERSION
 from simulator.compiler.control_code import control_stretches
 from simulator.compiler.executable import Exchange, Executable
 from simulator.graph.target import Target, told_differences
@@ -31,7 +32,6 @@ CPU_HAS = {
     "access", "engine_options", "provenance", "debug_contexts", "execution", "runs",
     "other_runs",
 }  # fmt: skip
-VERSION = (0, 1, 0)  # of the toolkit, as in pyproject.toml
 Columns = dict[str, Any]
 
 
@@ -146,10 +146,10 @@ def _arrays(executable: Executable) -> dict[str, Any]:
 
 
 def _report(executable: Executable) -> Columns:
-    major, minor, point = VERSION
+    major, minor, point = map(int, VERSION.split("."))
     made = datetime.fromtimestamp(executable.created, UTC)
     return {
-        "version": [f"{major}.{minor}.{point}"],
+        "version": [VERSION],
         "major": [major],
         "minor": [minor],
         "point": [point],

@@ -17,11 +17,12 @@ from pva.dataset import Dataset
 from pva.errors import PvaError
 from pva.formats import registry, report_directory
 from pva.formats.report_directory import Claim
+from pva.version import VERSION
 from simulator.compiler.executable import Executable
 from simulator.graph.errors import PoplarError
 from simulator.profile.debug_info import debug_tables
 from simulator.profile.execution_profile import ExecutionProfile
-from simulator.profile.graph_profile import VERSION, graph_arrays, graph_tables
+from simulator.profile.graph_profile import graph_arrays, graph_tables
 from simulator.runtime.run import RunRecord
 
 FILES = PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
@@ -81,9 +82,8 @@ class ReportFiles:
                 debug = Dataset.of(debug_tables(executable.graph))
                 with claim.writing(DEBUG) as part:
                     registry.write(debug, part, "debug")
-            version = ".".join(map(str, VERSION))
-            simulator = f"tilescope {version}"
-            facts = {"framework": framework, "version": version, "simulator": simulator}
+            simulator = f"tilescope {VERSION}"
+            facts = {"framework": framework, "version": VERSION, "simulator": simulator}
             write_facts(claim, FRAMEWORK, facts)
             write_facts(claim, APP, app)
         except BaseException:

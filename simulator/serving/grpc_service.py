@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pva.errors import MissingPackageError, PvaError
+from pva.version import VERSION
 from simulator.serving import classification
 from simulator.serving.http import model_metadata, statistics_of
 from simulator.serving.protocol import message, message_class
@@ -24,7 +25,6 @@ from simulator.serving.server import (
     InferRequest,
     InferResponse,
     Server,
-    version,
 )
 from simulator.serving.settings import SettingError, Settings
 from simulator.serving.tensors import (
@@ -142,7 +142,7 @@ class Methods:
 
     def _metadata(self, _request: Any, _context: Any) -> Any:
         made = message_class("ServerMetadataResponse")
-        return made(name=NAME, version=version(), extensions=EXTENSIONS)
+        return made(name=NAME, version=VERSION, extensions=EXTENSIONS)
 
     def _model_metadata(self, request: Any, _context: Any) -> Any:
         found = model_metadata(self.server, self.server.served(request.name, request.version))

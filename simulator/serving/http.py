@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from google.protobuf import json_format
 
 from pva.errors import PvaError
+from pva.version import VERSION
 from simulator.serving import classification
 from simulator.serving.metrics import metrics_text
 from simulator.serving.served import RequestError, Served
@@ -29,7 +30,6 @@ from simulator.serving.server import (
     InferRequest,
     InferResponse,
     Server,
-    version,
 )
 from simulator.serving.settings import SettingError, Settings
 from simulator.serving.tensors import (
@@ -206,7 +206,7 @@ def _model_ready(server: Server, settings: Settings, call: Call) -> Reply:
 
 
 def _server_metadata(server: Server, settings: Settings, call: Call) -> Reply:
-    return _json({"name": NAME, "version": version(), "extensions": list(EXTENSIONS)})
+    return _json({"name": NAME, "version": VERSION, "extensions": list(EXTENSIONS)})
 
 
 def _metadata(server: Server, settings: Settings, call: Call) -> Reply:

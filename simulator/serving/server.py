@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
@@ -309,11 +308,3 @@ def _stamp(folder: Path) -> tuple[Any, ...]:
             continue
         found.append((str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
     return tuple(found)
-
-
-def version() -> str:
-    """Return the version of tilescope."""
-    try:
-        return metadata.version("tilescope")
-    except metadata.PackageNotFoundError:
-        return "0"
