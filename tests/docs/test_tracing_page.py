@@ -1,4 +1,4 @@
-"""What `docs/tracing.md` and the README show of tracing runs, and costs what was measured."""
+"""What `docs/tracing.md` and `docs/tour.md` show of tracing runs, and costs what was measured."""
 
 from __future__ import annotations
 
@@ -44,4 +44,4 @@ def test_the_readme_tells_the_costs_that_were_measured() -> None:
             )
         )
         measured += [f"{traced / 1000:.2f}", f"{(bare + above) / 1000:.2f}"]
-    assert re.findall(r"(\d\.\d\d) µs", (ROOT / "README.md").read_text()) == measured
+    assert re.findall(r"(\d\.\d\d) µs", (ROOT / "docs" / "tour.md").read_text()) == measured
