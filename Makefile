@@ -1,9 +1,10 @@
-# One command each: demo, test, test-torch, test-asan, lint, docs, bench, zoo. Each sets up what it needs first.
+# One command each: demo, test, test-torch, test-serving, test-asan, lint, docs, bench, zoo. Each sets up what it needs first.
 PYTHON ?= python3
 VENV := .venv
 ZOO := .venv-zoo
 TORCH := .venv-torch
 SITE := .venv-docs
+TRITON := .venv-triton
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := tilescope-demo
@@ -11,7 +12,7 @@ DEMO := tilescope-demo
 # Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo mutants test test-torch test-asan lint docs bench zoo documents samples clean
+.PHONY: demo mutants test test-torch test-serving test-asan lint docs bench zoo documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
@@ -30,6 +31,15 @@ $(TORCH)/.ready: pyproject.toml constraints.txt
 	@test -x $(TORCH)/bin/python || $(PYTHON) -m venv $(TORCH)
 	@$(TORCH)/bin/python -m pip --disable-pip-version-check --quiet install torch==2.13.0
 	@$(TORCH)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[dashboard,dev]' onnxscript transformers
+	@touch $@
+
+# Triton's own client against our server, in an environment of its own: its pins are not ours.
+test-serving: $(VENV)/.dev $(TRITON)/.ready
+	$(TRITON)/bin/pytest -q tests/triton
+
+$(TRITON)/.ready: Makefile
+	@test -x $(TRITON)/bin/python || $(PYTHON) -m venv $(TRITON)
+	@$(TRITON)/bin/python -m pip --disable-pip-version-check --quiet install 'tritonclient[http,grpc]==2.73.0' 'pytest>=9,<9.2'
 	@touch $@
 
 # The tests of what is in C, on builds that AddressSanitizer watches.
@@ -110,4 +120,4 @@ $(VENV)/.dev: $(VENV)/bin/python pyproject.toml pva/version.py constraints.txt p
 	@touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) $(ZOO) $(TORCH) $(SITE) $(DEMO) $(DEMO)-even site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ZOO) $(TORCH) $(TRITON) $(SITE) $(DEMO) $(DEMO)-even site dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
