@@ -258,6 +258,13 @@ _HELP = {
     "layer": "A software layer, as in `software_layers`.",
     "stage": "compiled or written.",
     "label": "Events of this label.",
+    "model": "Only requests of this model.",
+    "delay": "Delays of the batcher to try.",
+    "preferred": "Preferred sizes to try, as none,8,8+32.",
+    "instances": "Numbers of instances to try.",
+    "max_batch": "Rows of a batch at most, where the trace does not tell.",
+    "compiled_batch": "Rows of a compiled batch, where the trace does not tell.",
+    "batch_time": "Time of a compiled batch, as 400us.",
 }
 
 

@@ -68,7 +68,7 @@ TABLE = {
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(
         ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
-        + ("pva.tile_sets", "pva.graph_hash"), ("pandas",)
+        + ("pva.tile_sets", "pva.graph_hash", "pva.queueing"), ("pandas",)
     ),
     "pva.queueing": Row(
         ("pva.errors", "pva.plain_file", "pva.formats.triton_trace", "msgspec"), ("pandas",)
@@ -91,7 +91,7 @@ TABLE = {
     "simulator.popef": Row(
         ("simulator", "pva.errors", "pva.plain_file", "pva.formats.files")
     ),
-    "simulator.model_runtime": Row(("simulator", "pva.errors")),
+    "simulator.model_runtime": Row(("simulator", "pvti", "pva.errors")),
     "simulator.explore": Row(
         ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
     ),

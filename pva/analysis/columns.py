@@ -356,6 +356,24 @@ _TEXTS: dict[str, str] = {
     ),
     "channel_statistics": "channel labels events self_ns:ns longest_ns:ns share:fraction",
     "longest_events": "label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns",
+    "requests": (
+        "id model version how begin_ns:ns rows batch queue_ns:ns upload_ns:ns execute_ns:ns "
+        "download_ns:ns other_ns:ns latency_ns:ns padding:rows cycles:cycles"
+    ),
+    "batches": (
+        "model version batch begin_ns:ns requests rows padding:rows queue_mean_ns:ns "
+        "queue_longest_ns:ns upload_ns:ns execute_ns:ns download_ns:ns cycles:cycles fill:fraction"
+    ),
+    "latency_percentiles": (
+        "part mean_ns:ns share:fraction p50_ns:ns p90_ns:ns p95_ns:ns p99_ns:ns max_ns:ns"
+    ),
+    "batch_what_if": (
+        "delay_ns:ns preferred instances dynamic configured requests answered rejected refused "
+        "rows batches rows_per_batch pieces fill:fraction padding_rows:rows device_ns:ns "
+        "device_share:fraction span_ns:ns requests_per_second:1/s rows_per_second:1/s "
+        "queue_mean_ns:ns queue_longest latency_mean_ns:ns latency_p50_ns:ns latency_p90_ns:ns "
+        "latency_p95_ns:ns latency_p99_ns:ns latency_p99_9_ns:ns latency_max_ns:ns"
+    ),
     "instances": (
         "instance host pid exit_code seconds:s runs cycles:cycles trace_seconds:s graph problems"
     ),

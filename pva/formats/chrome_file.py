@@ -43,6 +43,12 @@ _UNWRAPPED = b'{"metadata":'
 class ChromeFile:
     """A trace read whole into columns."""
 
+    path: Path
+    budget: Budget
+    problems: tuple[str, ...]
+    _about: dict[str, int]
+    _tables: dict[str, Columns]
+
     def __init__(self, path: Path) -> None:
         self.path = path
         with (
@@ -61,7 +67,7 @@ class ChromeFile:
         self._own = "wall_clock_ns" in self._about
         self._problems = found.problems
         self._finished = array.closed and bool(self._about.get("finished", True))
-        self._tables: dict[str, Columns] = {table.name: _empty(table.name) for table in TABLES}
+        self._tables = tables_of_nothing()
         self._fill(found)
         self.problems = (*_cut(array), *_counted(found.problems))
         held = sum(
@@ -343,6 +349,11 @@ def _counted(problems: dict[str, int]) -> Iterable[str]:
     for problem, count in problems.items():
         if count:
             yield f"{count} {'event' if count == 1 else 'events'} {problem}"
+
+
+def tables_of_nothing() -> dict[str, Columns]:
+    """Return all tables of a trace, without rows."""
+    return {table.name: _empty(table.name) for table in TABLES}
 
 
 def _empty(table: str) -> Columns:

@@ -15,14 +15,16 @@ from pva.formats.joined_traces import JoinedFile, TraceFile
 from pva.formats.json_pieces import GZIP, MARK, READ
 from pva.formats.pvti_trace import PvtiFile
 from pva.formats.sqlite_outside import MAGIC
+from pva.formats.triton_file import TritonFile
+from pva.formats.triton_trace import is_triton
 from pva.plain_file import opened
 from pvti.schema import APPLICATION_ID
 
-_HEAD_BYTES = 64
+_HEAD_BYTES = 512
 SUFFIX = ".pvti"
 CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
 NOT_TRACES = frozenset({"graph.json", "execution.json", "debug.json", "framework.json", "app.json"})
-WANTED = "a .pvti file, or Chrome trace JSON, packed by gzip or not"
+WANTED = "a .pvti file, a trace of Triton, or Chrome trace JSON, packed by gzip or not"
 # What is brought instead, by how it begins, and what can be done.
 OTHERS = (
     (rb"\xff\xfe|\xfe\xff|\x00[\[{]|[\[{]\x00", "text in UTF-16", "write it as UTF-8"),
@@ -54,6 +56,8 @@ def _open(path: Path) -> TraceFile:
     for begin, found, way in OTHERS:
         if re.match(begin, head):
             raise UnknownFormatError(path, found, way)
+    if is_triton(head):
+        return TritonFile(path)
     if is_chrome(head):
         return ChromeFile(path)
     if not MAGIC.startswith(head[: len(MAGIC)]):

@@ -108,7 +108,7 @@ _DECODER = msgspec.json.Decoder(list[Entry])
 def is_triton(text: bytes) -> bool:
     """Return whether the begin of a JSON array is that of a trace of Triton."""
     head = text.lstrip(b"\xef\xbb\xbf \t\r\n")
-    return head.startswith(b"[") and b'"id"' in head and (
+    return head.startswith(b"[") and b'"ph"' not in head and b'"id"' in head and (
         b'"model_name"' in head or b'"timestamps"' in head
     )  # fmt: skip
 

@@ -14,6 +14,7 @@ import numpy as np
 from simulator.graph.errors import PoplarError
 from simulator.graph.types import Array
 from simulator.model_runtime.memory import DataDesc, OutputMemory
+from simulator.model_runtime.spans import span
 
 
 @dataclass(slots=True, eq=False)
@@ -59,11 +60,12 @@ class Batch:
         if len(self.pieces) == 1 and self.pieces[0].count == self.rows:
             (piece,) = self.pieces
             return piece.request.inputs[name][piece.begin : piece.begin + self.rows]
-        values = np.zeros((self.rows, *row.shape), row.dtype)
-        for piece in self.pieces:
-            given = piece.request.inputs[name][piece.begin : piece.begin + piece.count]
-            values[piece.place : piece.place + piece.count] = given
-        return values
+        with span("pad"):
+            values = np.zeros((self.rows, *row.shape), row.dtype)
+            for piece in self.pieces:
+                given = piece.request.inputs[name][piece.begin : piece.begin + piece.count]
+                values[piece.place : piece.place + piece.count] = given
+            return values
 
     def output(self, name: str, values: Array) -> None:
         """Hand the values of an output to the requests."""

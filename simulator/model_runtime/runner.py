@@ -18,6 +18,7 @@ from simulator.model_runtime.config import ModelRunnerConfig
 from simulator.model_runtime.memory import DataDesc, OutputMemory, check_names
 from simulator.model_runtime.requests import Batch, Request, Requests, failed
 from simulator.model_runtime.session import Path_, Session
+from simulator.model_runtime.spans import span
 from simulator.popef.model import Model, load_model
 from simulator.popef.structures import Anchor
 
@@ -200,7 +201,8 @@ class Step:
         self._batches = [first]
         self._given = dict.fromkeys((*self._inputs, *self._outputs), 0)
         try:
-            cycles = self.session.runMainPrograms()
+            with span("execute", told := {"cycles": 0}):
+                told["cycles"] = cycles = self.session.runMainPrograms()
             self._check_outputs()
         except Exception as error:
             for batch in self._batches:
@@ -242,14 +244,16 @@ class Step:
             timeout = self.runner.config.timeout_ns
             more = self.runner._requests.next(timeout)
             self._batches.append(more or Batch((), self.runner._rows))
-        return self._batches[number].input(name, self.runner._row[name])
+        with span("upload"):
+            return self._batches[number].input(name, self.runner._row[name])
 
     def _put(self, name: str, values: Array) -> None:
         number = self._given[name]
         self._given[name] += 1
         row = self.runner._row[name]
         if number < len(self._batches):
-            self._batches[number].output(name, values.reshape(self.runner._rows, *row.shape))
+            with span("download"):
+                self._batches[number].output(name, values.reshape(self.runner._rows, *row.shape))
 
     def _check_outputs(self) -> None:
         """Raise PoplarError where an output does not come with each batch."""

@@ -14,12 +14,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from threading import Condition, Thread
+from threading import Condition, Event, Thread
 from typing import Any
 
 import numpy as np
 
 from pva.queueing.waiting import NEVER, Request, Waiting
+from simulator.model_runtime.spans import event, is_recorded, span
 from simulator.serving.model_config import Settings
 from simulator.serving.program import Answer, Program, clock_of, load_program
 from simulator.serving.repository import Model, Version
@@ -47,6 +48,7 @@ class Result:
     """
 
     outputs: Mapping[str, Array]
+    rows: int
     cycles: int
     batch: int
     batch_rows: int
@@ -72,6 +74,7 @@ class Pending:
 
     inputs: Mapping[str, Array]
     future: Future[Result] = field(default_factory=Future)
+    begun: Event | None = None  # set when its batch begins; only where that is recorded
 
 
 Outcome = Result | RequestError
@@ -79,6 +82,8 @@ Outcome = Result | RequestError
 
 def _set(request: Request, outcome: Outcome) -> None:
     future = request.content.future
+    if request.content.begun is not None:
+        request.content.begun.set()
     if isinstance(outcome, RequestError):
         future.set_exception(outcome)
     else:
@@ -116,6 +121,14 @@ class Served:
 
     def start(self) -> None:
         """Let the instances take requests."""
+        rules = self.settings.rules
+        event("model", {
+            "model": self.name, "version": self.number, "max_batch_size": rules.most_rows,
+            "dynamic": rules.dynamic, "preferred": sorted(rules.preferred),
+            "delay_ns": rules.delay_ns, "instances": self.settings.instances,
+            "compiled_rows": self.programs[0].rows, "clock": self.clock,
+            "timeout_ns": self.settings.timeout_ns, "synchronous": self.settings.synchronous,
+        })  # fmt: skip
         for number, program in enumerate(self.programs):
             wait = self.settings.wait_ns[number] / NS
             name = f"{self.name} {self.number} instance {number}"
@@ -129,6 +142,7 @@ class Served:
             if self._closed:
                 raise RequestError(f"model {self.name!r} is being unloaded", status=503)
             request = Request(rows, time.perf_counter_ns(), level, timeout_ns, pending)
+            pending.begun = Event() if is_recorded() else None
             self._expire(request.arrived_ns)
             if not self.waiting.add(request):
                 text = f"model {self.name!r}: its queue is full (max_queue_size)"
@@ -196,6 +210,12 @@ class Served:
     def _run(self, program: Program, group: Sequence[Request]) -> None:
         """Run a batch and hand its outputs out; a failure is that of each of its requests."""
         batch = Batch(self, next(numbers), group)
+        told = {"model": self.name, "version": self.number, "batch": batch.number,
+                "rows": batch.rows, "requests": len(group)}  # fmt: skip
+        with span("batch", told):
+            self._run_batch(program, batch)
+
+    def _run_batch(self, program: Program, batch: Batch) -> None:
         try:
             inputs = batch.joined()
             if self.settings.synchronous or not program.batched:
@@ -214,6 +234,9 @@ class Batch:
         self.served, self.number, self.group = served, number, group
         self.rows = sum(request.rows for request in group)
         self.begin = self.input_end = time.perf_counter_ns()
+        for request in group:
+            if request.content.begun is not None:
+                request.content.begun.set()
 
     def joined(self) -> dict[str, Array]:
         """Return the inputs of all requests, one behind the other."""
@@ -255,7 +278,8 @@ class Batch:
             self.served.running -= len(self.group)
         for request, mine in zip(self.group, outputs, strict=True):
             result = Result(
-                mine, answer.cycles, self.number, self.rows, answer.padding, request.arrived_ns,
+                mine, request.rows, answer.cycles, self.number, self.rows, answer.padding,
+                request.arrived_ns,
                 self.begin, self.input_end, output_begin, end_ns,
             )  # fmt: skip
             self.served.deliver(request, result)

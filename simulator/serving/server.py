@@ -18,6 +18,7 @@ from typing import Any
 from pva.errors import PvaError
 from pva.queueing.waiting import Request
 from simulator.graph.errors import PoplarError
+from simulator.model_runtime.spans import span
 from simulator.serving import warmup
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Model, model_names, read_model
@@ -30,6 +31,7 @@ EXTENSIONS = ("classification", "model_repository", "schedule_policy", "model_co
 MODES = ("none", "poll", "explicit")
 MOST_ELEMENTS = 1 << 28  # of a tensor of a request
 LONGEST_WAIT = 3600.0  # seconds
+TIMES = ("queue_ns", "upload_ns", "execute_ns", "download_ns")  # of a request, in its span
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +188,31 @@ class Server:
     # Requests
     def infer(self, asked: InferRequest) -> InferResponse:
         """Answer a request; raises RequestError."""
+        told: dict[str, Any] = {"id": asked.id, "model": asked.model}
+        with span("request", told):
+            return self._infer(asked, told)
+
+    def _infer(self, asked: InferRequest, told: dict[str, Any]) -> InferResponse:
         begin = time.perf_counter_ns()
         served = self.served(asked.model, asked.version)
         try:
-            request = self.submitted(served, asked)
-            result = request.content.future.result(LONGEST_WAIT)
+            pending = self.submitted(served, asked).content
+            if pending.begun is not None:
+                with span("queue"):
+                    pending.begun.wait(LONGEST_WAIT)
+            result = pending.future.result(LONGEST_WAIT)
         except RequestError as error:
             served.statistics.failed(error.reason, time.perf_counter_ns() - begin)
+            told["error"] = error.reason
             raise
         except (TimeoutError, CancelledError):
             served.statistics.failed("OTHER", time.perf_counter_ns() - begin)
             raise RequestError("the request took longer than an hour", status=504) from None
-        return self.answer(served, asked, result, begin)
+        response = self.answer(served, asked, result, begin)
+        told |= {"version": served.number, "rows": result.rows, "batch": result.batch,
+                 "padding": result.padding, "cycles": result.cycles,
+                 **dict(zip(TIMES, result.parts, strict=True))}  # fmt: skip
+        return response
 
     def submitted(self, served: Served, asked: InferRequest) -> Request:
         """Check a request and let it wait for its turn; raises RequestError."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from tests.analysis.samples import SAMPLES
 from tests.builders import small_report
 from tests.many.planted import Plan, planted
 
+SERVED = Path(__file__).parents[1] / "traces" / "served.json"  # as Triton writes it
 SOURCES: dict[str, Any] = {
     "trace": lambda: openTrace(SAMPLES / "mlp_digits_tiny"),
+    "served": lambda: openTrace(SERVED),
     "report": lambda: Report.of(small_report()),
     "run": lambda: planted(Plan(instances=3), 0),
 }
@@ -26,7 +29,8 @@ SOURCES: dict[str, Any] = {
 def given_columns(name: str) -> list[str]:
     subject, *more = inspect.signature(CATALOGUE[name]).parameters.values()
     required = {p.name: 0 for p in more if p.default is inspect.Parameter.empty}
-    result = CATALOGUE[name](SOURCES[subject.name](), **required)
+    of_requests = CATALOGUE[name].__module__ == "pva.analysis.serving"
+    result = CATALOGUE[name](SOURCES["served" if of_requests else subject.name](), **required)
     if dataclasses.is_dataclass(result):
         return [field.name for field in dataclasses.fields(result)]
     return list((result.reset_index() if result.index.name else result).columns)

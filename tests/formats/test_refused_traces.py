@@ -26,7 +26,11 @@ PROTOCOL = "protocol buffers, as those of Perfetto; export it as Chrome trace JS
         # How Chromium's --trace-startup-format=proto begins, and one whose first length is a "[".
         (b"\nc2Z\x10\x03\n\n\x08\x06\x10\x86\x9f\xa1\xad\xbd\x02", PROTOCOL),
         (b"\n[2Z\x10\x03\n\n\x08\x06\x10\x86\x9f\xa1\xad\xbd\x02", PROTOCOL),
-        (b"null", "begins with b'null'; a .pvti file, or Chrome trace JSON, packed by gzip or not"),
+        (
+            b"null",
+            "begins with b'null'; a .pvti file, a trace of Triton, or Chrome trace JSON, packed by"
+            " gzip or not",
+        ),
     ],
 )
 def test_what_is_no_trace_says_what_it_is(tmp_path: Path, content: bytes, told: str) -> None:

@@ -1,0 +1,220 @@
+"""Where the time of served requests goes, and which batching would have been better.
+
+Asked of a trace that `tilescope serve-model live` recorded (PVTI_OPTIONS or --trace-file), or of a
+trace of Triton. Times in nanoseconds of the host since the trace began; cycles are the device's, 0
+where the trace has none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pva.errors import InconsistentDataError, NotRecordedError
+from pva.queueing.replay import Arrivals, Device
+from pva.queueing.rules import Rules
+from pva.queueing.what_if import nanoseconds, read_choices, replayed, table, variants
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pva.trace import Trace
+
+CHANNEL, REQUEST, MODEL = "Serving", "request", "model"
+PARTS = ("queue_ns", "upload_ns", "execute_ns", "download_ns")
+NUMBERS = ("rows", "batch", "padding", "cycles", *PARTS)
+TEXTS = ("id", "model", "version", "error")
+PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns": 100}
+
+
+def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
+    """Return each served request in order of time: its batch, and where its time went.
+
+    `queue_ns` is the wait for a batch, `upload_ns` to `download_ns` are those of the whole batch:
+    inputs joined, program run, outputs cut. `other_ns` is what the server took beside. `how` is
+    "answered" or why the request failed.
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(_spans(trace, model))
+    if not len(frame):
+        wanted = "a trace of tilescope serve-model live, or of Triton"
+        raise NotRecordedError(trace.path, f"no request{f' of {model!r}' if model else ''}", wanted)
+    frame = frame.sort_values("begin_ns", kind="stable", ignore_index=True)
+    for name in NUMBERS:
+        frame[name] = _whole(trace, frame, name)
+    for name in TEXTS:
+        if name not in frame:
+            frame[name] = ""
+        frame[name] = frame[name].fillna("").astype(str)
+    frame["how"] = frame["error"].where(frame["error"] != "", "answered")
+    frame["other_ns"] = (frame["latency_ns"] - frame[list(PARTS)].sum(axis=1)).clip(lower=0)
+    columns = ("id", "model", "version", "how", "begin_ns", "rows", "batch", *PARTS, "other_ns",
+               "latency_ns", "padding", "cycles")  # fmt: skip
+    return frame[list(columns)]
+
+
+def _whole(trace: Trace, frame: pd.DataFrame, name: str) -> Any:
+    """Return a column of whole numbers, 0 where a request has none; raises for what is none."""
+    if name not in frame:
+        return np.zeros(len(frame), np.int64)
+    try:
+        values = frame[name].fillna(0).astype("float64")
+    except (TypeError, ValueError):
+        place = f"metadata of requests, {name}"
+        raise InconsistentDataError(trace.path, "no number", "a number", place=place) from None
+    return values.clip(0, 1 << 60).astype("int64")
+
+
+def _spans(trace: Trace, model: str) -> list[dict[str, Any]]:
+    """Return the metadata of the spans of requests, with begin and length."""
+    wanted = _labels(trace, REQUEST)
+    rows: list[dict[str, Any]] = []
+    for columns in trace.read_threads() if wanted else ():
+        metadata = columns.metadata
+        mine = np.isin(columns.label[metadata.rows], wanted)
+        places = metadata.rows[mine]
+        begin = columns.begin_ns[places]
+        length = columns.end_ns[places] - begin
+        texts = [metadata.texts[place] for place in np.flatnonzero(mine).tolist()]
+        told = _objects(trace, texts)
+        for one, start, took in zip(told, begin.tolist(), length.tolist(), strict=True):
+            if not model or one.get("model") == model:
+                rows.append({**one, "begin_ns": start, "latency_ns": took})
+    return rows
+
+
+def _objects(trace: Trace, texts: list[str]) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(f"[{','.join(texts)}]")
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise InconsistentDataError(trace.path, "metadata of requests that is no object of JSON",
+                                    "what the server writes")  # fmt: skip
+    return found
+
+
+def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
+    """Return each batch in order of time: rows, fill, padding, how long its requests had waited.
+
+    `padding` are rows of zeros that fill its last compiled batch up, `fill` is the share of others.
+    A trace of Triton does not tell them, nor cycles: there padding is 0.
+    """
+    frame = requests(trace, model=model)
+    frame = frame[frame["how"] == "answered"]
+    by = frame.assign(rows=frame["rows"].clip(lower=1), start=frame["begin_ns"] + frame["queue_ns"])
+    result = by.groupby(["model", "version", "batch"], as_index=False).agg(
+        begin_ns=("start", "min"), requests=("rows", "size"), rows=("rows", "sum"),
+        padding=("padding", "max"), queue_mean_ns=("queue_ns", "mean"),
+        queue_longest_ns=("queue_ns", "max"), upload_ns=("upload_ns", "max"),
+        execute_ns=("execute_ns", "max"), download_ns=("download_ns", "max"),
+        cycles=("cycles", "max"),
+    )  # fmt: skip
+    result["fill"] = result["rows"] / (result["rows"] + result["padding"])
+    return result.sort_values(["begin_ns", "batch"], ignore_index=True)
+
+
+def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
+    """Return the percentiles of each part of the latency of answered requests.
+
+    `share` is the part's share of all latency. A percentile lies between the two nearest values.
+    """
+    import pandas as pd
+
+    frame = requests(trace, model=model)
+    frame = frame[frame["how"] == "answered"]
+    total = max(int(frame["latency_ns"].sum()), 1)
+    rows = []
+    for name in (*PARTS, "other_ns", "latency_ns"):
+        values = frame[name].to_numpy(dtype=float)
+        points = np.percentile(values, list(PERCENTILES.values())) if len(values) else [np.nan] * 5
+        rows.append({"part": name.removesuffix("_ns"), "mean_ns": values.mean() if len(values) else
+                     np.nan, "share": values.sum() / total,
+                     **dict(zip(PERCENTILES, map(float, points), strict=True))})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def batch_what_if(
+    trace: Trace,
+    *,
+    model: str = "",
+    delay: str = "0,500us,5ms",
+    preferred: str = "",
+    instances: str = "1,2",
+    max_batch: int = 0,
+    compiled_batch: int = 0,
+    batch_time: str = "",
+) -> pd.DataFrame:
+    """Return what other delays, preferred sizes and numbers of instances do to a trace's arrivals.
+
+    The first row is the model as the trace tells it is configured; what it does not tell (that of
+    Triton) is `max_batch`, else the largest batch there was, `compiled_batch`, else the same, and
+    `batch_time`, else cycles by the clock, else the median time of a batch of the host. Times of
+    the server itself are not part of it.
+    """
+    frame = requests(trace, model=model)
+    names = sorted(set(frame["model"]))
+    if len(names) > 1:
+        found = f"requests of {len(names)} models"
+        raise NotRecordedError(trace.path, found, f"choose one with model: {', '.join(names)}")
+    told = _configuration(trace, names[0])
+    rules, device = _as_configured(batches(trace, model=model), told, max_batch, compiled_batch,
+                                   batch_time)  # fmt: skip
+    at = np.sort(frame["begin_ns"].to_numpy(np.int64), kind="stable")
+    rows = np.minimum(np.maximum(frame["rows"].to_numpy(np.int64), 1), rules.most_rows)
+    levers = {"delay": delay, "preferred": preferred, "instances": instances}
+    choices = read_choices([f"{name}={values}" for name, values in levers.items() if values])
+    chosen = list(variants(rules, device, choices))
+    results, _ = replayed(Arrivals(at - at[0], rows), chosen)
+    return table(chosen, results)
+
+
+def _configuration(trace: Trace, model: str) -> Mapping[str, Any]:
+    """Return what the server wrote of a model when it was loaded last; nothing if it did not."""
+    instants, found = trace.instants, {}
+    for row in np.flatnonzero(np.isin(instants.label, _labels(trace, MODEL))).tolist():
+        text = instants.metadata[row]
+        for one in _objects(trace, [text]) if text else ():
+            if one.get("model") == model:
+                found = one
+    return found
+
+
+def _labels(trace: Trace, text: str) -> list[int]:
+    """Return the numbers of a label of the server's channel."""
+    owners = [trace.channels[channel] for channel in trace.label_channels.tolist()]
+    pairs = enumerate(zip(trace.labels, owners, strict=True))
+    return [number for number, pair in pairs if pair == (text, CHANNEL)]
+
+
+def _as_configured(
+    done: pd.DataFrame, told: Mapping[str, Any], max_batch: int, compiled: int, batch_time: str
+) -> tuple[Rules, Device]:
+    largest = int(done["rows"].max()) if len(done) else 1
+    most = max_batch or _number(told, "max_batch_size", largest)
+    rows = compiled or _number(told, "compiled_rows", most)
+    preferred = [size for size in told.get("preferred", ()) if type(size) is int and size <= most]
+    dynamic = bool(told.get("dynamic", largest > 1 or not told))
+    rules = Rules(max(most, largest), dynamic, tuple(preferred), _number(told, "delay_ns", 0))
+    pieces = -(-done["rows"] // rows)
+    clock = float(told["clock"]) if isinstance(told.get("clock"), int | float) else 0.0
+    if batch_time:
+        time = float(nanoseconds(batch_time))
+    elif clock > 0 and (done["cycles"] > 0).any():
+        time = float((done["cycles"] / pieces).median() * 1e9 / clock)
+    else:
+        time = float((done["execute_ns"] / pieces).median()) if len(done) else 1.0
+    device = Device(
+        max(round(time), 1), rows, _number(told, "instances", 1), _number(told, "timeout_ns", 0),
+        bool(told.get("synchronous", True)),
+    )  # fmt: skip
+    return rules, device
+
+
+def _number(told: Mapping[str, Any], name: str, otherwise: int) -> int:
+    value = told.get(name)
+    return value if type(value) is int and 0 <= value < 1 << 60 else otherwise
