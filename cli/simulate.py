@@ -147,7 +147,7 @@ def simulate() -> None:
                        [--repeat N] [--io-tiles N [--exchange-strategy STRATEGY]]
                        [--partials half|float] [--memory-proportion SHARE]
                        [--precision float|half] [--no-outlining] [--no-values]
-                       [--list-unsupported] [--json]
+                       [--cache DIR] [--list-unsupported] [--json]
                        [--option KEY=VALUE]... [--out DIR]
 
     The file runs as the main program, unchanged, with ARGS as its arguments; put -- before ARGS

@@ -92,6 +92,12 @@ OPTIONS = (
         help="half makes the model's floats halves.",
     ),
     click.option("--no-outlining", is_flag=True, help="Give equal layers code of their own."),
+    click.option(
+        "--cache",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Folder where compiled models are kept, to be taken from there the next time.",
+    ),
     click.option("--no-values", is_flag=True, help="Find memory and cycles alone."),
     object_option,
     click.option("--list-unsupported", is_flag=True, help="Name what cannot be run."),

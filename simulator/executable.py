@@ -59,7 +59,11 @@ class Executable:
         """
         from simulator.executable_file import read
 
-        found = read(stream)
+        return Executable.checked(read(stream))
+
+    @staticmethod
+    def checked(found: object) -> Executable:
+        """Return what a file holds if it is an executable; raises PoplarError."""
         if not isinstance(found, Executable):
             raise PoplarError(f"executable: the file holds {type(found).__name__}")
         return found

@@ -6,6 +6,7 @@ See `object_file` for the parts.
 
 from __future__ import annotations
 
+import io
 import json
 import zlib
 from typing import BinaryIO
@@ -16,8 +17,8 @@ from simulator.object_file import packed, unpacked
 
 KIND = "simulator executable"
 # 1 was a pickle; in 2 a tensor listed its intervals one by one; 3 had no I/O tiles; in 4
-# instrumentation stood in another module; 5 had no host order.
-FORMAT = 6
+# instrumentation stood in another module; 5 had no host order; in 6 arrays had one form.
+FORMAT = 7
 LONGEST_HEADER = 1000  # bytes
 STEP = 1 << 20  # bytes that are asked for at once
 
@@ -39,6 +40,26 @@ def write(stream: BinaryIO, executable: object) -> None:
 def read(stream: BinaryIO) -> object:
     """Read what `write` wrote, from where the stream stands; raises PoplarError."""
     header = _header(stream)
+    sizes = _checked_sizes(header)
+    table, data = (_bytes(stream, size) for size in sizes)
+    found, needed = len(table) + len(data), sum(sizes)
+    if found != needed or zlib.crc32(data, zlib.crc32(table)) != header["crc32"]:
+        raise PoplarError(f"executable: the file is damaged; {found:,} of {needed:,} bytes")
+    return _unpacked(table, data)
+
+
+def read_content(content: memoryview) -> object:
+    """Read what `write` wrote of bytes that are known to be those; raises PoplarError."""
+    line = bytes(content[:LONGEST_HEADER]).partition(b"\n")[0] + b"\n"
+    first, second = _checked_sizes(_header(io.BytesIO(line)))
+    begin = len(line)
+    if begin + first + second != len(content):
+        raise PoplarError(f"executable: the file is damaged; it has {len(content):,} bytes")
+    return _unpacked(content[begin : begin + first], content[begin + first :])
+
+
+def _checked_sizes(header: dict[str, object]) -> list[int]:
+    """Return the bytes of the two parts of a file that is of the versions here."""
     for what, ours in _made_by().items():
         theirs = header.get(what, 1)
         if what != "kind" and theirs != ours:
@@ -49,12 +70,12 @@ def read(stream: BinaryIO) -> object:
     sizes = [size for part in ("table", "arrays") if type(size := header.get(part)) is int]
     if len(sizes) < 2 or min(sizes) < 0:
         raise PoplarError("executable: the file is damaged; its first line has no sizes")
-    table, data = (_bytes(stream, size) for size in sizes)
-    found, needed = len(table) + len(data), sum(sizes)
-    if found != needed or zlib.crc32(data, zlib.crc32(table)) != header["crc32"]:
-        raise PoplarError(f"executable: the file is damaged; {found:,} of {needed:,} bytes")
+    return sizes
+
+
+def _unpacked(table: bytes | memoryview, data: bytes | memoryview) -> object:
     try:
-        return unpacked(table, data)
+        return unpacked(bytes(table), data)
     except PoplarError:
         raise
     except Exception as error:

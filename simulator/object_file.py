@@ -32,6 +32,9 @@ from simulator.object_kinds import (
 )
 
 ARRAYS = "biufcSU"  # kinds of NumPy's types
+FEW = 16  # elements of an array that is kept as it is
+# Bytes of arrays in a shorter form: so many in any file, and for each byte of the file.
+GROWN, RATIO = 64 << 20, 64
 INLINE = 1 << 53  # whole numbers below stand as they are in any reader of JSON
 _UNMADE = object()
 ABSENT: dict[str, Any] = {}
@@ -50,7 +53,7 @@ def packed(root: object) -> tuple[bytes, bytes]:
     return json.dumps(table, separators=(",", ":")).encode(), bytes(writer.data)
 
 
-def unpacked(table: bytes, data: bytes) -> object:
+def unpacked(table: bytes, data: bytes | memoryview) -> object:
     """Return the object that was packed; raises PoplarError, or an error of what is wrong in it."""
     content = json.loads(table)
     reader = _Reader(content["classes"], content["nodes"], data)
@@ -119,8 +122,9 @@ class _Writer:
         """Return the node of an array, and keep its bytes."""
         if value.dtype.kind not in ARRAYS:
             raise PoplarError(f"executable: it cannot be kept: an array of {value.dtype}")
-        place = self._bytes(value.tobytes())
-        return ["array", value.dtype.str, value.shape, place, value.flags.writeable]
+        form, held = _short(value)
+        place = self._bytes(held)
+        return ["array", value.dtype.str, value.shape, place, value.flags.writeable, form]
 
     def octets(self, value: bytes) -> Node:
         """Return the node of bytes, and keep them."""
@@ -164,9 +168,9 @@ WRITERS: dict[type, Callable[[_Writer, Any], Node]] = {
 class _Reader:
     """Makes what stands alone, then tuples in their order, then fills objects, at last dicts."""
 
-    def __init__(self, classes: list[Any], nodes: list[Node], data: bytes) -> None:
+    def __init__(self, classes: list[Any], nodes: list[Node], data: bytes | memoryview) -> None:
         self.data = memoryview(data)
-        self._taken = 0
+        self._taken = self._grown = 0
         self.classes = [_class(*row) for row in classes]
         self._made: list[Any] = [_UNMADE] * len(nodes)
         for node in nodes:
@@ -204,13 +208,30 @@ class _Reader:
             raise PoplarError(f"executable: bytes {place} to {place + size} are not in the file")
         return self.data[place : place + size]
 
-    def array(self, dtype: str, shape: list[int], place: int, writeable: bool) -> Any:
+    def array(
+        self, dtype: str, shape: list[int], place: int, writeable: bool, form: Any = ""
+    ) -> Any:
         """Return an array, of its own when it may be written."""
         kind, count = _dtype(dtype), prod(shape)
         if min(shape, default=0) < 0:
             raise PoplarError(f"executable: an array has the shape {shape}")
-        array = np.frombuffer(self.bytes(place, count * kind.itemsize), kind).reshape(shape)
-        return array.copy() if writeable else array
+        if not form:
+            array = np.frombuffer(self.bytes(place, count * kind.itemsize), kind).reshape(shape)
+            return array.copy() if writeable else array
+        self._take(count * kind.itemsize)
+        if isinstance(form, list):
+            made = _steps(kind, count, *form)
+        else:
+            held = _dtype(form)
+            made = np.frombuffer(self.bytes(place, count * held.itemsize), held).astype(kind)
+        made.flags.writeable = bool(writeable)
+        return made.reshape(shape)
+
+    def _take(self, size: int) -> None:
+        """Count bytes of arrays that stand in the file in a shorter form; raises PoplarError."""
+        self._grown += size
+        if self._grown > GROWN + RATIO * len(self.data):
+            raise PoplarError("executable: its arrays have far more bytes than the file")
 
     def _make(self, number: int, make: Callable[..., Any], parts: list[Any]) -> None:
         self._made[number] = make(self, *parts)
@@ -244,6 +265,36 @@ class _Reader:
         made.__defaults__, made.__kwdefaults__ = defaults, named
         for cell, value in zip(made.__closure__, held, strict=True):
             cell.cell_contents = value
+
+
+def _short(value: np.ndarray[Any, Any]) -> tuple[Any, bytes]:
+    """Return the form in which whole numbers take the least, and their bytes.
+
+    The form is "" for the array as it is, the narrowest type that holds all, or first number and
+    step where each is as much more than the one before.
+    """
+    kind = value.dtype
+    if kind.kind not in "iu" or value.size <= FEW:
+        return "", value.tobytes()
+    flat = np.ascontiguousarray(value).reshape(-1)
+    first, step = int(flat[0]), int(flat[1]) - int(flat[0])
+    if int(flat[-1]) == first + step * (flat.size - 1) and (np.diff(flat) == step).all():
+        return [first, step], b""
+    held = np.result_type(np.min_scalar_type(flat.min()), np.min_scalar_type(flat.max()))
+    if held.kind not in "iu" or held.itemsize >= kind.itemsize:
+        return "", value.tobytes()
+    return held.newbyteorder("<").str, flat.astype(held.newbyteorder("<")).tobytes()
+
+
+def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> np.ndarray[Any, Any]:
+    """Return numbers each of which is as much more than the one before; raises PoplarError."""
+    last = first + step * max(count - 1, 0)
+    limits = np.iinfo(kind) if kind.kind in "iu" else None
+    if limits is None or not all(limits.min <= n <= limits.max for n in (first, last)):
+        raise PoplarError(f"executable: numbers from {first} to {last} are no {kind}")
+    if not step:
+        return np.full(count, first, dtype=kind)
+    return np.arange(first, last + (1 if step > 0 else -1), step, dtype=kind)
 
 
 def _class(module: str, name: str, names: list[str]) -> type:

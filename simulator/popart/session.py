@@ -175,17 +175,22 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     def _source(self) -> tuple[Graph | Executable, list[AnyProgram] | None]:
         """Return the compiled program, or the graph and the programs that are to be compiled."""
+        if self._executable is None:
+            self._from_cache()
         if self._executable is not None:
             return self._executable, None
+        return self._graph_and_programs()
+
+    def _graph_and_programs(self) -> tuple[Graph, list[AnyProgram]]:
+        """Return what is to be compiled."""
         graph = self._built()  # and what that needed, the tensors of all nodes, is gone
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
         return graph, list(self._programs.programs.values())
 
     def _compile(self) -> None:
         """Compile the model, without an engine."""
-        graph, programs = self._source()
-        if isinstance(graph, Graph) and programs is not None:
-            self._executable = compile_programs(graph, programs, self._options.engineOptions)
+        graph, programs = self._graph_and_programs()
+        self._executable = compile_programs(graph, programs, self._options.engineOptions)
 
     def _fingerprint(self) -> str:
         """Return the hash of what the compiled program depends on; raises PoplarError.

@@ -28,6 +28,7 @@ from simulator.popart.exported import (
 )
 from simulator.popart.ir import Ir
 from simulator.popart.session_options import SessionOptions
+from simulator.popef.cache import cached
 from simulator.popef.engine_model import write_tensors
 from simulator.popef.model import Model, load_model
 from simulator.popef.program import name_of
@@ -95,6 +96,8 @@ class Files:
         In a folder that is there it is `executable.popef`.
         """
         if self._executable is None:
+            self._from_cache()
+        if self._executable is None:
             self._compile()
         self.saveExecutable(path)
 
@@ -141,6 +144,16 @@ class Files:
         write_session(writer, name, self._executable, exported, compress)
 
     # Reading
+    def _from_cache(self) -> None:
+        """Take the compiled model from the folder of such, or compile and keep it there.
+
+        Nothing is done where no folder is wanted.
+        """
+        folder = self._options.cache
+        if folder is not None:
+            parts = (self._take, self._compile, self._write_executable)
+            cached(folder, self._fingerprint(), *parts)
+
     def loadExecutable(self, path: Path_, *more: Path_) -> None:
         """Take the compiled model from a PopEF file: `prepareDevice` then loads it.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from simulator import options as engine_options
@@ -17,15 +19,18 @@ from simulator.popart.names import (
     SyntheticDataMode,
     VirtualGraphMode,
 )
+from simulator.popef.cache import ENVIRONMENT
 
 # Name -> default; its type is that of the values that it takes.
 OPTIONS: dict[str, Any] = {
     "accumulationAndReplicationReductionType": "Sum",  # of gradients: Sum or Mean
     "accumulationFactor": 1,  # micro-batches whose gradients make one change of the weights
     "autoRecomputation": RecomputationType.NoRecompute,  # what the way back makes again
+    "cachePath": "session_cache",  # folder of compiled models, where they are kept
     "constantWeights": True,  # an inference loads its weights by itself, when it first runs
     "defaultPrefetchBufferingDepth": 1,  # buffers of an input that the host fills ahead
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
+    "enableEngineCaching": False,  # keep compiled models, and take them from there
     "enableOutlining": True,  # equal nodes become a function, whose code is there once
     "enableOutliningCopyCostPruning": True,  # of what is outlined, leave out where copies cost more
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
@@ -65,8 +70,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 # Options of PopART that say how its compiler works or checks itself; here there is no such step.
 WITHOUT_EFFECT = (
-    "aliasZeroCopy", "cachePath", "decomposeGradSum",
-    "delayVarUpdates", "disableGradAccumulationTensorStreams", "enableEngineCaching",
+    "aliasZeroCopy", "decomposeGradSum",
+    "delayVarUpdates", "disableGradAccumulationTensorStreams",
     "enableExplicitMainLoops", "enableFullyConnectedPass", "enableGroupedMatmuls",
     "enableMergeExchange", "enablePrefetchDatastreams", "enableStableNorm", "enableVirtualGraphs",
     "explicitRecomputation", "exportPoplarComputationGraph", "exportPoplarVertexGraph",
@@ -207,6 +212,14 @@ class SessionOptions:
     def balances(self) -> bool:
         """Return whether nodes are balanced over the IPUs."""
         return bool(self.autoVirtualGraph) or self.virtualGraphMode is VirtualGraphMode.Auto
+
+    @property
+    def cache(self) -> Path | None:
+        """Return the folder of compiled models, None where they are not kept."""
+        folder = os.environ.get(ENVIRONMENT, "")
+        if self.enableEngineCaching:
+            folder = str(self.cachePath)
+        return Path(folder) if folder else None
 
     @property
     def io_tiles(self) -> int:

@@ -72,7 +72,7 @@ class Request:
     layers share their code. `partials` is the type of the partial results of convolutions and
     products: "half", "float", or "" for PopLibs' choice; `memory_proportion` the share of a tile
     that their temporary data may take. `recompute` is "", "standard" or "all". With the precision
-    "half" a model's floats are halves.
+    "half" a model's floats are halves. `cache` is a folder where compiled models are kept.
     """
 
     target: str = "mk2"
@@ -93,6 +93,7 @@ class Request:
     partials: str = ""
     memory_proportion: float | None = None
     precision: str = "float"
+    cache: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,10 @@ def _options(request: Request, out: Path) -> SessionOptions:
     """Return the options of a session whose report goes to a folder."""
     report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
     several = request.ipus > 1
+    kept = {} if request.cache is None else {"cachePath": str(request.cache)}
     return SessionOptions(
+        enableEngineCaching=request.cache is not None,
+        **kept,
         engineOptions={**report, **(request.options or {}), VALUES_OPTION: request.values},
         autoVirtualGraph=several,
         enablePipelining=several and request.repeat > 1,

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 import numpy as np
 
 from pva.errors import DamagedFileError, PvaError
+from pva.formats.files import collector_paused
 from simulator.executable import Executable
 from simulator.graph.errors import PoplarError
 from simulator.graph.types import Array
@@ -44,7 +45,10 @@ class ExecutableReader:
 
     def executable(self) -> bytes:
         """Read the compiled program; raises PvaError when it is not the one that was written."""
-        content = bytes(self.blob.payload(self.info.uncompressedSize()))
+        return bytes(self._content())
+
+    def _content(self) -> memoryview:
+        content = self.blob.payload(self.info.uncompressedSize(), check=False)
         if hashlib.sha256(content).hexdigest() != self.info.hash():
             raise self.blob.damaged("the program does not have its hash")
         return content
@@ -58,14 +62,15 @@ class ExecutableReader:
 
         Without the check of the blob's versions the program's own are still looked at.
         """
-        from simulator.executable_file import versions
+        from simulator.executable_file import read_content, versions
 
         found, here = self.info.version(), versions()
         if check_package_hash and found != here:
             text = f"executable {self.name!r} is of version {found or 'unknown'}"
             raise PvaError(self.blob.source.path, text, f"this is {here}; compile it anew")
         try:
-            return Executable.deserialize(self.getStandaloneExecutableStream())
+            with collector_paused():
+                return Executable.checked(read_content(self._content()))
         except PoplarError as error:
             raise self.blob.damaged(str(error)) from None
 
