@@ -126,8 +126,10 @@ print(line - 2)
     (path,) = tmp_path.glob("*.pvti")
     trace = openTrace(path)
     assert trace.problems == ()
-    counts = Counter(
-        (thread.name, event.label) for thread in trace.threads for event in thread.events
+    counts = Counter(  # the inner one may lie within the outer one
+        (thread.name, trace.labels[label])
+        for thread in trace.threads
+        for label in thread.columns.label
     )
     assert int(lines) > 10
     for number in range(2, int(lines) + 2):
