@@ -24,6 +24,7 @@ from pva.trace import Trace
 Integers = npt.NDArray[Any]
 
 LEAST = 8  # rectangles of a row, however little room there is
+OF_LANES = 2 / 3  # of the rectangles, those of the rows of steps, or of outermost events
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def _joined(whole: Timeline, limit: int) -> Kept:
     every = np.arange(tracks.rows)
     of_lane = whole.is_overview(every)
     sizes = np.diff(tracks.offset)
-    first = int(min(sizes[of_lane].sum(), max(limit / 2, limit * _part(sizes, of_lane))))
+    first = int(min(sizes[of_lane].sum(), max(OF_LANES * limit, limit * _part(sizes, of_lane))))
     parts = [
         *_levels(whole, every[of_lane], first),
         *_levels(whole, every[~of_lane], limit - first),

@@ -23,9 +23,7 @@ from pva.trace import Trace
 
 ASSETS = Path(__file__).parent / "assets"
 LIMIT = 10_000_000  # bytes of the file
-# More takes a browser too long: events of all timelines that are there as they are, or else
-# rectangles of several, which have more columns.
-MOST_EVENTS, MOST_JOINED = 1_500_000, 1_000_000
+MOST_EVENTS = 1_500_000  # of all timelines together: more rectangles take a browser too long
 FEWEST = 20_000  # rectangles of a timeline, however little room is left
 TRIES = 5
 # Scripts of the dashboard that need its server or Dash; the others are the same here.
@@ -94,7 +92,7 @@ def _timelines(wholes: list[tuple[Timeline, Trace | None]], room: int) -> bytes:
     if not wholes:
         return b""
     events = sum(len(whole.tracks.begin) for whole, _ in wholes)
-    limit = events if events <= MOST_EVENTS else MOST_JOINED
+    limit = min(events, MOST_EVENTS)
     for _ in range(TRIES):
         texts = [
             packed.text_of(timeline_bytes(whole, _share(whole, limit, events), trace))

@@ -141,7 +141,7 @@
     if (!limits.length) return `All ${count(events)} events are in this file, each with its begin and length.`;
     const by = { unit: layout.unit, clock: layout.clock || layout.lanes[0].clock };
     const words = limits.map(([kind, length]) => `${KINDS[kind] || kind} longer than ${window.tilescope.paint.amount(length, by)}`);
-    return `Of ${count(events)} events this file has ${count(rectangles)} rectangles. As they are: ${words.join(", ")}. Shorter ones that are close together stand as one, with their number, their time and the name that takes most of it.`;
+    return `Of ${count(events)} events this file has ${count(rectangles)} rectangles. As they are: ${words.join(", ")}. Shorter ones that are close together stand as one, with their number, their time and the name that takes most of it, by which a search finds them.`;
   }
 
   function chosen({ source }, page) {
