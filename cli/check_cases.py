@@ -11,8 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from cli.bisect_step import git
 from cli.output import printable
 from pva.errors import PvaError
 from pva.version import VERSION
@@ -39,6 +41,7 @@ class Result:
     about: str = ""  # what tells it from others of its rule, in one report after another
     file: str = ""
     line: int = 0
+    function: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +106,11 @@ def _insights(report: Report) -> Iterator[Case]:
 def _result(report: Report, row: dict[Any, Any]) -> Result:
     from pva.analysis.debug import finding_source
 
-    file, line, _ = finding_source(report, row["variable"], row["name"])
+    file, line, function = finding_source(report, row["variable"], row["name"])
     parts = (str(row[name]).rstrip(".") for name in ("what", "where", "advice"))
     text = f"{'. '.join(part for part in parts if part)}."
     about = row["name"] or f"{row['variable']} {row['tile']}"
-    return Result(LEVELS[row["severity"]], text, about, file, line)
+    return Result(LEVELS[row["severity"]], text, about, file, line, function)
 
 
 def junit(path: str, checked: Sequence[Case]) -> str:
@@ -169,25 +172,35 @@ def _rule(case: Case) -> str:
 
 def _location(path: str, result: Result) -> dict[str, Any]:
     """Return the line of the program, or the file of the report where none is known."""
-    file = _source(result.file) or _report_file(path)
-    place: dict[str, Any] = {"artifactLocation": {"uri": Path(file).as_posix().replace(" ", "%20")}}
-    if _source(result.file) and result.line > 0:
+    source = _source(result)
+    file = Path(source or _report_file(path)).as_posix()
+    place: dict[str, Any] = {"artifactLocation": {"uri": quote(file)}}
+    if source and result.line > 0:
         place["region"] = {"startLine": result.line}
     return {"physicalLocation": place}
 
 
-def _source(name: str) -> str:
-    """Find a file of the program from here: reports hold no folders, so git's files are asked."""
-    from cli.bisect_step import git
+def _source(result: Result) -> str:
+    """Find a file of the program from here: reports hold no folders, so git's files are asked.
 
+    Of several with its name it is the one that has the function before the line.
+    """
+    name = result.file
     if not name or Path(name).is_absolute() or ".." in Path(name).parts:
         return ""
     if Path(name).is_file():
         return name
-    with suppress(PvaError, OSError):
+    with suppress(PvaError, OSError, UnicodeDecodeError):
         files = git(Path.cwd(), "ls-files", "--", f":(glob)**/{name}").splitlines()
-        return files[0] if len(files) == 1 else ""
+        matching = files if len(files) == 1 else [file for file in files if _has(file, result)]
+        return matching[0] if len(matching) == 1 else ""
     return ""
+
+
+def _has(file: str, result: Result) -> bool:
+    lines = Path(file).read_text(encoding="utf-8").splitlines()
+    before = lines[: max(result.line, 0)]
+    return len(before) == result.line and any(f"def {result.function}(" in one for one in before)
 
 
 def _report_file(path: str) -> str:

@@ -85,6 +85,21 @@ def test_the_first_bad_commit_has_its_causes(repository: Path, found: Result) ->
     assert all(Path(report, "profile.pop").is_file() for report in answer["first_bad"]["reports"])
 
 
+@pytest.mark.parametrize(
+    ("limit", "code", "said"),
+    [("+0 %", 0, '"first_bad": {"commit"'), ("+1 %", 1, "nothing got worse"),
+     ("-1 %", 2, "breaks the budget")],
+)  # fmt: skip
+def test_limits_of_a_budget_go_by_the_good_commit(
+    repository: Path, found: Result, limit: str, code: int, said: str
+) -> None:
+    """The last commit has 16 bytes more than the one before, of some 33,000."""
+    Path("notes").write_text(f'max_live = "{limit}"\n')
+    result = bisect("--good", "main~1", "--bad", "main", "--budget", "notes", "--json", *COMMAND)
+    assert result.exit_code == code
+    assert said in result.output
+
+
 def test_files_branch_and_worktrees_of_the_user_are_as_before(
     repository: Path, found: Result
 ) -> None:

@@ -102,14 +102,20 @@ def test_a_finding_is_at_the_line_of_the_program_where_git_has_the_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("src/deep").mkdir(parents=True)
+    Path("other").mkdir()
     Path("src/deep/model.py").write_text("")
     subprocess.run(["git", "init", "-q"], check=True)
     subprocess.run(["git", "add", "src"], check=True)
-    results = tuple(Result("note", "x", "", name, 7) for name in ("model.py", "nowhere.py"))
+    for folder, text in (("src", "\n" * 4 + "def build():\n    pass\n"), ("other", "\n")):
+        Path(folder, "twice.py").write_text(text)
+    subprocess.run(["git", "add", "."], check=True)
+    names = ("model.py", "nowhere.py", "twice.py")
+    results = tuple(Result("note", "x", "", name, 6, "build") for name in names)
     found = sarif("run.pop", [Case("insights", "rule", "Find it.", results)])["runs"][0]["results"]
     places = [result["locations"][0]["physicalLocation"] for result in found]
-    line = {"artifactLocation": {"uri": "src/deep/model.py"}, "region": {"startLine": 7}}
-    assert places == [line, {"artifactLocation": {"uri": "run.pop"}}]
+    line = {"artifactLocation": {"uri": "src/deep/model.py"}, "region": {"startLine": 6}}
+    twice = {"artifactLocation": {"uri": "src/twice.py"}, "region": {"startLine": 6}}
+    assert places == [line, {"artifactLocation": {"uri": "run.pop"}}, twice]
 
 
 def test_names_of_reports_are_data_in_both() -> None:
