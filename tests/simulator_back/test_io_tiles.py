@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pva import openReport
 from pva.check import check
 from pva.check.law import Values
 from pva.dataset import Dataset
@@ -75,6 +77,25 @@ def test_what_the_host_brings_meanwhile_is_hidden(tmp_path: Path) -> None:
     steps, hidden = _fetches(data)
     assert len(steps) == TURNS
     assert np.array_equal(hidden, data.column("steps", "cycles")[steps])
+
+
+def test_a_copy_that_is_hidden_has_its_three_phases_in_programs_steps_and_blocks(
+    tmp_path: Path,
+) -> None:
+    phases = ["StreamCopyBegin", "StreamCopyMid", "StreamCopyEnd"]
+    report_of(
+        tmp_path, **dict.fromkeys(("profiler.blocks.filter", "profiler.programs.filter"), ".")
+    )
+    report = openReport(tmp_path)
+    (run,) = report.execution.runs
+    made = [p.type.name for p in report.compilation.programs if p.name == "fetch"]
+    assert [kind for kind in made if kind in phases] == phases
+    steps = [step for step in run.steps if step.program.name == "fetch"]
+    assert [step.program.type.name for step in steps] == TURNS * phases
+    assert [step.cycles > 0 for step in steps] == TURNS * [False, True, False]
+    blocks = [b for b in report.execution.blocks(0) if b.isStreamCopy and b.program.name == "fetch"]
+    assert [block.program.type.name for block in blocks] == TURNS * phases
+    assert all(a.cyclesTo <= b.cyclesFrom for a, b in pairwise(blocks))
 
 
 def _fetches(data: Dataset) -> tuple[Values, Values]:
