@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.check.by_row import of_ipus, on_ipus
 from pva.check.execution import EXCHANGES
 from pva.check.graph import OPERANDS
 from pva.check.law import Laws, Values, Violation, at_most, equal, near, share
 from pva.dataset import Dataset
-from pva.errors import InconsistentDataError
 
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"
@@ -28,24 +28,13 @@ def _rows(data: Dataset, tag: str) -> tuple[Values, Values, Values]:
     return rows, operand[rows], ipu[rows]
 
 
-def _on_ipus(data: Dataset, array: str) -> Values:
-    """Return an array by row, IPU and tile of the IPU."""
-    values = data.array(array)
-    per_ipu = int(data.value("target", "tiles_per_ipu"))
-    ipus, left = divmod(values.shape[1], per_ipu)
-    if left:
-        found, wanted = f"{values.shape[1]} tiles", f"IPUs of {per_ipu}"
-        raise InconsistentDataError(array, found, wanted, place="target.tiles_per_ipu")
-    return values.reshape(len(values), ipus, per_ipu)
-
-
 @LAWS.needing(BY_IPU, "steps", "programs", "target")
 def steps_take_what_their_slowest_tile_of_each_ipu_takes(data: Dataset) -> Iterator[Violation]:
     """A step takes on an IPU the cycles of its slowest tile there."""
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
             rows, operand, ipu = _rows(data, tag)
-            slowest = _on_ipus(data, array).max(axis=2, initial=0)[operand, ipu]
+            slowest = of_ipus(data, array).most[operand, ipu]
             found = data.column(BY_IPU, "cycles")[rows]
             yield from equal(found, slowest, f"cycles of {tag}", "number")
 
@@ -56,11 +45,10 @@ def balances_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violati
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
             rows, operand, ipu = _rows(data, tag)
-            cycles = _on_ipus(data, array)
-            spent, most = cycles.sum(axis=2), cycles.max(axis=2, initial=0)
+            spent, most, active, each = of_ipus(data, array)
             for name, tiles in (
-                ("tile_balance", np.full(most.shape, cycles.shape[2])),
-                ("active_tile_balance", (cycles > 0).sum(axis=2)),
+                ("tile_balance", np.full(most.shape, each)),
+                ("active_tile_balance", active),
             ):
                 wanted = share(spent, most * tiles)[operand, ipu]
                 yield from near(data.column(BY_IPU, name)[rows], wanted, f"{name} of {tag}")
@@ -74,7 +62,7 @@ def bytes_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]
             name = f"{exchange}_bytes_{way}"
             if data.has(name):
                 rows, operand, ipu = _rows(data, tag)
-                wanted = _on_ipus(data, name).sum(axis=2)[operand, ipu]
+                wanted = of_ipus(data, name).sums[operand, ipu]
                 found = data.column(BY_IPU, column)[rows]
                 yield from equal(found, wanted, f"{column} of {tag}", "number")
 
@@ -83,7 +71,7 @@ def bytes_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]
 def clocks_of_tiles_are_those_that_the_steps_left(data: Dataset) -> Iterator[Violation]:
     """The clocks of the tiles of an IPU lie between those that its last step before left."""
     step, ipu = (data.column(BY_IPU, name) for name in ("step", "ipu"))
-    clock = _on_ipus(data, "tile_clock")
+    clock = on_ipus(data, "tile_clock")
     order = np.lexsort((step, ipu))
     if len(clock):
         first = order[np.append(True, np.diff(ipu[order]) != 0)[: len(order)]]

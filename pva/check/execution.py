@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.check.by_row import of_tiles
 from pva.check.graph import OPERANDS
 from pva.check.law import Laws, Values, Violation, at_most, equal
 from pva.dataset import Dataset
@@ -45,7 +46,7 @@ def steps_last_as_long_as_their_slowest_tile(data: Dataset) -> Iterator[Violatio
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
             steps, rows = rows_of_steps(data, tag)
-            slowest = data.array(array).max(axis=1, initial=0)
+            slowest = of_tiles(data, array).most
             yield from equal(cycles[steps], slowest[rows], f"cycles of {tag}", "number")
 
 
@@ -131,7 +132,7 @@ def data_of_a_step_is_that_of_its_exchange(data: Dataset) -> Iterator[Violation]
         arrays = [f"{exchange}_bytes_sent", f"{exchange}_bytes_received"]
         if all(data.has(name) for name in arrays):
             steps, rows = rows_of_steps(data, tag)
-            moved = sum(data.array(name).sum(axis=1) for name in arrays) // 2
+            moved = np.sum([of_tiles(data, name).sums for name in arrays], axis=0) // 2
             yield from equal(total[steps], moved[rows], f"total_data of {tag}", "number")
 
 
@@ -220,12 +221,12 @@ def activities_are_those_of_the_steps(data: Dataset) -> Iterator[Violation]:
         array = OPERANDS[tag][1]
         if data.has(array):
             _, rows = rows_of_steps(data, tag)
-            wanted = int(data.array(array).sum(axis=1)[rows].sum())
+            wanted = int(of_tiles(data, array).sums[rows].sum())
             yield from equal(data.value("tile_cycles", activity), wanted, activity)
     active = "compute_set_active_cycles_by_tile"
     if data.has(active):
         _, rows = rows_of_steps(data, "OnTileExecute")
-        wanted = int(data.array(active).sum(axis=1)[rows].sum())
+        wanted = int(of_tiles(data, active).sums[rows].sum())
         yield from equal(data.value("tile_cycles", "active_compute"), wanted, "active_compute")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from pva.check.by_row import of_tiles
 from pva.check.law import Laws, Violation, at_most, equal
 from pva.dataset import Dataset
 from pva.validation import first_circular
@@ -119,7 +120,8 @@ def programs_point_at_something(data: Dataset) -> Iterator[Violation]:
     for tag, (column, array) in OPERANDS.items():
         if data.has(array):
             rows = data.column("programs", column)[types == tag]
-            yield from at_most(rows, len(data.array(array)) - 1, f"{column} of {tag}", "number")
+            last = len(of_tiles(data, array).sums) - 1
+            yield from at_most(rows, last, f"{column} of {tag}", "number")
             yield from at_most(-rows, 0, f"missing {column} of {tag}", "number")
     calls = data.column("programs", "target")[types == "Call"]
     yield from at_most(calls, data.length("function_programs") - 1, "target of Call", "number")
@@ -129,7 +131,7 @@ def programs_point_at_something(data: Dataset) -> Iterator[Violation]:
 @LAWS.needing("compute_set_active_cycles_by_tile", "compute_set_active_cycles_by_vertex_type")
 def active_cycles_by_tile_are_those_by_type(data: Dataset) -> Iterator[Violation]:
     """The active cycles of a compute set are the same by tile and by vertex type."""
-    by_tile = data.array("compute_set_active_cycles_by_tile").sum(axis=1)
+    by_tile = of_tiles(data, "compute_set_active_cycles_by_tile").sums
     by_type = data.array("compute_set_active_cycles_by_vertex_type").sum(axis=1)
     yield from equal(by_tile, by_type, "active cycles", "compute set")
 
@@ -159,10 +161,11 @@ def bytes_sent_to_other_ipus_are_received(data: Dataset) -> Iterator[Violation]:
 
 
 def _conserved(data: Dataset, exchange: str) -> Iterator[Violation]:
-    sent = data.array(f"{exchange}_bytes_sent").sum(axis=1)
+    sent = of_tiles(data, f"{exchange}_bytes_sent").sums
     received = data.array(f"{exchange}_bytes_received")
     index = exchange.replace("_", " ")
-    yield from at_most(sent, received.sum(axis=1), "bytes sent", index, "received are")
+    taken = of_tiles(data, f"{exchange}_bytes_received").sums
+    yield from at_most(sent, taken, "bytes sent", index, "received are")
     limit = np.broadcast_to(sent[:, None], received.shape)
     yield from at_most(received, limit, "bytes received", f"{index}, tile", "sent by all are")
 

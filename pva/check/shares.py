@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.check.by_row import of_tiles
 from pva.check.execution import EXCHANGES, rows_of_steps
 from pva.check.graph import OPERANDS
 from pva.check.law import CLOSE, Laws, Violation, at_most, equal, near, share
@@ -25,14 +26,12 @@ def balances_are_those_of_the_tiles(data: Dataset) -> Iterator[Violation]:
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
             steps, rows = rows_of_steps(data, tag)
-            cycles = data.array(array)
-            spent, most = cycles.sum(axis=1), cycles.max(axis=1, initial=0)
-            active = (cycles > 0).sum(axis=1)
+            spent, most, active, each = of_tiles(data, array)
             found = data.column("steps", "active_tiles")[steps]
             known = found >= 0
             yield from equal(found[known], active[rows][known], f"active_tiles of {tag}", "number")
             for name, tiles in (
-                ("tile_balance", np.full(len(most), cycles.shape[1])),
+                ("tile_balance", np.full(len(most), each)),
                 ("active_tile_balance", active),
             ):
                 shares = share(spent, most * tiles)[rows]
@@ -45,8 +44,7 @@ def thread_balances_are_those_of_the_compute_sets(data: Dataset) -> Iterator[Vio
     """The thread balance of a step is the share of active cycles in those of its tiles."""
     steps, rows = rows_of_steps(data, "OnTileExecute")
     active, spent = (
-        data.array(f"compute_set_{name}_by_tile").sum(axis=1)
-        for name in ("active_cycles", "cycles")
+        of_tiles(data, f"compute_set_{name}_by_tile").sums for name in ("active_cycles", "cycles")
     )
     found = data.column("steps", "thread_balance")[steps]
     yield from near(found, share(active, spent)[rows], "thread_balance")

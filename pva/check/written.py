@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.check.by_row import of_tiles
 from pva.check.law import Laws, Values, Violation, at_most, equal
 from pva.dataset import Dataset
 
@@ -165,7 +166,7 @@ def _carried(data: Dataset, tag: str, exchange: str, origins: Values) -> Values:
     exchanges = data.column("programs", "exchange")
     rows = (data.texts("programs", "type") == tag) & (origins >= 0) & (exchanges >= 0)
     ways = ("received", "sent") if tag == "StreamCopy" else ("received",)
-    moved = sum(data.array(f"{exchange}_bytes_{way}").sum(axis=1) for way in ways)
+    moved = np.sum([of_tiles(data, f"{exchange}_bytes_{way}").sums for way in ways], axis=0)
     total = np.zeros(data.length("written_programs"), dtype=np.int64)
     np.add.at(total, origins[rows], moved[exchanges[rows]])
     return total
