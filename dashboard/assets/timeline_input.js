@@ -214,7 +214,7 @@
     });
     new ResizeObserver(() => {
       timeline.placed = null;
-      if (timeline.layout) { timeline.draw(); timeline.fetch(); }
+      if (timeline.layout && timeline.place.clientWidth) { timeline.draw(); timeline.fetch(); }
     }).observe(timeline.place);
   }
 

@@ -214,10 +214,24 @@
     document.title = `${data.title} – ${source.key} – tilescope`;
   }
 
+  /** Have a timeline ask for its own report, also where the address goes on to another. */
+  function keepTo(report, timeline) {
+    const link = timeline.link.bind(timeline);
+    timeline.link = (path, more) => {
+      const [place, search] = link(path, more).split("?");
+      const asked = new URLSearchParams(search);
+      asked.set("report", report);
+      return place + "?" + asked;
+    };
+  }
+
   function refresh(page) {
     page.views.forEach((act) => act());
     const first = page.timelines.some((place) => !place.timeline);
-    if (first) window.tilescope.haveArrived();
+    if (first) {
+      window.tilescope.haveArrived();
+      page.timelines.forEach((place) => keepTo(page.source.key, place.timeline));
+    }
     else page.timelines.forEach((place) => place.timeline.follow());
     const hidden = window.tilescope.asked.list(window.tilescope.read("hidden"));
     page.place.querySelectorAll("[data-toggles=hidden]").forEach((one) => {
