@@ -91,7 +91,7 @@ TABLE = {
     "simulator.popef": Row(
         ("simulator", "pva.errors", "pva.plain_file", "pva.formats.files")
     ),
-    "simulator.model_runtime": Row(("simulator", "pvti", "pva.errors")),
+    "simulator.model_runtime": Row(("simulator", "pvti", "pva.errors", "pva.units")),
     "simulator.explore": Row(
         ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
     ),

@@ -92,6 +92,22 @@ class ModelRunner:
         """Return the rows that the program takes at once; 1 where a request is as compiled."""
         return self._rows
 
+    @property
+    def rows_of_request(self) -> int:
+        """Return the rows of a request as compiled: the first size that inputs share, else 1."""
+        sizes = {desc.shape[0] if desc.shape else 0 for desc in self._inputs}
+        return (sizes.pop() or 1) if len(sizes) == 1 else 1
+
+    @property
+    def clock_frequency(self) -> float:
+        """Return the cycles of a second of the device."""
+        return float(self._steps[0].session.executable.graph.device_target.clock_frequency)
+
+    @property
+    def device_cycles(self) -> list[int]:
+        """Return the cycles that the steps on each device have taken so far."""
+        return [step.cycles for step in self._steps]
+
     # Requests
     def execute(
         self, inputs: Mapping[str, Any], outputs: Mapping[str, Array] | None = None
@@ -191,6 +207,7 @@ class Step:
 
     def __init__(self, runner: ModelRunner, session: Session) -> None:
         self.runner, self.session = runner, session
+        self.cycles = 0  # of all steps so far
         self._batches: list[Batch] = []
         self._inputs = {desc.name for desc in runner._inputs}
         self._outputs = {desc.name for desc in runner._outputs}
@@ -203,6 +220,7 @@ class Step:
         try:
             with span("execute", told := {"cycles": 0}):
                 told["cycles"] = cycles = self.session.runMainPrograms()
+            self.cycles += cycles
             self._check_outputs()
         except Exception as error:
             for batch in self._batches:

@@ -127,8 +127,6 @@ class InferenceSession(Weights, Generators, Reports, Files):
         check_anchors(what, self._flow.anchors(), self._ir.infos)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
-        self._executable: Executable | None = None
-        self._streams: dict[str, str] = {}  # number of the optimiser that can change -> handle
         self._programs = Programs()
         self._uploaded = self._ran = False
         self._in_flight = 1  # batches in a full pipeline

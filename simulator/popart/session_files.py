@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,16 @@ class Files:
     training: bool
     _device: DeviceInfo
     _engine: Engine | None
-    _executable: Executable | None
+    _executable: Executable | None = None
     _flow: DataFlow
     _in_flight: int
     _ir: Ir
     _options: SessionOptions
     _programs: parts.Programs
     _seed: int
-    _streams: dict[str, str]
+    _streams: Mapping[str, str] = MappingProxyType(
+        {}
+    )  # optimiser's number that may change -> handle
     _weights: dict[str, Array | None]
     _what: str
 
