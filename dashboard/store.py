@@ -91,6 +91,7 @@ class Store:
         self._given = list(paths)
         self._roots = [sources.real(path) for path in paths]
         self._paths: dict[str, Path] = {}
+        self._gone: set[str] = set()
         self._joined: list[str] = []
         self._opened: OrderedDict[str, _Opened] = OrderedDict()
         self._answers: OrderedDict[Hashable, object] = OrderedDict()
@@ -114,11 +115,13 @@ class Store:
         self._counting = (asked, counted)
 
     def scan(self) -> None:
-        """Look for reports that came since; those known keep their keys."""
+        """Look for reports that came or went since; those known keep their keys."""
         with self._lock:
             for root in self._given:
                 for source in sources.sources(root):
                     self._add(source, root)
+            found = self._paths.items()
+            self._gone = {key for key, at in found if at not in self._given and not exists(at)}
 
     def _add(self, source: Path, root: Path) -> str:
         known = {path: key for key, path in self._paths.items()}
@@ -173,10 +176,15 @@ class Store:
 
     @property
     def keys(self) -> list[str]:
-        """Name the sources in the order given, those joined before their parts."""
-        keys = list(self._paths)
+        """Name the sources in the order given, those joined before their parts.
+
+        One that was found below a path given, and that has gone since, is not among them.
+        """
+        keys = [key for key in self._paths if key not in self._gone]
         for joined in self._joined:
-            keys.insert(keys.index(joined.split(JOIN)[0]), joined)
+            parts = joined.split(JOIN)
+            if self._gone.isdisjoint(parts):
+                keys.insert(keys.index(parts[0]), joined)
         return keys
 
     @property

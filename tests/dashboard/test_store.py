@@ -290,6 +290,21 @@ def test_a_report_that_is_written_after_the_start_opens_by_its_link(tmp_path: Pa
     assert store.parts("first+later") == ("first", "later")
 
 
+def test_a_report_that_was_deleted_leaves_the_list_and_comes_back_with_its_name(
+    tmp_path: Path,
+) -> None:
+    given = write_report(tmp_path / "given")
+    for name in ("gone", "kept"):
+        write_report(tmp_path / "below" / name)
+    store = Store([tmp_path / "below", given])
+    for path in (tmp_path / "below" / "gone", given):
+        shutil.rmtree(path)
+    store.scan()
+    assert store.keys == ["kept", "given"]  # what was given itself is told to be missing
+    write_report(tmp_path / "below" / "gone")
+    assert store.report("gone").path.name == "gone"
+
+
 def test_a_report_that_was_deleted_is_not_named(tmp_path: Path) -> None:
     for name in ("gone", "kept"):
         write_report(tmp_path / name)
