@@ -30,6 +30,12 @@ HINTS: dict[str, dict[str, tuple[str, str]]] = {
         "pace": ("Draw", "Draws how late each instance is, how long its runs are, or how far one "
                  "is from the next"),
     },
+    "/serving": {
+        "model": ("Model", "Shows the requests of one model"),
+        "delay": ("Delays", "Replays these delays of the batcher, as 0,500us,5ms"),
+        "preferred": ("Preferred sizes", "Replays these preferred sizes, as none,8,8+32"),
+        "instances": ("Instances", "Replays these numbers of instances, as 1,2"),
+    },
     "/explore": {
         "x": ("Across", "Puts a figure or a lever on the horizontal axis"),
         "y": ("Up", "Puts a figure or a lever on the vertical axis"),

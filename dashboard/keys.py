@@ -25,6 +25,7 @@ LETTERS = {
     "/trace": "t",
     "/together": "b",
     "/instances": "n",
+    "/serving": "v",
     "/explore": "w",
     "/documentation": "d",
 }

@@ -16,6 +16,7 @@ from dashboard.pages import (
     memory,
     operations,
     programs,
+    serving,
     start,
     summary,
     together,
@@ -39,6 +40,7 @@ PAGES: tuple[Page, ...] = (
     trace,
     together,
     instances,
+    serving,
     explore,
     documentation,
 )

@@ -43,6 +43,7 @@ from dashboard.pages import (
     program_details,
     programs,
     run_list,
+    serving,
     start,
     summary,
     together,
@@ -114,6 +115,10 @@ SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...
     (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),
     (together.PATH, together.TITLE, ()),
     (instances.PATH, instances.TITLE, (("Columns: instances", instances.COLUMNS),)),
+    (serving.PATH, serving.TITLE,
+     (("Columns: parts of latency", serving.PART_COLUMNS),
+      ("Columns: batchings", serving.CHOICE_COLUMNS),
+      ("Columns: batches", serving.BATCH_COLUMNS))),
     (explore.PATH, explore.TITLE, (("Columns: points", explore.COLUMNS),)),
     (PATH, TITLE, ()),
 )  # fmt: skip

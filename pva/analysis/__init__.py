@@ -189,6 +189,7 @@ CATALOGUE = Catalogue.of(
         serving.requests,
         serving.batches,
         serving.latency_percentiles,
+        serving.latency_by_load,
         serving.batch_what_if,
         run_totals.instances,
         run_totals.equal_graphs,

@@ -367,6 +367,10 @@ _TEXTS: dict[str, str] = {
     "latency_percentiles": (
         "part mean_ns:ns share:fraction p50_ns:ns p90_ns:ns p95_ns:ns p99_ns:ns max_ns:ns"
     ),
+    "latency_by_load": (
+        "load:1/s windows requests queue_ns:ns upload_ns:ns execute_ns:ns download_ns:ns "
+        "other_ns:ns latency_ns:ns"
+    ),
     "batch_what_if": (
         "delay_ns:ns preferred instances dynamic configured requests answered rejected refused "
         "rows batches rows_per_batch pieces fill:fraction padding_rows:rows device_ns:ns "

@@ -27,6 +27,7 @@ CHANNEL, REQUEST, MODEL = "Serving", "request", "model"
 PARTS = ("queue_ns", "upload_ns", "execute_ns", "download_ns")
 NUMBERS = ("rows", "batch", "padding", "cycles", *PARTS)
 TEXTS = ("id", "model", "version", "error")
+MOST_WINDOWS = 400
 PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns": 100}
 
 
@@ -102,7 +103,7 @@ def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return each batch in order of time: rows, fill, padding, how long its requests had waited.
 
     `padding` are rows of zeros that fill its last compiled batch up, `fill` is the share of others.
-    A trace of Triton does not tell them, nor cycles: there padding is 0.
+    A trace of Triton tells neither them nor cycles: there both are 0, and `fill` is no number.
     """
     frame = requests(trace, model=model)
     frame = frame[frame["how"] == "answered"]
@@ -114,7 +115,8 @@ def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
         execute_ns=("execute_ns", "max"), download_ns=("download_ns", "max"),
         cycles=("cycles", "max"),
     )  # fmt: skip
-    result["fill"] = result["rows"] / (result["rows"] + result["padding"])
+    fill = result["rows"] / (result["rows"] + result["padding"])
+    result["fill"] = fill.where(result["cycles"] > 0)
     return result.sort_values(["begin_ns", "batch"], ignore_index=True)
 
 
@@ -136,6 +138,45 @@ def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
                      np.nan, "share": values.sum() / total,
                      **dict(zip(PERCENTILES, map(float, points), strict=True))})  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.DataFrame:
+    """Return how the parts of latency grow with the load: means, the least load first.
+
+    The trace is cut into windows of equal length, at most 400 and of about 5 requests at least; a
+    row joins windows of similar load. `load` is requests a second that arrived in them.
+    """
+    import pandas as pd
+
+    frame = requests(trace, model=model)
+    frame = frame[frame["how"] == "answered"]
+    begin = frame["begin_ns"].to_numpy(np.int64)
+    span = max(int(begin.max() - begin.min()), 1) if len(begin) else 1
+    count = int(np.clip(len(begin) // 5, 1, MOST_WINDOWS))
+    window = np.minimum(
+        (begin - begin.min(initial=begin.max(initial=0))) * count // span, count - 1
+    )
+    sizes = np.bincount(window, minlength=count)
+    group_of = _alike(sizes, max(min(groups, count), 1))
+    parts = frame.assign(group=group_of[window])
+    columns = [*PARTS, "other_ns", "latency_ns"]
+    means = parts.groupby("group")[columns].mean()
+    windows = pd.Series(group_of[sizes > 0]).value_counts().reindex(means.index)
+    arrived = parts["group"].value_counts().reindex(means.index)
+    load = arrived / (windows * (span / count / 1e9))
+    result = means.assign(load=load, windows=windows, requests=arrived)
+    return result[["load", "windows", "requests", *columns]].sort_values("load", ignore_index=True)
+
+
+def _alike(sizes: Any, groups: int) -> Any:
+    """Group windows by how many requests they have, about as many windows in each group."""
+    order = np.argsort(sizes, kind="stable")
+    groups_of_order = np.arange(len(sizes)) * groups // len(sizes)
+    # Windows of equal load belong together: each takes the group of the first of them.
+    first = np.searchsorted(sizes[order], sizes[order])
+    found = np.empty(len(sizes), np.int64)
+    found[order] = groups_of_order[first]
+    return found
 
 
 def batch_what_if(

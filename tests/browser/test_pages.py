@@ -14,8 +14,9 @@ from tests.browser.waiting import at, box_of, hover, in_address, named, not_in_a
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
-# Of a report with its trace, of an instance of a run, of a point of an exploration.
-OF_OTHERS = ("/together", "/instances", "/explore")
+# Of a report with its trace, of an instance of a run, of served requests, of a point of an
+# exploration.
+OF_OTHERS = ("/together", "/instances", "/serving", "/explore")
 PAGES = {
     "/": "9 reports and 1 host trace under the paths given.",
     "/summary": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",

@@ -52,7 +52,7 @@ def test_first_visit_lays_the_page_out(store: Store) -> None:
     page, links, name, target, _, shown = show(store, "/summary", "", None)
     assert "Does it fit" in words(page)
     assert words(links) == menu_without(
-        "Compare", "Host trace", "Device and host", "Instances", "Explore"
+        "Compare", "Host trace", "Device and host", "Instances", "Serving", "Explore"
     )
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
     assert shown["report"] == "small"
@@ -112,7 +112,8 @@ def test_page_without_its_tables_is_not_in_the_menu(tmp_path: Path) -> None:
     )
     store = Store([path])
     links = show(store, "/memory", "", None)[1]
-    lacking = ("Execution", "Compare", "Host trace", "Device and host", "Instances", "Explore")
+    lacking = ("Execution", "Compare", "Host trace", "Device and host", "Instances", "Serving",
+               "Explore")  # fmt: skip
     assert words(links) == menu_without(*lacking)
     assert "autoReport.outputExecutionProfile" in words(show(store, "/execution", "", None)[0])
 

@@ -71,10 +71,12 @@ def csv_columns(text: str) -> list[str]:
     return next(csv.reader(text.splitlines()))
 
 
-# What an address must choose for a download of the three files below, by the download's name.
+# What an address must choose for a download of the files below, by the download's name.
 CHOICES = {"compare-labels": "report=trace.pvti&against=trace.pvti",
            "compare-": "report=small&against=other", "trace-": "report=trace.pvti",
-           "instance-": "report=instance_0000", "explore-": "report=k0"}  # fmt: skip
+           "instance-": "report=instance_0000", "serving-": "report=served.json",
+           "explore-": "report=k0"}  # fmt: skip
+SERVED = Path(__file__).parents[1] / "traces" / "served.json"
 PROGRAM = "report=small&program=9"
 
 
@@ -84,7 +86,7 @@ def test_every_download_is_given_as_csv_and_parquet(tmp_path: Path) -> None:
     reports = [write_report(tmp_path / name) for name in ("small", "other")]
     run = write_planted(tmp_path / "run", Plan(instances=2))
     space = write_explored(tmp_path / "space")
-    app = create_app([*reports, trace, run, space])
+    app = create_app([*reports, trace, run, space, SERVED])
     client = app.server.test_client()
     for name in downloads.offered(app.server):
         query = next((CHOICES[head] for head in CHOICES if name.startswith(head)), PROGRAM)

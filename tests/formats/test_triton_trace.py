@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import pva
-from pva.analysis import batch_what_if, batches, latency_percentiles, requests
+from pva.analysis import (
+    batch_what_if,
+    batches,
+    latency_by_load,
+    latency_percentiles,
+    requests,
+)
 from pva.errors import NotRecordedError, PvaError
 from pva.formats.triton_file import rows_of_time
 from pva.formats.triton_trace import read, write
@@ -93,13 +99,28 @@ def test_what_if_replays_the_arrivals_of_a_trace(path: Path) -> None:
     assert frame["latency_max_ns"].tolist() == [60, 160]
 
 
+def test_parts_of_latency_by_load_are_means_over_windows_of_that_load() -> None:
+    trace = pva.openTrace(Path(__file__).parents[1] / "traces" / "served.json")
+    frame, all_requests = latency_by_load(trace, groups=3), requests(trace)
+    begin = all_requests["begin_ns"].to_numpy()
+    seconds = (begin.max() - begin.min()) / 1e9 / (len(begin) // 5)  # of a window
+    assert frame["requests"].sum() == len(begin) == 120
+    assert frame["load"].is_monotonic_increasing and len(frame) <= 3
+    rates = frame["requests"] / (frame["windows"] * seconds)
+    assert frame["load"].tolist() == pytest.approx(rates.tolist())
+    weighted = (frame["latency_ns"] * frame["requests"]).sum() / 120
+    assert weighted == pytest.approx(all_requests["latency_ns"].mean())
+    parts = frame[["queue_ns", "upload_ns", "execute_ns", "download_ns", "other_ns"]].sum(axis=1)
+    assert parts.tolist() == pytest.approx(frame["latency_ns"].tolist())
+
+
 @pytest.mark.parametrize("model", ["", "none"])
 def test_a_trace_without_requests_says_what_has_some(
     tmp_path: Path, model: str, path: Path
 ) -> None:
     chrome = tmp_path / "chrome.json"
     chrome.write_text('[{"ph": "X", "name": "request", "id": 1, "ts": 1, "dur": 2, "pid": 1}]')
-    for analysis in (requests, batches, latency_percentiles, batch_what_if):
+    for analysis in (requests, batches, latency_percentiles, latency_by_load, batch_what_if):
         with pytest.raises(NotRecordedError, match="no request.*serve-model live, or of Triton"):
             analysis(pva.openTrace(path if model else chrome), model=model)
 

@@ -1,0 +1,263 @@
+"""Where does a request's time go, and which batching should I choose?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from dash import Dash, dcc, html
+
+from dashboard import address, components, controls, downloads, tables, view
+from dashboard.address import Address, Range
+from dashboard.components import Column, Element, Frame, section
+from dashboard.figures import serving as figures
+from dashboard.pages.words import counted
+from dashboard.store import Store
+from pva import units
+from pva.analysis.serving import (
+    CHANNEL,
+    PARTS,
+    REQUEST,
+    batch_what_if,
+    batches,
+    latency_by_load,
+    latency_percentiles,
+    requests,
+)
+from pva.errors import NotRecordedError
+from pva.plot.axes import Figure
+from pva.plot.theme import Theme
+
+PATH, TITLE = "/serving", "Serving"
+QUESTION = "Where does a request's time go, and which batching should I choose?"
+NS = 1e9
+BATCH = "batch"  # the key of the address: the batch that is chosen
+DELAYS, SIZES, INSTANCES = "0,500us,5ms", "none", "1,2"
+LEVERS = ("delay", "preferred", "instances")
+AROUND = 0.5  # of the time of a batch that is shown before it and behind it
+PART_COLUMNS = (
+    Column("part", "Part", "name", note="Of the time from a request's arrival to its answer"),
+    Column("mean_ns", "Mean", "nanoseconds", 110, "Of all answered requests"),
+    Column("share", "Share", "share", 90, "Its share of all latency"),
+    Column("p50_ns", "Median", "nanoseconds", 110, "Half of the requests take less"),
+    Column("p90_ns", "90 %", "nanoseconds", 110, "90 of 100 requests take less"),
+    Column("p95_ns", "95 %", "nanoseconds", 110, "95 of 100 requests take less"),
+    Column("p99_ns", "99 %", "nanoseconds", 110, "99 of 100 requests take less"),
+    Column("max_ns", "Longest", "nanoseconds", 110, "Of the slowest request"),
+)  # fmt: skip
+BATCH_COLUMNS = (
+    Column("name", "Batch", "name", note="Model, version and number of the batch", least=150),
+    Column("requests", "Requests", "number", 100, "Requests that ran together"),
+    Column("rows", "Rows", "number", 90, "Rows of these requests"),
+    Column("fill", "Full", "share", 90, "Rows that are not padding"),
+    Column("queue_mean_ns", "Waited", "nanoseconds", 110, "What its requests waited on average"),
+    Column("queue_longest_ns", "Longest wait", "nanoseconds", 120, "Of its first request"),
+    Column("execute_ns", "Execute", "nanoseconds", 110, "The program on the host's clock"),
+    Column("cycles", "Device", "number", 120, "Cycles of the device; 0 where the trace has none"),
+)  # fmt: skip
+CHOICE_COLUMNS = (
+    Column("name", "Batching", "name", note="The delay, preferred sizes, and instances",
+           least=250),
+    Column("size", "Rows a batch", "text", 120, "On average"),
+    Column("fill", "Full", "share", 90, "Rows on the device that are not padding"),
+    Column("device_share", "Device busy", "share", 120,
+           "Share of time in which devices run; near 100 % they do not keep up"),
+    Column("queue_mean_ns", "Queue", "nanoseconds", 110, "Mean wait for a batch"),
+    Column("latency_p50_ns", "Median", "nanoseconds", 110, "Half of the requests take less"),
+    Column("latency_p99_ns", "99 %", "nanoseconds", 110, "99 of 100 requests take less"),
+    Column("device_ns", "Device time", "nanoseconds", 120, "Of all batches together"),
+)  # fmt: skip
+
+
+def available(store: Store, report: str) -> bool:
+    """Return whether the host trace has served requests."""
+    trace = store.trace(report)
+    return trace is not None and REQUEST in trace.labels and CHANNEL in trace.channels
+
+
+def _asked(store: Store, state: Address, analysis: Callable[..., Frame], **more: str) -> Frame:
+    """Return the answer of an analysis on the trace, made once for each choice; raises PvaError."""
+    trace = store.trace(state.report)
+    if trace is None:
+        name = store.path(state.report).name
+        raise NotRecordedError(name, "no host trace", "a trace of tilescope serve-model live")
+    model = _model(store, state) if analysis is not requests else ""
+    name = f"served: {analysis.__name__} {model} {sorted(more.items())}"
+    return store.derived(state.report, name, lambda: analysis(trace, model=model, **more))
+
+
+def _models(store: Store, state: Address) -> list[str]:
+    frame = _asked(store, state, requests)
+    return list(frame["model"].value_counts().index)
+
+
+def _model(store: Store, state: Address) -> str:
+    """Return the model that is chosen, else the one with the most requests."""
+    return state.option("model", _models(store, state))
+
+
+def layout(store: Store, state: Address) -> Element:
+    """Lay the page out; raises PvaError."""
+    models = [(name, name) for name in _models(store, state)]
+    chosen = [controls.select("model", models, state, label="Model")] if len(models) > 1 else []
+    return html.Div(
+        [
+            components.title(QUESTION),
+            controls.row(chosen),
+            view.panel("serving-answer", PATH, ("model", *LEVERS)),
+            section(
+                "Latency by part",
+                view.plot("serving-load", PATH, ("model",), height=300),
+                view.panel("serving-parts", PATH, ("model",)),
+                note="times of the host; windows of similar load together",
+                tools=controls.exports("serving-requests", "serving-load"),
+            ),
+            section(
+                "Which batching",
+                view.panel("serving-choices", PATH, ("model", *LEVERS)),
+                note="arrivals of this trace, replayed with the time of a batch; times of the "
+                "server itself are not part of it",
+                tools=controls.row(
+                    [controls.box("delay", "Delays, as 0,500us", state, width=160),
+                     controls.box("preferred", "Preferred, as none,8+32", state, width=190),
+                     controls.box("instances", "Instances, as 1,2", state, width=150),
+                     controls.exports("serving-choices")]
+                ),
+            ),
+            section(
+                "Batches",
+                view.plot("serving-sizes", PATH, ("model",), height=240),
+                view.panel("serving-batches", PATH, ("model",)),
+                view.panel("serving-chosen", PATH, ("model", BATCH)),
+                note="click a batch to open its time",
+                tools=controls.exports("serving-batches", "serving-sizes"),
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _typed(state: Address) -> dict[str, str]:
+    """Return the levers as typed, else the usual ones."""
+    usual = dict(zip(LEVERS, (DELAYS, SIZES, INSTANCES), strict=True))
+    return {name: state.text(name).replace(" ", "") or usual[name] for name in LEVERS}
+
+
+def choices(store: Store, state: Address) -> Frame:
+    """Return the batchings that are replayed, the configured one first, each with its name."""
+    frame = _asked(store, state, batch_what_if, **_typed(state))
+    names = []
+    for row in frame.to_dict("records"):
+        delay = units.duration(row["delay_ns"] / NS) if row["delay_ns"] else "no"
+        preferred = f", preferred {row['preferred']}" if row["preferred"] else ""
+        name = f"{delay} delay{preferred}, {counted(row['instances'], 'instance')}"
+        names.append(f"as configured: {name}" if row["configured"] else name)
+    return frame.assign(name=names, size=[f"{rows:.3g}" for rows in frame["rows_per_batch"]])
+
+
+def answer(store: Store, state: Address, _theme: Theme) -> Element:
+    """Name the part that takes most of a request, how full batches are, and a better batching."""
+    parts = _asked(store, state, latency_percentiles).set_index("part")
+    shares = parts["share"].drop("latency")
+    largest = str(shares.idxmax())
+    total = parts.loc["latency"]
+    words = (
+        f"A request takes {units.duration(total['mean_ns'] / NS)} on average, "
+        f"{units.share(float(shares.max()))} of it {largest}; "
+        f"99 of 100 take at most {units.duration(total['p99_ns'] / NS)}."
+    )
+    return components.headline(words, more=f"{_fullness(store, state)} {_better(store, state)}")
+
+
+def _fullness(store: Store, state: Address) -> str:
+    frame = _asked(store, state, batches)
+    rows, padding = int(frame["rows"].sum()), int(frame["padding"].sum())
+    size = f"{len(frame):,} batches of {rows / max(len(frame), 1):.3g} rows"
+    full = f", {units.share(rows / (rows + padding))} full" if padding else ""
+    return f"{size} on average{full}."
+
+
+def _better(store: Store, state: Address) -> str:
+    frame = choices(store, state)
+    first, best = frame.iloc[0], frame.loc[frame["latency_p99_ns"].idxmin()]
+    if best["latency_p99_ns"] >= first["latency_p99_ns"]:
+        return "Of these batchings the configured one has the lowest 99th percentile."
+    lower, before = (units.duration(one["latency_p99_ns"] / NS) for one in (best, first))
+    return (
+        f"On the device alone, {best['name']} lowers the 99th percentile from {before} to {lower}."
+    )
+
+
+def load(store: Store, state: Address, theme: Theme) -> Figure:
+    """Draw the parts of latency against load."""
+    return figures.latency_by_load(_asked(store, state, latency_by_load), theme)
+
+
+def sizes(store: Store, state: Address, theme: Theme) -> Figure:
+    """Draw how full batches are."""
+    return figures.batch_sizes(_asked(store, state, batches), theme)
+
+
+def parts_table(store: Store, state: Address, _theme: Theme) -> Element:
+    """List the parts of latency with their percentiles."""
+    frame = _asked(store, state, latency_percentiles)
+    return components.table("serving-parts-rows", frame, PART_COLUMNS)
+
+
+def choices_table(store: Store, state: Address, _theme: Theme) -> Element:
+    """List the batchings side by side."""
+    return components.table("serving-choices-rows", choices(store, state), CHOICE_COLUMNS)
+
+
+def slowest(store: Store, state: Address) -> Frame:
+    """Return the batches, the one whose requests waited and ran longest first."""
+    frame = _asked(store, state, batches)
+    took = frame["queue_longest_ns"] + frame[list(PARTS[1:])].sum(axis=1)
+    names = frame["model"] + " " + frame["version"] + ", batch " + frame["batch"].astype(str)
+    order = np.argsort(-took.to_numpy(), kind="stable")
+    return frame.assign(name=names).iloc[order].reset_index(drop=True)
+
+
+def batches_table(store: Store, state: Address, _theme: Theme) -> Element:
+    """List the batches."""
+    frame = slowest(store, state)
+    return components.table("serving-batches-rows", frame, BATCH_COLUMNS, picks=(BATCH, BATCH))
+
+
+def chosen(store: Store, state: Address, _theme: Theme) -> Element:
+    """Lead from the chosen batch to its time on the host and on the device."""
+    numbers = state.numbers(BATCH)
+    if not numbers:
+        return None
+    frame = _asked(store, state, batches)
+    mine = frame[frame["batch"] == numbers[-1]]
+    if not len(mine):
+        return components.message(f"There is no batch {numbers[-1]}.")
+    row = mine.iloc[0]
+    took = int(row[list(PARTS[1:])].sum())
+    begin = int(row["begin_ns"])
+    around = Range(max(0, begin - int(AROUND * took)), begin + took + max(int(AROUND * took), 1))
+    pages = [("/trace", "Host trace")]
+    pages += [("/together", "Host and device")] if store.has_report(state.report) else []
+    links = [
+        dcc.Link(words, href=address.write(Address(path, state.report, range=around)),
+                 className="button")
+        for path, words in pages
+    ]  # fmt: skip
+    return html.P([html.Strong(f"Batch {numbers[-1]}: "), *links], className="tools-row")
+
+
+def register(app: Dash, store: Store) -> None:
+    """Add the callbacks of the page."""
+    view.draw(app, store, "serving-load", load)
+    view.draw(app, store, "serving-sizes", sizes)
+    for identifier, make in (
+        ("serving-answer", answer), ("serving-parts", parts_table),
+        ("serving-choices", choices_table), ("serving-batches", batches_table),
+        ("serving-chosen", chosen),
+    ):  # fmt: skip
+        view.fill(app, store, identifier, make)
+    tables.pick_rows(app, "serving-batches-rows")
+    for name, analysis in (("serving-requests", requests), ("serving-batches", batches)):
+        downloads.offer(app, name, partial(_asked, analysis=analysis))
+    downloads.offer(app, "serving-choices", choices)
