@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -14,45 +13,27 @@ import pytest
 
 from pva.analysis import CATALOGUE
 from pva.report import openReport
-
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("ipykernel")
+from tests.notebooks.notebook_runs import is_bare, kept, outputs, printed, run
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "examples" / "notebooks" / "explore_report.ipynb"
+NAME = "explore_report.ipynb"
+NOTEBOOK = ROOT / "examples" / "notebooks" / NAME
 REPORT = ROOT / "sample_reports" / "matmul_chain_mk2"
 FIGURE = "application/vnd.plotly.v1+json"
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Run the notebook in a kernel of its own, whose settings are nobody's."""
-    settings = tmp_path_factory.mktemp("jupyter")
-    names = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
-    environment = dict.fromkeys(names, str(settings)) | {"PYTHONPATH": str(ROOT)}
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    place = {"metadata": {"path": str(NOTEBOOK.parent)}}
-    client = nbclient.NotebookClient(notebook, timeout=600, resources=place)
-    return client.execute(env=os.environ | environment)
+    return run(NAME, tmp_path_factory.mktemp("jupyter"), NOTEBOOK.parent)
 
 
 def shown(notebook: Any, kind: str) -> list[Any]:
     """Give what the cells show of one kind, in order."""
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    return [output.data[kind] for output in outputs if kind in output.get("data", {})]
+    return [o.data[kind] for o in outputs(notebook) if kind in o.get("data", {})]
 
 
-def printed(notebook: Any) -> str:
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
-    return "".join(output.text for output in outputs if output.output_type == "stream")
-
-
-def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(not cell.outputs and cell.execution_count is None for cell in cells)
-    nbformat.validate(notebook)
+def test_the_notebook_is_kept_bare() -> None:
+    assert is_bare(kept(NAME))
 
 
 def test_the_extra_named_on_top_brings_what_the_cells_use() -> None:
@@ -69,8 +50,7 @@ def test_the_extra_named_on_top_brings_what_the_cells_use() -> None:
 
 
 def test_every_cell_runs_without_a_word_on_stderr(ran: Any) -> None:
-    outputs = [output for cell in ran.cells for output in cell.get("outputs", [])]
-    assert [output for output in outputs if output.get("name") == "stderr"] == []
+    assert printed(ran, "stderr") == ""
 
 
 def test_the_notebook_finds_the_fullest_tile(ran: Any) -> None:

@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("ipykernel")
+from tests.notebooks.notebook_runs import is_bare, kept, outputs, printed, run
+
 pytest.importorskip("plotly")
 
-ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "examples" / "notebooks" / "instrument_and_read.ipynb"
+NAME = "instrument_and_read.ipynb"
 FIGURE = "application/vnd.plotly.v1+json"
 EPOCHS, BATCHES, WEIGHTS = 6, 40, 64  # as the notebook has them
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Run the notebook in a kernel of its own, whose settings are nobody's."""
-    settings = str(tmp_path_factory.mktemp("jupyter"))
-    names = (
-        "IPYTHONDIR",
-        "JUPYTER_CONFIG_DIR",
-        "JUPYTER_DATA_DIR",
-        "JUPYTER_RUNTIME_DIR",
-        "TMPDIR",
-    )
-    environment = dict.fromkeys(names, settings) | {"PYTHONPATH": str(ROOT)}
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    place = {"metadata": {"path": settings}}
-    client = nbclient.NotebookClient(notebook, timeout=600, resources=place)
-    kept = {name: value for name, value in os.environ.items() if name != "PVTI_OPTIONS"}
-    return client.execute(env=kept | environment)
-
-
-def outputs(notebook: Any) -> list[Any]:
-    return [output for cell in notebook.cells for output in cell.get("outputs", [])]
-
-
-def printed(notebook: Any) -> str:
-    return "".join(o.text for o in outputs(notebook) if o.output_type == "stream")
+    return run(NAME, tmp_path_factory.mktemp("jupyter"))
 
 
 def array(value: Any) -> Any:
@@ -57,15 +31,12 @@ def array(value: Any) -> Any:
     return flat.reshape([int(n) for n in value["shape"].split(",")]) if "shape" in value else flat
 
 
-def test_the_notebook_is_kept_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert all(not cell.outputs and cell.execution_count is None for cell in cells)
-    nbformat.validate(notebook)
+def test_the_notebook_is_kept_bare() -> None:
+    assert is_bare(kept(NAME))
 
 
 def test_every_cell_runs_without_a_word_on_stderr(ran: Any) -> None:
-    assert [output for output in outputs(ran) if output.get("name") == "stderr"] == []
+    assert printed(ran, "stderr") == ""
 
 
 def test_every_epoch_holds_its_steps(ran: Any) -> None:
