@@ -243,9 +243,9 @@ class _Reader:
         """Give an object the values of its fields; raises PoplarError for one of another kind."""
         own = self.classes[kind]
         for name, accepted, value in zip(field_names(own), checks(own), values, strict=True):
-            if value == ABSENT:
+            if isinstance(value, dict) and value == ABSENT:
                 continue
-            held = self.value(value)
+            held = self.value(value) if isinstance(value, list) else value
             if accepted and not isinstance(held, accepted):
                 raise PoplarError(
                     f"executable: {own.__name__}.{name} is a {type(held).__name__}; "

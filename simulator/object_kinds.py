@@ -86,6 +86,7 @@ PLAIN: dict[str, tuple[type, ...]] = {
 }
 
 
+@functools.cache
 def field_names(kind: type) -> tuple[str, ...]:
     """List the fields of a class of the table."""
     if kind is Graph:
