@@ -37,7 +37,7 @@ by that name here; ours begins so that no tool should take it for one of theirs.
 * **An executable runs** only after its versions and its SHA-256 were looked at. Files of another
   version of the simulator are refused: as with Poplar's, compile anew.
 * **Values** of JSON are those that `popef_dump` shows: whole numbers as texts, so that all 64 bits
-  are kept; true and false as they are.
+  are kept; true and false as they are. Fields that a reader does not know are passed over.
 """
 FRAME_TEXT = f"""
 ## The frame

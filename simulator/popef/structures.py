@@ -58,15 +58,14 @@ class Structure:
 
     @classmethod
     def of_values(cls, values: object, place: str = "") -> Self:
-        """Read what `values` gives; raises PvaError naming the field."""
+        """Read what `values` gives, passing over other fields; raises PvaError naming the field."""
         what = place or cls.__name__
         if not isinstance(values, dict):
             raise PvaError(what, f"{values!r:.100}", "an object is needed")
         made, by_name = cls(), {field.name: field for field in cls.FIELDS}
         for name, value in values.items():
-            if name not in by_name:
-                raise PvaError(what, f"no field {name!r:.100}", _known(by_name))
-            made._values[name] = _read(f"{what}.{name}", by_name[name], value)
+            if name in by_name:  # a later version may have more
+                made._values[name] = _read(f"{what}.{name}", by_name[name], value)
         return made
 
 

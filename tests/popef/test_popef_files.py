@@ -163,13 +163,18 @@ def test_sizes_that_the_file_does_not_have_take_no_memory(path):
         (popef.Metadata, {"numIpus": 1}, "Metadata.numIpus: 1; whole number, in quotes"),
         (popef.Metadata, {"isPOD": "yes"}, "Metadata.isPOD"),
         (popef.Metadata, {"anchors": [{"type": "up"}]}, r"Metadata.anchors\[0\].type: 'up'"),
-        (popef.Metadata, {"size": "1"}, "no field 'size'"),
         (popef.Anchor, [], "an object is needed"),
     ],
 )
 def test_a_wrong_field_is_named(kind, values, found):
     with pytest.raises(PvaError, match=found):
         kind.of_values(values)
+
+
+def test_fields_of_a_later_version_are_passed_over():
+    assert popef.Option.of_values({"name": "a", "unit": "s"}) == popef.Option(name="a")
+    with pytest.raises(PvaError, match="Option: no field 'unit'; there are name, value"):
+        popef.Option(unit="s")
 
 
 def test_a_model_has_one_executable_and_the_tensors_of_its_anchors(path, tmp_path):
