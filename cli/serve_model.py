@@ -12,7 +12,7 @@ from cli.faults import Command, Group
 from cli.output import OBJECT, counted, object_option, of_frame, printable, write_object, write_rows
 from cli.progress import steps_shown
 from pva import units
-from pva.errors import OverwriteError, PvaError
+from pva.errors import MissingPackageError, OverwriteError, PvaError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,15 @@ LONG = 3_000_000  # requests, of all variants, whose replay shows its steps
 @click.group("serve-model", cls=Group, epilog=EXAMPLES, no_args_is_help=True)
 def serve_model() -> None:
     """Serve a model repository on the simulator, or replay its queue without a clock."""
+
+
+def check_packages() -> None:
+    """Raise MissingPackageError where configurations cannot be read."""
+    from importlib.util import find_spec
+
+    if find_spec("google") is None or find_spec("google.protobuf") is None:
+        wanted = "pip install 'tilescope[serving]'"
+        raise MissingPackageError("serve-model", "needs the package protobuf", wanted)
 
 
 def batch_time(_context: click.Context, _: click.Parameter, text: str | None) -> int:
@@ -118,6 +127,7 @@ def replay(
     from pva.queueing.arrivals import read_arrivals
     from pva.queueing.what_if import read_choices, replayed, table, variants
 
+    check_packages()
     if spans is not None:
         _check_spans(spans)
     choices = read_choices(changes)
@@ -315,6 +325,7 @@ def live(
     simulation takes. Listens on this machine alone unless --host names another address: nobody is
     asked for a password.
     """
+    check_packages()
     from simulator.serving.live import Options, serve
 
     if trace_file is not None and trace_file.exists():

@@ -5,6 +5,7 @@ Needs the package grpcio: pip install 'tilescope[serving]'.
 
 from __future__ import annotations
 
+import logging
 import queue
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +16,7 @@ import numpy as np
 from pva.errors import MissingPackageError, PvaError
 from pva.version import VERSION
 from simulator.serving import classification
-from simulator.serving.http import model_metadata, statistics_of
+from simulator.serving.http import FAILED, model_metadata, statistics_of
 from simulator.serving.protocol import message, message_class
 from simulator.serving.served import RequestError
 from simulator.serving.server import (
@@ -99,6 +100,9 @@ def _guarded(grpc: Any, act: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
             code, text = "INVALID_ARGUMENT", " ".join(str(error).split())
         except MemoryError:
             code, text = "RESOURCE_EXHAUSTED", "the memory of this machine is not enough"
+        except Exception as error:  # of ours: nobody expected it
+            logging.getLogger("tilescope").error("the server failed", exc_info=error)
+            code, text = "INTERNAL", FAILED
         return context.abort(getattr(grpc.StatusCode, code), text)  # raises
 
     return answer
@@ -202,10 +206,10 @@ class Methods:
             setattr(response.settings[name], fields[type(value)], value)
         return response
 
-    def _infer(self, request: Any, _context: Any) -> Any:
+    def _infer(self, request: Any, context: Any) -> Any:
         asked, wanted = infer_request(request)
         with self.settings.recorded("GRPC", asked.id) as record:
-            response = self.server.infer(asked)
+            response = self.server.infer(asked, context.add_callback if context else None)
             record(response)
         return infer_response(response, wanted)
 

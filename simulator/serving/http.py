@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,6 +45,7 @@ from simulator.serving.tensors import (
 )
 
 JSON_LIMIT = 64 << 20  # bytes of JSON, whose values take many times as much memory
+FAILED = "the server failed here; its log has the details"
 HEADER = "Inference-Header-Content-Length"
 _FOREIGN = ("cross-site", "same-site")  # pages of other sites, or of another port of this machine
 STATUS = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found",
@@ -93,6 +95,9 @@ def application(
             reply = _error(" ".join(str(error).split()), 400)
         except MemoryError:
             reply = _error("the memory of this machine is not enough", 413)
+        except Exception as error:  # of ours: nobody expected it
+            logging.getLogger("tilescope").error("the server failed", exc_info=error)
+            reply = _error(FAILED, 500)
         headers = [("Content-Type", reply.kind), ("Content-Length", str(len(reply.body)))]
         start(f"{reply.status} {STATUS[reply.status]}", [*headers, *reply.headers])
         return [reply.body]

@@ -8,9 +8,10 @@ docs/user_guide/model_management.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any
@@ -31,6 +32,7 @@ EXTENSIONS = ("classification", "model_repository", "schedule_policy", "model_co
 MODES = ("none", "poll", "explicit")
 MOST_ELEMENTS = 1 << 28  # of a tensor of a request
 LONGEST_WAIT = 3600.0  # seconds
+Watch = Callable[[Callable[[], object]], object]
 TIMES = ("queue_ns", "upload_ns", "execute_ns", "download_ns")  # of a request, in its span
 
 
@@ -186,17 +188,25 @@ class Server:
                     self._load(name)
 
     # Requests
-    def infer(self, asked: InferRequest) -> InferResponse:
-        """Answer a request; raises RequestError."""
+    def infer(self, asked: InferRequest, watch: Watch | None = None) -> InferResponse:
+        """Answer a request; raises RequestError.
+
+        `watch` is handed what withdraws the request while it waits, for clients that go away.
+        """
         told: dict[str, Any] = {"id": asked.id, "model": asked.model}
         with span("request", told):
-            return self._infer(asked, told)
+            return self._infer(asked, told, watch)
 
-    def _infer(self, asked: InferRequest, told: dict[str, Any]) -> InferResponse:
+    def _infer(
+        self, asked: InferRequest, told: dict[str, Any], watch: Watch | None
+    ) -> InferResponse:
         begin = time.perf_counter_ns()
         served = self.served(asked.model, asked.version)
         try:
-            pending = self.submitted(served, asked).content
+            request = self.submitted(served, asked)
+            pending = request.content
+            if watch is not None:
+                watch(partial(served.withdraw, request))
             if pending.begun is not None:
                 with span("queue"):
                     pending.begun.wait(LONGEST_WAIT)

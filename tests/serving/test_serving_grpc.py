@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from simulator.serving.protocol import message, message_class
 from simulator.serving.server import Server
 from simulator.serving.settings import Settings
-from tests.serving.small_models import WEIGHTS
+from tests.serving.small_models import SYNCHRONOUS, WEIGHTS
 
 grpc = pytest.importorskip("grpc")
 X = np.random.default_rng(31).normal(size=(3, 8)).astype(np.float32)
@@ -120,6 +121,38 @@ def test_an_error_has_its_status_and_a_line(
     with pytest.raises(grpc.RpcError) as raised:
         client(name, **fields)
     assert raised.value.code().name == code and "\n" not in raised.value.details()
+
+
+def test_a_request_that_is_cancelled_while_it_waits_leaves_the_queue(
+    started: Callable[..., Server],
+) -> None:
+    from simulator.serving.grpc_service import serve
+
+    delay = 'parameters { key: "execute_delay_ms" value { string_value: "200" } }'
+    server = started(SYNCHRONOUS + delay)
+    served = server.served("lin")
+    listening, port = serve(server, Settings(), "127.0.0.1:0", 100_000, 4)
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        ask = channel.unary_unary(
+            f"{SERVICE}ModelInfer",
+            request_serializer=message_class("ModelInferRequest").SerializeToString,
+            response_deserializer=message_class("ModelInferResponse").FromString,
+        )
+        first, second = (ask.future(message("ModelInferRequest", **asked())) for _ in range(2))
+        wait_for(lambda: served.running and served.waiting.count)
+        second.cancel()
+        wait_for(lambda: not served.waiting.count)
+        assert is_right(first.result())
+        wait_for(lambda: served.statistics.failures["CANCELED"].count)
+    listening.stop(0).wait()
+    assert served.statistics.executions == 1
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.002)
 
 
 def test_without_grpcio_the_line_says_what_to_install(

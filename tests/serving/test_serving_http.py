@@ -223,3 +223,16 @@ def test_settings_of_tracing_and_logging_are_texts_and_stay(server: Server) -> N
     assert plain(server, "/v2/models/lin/trace/setting", {"trace_rate": "5"})["trace_rate"] == "5"
     assert plain(server, "/v2/logging", {"log_verbose_level": 1})["log_verbose_level"] == 1
     assert plain(server, "/v2/systemsharedmemory/status") == []
+
+
+def test_a_fault_of_the_server_is_a_line_and_its_log_has_the_rest(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server, "infer", lambda *_: 1 / 0)
+    status, _, body = asked(
+        server, "/v2/models/lin/infer", json.dumps(request(X.tolist())).encode()
+    )
+    assert (status, json.loads(body)["error"]) == (
+        500, "the server failed here; its log has the details",
+    )  # fmt: skip
+    assert "division by zero" in caplog.text
