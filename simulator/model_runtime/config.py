@@ -53,7 +53,8 @@ class SessionConfig:
     """How a session loads a program.
 
     With `check_package_hash` a program of other versions is refused. `engine_options` are those of
-    the engine: without any nothing is recorded, and no report is written.
+    the engine: without any nothing is recorded, and no report is written. `wait_config` is of
+    DeviceManager.acquireDevice: a model of a device is always free.
     """
 
     check_package_hash: bool = True
@@ -76,7 +77,7 @@ class ModelRunnerConfig:
     ring_buffer_size_multiplier  requests that wait, at most, for each transfer of a step
     validate_io_params           whether names, shapes and types of a request are checked
     check_package_hash           whether a program of other versions is refused
-    device_wait_config           what is done when no device is free
+    device_wait_config           of DeviceManager.acquireDevice: a replica's model is always free
     engine_options               of the engine; without any nothing is recorded
     """
 
