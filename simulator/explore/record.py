@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from simulator.explore.levers import Space
 ABOUT, POINTS, TABLE, REPORTS, LOCK = (
     "exploration.json", "points", "points.parquet", "reports", "lock",
 )  # fmt: skip
+WRITER = "tilescope explore"  # by which a directory is known to be ours
 TRUTHS, TEXTS = {"fits"}, {"step_name", "live", "error"}  # columns that are no numbers
 Row = dict[str, Any]
 
@@ -36,27 +38,23 @@ class Record:
 
     def read(self) -> None:
         """Read the points that are there; one that a kill cut off is run again."""
-        (self.path / POINTS).mkdir(parents=True, exist_ok=True)
         for file in sorted((self.path / POINTS).glob("*.json")):
-            with suppress(ValueError):
-                self.rows[file.stem] = json.loads(file.read_text("utf-8"))
-        known = self._about().get("program", self.space.program)
+            with suppress(ValueError, KeyError, TypeError):
+                row = json.loads(file.read_text("utf-8"))
+                self.rows[row["key"]] = row
+        known = _about_of(self.path).get("program", self.space.program)
         if known != self.space.program:
             raise PvaError(self.path, f"an exploration of {known}",
                            f"another directory for {self.space.program}")  # fmt: skip
         told = {
+            "writer": WRITER,
             "program": self.space.program,
             "shared": list(self.space.shared),
             "levers": {name: list(values) for name, values in self.space.levers.items()},
             "space": self.space.size,
         }
         self._write(self.path / ABOUT, json.dumps(told, indent=1).encode())
-
-    def _about(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads((self.path / ABOUT).read_text("utf-8")))
-        except (OSError, ValueError):
-            return {}
+        (self.path / POINTS).mkdir(exist_ok=True)
 
     def add(self, row: Row) -> None:
         """Keep the row of a point; raises DiskFullError."""
@@ -136,14 +134,44 @@ def check_parquet(path: Path) -> None:
 
 @contextmanager
 def owned(path: Path) -> Iterator[None]:
-    """Lock a directory; raises PvaError that says who has it."""
+    """Lock a directory; raises PvaError that says who has it, or that it is none of ours."""
     path.mkdir(parents=True, exist_ok=True)
+    _check_ours(path)
     with (path / LOCK).open("a+", encoding="utf-8") as stream:
         _lock(stream, path)
         stream.truncate(0)
         stream.write(f"process {os.getpid()} of {socket.gethostname()}")
         stream.flush()
         yield
+
+
+def _check_ours(path: Path) -> None:
+    """Raise PvaError where a directory holds something that no exploration wrote."""
+    if _about_of(path).get("writer") == WRITER or _is_only_locked(path):
+        return
+    beside = sorted(entry.name for entry in path.iterdir())
+    if beside:
+        raise PvaError(path, f"holds {beside[0]}, which no exploration wrote",
+                       "give a new directory as --out")  # fmt: skip
+
+
+def _is_only_locked(path: Path) -> bool:
+    """Return whether an exploration was killed as it began: a lock of ours, and no more."""
+    if not {entry.name for entry in path.iterdir()} <= {LOCK, f"{ABOUT}.new"}:
+        return False
+    with suppress(OSError, ValueError):
+        text = (path / LOCK).read_text("utf-8")
+        return not text or re.fullmatch(r"process \d+ of \S+", text) is not None
+    return False
+
+
+def _about_of(path: Path) -> dict[str, Any]:
+    """Read what a directory says of its exploration; nothing where it says nothing."""
+    try:
+        about = json.loads((path / ABOUT).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return about if isinstance(about, dict) else {}
 
 
 def _lock(stream: IO[str], path: Path) -> None:

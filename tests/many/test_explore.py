@@ -22,6 +22,7 @@ from cli.main import tilescope
 from pva.many.points import pareto
 from simulator.explore.engine import Processes
 from simulator.explore.levers import Space, read_levers
+from simulator.explore.record import owned
 from simulator.explore.search import searched
 from simulator.explore.work import Task, run_point
 from simulator.graph.errors import PoplarError
@@ -254,3 +255,25 @@ def test_wrong_levers_are_refused(pairs: list[str], message: str) -> None:
 def test_a_task_that_says_nothing_before_it_ends_still_has_a_reason(tmp_path: Path) -> None:
     row = run_point(Task("k", ("nothing.onnx",), str(tmp_path / "r"), 60, 0))
     assert "nothing.onnx" in row["error"]
+
+
+@pytest.mark.parametrize("name", ["points.parquet", "exploration.json", "lock", "reports/a.txt"])
+def test_a_directory_of_something_else_is_refused_and_left_as_it_is(
+    tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / "mine" / name
+    file.parent.mkdir(parents=True)
+    file.write_text("precious")
+    model = write_model(tmp_path / "m.onnx")
+    arguments = ("explore", str(model), "--vary", "batch=4", "--target", "tiny", "--out")
+    done = CliRunner().invoke(tilescope, [*arguments, str(tmp_path / "mine")])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert f"holds {name.split('/')[0]}, which no exploration wrote" in done.stderr
+    assert file.read_text() == "precious"
+    assert [one for one in (tmp_path / "mine").rglob("*") if one.is_file()] == [file]
+
+
+def test_an_exploration_that_was_killed_as_it_began_is_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("process 12 of host-1")
+    with owned(tmp_path):
+        assert (tmp_path / "lock").read_text().startswith("process ")
