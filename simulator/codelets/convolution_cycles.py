@@ -1,8 +1,9 @@
 """Cycles of convolutions, matrix products and dot products, of the whole tile.
 
-Source: PopLibs lib/poplin/PerformanceEstimation.hpp, and for `conv_cycles` that file as it was in
-April 2019. Arguments are arrays by vertex: `positions` are the output positions that the six
-workers share as evenly as can be, one row each. A group of channels is what one pass takes.
+Source: PopLibs lib/poplin/PerformanceEstimation.hpp of March 2021 (8dcde1ec), whose figures were
+published, and for `conv_cycles` of April 2019. Later forms take a few cycles less. Arguments are
+arrays by vertex: `positions` are the output positions that the six workers share as evenly as can
+be, one row each. A group of channels is what one pass takes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 WHOLE_ROW = 1 << 40  # a width that all positions fit into
-NX1_RETAINED = 9  # cycles that a worker saves by keeping its state
+NX1_RETAINED = 6  # cycles that a worker saves by keeping its state
+RETAINED_1X1 = 10, 2  # the same, of halves into floats: in the first pass, in the others
 WEIGHT_SHUFFLE = {4: 60, 2: 46, 1: 15}  # supervisor's, by the rows of a filter loaded at once
 
 
@@ -65,7 +67,7 @@ def _common_path(dtype: Type, partials: Type, units: int) -> bool:
 
 
 def _worker_1x1(k: IntArray, zeroing: bool, dtype: Type, partials: Type, units: int) -> IntArray:
-    """Cycles of a worker with k positions in today's ConvPartial1x1Out; lines 397-491."""
+    """Cycles of a worker with k positions in ConvPartial1x1Out; lines 321-416."""
     each = 8 if dtype == FLOAT and units == 16 else 4 if partials == FLOAT else 2
     zero = (2 + each * k) * zeroing
     further = np.maximum(k - 3, 0) * (8 if dtype == FLOAT else 4)
@@ -73,9 +75,9 @@ def _worker_1x1(k: IntArray, zeroing: bool, dtype: Type, partials: Type, units: 
     if dtype == FLOAT:
         return np.select(kinds, [np.full_like(k, 24), 47 + zero, 46 + zero], 46 + zero + further)
     if _common_path(dtype, partials, units):
-        last = 1 if zeroing else 2
+        last = 2 if zeroing else 4
         fixed = [np.full_like(k, cycles + last) for cycles in (20, 31, 40)]
-        return np.select(kinds, fixed, 36 + last + further) - 7
+        return np.select(kinds, fixed, 36 + last + further) - RETAINED_1X1[0]
     return np.select(kinds, [np.full_like(k, 24), 39 + zero, 40 + zero], 41 + zero + further)
 
 
@@ -90,20 +92,20 @@ def conv_1x1(
 ) -> IntArray:
     """50 + retained state + groups * (a zeroing pass + in_groups - 1 others): ConvPartial1x1Out.
 
-    The form of 2021; lines 397-491, 574-614, 672-690. A group of outputs is one pass.
+    Lines 321-416, 435-471. A group of outputs is one pass.
     """
     units, workers = target.getNumConvUnits(dtype, partials), target.workers
-    common = _common_path(dtype, partials, units)
-    first, second = (7, 3) if dtype == HALF and common else (0, 0)
+    keeps = dtype == HALF and _common_path(dtype, partials, units)
+    first, second = RETAINED_1X1 if keeps else (0, 0)
     loads = weight_loads(target, dtype, partials)
     add, zero = (
         _busiest(lambda k, z=z: _worker_1x1(k, z, dtype, partials, units), positions, workers, 14)
         for z in (False, True)
     )
-    others = 15 - common + 1 + out_groups * (19 + 6 + loads + add)
-    last = 10 + 1 + out_groups * (19 - common + 7 + loads + zero)
+    others = 15 + 1 + out_groups * (19 + 6 + loads + add)
+    last = 10 + 1 + out_groups * (19 + 7 + loads + zero)
     retained = workers * (first + second * (in_groups * groups - 1))
-    cycles: IntArray = 50 + retained + groups * (12 + common + (in_groups - 1) * others + last)
+    cycles: IntArray = 50 + retained + groups * (12 + (in_groups - 1) * others + last)
     return cycles
 
 
@@ -125,19 +127,16 @@ def _rows_met(positions: IntArray, width: Any, workers: int) -> IntArray:
     return met
 
 
-def _worker_nx1(k: IntArray, rows: Any, dtype: Type, partials: Type, units: int) -> IntArray:
-    """Cycles of a worker with k positions in so many rows, one after another."""
-    special = dtype == HALF and (partials == FLOAT) == (units == 8)
-    if dtype == FLOAT:
-        one, two, more, step = 33, 44, 45, 8
-    else:
-        one, two, more, step = 29, 33 + special, 34, 4
+def _worker_nx1(k: IntArray, rows: Any, dtype: Type, partials: Type) -> IntArray:
+    """Cycles of a worker with k positions in so many rows, each of which keeps its state."""
+    one, two, more, step = (33, 44, 45, 8) if dtype == FLOAT else (29, 33, 34, 4)
     rows = np.clip(rows, 1, np.maximum(k, 1))
     each = k // rows
     kinds = [each == 0, each == 1, each == 2]
     fixed = [np.full_like(k, cycles) for cycles in (17, one, two)]
-    row = rows * np.select(kinds, fixed, more) + step * np.maximum(k - 3 * rows, 0) * (each > 2)
-    cycles: IntArray = 17 + (partials != FLOAT) + 3 + row - NX1_RETAINED
+    row = rows * (np.select(kinds, fixed, more) - NX1_RETAINED)
+    further = step * np.maximum(k - 3 * rows, 0) * (each > 2)
+    cycles: IntArray = 17 + (partials != FLOAT) + row + further
     return cycles
 
 
@@ -153,9 +152,9 @@ def conv_nx1(
     rows: int = 1,
     width: Any = WHOLE_ROW,
 ) -> IntArray:
-    """109 + zeroing + groups * (16 + in * (14 + out * (14 + inner))): ConvPartialnx1.
+    """103 + zeroing + groups * (16 + in * (14 + out * (14 + inner))): ConvPartialnx1.
 
-    Lines 694-736, 955-1003. `kernel` counts the steps over a kernel, `rows` are the rows of the
+    Lines 495-590. `kernel` counts the steps over a kernel, `rows` are the rows of the
     filter that are loaded at once (1, 2 or 4); `inner` loads weights for each step and lets the
     workers go over their positions, which lie in rows of `width`.
     """
@@ -165,28 +164,27 @@ def conv_nx1(
         loads *= 2  # shuffled data cannot be loaded in 128 bits
     step = loads + WEIGHT_SHUFFLE.get(rows, 20 * rows) + 3
     met = _rows_met(positions, width, workers)
-    work = _busiest(lambda k: _worker_nx1(k, met, dtype, partials, units), positions, workers, 9)
+    work = _busiest(lambda k: _worker_nx1(k, met, dtype, partials), positions, workers, 9)
     inner = 14 + kernel * (17 - 5 + step + work)
     retained = NX1_RETAINED + (9 if partials == FLOAT else 10)
     clear = groups * (out_groups * 17 + (out_groups - 1) * 6 + 1) + (groups - 1) * 6 + 1
     clear = clear + zero_partials(positions * units, groups * out_groups, partials, target)
     loops = groups * (16 + in_groups * (14 + out_groups * (14 + inner)))
-    cycles: IntArray = 109 + workers * retained + clear + loops
+    cycles: IntArray = 103 + workers * retained + clear + loops
     return cycles
 
 
 def dense_dot(n: IntArray, dtype: Type, partials: Type) -> IntArray:
-    """7 + n/2 of an even number of floats, 8 + 2n of an odd one; lines 79-125.
+    """7 + n of an even number of floats, 7 + 2n of an odd one; lines 53-95.
 
-    Halves into floats: 6 + n/4, 7 + n where 2 are left of a vector, 7 + 2n where it is odd. Halves
-    into halves go two outputs at a time: 11 + n/4, 13 + n, 13 + 2n for both.
+    Halves into floats: 7 + n/4 of whole vectors, else 7 + n. Halves into halves go two outputs at
+    a time: 11 + n/4, else 12 + n, for both.
     """
     if dtype == FLOAT:
-        cycles: IntArray = np.where(n % 2 == 0, 7 + n // 2, 8 + 2 * n)
+        cycles: IntArray = 7 + n * (1 + n % 2)
         return cycles
-    whole, part = (6, 7) if partials == FLOAT else (11, 13)
-    halves: IntArray = np.where(n % 2 == 1, part + 2 * n, part + n)
-    return np.where(n % 4 == 0, whole + n // 4, halves)
+    whole, part = (7, 7) if partials == FLOAT else (11, 12)
+    return np.where(n % 4 == 0, whole + n // 4, part + n)
 
 
 def tutorial_dot(n: IntArray) -> IntArray:
@@ -208,7 +206,7 @@ def conv_hmac(
 ) -> IntArray:
     """58 (half: 63) + groups * (23 + in * (15 + out * (10 + inner))): ConvPartialHorizontalMac.
 
-    Lines 133-244. Every position of a worker takes 7 + `outputs` dot products over `inputs`
+    Lines 109-202. Every position of a worker takes 7 + `outputs` dot products over `inputs`
     channels (half partials: two outputs at once), for each step of the kernel.
     """
     pairs = outputs if partials == FLOAT else outputs // 2
@@ -235,24 +233,25 @@ def conv_vmac(
     target: Target,
     rows: Any = 1,
 ) -> IntArray:
-    """76 + groups * (zeroing + 32 + in * (24 + inner) + reduction): ConvPartialVerticalMac.
+    """100 + groups * (zeroing + 32 + in * (24 + inner) + reduction): ConvPartialVerticalMac.
 
-    Lines 246-395; halves, four channel groups at once. Every worker goes along the `kernel`
+    Lines 204-301; halves, four channel groups at once. Every worker goes along the `kernel`
     elements of each of `rows` rows of the kernel for each of its positions and keeps partials of
     its own, which are then added up. Workers share a position's rows where there are some over.
+    Half partials came later, and have the cycles that they had then (76 + ..., lines 246-395).
     """
     workers, single = target.workers, partials == FLOAT
     split = workers // np.gcd(workers, positions)  # parts of a row
     whole, part = np.divmod(positions * split // workers, split)
     products = whole * kernel + part * ceil_div(kernel, split)
-    each = (7 + (5 if single else 3) + 3 - 2) * (whole + part) + 2 * products
-    inner = workers * ((19 if single else 18) + np.ceil(rows * each).astype(np.int64))
+    each = (18 if single else 11) * (whole + part) + 2 * products
+    inner = workers * ((6 if single else 18) + np.ceil(rows * each).astype(np.int64))
     elements = positions * 4
-    zero = 4 + ceil_div(elements, 2 if single else 4)
+    zero = 4 + (elements if single else ceil_div(elements, 4))
     one = 7 + 2 * single + (2 if single else 1) * (workers - 1)
-    reduction = 10 - single + one * ceil_div(elements, workers) // 4
-    # The source adds 1 where it means 25 or 26: its conditional takes the sum as condition.
-    cycles: IntArray = 61 + 14 + 1 + groups * (zero + 32 + in_groups * (24 + inner) + reduction)
+    reduction = 10 + one * ceil_div(elements, workers) // 4
+    start = 61 + (13 + 26 if single else 14 + 1)
+    cycles: IntArray = start + groups * (zero + 32 + in_groups * (24 + inner) + reduction)
     return cycles
 
 
@@ -277,7 +276,7 @@ def conv_slic(
 ) -> IntArray:
     """28 + weight loads and a pass of the workers for every sub-kernel: ConvPartial1x4SLIC.
 
-    Lines 1126-1360; halves, kernels of width 4, an output stride of 1 or 2, positions in rows of
+    Lines 592-785; halves, kernels of width 4, an output stride of 1 or 2, positions in rows of
     `width`. `kernels` counts the sub-kernels, `channels` (1, 2 or 4) those of a group; 4 / channels
     groups go at once. On 8 units with half partials it is a codelet of its own with two outputs,
     merged at the end.
