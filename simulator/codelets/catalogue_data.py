@@ -6,7 +6,7 @@ from functools import partial
 
 from simulator.codelets import random_cycles, sorting_cycles
 from simulator.codelets.sorting_cycles import compare_and_swap
-from simulator.codelets.transpose_cycles import transpose_2019
+from simulator.codelets.transpose_cycles import transpose_2d
 from simulator.codelets.vertex_cost import VertexCost, row, supervisor
 
 _ESTIMATORS = "PopLibs lib/popops/popopsCycleEstimators.cpp"
@@ -45,7 +45,7 @@ REARRANGING: tuple[VertexCost, ...] = (
     row(
         "popops::Transpose2D<type>",
         "in out",
-        transpose_2019,
+        transpose_2d,
         "PopLibs lib/poplin/poplinCycleEstimators.cpp of 2019",
         (16, 150),
     ),

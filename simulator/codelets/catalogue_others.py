@@ -62,6 +62,13 @@ POPLIN: tuple[VertexCost, ...] = (
         (36, 700),
     ),
     row(
+        "poplin::OuterProduct<type>",
+        "in weights out",
+        convolution.outer_product,
+        _POPLIN,
+        (16, 150),
+    ),
+    row(
         "poplin::DotProduct<in,out>",
         "a b out",
         convolution.dense_dot,
@@ -95,7 +102,7 @@ POPLIN: tuple[VertexCost, ...] = (
     row(
         "poplin::Transpose2d<type>, 2019",
         "src dst",
-        transposes.transpose_2019,
+        transposes.transpose_2d,
         "PopLibs lib/poplin/poplinCycleEstimators.cpp of 2019",
         (16, 150),
     ),

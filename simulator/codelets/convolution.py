@@ -31,7 +31,9 @@ SIZES = {  # bytes of state and of code of each vertex type
     "poplin::ConvPartialHorizontalMac": (36, 400),
     "poplin::ConvPartialVerticalMac": (36, 450),
     "poplin::ConvPartial1x4SLIC": (36, 700),
+    "poplin::OuterProduct": (16, 150),
 }
+WORKERS = {"poplin::OuterProduct"}  # vertices of one worker each
 CHANNELS = ("groups", "batch", "outputs", "inputs")  # parameters, and by dimension AXIS
 AXIS = ("input", "output", "kernel", "shift")
 AT_ONCE = 1 << 19  # elements on the left of a matrix product, so that it stays near the processor
@@ -163,7 +165,8 @@ def conv_codelet(
                 made[some] = layouts["out"].pack(sums).reshape(len(sums), -1)
         return {"out": out}
 
-    return Codelet(vertex, compute, True, *SIZES[vertex.partition("<")[0]], operations)
+    kind = vertex.partition("<")[0]
+    return Codelet(vertex, compute, kind not in WORKERS, *SIZES[kind], operations)
 
 
 def _convolve(

@@ -27,9 +27,9 @@ def input_group(target: Target, dtype: Type) -> int:
     return target.getWeightsPerConvUnit(dtype)
 
 
-def weight_loads(target: Target, dtype: Type, partials: Type) -> int:
-    """Return the cycles to load the weights of one pass."""
-    weights = target.getNumConvUnits(dtype, partials) * input_group(target, dtype)
+def weight_loads(target: Target, dtype: Type, partials: Type, units: int = 0) -> int:
+    """Return the cycles to load the weights of one pass of so many units; 0 for all."""
+    weights = (units or target.getNumConvUnits(dtype, partials)) * input_group(target, dtype)
     return weights * dtype.size // target.getConvUnitCoeffLoadBytesPerCycle()
 
 
@@ -89,15 +89,16 @@ def conv_1x1(
     dtype: Type,
     partials: Type,
     target: Target,
+    units: int = 0,
 ) -> IntArray:
     """50 + retained state + groups * (a zeroing pass + in_groups - 1 others): ConvPartial1x1Out.
 
     Lines 321-416, 435-471. A group of outputs is one pass.
     """
-    units, workers = target.getNumConvUnits(dtype, partials), target.workers
+    units, workers = units or target.getNumConvUnits(dtype, partials), target.workers
     keeps = dtype == HALF and _common_path(dtype, partials, units)
     first, second = RETAINED_1X1 if keeps else (0, 0)
-    loads = weight_loads(target, dtype, partials)
+    loads = weight_loads(target, dtype, partials, units)
     add, zero = (
         _busiest(lambda k, z=z: _worker_1x1(k, z, dtype, partials, units), positions, workers, 14)
         for z in (False, True)
@@ -222,6 +223,21 @@ def conv_hmac(
     zero = zero_partials(positions * outputs, groups * out_groups, partials, target)
     total: IntArray = start + zero + groups * (23 + in_groups * (15 + out_groups * (10 + inner)))
     return total
+
+
+def outer_product(width: IntArray, outputs: IntArray, out_group: int, dtype: Type) -> IntArray:
+    """25 + groups * (11 (half: 10) + width * a step), a worker: OuterProduct; lines 856-899.
+
+    `width` numbers are multiplied by the `outputs` of each group of channels.
+    """
+    single = dtype == FLOAT
+    least, vector = (6, 2) if single else (12, 4)
+    fast = out_group >= least and out_group % vector == 0 and out_group // vector + 1 < 512
+    slow = 2 * out_group if single else 5 * out_group // 2
+    step = 6 + (out_group - least) // vector if fast else 10 + slow
+    groups = ceil_div(outputs, out_group)
+    cycles: IntArray = 25 + groups * (11 - (not single) + width * step)
+    return cycles
 
 
 def conv_vmac(

@@ -6,7 +6,6 @@ PerformanceEstimation.hpp (ReduceAdd of partial convolution results).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ import numpy as np
 from simulator.codelets.costs import ceil_div, runs_of_equals
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import offsets_of, spread
-from simulator.graph.target import Target
 from simulator.graph.types import (
     BOOL,
     FLOAT,
@@ -259,24 +257,3 @@ def reduce_add_codelet(dtype: Type, out_type: Type | None = None) -> Codelet:
 
     result = out_type or dtype
     return Codelet(f"poplin::ReduceAdd<{result},{dtype}>", compute, True, 16, 150, _operations)
-
-
-def _bits(values: IntArray) -> IntArray:
-    """Count the ones of small numbers."""
-    ones: IntArray = (values & 1) + (values >> 1 & 1) + (values >> 2 & 1)
-    return ones
-
-
-def reduce_add_cycles(target: Target, dtype: Type) -> Callable[[IntArray, int], IntArray]:
-    """Return the whole-tile cycles of ReduceAdd for `outs` outputs of `partials` rows."""
-    width, workers = 16 // dtype.size, target.workers
-
-    def cycles(outs: IntArray, partials: int) -> IntArray:
-        loop, over = 3 * partials + 7, outs % width
-        loops = outs // width + _bits(over)
-        turns = loops // workers
-        left_over = np.where(loops == workers * turns, 0, np.where(over, 2 * partials + 13, loop))
-        total: IntArray = workers * (32 + loop * turns + left_over)
-        return total
-
-    return cycles

@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
-from simulator.codelets.reduction import GENERAL_START, general_reduce_cycles, reduce_add_cycles
+from simulator.codelets.reduction import GENERAL_START, general_reduce_cycles
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
 
@@ -54,20 +52,40 @@ def continuous_reduce(
     return cycles + update
 
 
-def reduce_add(outs: IntArray, partials: IntArray, dtype: Type, target: Target) -> IntArray:
-    """W * (32 + (3d + 7) a loop of a worker + the loop left over), of the tile; lines 1560-1637."""
-    formula: Any = reduce_add_cycles(target, dtype)
-    cycles: IntArray = formula(outs, partials)
-    return cycles
+def _bits(values: IntArray) -> IntArray:
+    """Count the ones of small numbers."""
+    ones: IntArray = (values & 1) + (values >> 1 & 1) + (values >> 2 & 1)
+    return ones
+
+
+def reduce_add(
+    outs: IntArray, partials: IntArray, dtype: Type, target: Target, out_type: Type = FLOAT
+) -> IntArray:
+    """W * (32 + (3d + 6 to 9) a loop of a worker + the loop left over), of the tile; 930-975."""
+    width, workers, single = 16 // dtype.size, target.workers, dtype == FLOAT
+    loop, over = 3 * partials + (6 if single else 8) + (out_type == FLOAT), outs % width
+    loops = outs // width + _bits(over)
+    turns = loops // workers
+    last = np.where(over, 2 * partials + (13 if single else 11), loop)
+    left_over = np.where(loops == workers * turns, 0, last)
+    total: IntArray = workers * (32 + loop * turns + left_over)
+    return total
 
 
 def reduce_add_single_input(
-    outs: IntArray, partials: IntArray, dtype: Type, target: Target, step: int = 2
+    outs: IntArray,
+    partials: IntArray,
+    dtype: Type,
+    target: Target,
+    step: int = 2,
+    out_type: Type = FLOAT,
 ) -> IntArray:
-    """33 + W * (20 + (step * d + 8) a vector of a worker), of the tile; lines 1560-1637.
+    """33 + W * (20 + (step * d + 7 to 10) a vector of a worker), of the tile; lines 901-928.
 
-    All partials lie in one region. `step` is the cycles to load a vector of accumulators: 2, or 1
-    from interleaved memory.
+    All partials but one lie in one region, of which d is the rows. `step` is the cycles to load a
+    vector of accumulators: 2, or 1 from interleaved memory.
     """
     vectors = ceil_div(outs // (16 // dtype.size), target.workers)
-    return 33 + target.workers * (20 + (step * partials + 8) * vectors)
+    end = (7 if dtype == FLOAT else 9) + (out_type == FLOAT)
+    cycles: IntArray = 33 + target.workers * (20 + (step * partials + end) * vectors)
+    return cycles

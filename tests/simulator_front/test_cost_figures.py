@@ -366,8 +366,16 @@ def test_transposes() -> None:
 
 
 def test_transposes_of_2019() -> None:
-    found = transpose_cycles.transpose_2019(n(2, 1), n(4, 3), n(6, 2))
+    found = transpose_cycles.transpose_2d(n(2, 1), n(4, 3), n(6, 2), FLOAT, MK1)
     assert found.tolist() == [25 + 2 * (11 + 2 * 12), 13 + 8 + 2 * 11]
+
+
+def test_transposes_of_one_worker_are_slow_beyond_the_strides_of_instructions() -> None:
+    # 32 rows of 34: a step of 32 * 32 / 2 = 512 words is one too long; 32 rows of 32 have 480.
+    found = transpose_cycles.transpose_2d(n(1, 1), n(32, 32), n(34, 32), FLOAT, MK1)
+    assert found.tolist() == [13 + 8 + 34 * 69, 25 + 11 + 16 * (6 + 3 * 15)]
+    found = transpose_cycles.transpose_2d(n(1, 1), n(8, 6), n(8, 8), HALF, MK1)
+    assert found.tolist() == [39 + 12 + 2 * 15, 15 + 8 + 8 * (5 + 15)]
 
 
 def test_other_nonlinearities_and_losses() -> None:

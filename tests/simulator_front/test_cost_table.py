@@ -54,6 +54,7 @@ FIXED: dict[str, Any] = {
     "iterations": 3,
     "values": "none",
     "channels": 4,
+    "out_group": 8,
     "expression": Node(FLOAT, BINARY["ADD"], (Node(FLOAT, field="in1"), Node(FLOAT, field="in2"))),
 }
 SIZES = ("positions", "outputs", "inputs")  # of conv_cycles, which takes any number

@@ -94,13 +94,13 @@ def test_a_sum_of_16_parts_is_priced_as_two_stages_without_a_sync() -> None:
     # 100 floats of a part: exchanged once, 4 rows of ceil(112 / 4) = 28 added; of these 28, which
     # are exchanged, 4 rows of 7. ReduceAdd: 6 * (32 + (3 rows + 7) * loops + left over).
     made = np.array([100])
-    exchange, work = reduction_cost(MK1, FLOAT, made, parts := np.array([16]))
+    exchange, work = reduction_cost(MK1, FLOAT, made, parts := np.array([16]), FLOAT)
     assert exchange == 100 + 25
     first = 6 * (32 + (3 * 4 + 7) * 1 + (3 * 4 + 7))  # 28 floats: 7 loops of 4, one a worker
     second = 6 * (32 + 2 * 4 + 13)  # 7 floats: one loop of 4, and parts of 2 and 1
     assert work == first + second
     assert received_bytes(MK1, FLOAT, made, parts) == 4 * 28 * 4
-    alone = reduction_cost(MK1, FLOAT, made, np.array([1]))
+    alone = reduction_cost(MK1, FLOAT, made, np.array([1]), FLOAT)
     assert [value.item() for value in alone] == [100, 0]
     assert received_bytes(MK1, FLOAT, made, np.array([1])) == 0
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import reduce_add_codelet, reduce_add_cycles
+from simulator.codelets.reduction import reduce_add_codelet
+from simulator.codelets.reduction_cycles import reduce_add
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.program import Execute, Sequence
@@ -120,7 +121,8 @@ def _add_vertices(
     low = (blocks + shares.first[:, None]).reshape(-1)
     high = (blocks + shares.end[:, None]).reshape(-1)
     ranges = np.full(len(shares.cell), rows, dtype=np.int64)
-    cycles = reduce_add_cycles(graph.target, tensor.dtype)(shares.end - shares.first, rows)
+    outs = shares.end - shares.first
+    cycles = reduce_add(outs, np.array(rows), tensor.dtype, graph.target, out.dtype)
     fields = {
         "partials": cut_ranges("partials", "input", tensor, low, high, ranges, as_rows=True),
         "out": cut_field("out", "output", out, *_out_ranges(shares, places[1])),

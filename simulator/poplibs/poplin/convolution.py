@@ -38,7 +38,7 @@ from simulator.poplibs.poplin.problem import (
     slice_outputs,
     total,
 )
-from simulator.poplibs.poplin.regroup import regrouped
+from simulator.poplibs.poplin.regroup import regrouped, transposed_where_it_lies
 from simulator.poplibs.popops.cast import cast
 from simulator.poplibs.popops.fill import zero
 from simulator.poplibs.popops.regions import debug_name
@@ -145,6 +145,8 @@ def convolve(
     with graph.debug_scope(name, "poplin", plan=plan.describe()):
         left, right = plan.transform.operands(graph, left, right, prog, name)
         left = _together(graph, plan, "input", left, prog, name)
+        if settings.purpose == "FC_TRAINING_BWD" and plan.method.swapped:
+            right = transposed_where_it_lies(graph, plan, right, prog, name)
         right = _together(graph, plan, "weights", right, prog, name)
         form = plan.transform.problem(flat)
         out = plan.transform.result(

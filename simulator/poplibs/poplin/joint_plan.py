@@ -2,26 +2,28 @@
 
 As in PopLibs (lib/poplin/ConvPlan.cpp): forward, backward and weight update cut the product of
 [m, k] and [k, n] alike, into the same parts on the same tiles, where that is cheaper in sum than
-a plan for each, the backward one with weights that are rearranged first.
+a plan for each, which pays for the operands that it has to rearrange.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
-from math import lcm
 from typing import NamedTuple
 
 import numpy as np
 
+from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
 from simulator.graph.target import Target
-from simulator.graph.types import IntArray
+from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import Method, Plan
-from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, arrange_cycles, estimate
-from simulator.poplibs.poplin.planner import Settings, methods_of, plan_convolution
+from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, estimate
+from simulator.poplibs.poplin.planner import Settings, plan_convolution
 from simulator.poplibs.poplin.problem import Problem, even_candidates
+from simulator.poplibs.poplin.rearrange_cost import LAYER, rearranging_cycles
 
 
 class Pass(NamedTuple):
@@ -32,7 +34,6 @@ class Pass(NamedTuple):
     inputs: int
 
 
-TRANSPOSED = 16  # elements of a row of the matrices by which weights are rearranged
 G, M, K, N = range(4)
 PASSES = {
     "TRAINING_FWD": Pass(M, N, K),
@@ -63,17 +64,26 @@ def _plans(
 ) -> dict[str, Plan]:
     """Return the plans of the three passes: the joint ones, or the best of each."""
     problems = {name: _problem(forward, pass_) for name, pass_ in PASSES.items()}
-    apart = {name: plan_convolution(target, p, settings) for name, p in problems.items()}
-    weights = forward.groups * forward.outputs * forward.inputs
-    share = np.array([ceil_div(ceil_div(weights, TRANSPOSED), settings.tiles)])
-    moved = arrange_cycles(target, forward, share, np.array([TRANSPOSED]))
-    rearranged = int(moved[0]) + 2 * target.getMaxIPUSyncDelay()
-    cost = sum(plan.total_cycles for plan in apart.values()) + rearranged
-    together = None if is_joint is False else _joint(target, forward, settings, problems)
-    if together is None:
+    apart = {
+        name: plan_convolution(target, p, replace(settings, purpose=f"{LAYER}{name}"))
+        for name, p in problems.items()
+    }
+    # Types that differ are not planned jointly, as in PopLibs.
+    if is_joint is False or (is_joint is None and forward.out_type != forward.dtype):
         return apart
-    cheaper = sum(plan.total_cycles for plan in together.values()) <= cost
-    return together if cheaper or is_joint else apart
+    together = [
+        plans
+        for methods in _methods(target, forward, settings)
+        if (plans := _joint(target, forward, settings, problems, methods))
+    ]
+    if not together:
+        return apart
+    best = min(together, key=_cycles_of)
+    return best if is_joint or _cycles_of(best) <= _cycles_of(apart) else apart
+
+
+def _cycles_of(plans: dict[str, Plan]) -> int:
+    return sum(plan.total_cycles for plan in plans.values())
 
 
 def _problem(forward: Problem, pass_: Pass) -> Problem:
@@ -82,20 +92,50 @@ def _problem(forward: Problem, pass_: Pass) -> Problem:
     return replace(forward, batch=batch, outputs=outputs, inputs=inputs)
 
 
+def _methods(target: Target, forward: Problem, settings: Settings) -> Iterator[dict[str, Method]]:
+    """List the ways to compute all passes: weights stream by in each of them.
+
+    The input channels of the forward pass are the outputs held in the weight update, whose input
+    channels are the batch, held in the forward pass. As in PopLibs (lib/poplin/ConvVertexType.cpp;
+    ConvModel.cpp, getFullyConnectedBwdConvVertexType, getFullyConnectedWuConvVertexType).
+    """
+    partials = FLOAT if forward.dtype == FLOAT else settings.partials
+    group = input_group(target, forward.dtype)
+    units = min(target.getNumConvUnits(forward.dtype, partials), group)
+    amp = Method("AMP", partials, group, units, swapped=True, units=units)
+    wide = replace(amp, out_group=group)
+    for forward_amp in dict.fromkeys((amp, wide)):
+        update = replace(amp, in_group=forward_amp.out_group, out_group=group)
+        yield {**dict.fromkeys(PASSES, forward_amp), "TRAINING_WU": update}
+    out_group = 1 if partials == FLOAT else 2
+    groups = range(units, ceil_div(forward.inputs, units) * units + 1, units)
+    firsts = {ceil_div(forward.inputs, size): size for size in reversed(groups)}
+    for size in sorted({*firsts.values(), *((1,) if forward.dtype == FLOAT else ())}):
+        dot = Method("HMAC", partials, size, out_group, swapped=True, dot=size)
+        if forward.batch == 1 == out_group:
+            update = Method("OuterProduct", forward.dtype, 1, size, swapped=True)
+        else:
+            update = dot if size == 1 else replace(amp, out_group=units)
+        yield {**dict.fromkeys(PASSES, dot), "TRAINING_WU": update}
+
+
 def _joint(
-    target: Target, forward: Problem, settings: Settings, problems: dict[str, Problem]
+    target: Target,
+    forward: Problem,
+    settings: Settings,
+    problems: dict[str, Problem],
+    methods: dict[str, Method],
 ) -> dict[str, Plan] | None:
     """Find the parts that are cheapest for all passes; none if nothing fits.
 
-    The weights, or what takes their place, stream through the matrix units in every pass, and the
-    batch is not cut: so each weight is used on one tile.
+    The weights, or what takes their place, stream by in every pass, and the batch is not cut: so
+    each weight is used on one tile.
     """
-    method = next(
-        m for m in methods_of(target, forward, settings) if m.vertex == "AMP" and m.swapped
-    )
+    first = methods["TRAINING_FWD"]
+    group, held = first.in_group, ceil_div(forward.batch, first.out_group) * first.out_group
     sizes = (forward.groups, forward.batch, forward.inputs, forward.outputs)
-    steps = (1, forward.batch, *(lcm(method.in_group, method.out_group),) * 2)
-    problems = {name: replace(problem, grain=steps[K]) for name, problem in problems.items()}
+    steps = (1, held, group, group)
+    problems = {name: replace(problem, grain=group) for name, problem in problems.items()}
     limit = int(target.bytes_per_tile * settings.memory_proportion)
     model = popsolver.Model()
     parts, largest, used = [], [], model.addConstant(1)
@@ -108,15 +148,21 @@ def _joint(
         largest.append(model.ceildiv(ceil_div(size, step), count))
 
     def priced(arrays: list[IntArray], name: str) -> Estimate:
-        blocks = [
-            np.minimum(block * step, size)
-            for block, step, size in zip(arrays, steps, sizes, strict=False)
-        ]
+        blocks = [block * step for block, step in zip(arrays, steps, strict=False)]
         batch, outputs, inputs = PASSES[name]
         counts = arrays[len(sizes) :]
         part = Part(blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs])
         split = Split(counts[inputs], counts[outputs], counts[batch])
-        return estimate(target, problems[name], method, part, split, ())
+        found = estimate(target, problems[name], methods[name], part, split, ())
+        moved = rearranging_cycles(
+            target,
+            problems[name],
+            methods[name],
+            f"{LAYER}{name}",
+            np.multiply.reduce(counts),
+            joint=True,
+        )
+        return found._replace(cycles={"transform": moved, **found.cycles})
 
     def cycles(arrays: list[IntArray]) -> IntArray:
         found = [priced(arrays, name) for name in PASSES]
@@ -130,22 +176,24 @@ def _joint(
         return None
     values = [np.array([solution[variable]]) for variable in inputs]
     counts = [solution[count] for count in parts]
-    return {
-        name: _plan(problems[name], method, counts, PASSES[name], priced(values, name), limit)
-        for name in PASSES
-    }
+    plans = {}
+    for name in PASSES:
+        found = priced(values, name)
+        plans[name] = _plan(target, problems[name], methods[name], counts, name, found, limit)
+    return plans
 
 
 def _plan(
+    target: Target,
     problem: Problem,
     method: Method,
     counts: list[int],
-    pass_: Pass,
+    name: str,
     found: Estimate,
     limit: int,
 ) -> Plan:
     """Return the plan of one pass."""
-    dimensions = (G, *pass_)
+    dimensions = (G, *PASSES[name])
     return Plan(
         problem,
         method,
@@ -154,4 +202,5 @@ def _plan(
         int(np.ravel(found.bytes)[0]),
         limit,
         order=tuple(dimensions.index(dimension) for dimension in PLACES),
+        workers=target.workers,
     )

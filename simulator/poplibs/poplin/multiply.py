@@ -17,10 +17,12 @@ from simulator.codelets.convolution import (
     row_worklists,
     worklists,
 )
+from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Sequence
+from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Array, IntArray
 from simulator.graph.vertex import Field, VertexGroup, cut_field
@@ -71,7 +73,7 @@ def multiply(
         "in": operand_of(left, CHANNEL["input"], (grains[0], inputs, grains[1], *field)),
         "weights": operand_of(right, CHANNEL["weights"], (grains[0], outputs, inputs, *field)),
     }
-    tiles = plan.tiles
+    tiles = plan.tiles[plan.pieces]
     parameters = _parameters(plan, boxes)
     order = _alike(parameters)
     groups = _edge_groups(plan, parameters)
@@ -100,13 +102,16 @@ def multiply(
             low + partials.sizes[order],
             interleaved=plan.method.vertex in ("AMP", "SLIC"),
         ),
-        "worklists": _worklist_field(graph, plan, parameters, order, tiles, name),
     }
+    if plan.method.vertex != "OuterProduct":
+        fields["worklists"] = _worklist_field(graph, plan, parameters, order, tiles, name)
     for which, edges in groups.items():
         item = fields[which]
         fields[which] = with_edges(item, item.counts(), edges[order])
     layouts["out"] = partials.layout
-    codelet = conv_codelet(_vertex_name(plan), problem.dtype, plan.method.partials, layouts, steps)
+    codelet = conv_codelet(
+        _vertex_name(graph.target, plan), problem.dtype, plan.method.partials, layouts, steps
+    )
     chosen = {key: value[order] for key, value in parameters.items()}
     cycles = _cycles(graph, plan, boxes)[order]
     graph.add_vertices(VertexGroup(compute_set.id, codelet, tiles[order], fields, chosen, cycles))
@@ -118,9 +123,11 @@ def _taken(box: tuple[IntArray, IntArray], order: IntArray) -> tuple[IntArray, I
     return box[0][order], box[1][order]
 
 
-def _vertex_name(plan: Plan) -> str:
+def _vertex_name(target: Target, plan: Plan) -> str:
     kinds = f"{plan.problem.dtype},{plan.method.partials}"
     method = plan.method
+    if method.vertex == "OuterProduct":
+        return f"poplin::OuterProduct<{plan.problem.dtype}>"
     if method.vertex == "HMAC":
         return f"poplin::ConvPartialHorizontalMac<{kinds},true>"
     if method.vertex == "VMAC":
@@ -128,13 +135,14 @@ def _vertex_name(plan: Plan) -> str:
     if method.vertex == "SLIC":
         stride = plan.problem.axes[-1].stride
         return f"poplin::ConvPartial1x4SLIC<{kinds},{stride},{method.conv_groups}>"
-    one = plan.method.expanded or all(a.kernel == 1 for a in plan.problem.axes)
+    one = method.expanded or all(a.kernel == 1 for a in plan.problem.axes)
+    one = one and method.filter_rows(input_group(target, plan.problem.dtype)) == 1
     return f"poplin::ConvPartial{'1x1Out' if one else 'nx1'}<{kinds},true,false>"
 
 
 def _parameters(plan: Plan, boxes: Boxes) -> dict[str, Array]:
     """Assign each vertex the sizes of its part."""
-    (low, high), (out_low, out_high) = plan.cells, boxes.output
+    (low, high), (out_low, out_high) = plan.shares, boxes.output
     (in_low, in_high), (tap_low, tap_high) = boxes.input, boxes.weights
     sizes = high - low
     dims = len(plan.problem.axes)
@@ -194,7 +202,7 @@ def _part_of(plan: Plan, sizes: IntArray) -> Part:
 
 def _cycles(graph: Graph, plan: Plan, boxes: Boxes) -> IntArray:
     """Return the cycles of every vertex; what meets padding is not computed."""
-    low, high = plan.cells
+    low, high = plan.shares
     dims = len(plan.problem.axes)
     used = []
     for d, axis in enumerate(plan.problem.axes):
@@ -221,7 +229,10 @@ def _partials(graph: Graph, plan: Plan, boxes: Boxes, tiles: IntArray, name: str
     grouped = 0 if several else 2 if method.swapped else 1
     group = gcd(method.conv_groups if several else method.out_group, shape[grouped])
     axes = tuple(range(len(shape)))
-    layout = Layout(axes, grouped, group) if group > 1 else Layout(axes)
+    layout = Layout(axes)
+    if group > 1:  # groups of channels lie outermost, as PopLibs has them
+        axes = tuple(dict.fromkeys((0, grouped, *axes)))
+        layout = Layout(axes, grouped, group)
     sizes = boxes.sizes("output")
     places = offsets_of(sizes)
     last = "partials" if plan.sums > 1 else "out"
@@ -231,7 +242,7 @@ def _partials(graph: Graph, plan: Plan, boxes: Boxes, tiles: IntArray, name: str
     low, high = boxes.output[0][first], boxes.output[1][first]
     if group > 1:
         divisor = np.where(np.array(axes) == grouped, group, 1)
-        low, high = low // divisor, high // divisor
+        low, high = (bound[:, axes] // divisor for bound in (low, high))
         low = np.column_stack([low, np.zeros(len(low), dtype=np.int64)])
         high = np.column_stack([high, np.full(len(high), group)])
     rows = rows_of_boxes(layout.sizes(shape), low, high)

@@ -79,7 +79,8 @@ def settings_of(
     connected = str(values.get("fullyConnectedPass", "")).removeprefix("NONE")
     joint = connected if connected in PASSES else ""
     limit = min(tiles, target.tiles_per_ipu)
-    return Settings(limit, partials, proportion, joint, _is_joint(values, name))
+    purpose = str(values.get("pass", f"FC_{connected}" if connected else "NONE_MATMUL"))
+    return Settings(limit, partials, proportion, joint, _is_joint(values, name), purpose)
 
 
 def _is_joint(values: Mapping[str, OptionValue], name: str) -> bool | None:

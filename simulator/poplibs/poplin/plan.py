@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from simulator.poplibs.poplin.boxes import volumes
 from simulator.poplibs.poplin.problem import Problem
 from simulator.poplibs.poplin.transforms import Transform
 
-ONE_GRAIN = {"SLIC": ("outputs", "inputs"), "VMAC": ("outputs",)}  # of these in every part
+# Of these dimensions a part has one grain.
+ONE_GRAIN = {"SLIC": ("outputs", "inputs"), "VMAC": ("outputs",), "OuterProduct": ("inputs",)}
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,8 @@ class Method:
     `expanded` lays all inputs of an output side by side first, so that the sum over the kernel is a
     sum over channels; `swapped` lets the weights stream through the matrix units, in which the
     inputs are held. `in_group` channels are summed at once, `out_group` outputs made at once, in
-    `conv_groups` groups at once.
+    `conv_groups` groups at once. `units` of the matrix units are used, and dot products are of
+    `dot` channels; 0 for all.
     """
 
     vertex: str
@@ -34,6 +37,8 @@ class Method:
     expanded: bool = False
     swapped: bool = False
     conv_groups: int = 1
+    units: int = 0
+    dot: int = 0
 
     def describe(self) -> str:
         """Name the way."""
@@ -46,6 +51,14 @@ class Method:
         whole = lcm(self.out_group, least)
         batch, outputs = (whole, least) if self.swapped else (least, whole)
         return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
+
+    def sides(self, of_batch: Any, of_outputs: Any) -> tuple[Any, Any]:
+        """Order what belongs to batch and outputs: what streams by first, then what is held."""
+        return (of_outputs, of_batch) if self.swapped else (of_batch, of_outputs)
+
+    def filter_rows(self, group: int) -> int:
+        """Return the rows of a filter that are held at once, as a unit holds `group` weights."""
+        return max(group // self.in_group, 1) if self.vertex == "AMP" else 1
 
     def innermost(self, channel: int) -> tuple[int, int]:
         """Return the dimension whose elements an operand should have together, and how many."""
@@ -70,7 +83,8 @@ class Plan:
     `temporary_bytes` is the most that a tile holds besides operands and result; `limit` what it
     was allowed. The problem may be the first of `slices` of a whole one, of its outputs or of its
     kernel's first dimension, which are computed one after another. Tiles are numbered in the
-    `order` of dimensions, if not in the usual one.
+    `order` of dimensions, if not in the usual one. `workers` share a part where a vertex is one
+    worker's.
     """
 
     problem: Problem
@@ -83,6 +97,7 @@ class Plan:
     whole: Problem | None = None
     transform: Transform = Transform()
     order: tuple[int, ...] = ()
+    workers: int = 1
 
     @property
     def total_cycles(self) -> int:
@@ -125,6 +140,38 @@ class Plan:
         return numbers.transpose(back).reshape(-1)
 
     @cached_property
+    def pieces(self) -> IntArray:
+        """Return the part of each vertex: one a part, or one for each worker that has some of it.
+
+        Workers share what streams by, where a vertex is one worker's.
+        """
+        if self.method.vertex != "OuterProduct":
+            return np.arange(self.vertices)
+        low, high = self.cells
+        dimension = self.moving
+        sizes = (high - low)[:, dimension]
+        return np.repeat(np.arange(self.vertices), np.minimum(sizes, self.workers))
+
+    @property
+    def moving(self) -> int:
+        """Return the dimension that streams by: batch or outputs."""
+        moving: int = self.method.sides(1, 2 + len(self.problem.axes))[0]
+        return moving
+
+    @cached_property
+    def shares(self) -> tuple[IntArray, IntArray]:
+        """Return [low, high) of what each vertex computes, [vertex][dimension]."""
+        low, high = (bound[self.pieces] for bound in self.cells)
+        if self.method.vertex == "OuterProduct":
+            counts = np.bincount(self.pieces, minlength=self.vertices)
+            number = np.arange(len(self.pieces)) - (np.cumsum(counts) - counts)[self.pieces]
+            begin, size = low[:, self.moving], (high - low)[:, self.moving]
+            some = counts[self.pieces]
+            high[:, self.moving] = begin + (number + 1) * size // some
+            low[:, self.moving] = begin + number * size // some
+        return low, high
+
+    @cached_property
     def cells(self) -> tuple[IntArray, IntArray]:
         """Return [low, high) of each part, [part][dimension]; those of one sum are neighbours."""
         numbers = np.indices(self.parts).reshape(len(self.parts), -1)
@@ -154,7 +201,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Which elements of the input, weights and output each part takes, [part][dimension].
+    """Which elements of the input, weights and output each vertex takes, [vertex][dimension].
 
     Dimensions: input [g][ci][n][*field], weights [g][co][ci][*kernel], output [g][co][n][*field].
     """
@@ -170,8 +217,8 @@ class Boxes:
 
 
 def boxes_of(plan: Plan) -> Boxes:
-    """Work out the boxes of all parts."""
-    low, high = plan.cells
+    """Work out the boxes of all vertices."""
+    low, high = plan.shares
     dims = len(plan.problem.axes)
     group, batch, outputs, inputs = 0, 1, 2 + dims, 3 + 2 * dims
     field, kernel = range(2, 2 + dims), range(3 + dims, 3 + 2 * dims)

@@ -14,10 +14,9 @@ import numpy as np
 
 from simulator.codelets import convolution_cycles as units
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.elementwise_cycles import cast_core
 from simulator.codelets.transpose_cycles import transpose
 from simulator.graph.target import Target
-from simulator.graph.types import FLOAT, HALF, IntArray
+from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs.poplin.plan import Method
 from simulator.poplibs.poplin.problem import Problem
 from simulator.poplibs.poplin.reduce_stages import received_bytes, reduction_cost
@@ -73,14 +72,15 @@ def vertex_cycles(
 def _hmac(
     target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
 ) -> IntArray:
+    moving, held = method.sides(part.positions, part.outputs)
     return units.conv_hmac(
-        np.ceil(part.positions * _product(taps_used)).astype(np.int64),
+        np.ceil(moving * _product(taps_used)).astype(np.int64),
         part.taps,
-        part.inputs,
-        part.outputs,
+        part.inputs if not method.dot else np.array(method.dot),
+        np.array(method.out_group),
         part.groups,
-        np.array(1),
-        np.array(1),
+        ceil_div(part.inputs, method.dot or part.inputs),
+        ceil_div(held, method.out_group),
         problem.dtype,
         method.partials,
         target,
@@ -122,20 +122,27 @@ def _vmac(
 def _amp(
     target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
 ) -> IntArray:
-    moving, still = (part.outputs, part.batch) if method.swapped else (part.batch, part.outputs)
-    out_groups = ceil_div(still, method.out_group) * (_product(part.field) if method.swapped else 1)
+    moving, still = method.sides(part.batch, part.outputs)
+    passes = max(method.out_group // (method.units or method.out_group), 1)
+    out_groups = ceil_div(still, method.out_group) * passes
+    out_groups = out_groups * (_product(part.field) if method.swapped else 1)
     positions = moving if method.swapped else part.positions
     summed = part.inputs * part.taps if method.expanded else part.inputs
     in_groups = ceil_div(summed, method.in_group)
     kinds = (problem.dtype, method.partials, target)
+    rows = method.filter_rows(units.input_group(target, problem.dtype))
+    if rows > 1:  # of which all but one are zeros
+        one = np.ones_like(positions)
+        return units.conv_nx1(positions, one, part.groups, in_groups, out_groups, *kinds, rows)
     if method.expanded or not any(axis.kernel > 1 or axis.padding for axis in problem.axes):
         if problem.dtype == FLOAT and target.getNumConvUnits(FLOAT, method.partials) == 8:
-            one = units.conv_cycles(
-                target, FLOAT, positions, out_groups * method.out_group, in_groups * method.in_group
-            )
+            outputs, inputs = out_groups * method.out_group, in_groups * method.in_group
+            one = units.conv_cycles(target, FLOAT, positions, outputs, inputs)
             cycles: IntArray = part.groups * one
             return cycles
-        return units.conv_1x1(positions, part.groups, in_groups, out_groups, *kinds)
+        return units.conv_1x1(
+            positions, part.groups, in_groups, out_groups, *kinds, units=method.units
+        )
     used = np.ceil(positions * _product(taps_used)).astype(np.int64)
     step = problem.axes[-1].input_step
     width = ceil_div(part.field[-1], step)
@@ -143,12 +150,32 @@ def _amp(
     return units.conv_nx1(used, taps, part.groups, in_groups, out_groups, *kinds, width=width)
 
 
+def _outer(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+) -> IntArray:
+    """Price the vertex of one worker."""
+    moving, held = method.sides(part.batch, part.outputs)
+    return units.outer_product(moving, held * part.groups, method.out_group, problem.dtype)
+
+
 VERTEX_CYCLES: dict[str, Callable[..., IntArray]] = {
     "AMP": _amp,
     "HMAC": _hmac,
     "SLIC": _slic,
     "VMAC": _vmac,
+    "OuterProduct": _outer,
 }
+
+
+def tile_cycles(
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+) -> IntArray:
+    """Return the cycles of a tile, whose workers share what streams by where each has a vertex."""
+    if method.vertex != "OuterProduct":
+        return vertex_cycles(target, problem, method, part, taps_used)
+    name = "outputs" if method.swapped else "batch"
+    share = part._replace(**{name: ceil_div(getattr(part, name), target.workers)})
+    return target.workers * vertex_cycles(target, problem, method, share, taps_used)
 
 
 def scratch_elements(target: Target, method: Method, made: Any) -> Any:
@@ -185,9 +212,13 @@ def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any
 
 
 def cast_cycles(target: Target, elements: Any) -> IntArray:
-    """Return the cycles to make halves of so many floats on a tile."""
+    """Return the cycles to make halves of so many floats on a tile, as PopLibs' planner has them.
+
+    (lib/poplin/PerformanceEstimation.hpp, estimateCastCycles.)
+    """
     share = ceil_div(elements, target.workers)
-    return target.workers * (18 + cast_core(share, FLOAT, HALF, target))
+    cycles: IntArray = target.workers * (26 + ceil_div(share, target.getVectorWidth(FLOAT)))
+    return cycles
 
 
 class Estimate(NamedTuple):
@@ -259,20 +290,22 @@ def stage_cycles(
     """Return the cycles of the stages of an estimate."""
     size = problem.dtype.size
     read, weights, made = _operands(problem, part)
-    exchange, adding = reduction_cost(target, method.partials, made, split.sums)
+    exchange, adding = reduction_cost(target, method.partials, made, split.sums, problem.out_type)
     summed = part.inputs * part.taps
     # PopLibs does not count on it that rows of VMAC leave zeros out.
     met = (1.0,) * len(taps_used) if method.vertex == "VMAC" else taps_used
     stages = {
         "exchange": _exchange(target, method, (read * size, weights * size), split, shared=shared),
         "arrange": np.zeros_like(made),
-        "multiply": vertex_cycles(target, problem, method, part, met),
+        "multiply": tile_cycles(target, problem, method, part, met),
         "reduce exchange": exchange,
         "reduce": adding,
         "cast": np.zeros_like(made),
     }
-    if method.vertex == "SLIC":
-        zeros = _zeros(problem, part) * size
+    rows = method.filter_rows(units.input_group(target, problem.dtype))
+    if method.vertex == "SLIC" or rows > 1:
+        zeros = _zeros(problem, part) if rows == 1 else (rows - 1) * (read + weights)
+        zeros = zeros * size
         stages["pad"] = ceil_div(zeros, target.exchange_bytes_per_cycle)
     if method.expanded:
         stages["arrange"] = arrange_cycles(

@@ -21,6 +21,7 @@ from simulator.poplibs.poplin.problem import (
     slice_kernel,
     slice_outputs,
 )
+from simulator.poplibs.poplin.rearrange_cost import PRODUCTS, rearranging_cycles
 from simulator.poplibs.poplin.transforms import Transform, transforms_of
 
 SLICE_GRAIN, MAX_SLICES = 16, 64  # outputs: the most that the matrix units make at once
@@ -34,7 +35,8 @@ DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 class Settings:
     """What a plan must keep to; `fully_connected` is the pass of such a layer, if it is of one.
 
-    `is_joint` says whether its passes have one plan; None leaves it to what is cheaper.
+    `is_joint` says whether its passes have one plan; None leaves it to what is cheaper. `purpose`
+    is the pass as PopLibs' option of convolutions has it.
     """
 
     tiles: int
@@ -42,6 +44,7 @@ class Settings:
     memory_proportion: float = DEFAULT_MEMORY_PROPORTION
     fully_connected: str = ""
     is_joint: bool | None = None
+    purpose: str = "NONE"
 
 
 @lru_cache(maxsize=512)
@@ -137,16 +140,36 @@ def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator
     group = input_group(target, problem.dtype)
     plain = not any(axis.kernel > 1 or axis.padding for axis in problem.axes)
     amp = Method("AMP", partials, group, units)
+    product = settings.purpose.startswith(PRODUCTS)
+    if product:  # of ways that cost the same PopLibs takes the first
+        yield replace(amp, swapped=True)
     yield amp
     if plain:
-        yield replace(amp, swapped=True)
+        if not product:
+            yield replace(amp, swapped=True)
+        elif group > units:
+            wide = replace(amp, out_group=group, units=units)
+            yield from (replace(wide, swapped=True), wide)
         yield from _of_short_sums(target, problem, amp)
     else:
         yield replace(amp, expanded=True)
         yield replace(amp, expanded=True, swapped=True)
-    yield Method("HMAC", partials, 1 if problem.inputs == 1 else 2, 1)
+    yield from _of_dot_products(problem, partials)
     if problem.dtype == HALF and problem.axes:
         yield from _of_groups(problem, partials)
+
+
+def _of_dot_products(problem: Problem, partials: Type) -> Iterator[Method]:
+    """List the ways without the matrix units: sums of products, or products of single channels."""
+    single = problem.dtype == FLOAT or problem.inputs == 1
+    dot = Method("HMAC", partials, 1 if single else 2, 1 if partials == FLOAT else 2)
+    ways = [dot]
+    if not problem.axes and problem.inputs == 1:
+        ways.append(Method("OuterProduct", problem.dtype, 1, 8 // problem.dtype.size))
+    for way in ways:
+        if not problem.axes:
+            yield replace(way, swapped=True)
+        yield way
 
 
 def _of_short_sums(target: Target, problem: Problem, amp: Method) -> Iterator[Method]:
@@ -203,12 +226,15 @@ def _solve(
 
     def stages(arrays: list[IntArray]) -> dict[str, IntArray]:
         *blocks, sums, outputs, positions = arrays
-        part, cut = _part(problem, grains, blocks), Split(sums, outputs, positions)
-        return stage_cycles(target, problem, method, part, cut, shares, shared=True)
+        part, cut = _part(grains, blocks), Split(sums, outputs, positions)
+        stages = stage_cycles(target, problem, method, part, cut, shares, shared=True)
+        used = sums * outputs * positions * ceil_div(problem.groups, part.groups)
+        moved = rearranging_cycles(target, problem, method, settings.purpose, used)
+        return {"transform": moved, **stages}
 
     def room(arrays: list[IntArray]) -> IntArray:
         *blocks, sums, outputs, positions = arrays
-        part, cut = _part(problem, grains, blocks), Split(sums, outputs, positions)
+        part, cut = _part(grains, blocks), Split(sums, outputs, positions)
         return held_bytes(target, problem, method, part, cut)
 
     inputs = [*largest, *split]
@@ -222,16 +248,25 @@ def _solve(
     found = stages([np.array([solution[variable]]) for variable in inputs])
     cycles = tuple((name, int(np.ravel(value)[0])) for name, value in found.items())
     chosen = tuple(solution[count] for count in parts)
-    return Plan(problem, method, chosen, cycles, solution[held], limit)
+    plan = Plan(problem, method, chosen, cycles, solution[held], limit, workers=target.workers)
+    return _of_whole_dots(plan) if method.vertex == "HMAC" else plan
 
 
-def _part(problem: Problem, grains: tuple[int, ...], blocks: list[IntArray]) -> Part:
-    """Return the sizes of the largest part from the steps it has in each dimension."""
-    sizes = [
-        np.minimum(block * grain, size)
-        for block, grain, size in zip(blocks, grains, problem.sizes(), strict=True)
-    ]
-    dims = len(problem.axes)
+def _of_whole_dots(plan: Plan) -> Plan:
+    """Let the channels of a part be one group, over which a vertex makes dot products."""
+    grain, inputs = plan.method.in_group, plan.problem.inputs
+    group = ceil_div(ceil_div(inputs, plan.parts[-1]), grain) * grain
+    parts = (*plan.parts[:-1], ceil_div(inputs, group))
+    return replace(plan, method=replace(plan.method, in_group=group, dot=group), parts=parts)
+
+
+def _part(grains: tuple[int, ...], blocks: list[IntArray]) -> Part:
+    """Return the sizes of the largest part from the steps it has in each dimension.
+
+    They are whole steps: PopLibs fills groups of channels up with zeros, which are exchanged too.
+    """
+    sizes = [block * grain for block, grain in zip(blocks, grains, strict=True)]
+    dims = (len(sizes) - 4) // 2
     return Part(
         sizes[0],
         sizes[1],

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import reduce_add_cycles
+from simulator.codelets.reduction_cycles import reduce_add
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 
@@ -52,7 +52,7 @@ def _rows(most: int) -> IntArray:
 
 
 def reduction_cost(
-    target: Target, dtype: Type, made: Any, sums: IntArray
+    target: Target, dtype: Type, made: Any, sums: IntArray, out_type: Type
 ) -> tuple[IntArray, IntArray]:
     """Return the cycles of exchanges and those of vertices.
 
@@ -64,16 +64,17 @@ def reduction_cost(
     exchange, sent = ceil_div(made * dtype.size, rate), made
     work = np.zeros_like(made)
     size = ceil_div(made, sums) * sums
-    add: Any = reduce_add_cycles(target, dtype)
-    for number, rows in enumerate(stage[sums] for stage in _rows(target.tiles_per_ipu)):
+    stages = [stage[sums] for stage in _rows(target.tiles_per_ipu)]
+    for number, rows in enumerate(stages):
         some = rows > 0
         if not some.any():
             break  # no way to cut has this stage, or a later one
         if number:
             exchange = exchange + np.where(some, ceil_div(sent * dtype.size, rate), 0)
         sent, size = (ceil_div(elements, np.maximum(rows, 1)) for elements in (sent, size))
-        one, two = add(size, 1), add(size, 2)  # which is linear in the rows
-        work = work + np.where(some, one + (two - one) * (rows - 1), 0)
+        between, last = (reduce_add(size, rows, dtype, target, t) for t in (dtype, out_type))
+        ends = stages[number + 1] == 0 if number + 1 < len(stages) else np.ones_like(some)
+        work = work + np.where(some, np.where(ends, last, between), 0)
     return exchange, work
 
 

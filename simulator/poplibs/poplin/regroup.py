@@ -7,6 +7,8 @@ from math import gcd
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
+from simulator.poplibs.poplin.operands import run_of
+from simulator.poplibs.poplin.plan import Plan
 from simulator.poplibs.popops import rearrange
 
 MAX_ROWS = 16  # of a matrix that is transposed; more make it no cheaper
@@ -31,6 +33,29 @@ def regrouped(
     transposes = graph.addComputeSet(f"{name}/Transpose")
     found = rearrange.regroupTensor(
         graph, tensor, prog, transposes, (old, rows), (new, columns), name
+    )
+    prog.add(Execute(transposes))
+    return found
+
+
+def transposed_where_it_lies(
+    graph: Graph, plan: Plan, weights: Tensor, prog: Sequence, name: str
+) -> Tensor:
+    """Return the weights [g][co][ci] of a backward pass, whose outputs lie together, by inputs.
+
+    Blocks are transposed on the tiles that have them, where groups of channels leave some: so
+    nothing is exchanged where the passes are planned jointly. As in PopLibs
+    (lib/poplin/Convolution.cpp, fullyConnectedWeightTranspose).
+    """
+    _, outputs, inputs = weights.shape
+    group = plan.method.in_group
+    rows, columns = gcd(gcd(run_of(weights, 1), outputs), group), gcd(group, inputs)
+    if rows == 1 or columns == 1 or weights.dtype not in rearrange.TYPES:
+        return weights
+    what = f"{name}/weightTranspose"
+    transposes = graph.addComputeSet(f"{what}/Transpose")
+    found = rearrange.regroup_where_it_lies(
+        graph, weights, transposes, (1, rows), (2, columns), what
     )
     prog.add(Execute(transposes))
     return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator.codelets.convolution import transpose_codelet
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.transpose_cycles import transpose, transpose_2019
+from simulator.codelets.transpose_cycles import transpose, transpose_2d
 from simulator.codelets.transposing import transpose_worker_codelet
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
@@ -193,7 +193,7 @@ def _add_group(
         cycles = transpose(ranges, *sizes, source.dtype, graph.target)
     else:
         codelet = transpose_worker_codelet(source.dtype, rows, columns)
-        cycles = transpose_2019(ranges, *sizes)
+        cycles = transpose_2d(ranges, *sizes, source.dtype, graph.target)
     graph.add_vertices(VertexGroup(cs.id, codelet, tiles, fields, {}, cycles))
 
 
@@ -302,6 +302,22 @@ def _regroup(
         graph.map_ranges(matrices, number * size, (number + 1) * size, tiles)
         steps[0].add(Copy(grouped, matrices, name=name))
         transposed = _partial_transpose(graph, matrices, steps[1], f"{name}/partialTranspose")
+    outer_last = transposed.dimRoll(transposed.rank() - 2, transposed.rank() - 1)
+    return _ungrouped(_ungrouped(outer_last, lying), wanted)
+
+
+def regroup_where_it_lies(
+    graph: Graph,
+    tensor: Tensor,
+    transposes: ComputeSet,
+    lying: GroupingInfo,
+    wanted: GroupingInfo,
+    name: str,
+) -> Tensor:
+    """Regroup a tensor by matrices that are transposed where they begin, and copied nowhere."""
+    with graph.debug_scope(name, "popops"):
+        grouped = _grouped(_grouped(tensor, wanted), lying)
+        transposed = _partial_transpose(graph, grouped, transposes, f"{name}/transposed")
     outer_last = transposed.dimRoll(transposed.rank() - 2, transposed.rank() - 1)
     return _ungrouped(_ungrouped(outer_last, lying), wanted)
 
