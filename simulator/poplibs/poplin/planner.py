@@ -226,7 +226,7 @@ def _solve(
 
     def stages(arrays: list[IntArray]) -> dict[str, IntArray]:
         *blocks, sums, outputs, positions = arrays
-        part, cut = _part(grains, blocks), Split(sums, outputs, positions)
+        part, cut = _part(problem, method, blocks), Split(sums, outputs, positions)
         stages = stage_cycles(target, problem, method, part, cut, shares, shared=True)
         used = sums * outputs * positions * ceil_div(problem.groups, part.groups)
         moved = rearranging_cycles(target, problem, method, settings.purpose, used)
@@ -234,7 +234,7 @@ def _solve(
 
     def room(arrays: list[IntArray]) -> IntArray:
         *blocks, sums, outputs, positions = arrays
-        part, cut = _part(grains, blocks), Split(sums, outputs, positions)
+        part, cut = _part(problem, method, blocks), Split(sums, outputs, positions)
         return held_bytes(target, problem, method, part, cut)
 
     inputs = [*largest, *split]
@@ -260,13 +260,17 @@ def _of_whole_dots(plan: Plan) -> Plan:
     return replace(plan, method=replace(plan.method, in_group=group, dot=group), parts=parts)
 
 
-def _part(grains: tuple[int, ...], blocks: list[IntArray]) -> Part:
+def _part(problem: Problem, method: Method, blocks: list[IntArray]) -> Part:
     """Return the sizes of the largest part from the steps it has in each dimension.
 
     They are whole steps: PopLibs fills groups of channels up with zeros, which are exchanged too.
+    Where the kernel is laid out as channels, groups of both together are filled up instead.
     """
+    grains = method.grains(problem)
     sizes = [block * grain for block, grain in zip(blocks, grains, strict=True)]
-    dims = (len(sizes) - 4) // 2
+    if method.expanded:
+        sizes[-1] = np.minimum(sizes[-1], problem.inputs)
+    dims = len(problem.axes)
     return Part(
         sizes[0],
         sizes[1],
