@@ -81,7 +81,7 @@ def openReport(
     >>> report.compilation.target.numTiles
     1472
     >>> report.execution.totalCycles.total
-    34547
+    34560
     """
     path = filename if profileFilename is None else profileFilename
     if path is None:

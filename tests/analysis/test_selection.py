@@ -25,7 +25,7 @@ def test_a_number_from_a_column_of_floats_chooses_as_the_whole_number() -> None:
 
 @pytest.mark.parametrize("variable", [1.5, "1", float("nan"), float("inf"), -1])
 def test_what_is_no_number_of_a_variable_is_not_there(variable: Any) -> None:
-    with pytest.raises(SelectionError, match="not there; the report has variables 0 to 15"):
+    with pytest.raises(SelectionError, match="not there; the report has variables 0 to 16"):
         CATALOGUE["variable_by_tile"](REPORT, variable=variable)
 
 
