@@ -162,15 +162,9 @@ def _joint(
         counts = arrays[len(sizes) :]
         part = Part(blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs])
         split = Split(counts[inputs], counts[outputs], counts[batch])
-        found = estimate(target, problems[name], methods[name], part, split, ())
-        moved = rearranging_cycles(
-            target,
-            problems[name],
-            methods[name],
-            f"{LAYER}{name}",
-            np.multiply.reduce(counts),
-            joint=True,
-        )
+        problem, method, tiles = problems[name], methods[name], np.multiply.reduce(counts)
+        found = estimate(target, problem, method, part, split, ())
+        moved = rearranging_cycles(target, problem, method, LAYER + name, tiles, joint=True)
         return found._replace(cycles={"transform": moved, **found.cycles})
 
     def cycles(arrays: list[IntArray]) -> IntArray:
@@ -185,11 +179,11 @@ def _joint(
         return None
     values = [np.array([solution[variable]]) for variable in inputs]
     counts = [solution[count] for count in parts]
-    plans = {}
-    for name in PASSES:
-        found = priced(values, name)
-        plans[name] = _plan(target, problems[name], methods[name], counts, name, found, limit)
-    return plans
+    found = {name: priced(values, name) for name in PASSES}
+    return {
+        name: _plan(target, problems[name], methods[name], counts, name, of_pass, limit)
+        for name, of_pass in found.items()
+    }
 
 
 def _plan(
