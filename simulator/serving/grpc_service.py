@@ -16,7 +16,8 @@ import numpy as np
 from pva.errors import MissingPackageError, PvaError
 from pva.version import VERSION
 from simulator.serving import classification
-from simulator.serving.http import FAILED, model_metadata, statistics_of
+from simulator.serving.descriptions import model_metadata, statistics_of
+from simulator.serving.http import FAILED
 from simulator.serving.protocol import message, message_class
 from simulator.serving.served import RequestError
 from simulator.serving.server import (

@@ -138,8 +138,10 @@ def test_a_request_that_is_cancelled_while_it_waits_leaves_the_queue(
             request_serializer=message_class("ModelInferRequest").SerializeToString,
             response_deserializer=message_class("ModelInferResponse").FromString,
         )
-        first, second = (ask.future(message("ModelInferRequest", **asked())) for _ in range(2))
-        wait_for(lambda: served.running and served.waiting.count)
+        first = ask.future(message("ModelInferRequest", **asked()))
+        wait_for(lambda: served.running)
+        second = ask.future(message("ModelInferRequest", **asked()))
+        wait_for(lambda: served.waiting.count)
         second.cancel()
         wait_for(lambda: not served.waiting.count)
         assert is_right(first.result())
