@@ -71,10 +71,11 @@ def test_a_full_queue_refuses_and_a_late_request_is_rejected(started: Start) -> 
     server = started(SYNCHRONOUS + BATCHING.format(delay=0, more=policy) + SLOW.format(300), most=1)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(infer, server, rows(1))
-        while not server.served("lin").running:
+        end = time.monotonic() + 10
+        while not server.served("lin").running and time.monotonic() < end:
             time.sleep(0.001)
         late = pool.submit(infer, server, rows(2))
-        while not server.served("lin").waiting.count:
+        while not server.served("lin").waiting.count and time.monotonic() < end:
             time.sleep(0.001)
         with pytest.raises(RequestError, match="its queue is full"):
             infer(server, rows(3))
@@ -99,12 +100,12 @@ def test_answers_keep_the_order_of_arrival_where_that_is_asked_for(started: Star
 
 def test_what_waits_is_answered_when_its_model_is_unloaded(started: Start) -> None:
     server = started(SYNCHRONOUS + SLOW.format(20), mode="explicit")
-    with ThreadPoolExecutor(8) as pool:
-        futures = [pool.submit(infer, server, rows(number)) for number in range(8)]
-        while server.served("lin").running + server.served("lin").waiting.count < 8:
-            time.sleep(0.001)
-        server.unload("lin")
-        assert all(is_right(one.result(), rows(number)) for number, one in enumerate(futures))
+    asked = [InferRequest("lin", "", "", {}, {"x": rows(number)}) for number in range(8)]
+    requests = [server.submitted(server.served("lin"), one) for one in asked]
+    server.unload("lin")
+    for number, request in enumerate(requests):
+        result = request.content.future.result(timeout=10)
+        assert np.allclose(result.outputs["y"], rows(number) @ WEIGHTS, atol=1e-4)
     with pytest.raises(RequestError, match="unknown model 'lin'"):
         infer(server, rows(1))
     assert server.index()[0]["reason"] == "unloaded"
