@@ -98,6 +98,8 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
         numIOTiles=options.TensorLocations.value("ioTiles"),
         instrumentWithHardwareCycleCounter=bool(options.value("logCycleCount")),
         logDir=options.value("logDir"),
+        enableEngineCaching=bool(options.value("cache")),
+        cachePath=options.value("cache"),
         enableLoadAndOffloadRNGState=True,
     )
     if options.value("totalReplicas") > replicas:  # of popdist.poptorch.Options

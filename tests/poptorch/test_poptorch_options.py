@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="needs torch: make test-torch")
 pytest.importorskip("onnxscript", reason="needs onnxscript: make test-torch")
 
 import pva  # noqa: E402 - asked for behind torch
-from simulator import poptorch  # noqa: E402
+from simulator import popart, poptorch  # noqa: E402
 from tests.poptorch.modules import Trained, mlp  # noqa: E402
 
 NAMES = """_Popart.set deviceIterations replicationFactor setExecutionStrategy
@@ -69,11 +69,28 @@ def test_what_only_tunes_the_compiler_is_taken_with_one_log_line() -> None:
     logger.addHandler(handler)
     poptorch.setLogLevel("INFO")
     try:
-        poptorch.Options().enableExecutableCaching("cache")
+        poptorch.Options().syncPattern("full")
     finally:
         poptorch.setLogLevel("WARN")
         logger.removeHandler(handler)
-    assert lines == ["Options.enableExecutableCaching('cache'): has no effect here"]
+    assert lines == ["Options.syncPattern('full'): has no effect here"]
+
+
+def test_a_module_is_compiled_once_into_its_cache_and_gives_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled: list[Any] = []
+    session, built = popart.InferenceSession, popart.InferenceSession._built
+    monkeypatch.setattr(session, "_built", lambda self: compiled.append(self) or built(self))
+    torch.manual_seed(1)
+    module, inputs = mlp(), torch.randn(4, 8)
+    found = []
+    for _ in range(2):
+        options = poptorch.Options().setTarget("tiny").enableExecutableCaching(tmp_path)
+        found.append(poptorch.inferenceModel(module, options)(inputs))
+    assert (len(compiled), len(list(tmp_path.glob("*.popef")))) == (1, 1)
+    torch.testing.assert_close(found[0], found[1], rtol=0, atol=0)
+    torch.testing.assert_close(found[1], module(inputs))
 
 
 def test_a_misspelt_option_is_told() -> None:

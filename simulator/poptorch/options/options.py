@@ -40,13 +40,12 @@ class Options(Part):
         "totalReplicas": 0, "firstReplica": 0, "period": 1, "randomSeed": None,
         "memory": {}, "synthetic": False, "anchors": {},
         "target": "", "ipus": 1, "profile": None, "logCycleCount": False, "modelName": None,
-        "logDir": ".", "strategy": None, "buffers": (),
+        "logDir": ".", "strategy": None, "buffers": (), "cache": "",
     }  # fmt: skip
     TAKEN: ClassVar[tuple[str, ...]] = (
-        "autoRoundNumIPUs", "enableExecutableCaching", "connectionType", "syncPattern",
-        "useIpuModel", "useIpuId", "showCompilationProgressBar", "sourceLocationExcludes",
-        "appendToLocationExcludes", "relaxOptimizerAttributesChecks", "broadcastBuffers",
-        "enableStableNorm", "maxRepeatLogs",
+        "autoRoundNumIPUs", "connectionType", "syncPattern", "useIpuModel", "useIpuId",
+        "showCompilationProgressBar", "sourceLocationExcludes", "appendToLocationExcludes",
+        "relaxOptimizerAttributesChecks", "broadcastBuffers", "enableStableNorm", "maxRepeatLogs",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -152,6 +151,10 @@ class Options(Part):
     def logDir(self, log_dir: str) -> Self:
         """Set where DOT files are written."""
         return self._set(logDir=str(log_dir))
+
+    def enableExecutableCaching(self, path: str | os.PathLike[str]) -> Self:
+        """Set the directory where compiled modules are kept, and taken from; "" keeps none."""
+        return self._set(cache=os.fspath(path))
 
     def updatableNamedBuffers(self, buffers: list[str]) -> Self:
         """Name the buffers that copyNamedBuffersToDevice copies."""
