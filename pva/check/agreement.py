@@ -223,15 +223,19 @@ def what_a_program_uses_is_live(data: Dataset) -> Iterator[Violation]:
     yield from equal(live, True, "whether it is live then", "use of a variable")
 
 
-@LAWS.needing("access", "variables", "programs")
+@LAWS.needing("access", "variables", "programs", "liveness_steps")
 def what_is_read_is_written(data: Dataset) -> Iterator[Violation]:
-    """What is read is written somewhere or always live; what only holds programs uses nothing."""
+    """What a program that is reached reads is written somewhere or always live.
+
+    What only holds programs uses nothing.
+    """
     program, variable, write = (data.column("access", c) for c in ("program", "variable", "write"))
     holds = np.isin(data.texts("programs", "type")[program], PLAIN_HOLDERS)
     yield from equal(holds, False, "whether a program that holds others uses it", "access")
     known = data.column("variables", "always_live").copy()
     known[variable[write]] = True
-    yield from equal(known[variable[~write]], True, "whether it is written", "read")
+    read = ~write & np.isin(program, data.column("liveness_steps", "program"))
+    yield from equal(known[variable[read]], True, "whether it is written", "read")
 
 
 def _is_live(data: Dataset, variable: Values, step: Values) -> Values:
