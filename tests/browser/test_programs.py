@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+import pva
 from tests.browser.names import PROGRAM, Opener
 from tests.browser.waiting import settled
 
@@ -87,8 +89,10 @@ def test_a_stage_keeps_the_program_and_leads_to_what_it_became(open_page: Opener
     expect(chosen(page)).to_contain_text("reduce")
 
 
-def test_a_link_leads_to_a_line_far_down(open_page: Opener) -> None:
-    page = open_page("/programs?report=digits&program=103&tab=tiles")
+def test_a_link_leads_to_a_line_far_down(open_page: Opener, reports_folder: Path) -> None:
+    compute_sets = pva.openReport(str(reports_folder / "digits")).frames.programs()["compute_set"]
+    last = compute_sets[compute_sets >= 0].index[-1]
+    page = open_page(f"/programs?report=digits&program={last}&tab=tiles")
     expect(chosen(page)).to_be_in_viewport()
     expect(page.locator("#programs-details .js-plotly-plot").first).to_be_attached()
 

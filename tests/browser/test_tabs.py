@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
+import pva
 from tests.browser.names import LABEL, PROGRAM, VARIABLE, Opener
 from tests.browser.waiting import box_of, settled
 
@@ -115,8 +117,10 @@ def test_names_of_the_graph_stay_in_their_boxes(open_page: Opener, node: str) ->
     [("-1,1,-1,1", "Layer2/Fwd/Nonlinearity"), ("-2.5,2.5,-1,1", "…/Nonlinearity")],
 )
 def test_names_of_the_graph_are_as_long_as_their_boxes(
-    open_page: Opener, seen: str, name: str
+    open_page: Opener, reports_folder: Path, seen: str, name: str
 ) -> None:
-    page = open_page(f"/graph?report=digits&node=p34&seen={seen}", width=1024)
+    names = pva.openReport(str(reports_folder / "digits")).frames.programs()["name"]
+    program = names[names == "Layer2/Fwd/Nonlinearity"].index[0]
+    page = open_page(f"/graph?report=digits&node=p{program}&seen={seen}", width=1024)
     texts = page.locator("#graph-plot .textpoint text")
     expect(texts.filter(has_text=re.compile(f"^{re.escape(name)}\\d"))).to_have_count(1)
