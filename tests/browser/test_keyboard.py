@@ -43,7 +43,7 @@ def into_the_rows(page: Any) -> None:
 def test_tab_passes_a_table_by_in_one_step(open_page: Opener, link: str) -> None:
     page = open_page(link)
     into_the_rows(page)
-    page.keyboard.press("Tab")
+    settled(page).keyboard.press("Tab")
     page.wait_for_function(OUTSIDE)
 
 
