@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("pyarrow")
 from tests.notebooks.notebook_runs import is_bare, kept, outputs, printed, run
 
+pytestmark = pytest.mark.xdist_group("fit notebook")  # run in one process
+
 NAME = "make_a_model_fit.ipynb"
 TILE = 638_976  # bytes of a tile of an Mk2
 
