@@ -46,6 +46,8 @@ CONTRAST = ALL | {"runOnly": ["color-contrast"]}
 # The colours of a theme, of all but the plots, which the server draws anew.
 COLOUR = "theme => { document.documentElement.dataset.mantineColorScheme = theme; }"
 
+FITS = "() => document.documentElement.scrollWidth <= innerWidth"
+
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, reports_folder: Path) -> Iterator[str]:
@@ -91,6 +93,16 @@ def faults(page: Any, options: dict[str, Any]) -> list[tuple[str, str]]:
             break
         settled(page).wait_for_function(TABLES_ARE_DRAWN)
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in broken]
+
+
+def check_page(page: Any) -> None:
+    """Assert that the page has no fault, no faint colour in the dark, and fits 1,024 pixels."""
+    settled(page).wait_for_function(TABLES_ARE_DRAWN)
+    assert faults(page, ALL) == []
+    page.evaluate(COLOUR, "dark")
+    assert faults(page, CONTRAST) == []
+    page.set_viewport_size({"width": 1024, "height": HEIGHT})
+    settled(page).wait_for_function(FITS)
 
 
 @pytest.mark.parametrize("kind", KINDS)

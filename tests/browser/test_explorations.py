@@ -8,12 +8,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import HEIGHT, serving
-from tests.browser.test_accessibility import ALL, COLOUR, CONTRAST, TABLES_ARE_DRAWN, faults
+from tests.browser.test_accessibility import check_page
 from tests.browser.waiting import in_address, settled
 from tests.many.explored import write_explored
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 POINT_PLACE = """key => {
   const plot = document.querySelector("#explore-plot .js-plotly-plot");
   for (const trace of plot._fullData) {
@@ -37,12 +36,7 @@ def test_two_clicks_compare_and_the_page_has_no_fault(
         page.emulate_media(reduced_motion="reduce")
         page.goto(f"{url}/explore")
         expect(page.locator("#explore-answer .headline")).to_contain_text("Run batch 2, ipus 1")
-        settled(page).wait_for_function(TABLES_ARE_DRAWN)
-        assert faults(page, ALL) == []
-        page.evaluate(COLOUR, "dark")
-        assert faults(page, CONTRAST) == []
-        page.set_viewport_size({"width": 1024, "height": HEIGHT})
-        settled(page).wait_for_function(FITS)
+        check_page(page)
         page.mouse.click(*page.evaluate(POINT_PLACE, "k0"))
         in_address(page, "point=k0")
         settled(page).keyboard.down("Shift")

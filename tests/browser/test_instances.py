@@ -9,12 +9,11 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import HEIGHT, serving
-from tests.browser.test_accessibility import ALL, COLOUR, CONTRAST, TABLES_ARE_DRAWN, faults
-from tests.browser.waiting import at, box_of, in_address, settled
+from tests.browser.test_accessibility import check_page
+from tests.browser.waiting import at, box_of, in_address
 from tests.many.planted import Plan, write_planted
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +34,7 @@ def test_the_page_answers_leads_on_and_has_no_fault(contexts: dict[str, Any], se
     answer = page.locator("#instances-answer .headline")
     expect(answer).to_contain_text("Instance 11 on h0 holds the others up for")
     expect(answer).to_contain_text("by late start at Engine::run")
-    settled(page).wait_for_function(TABLES_ARE_DRAWN)
-    assert faults(page, ALL) == []
-    page.evaluate(COLOUR, "dark")
-    assert faults(page, CONTRAST) == []
-    page.set_viewport_size({"width": 1024, "height": HEIGHT})
-    page.wait_for_function(FITS)
+    check_page(page)
     plot = page.locator("#instances-map .nsewdrag").first
     box_of(plot)
     page.mouse.click(*at(plot, 0.5, 2.5 / 16)())

@@ -9,11 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import HEIGHT, serving
-from tests.browser.test_accessibility import ALL, COLOUR, CONTRAST, TABLES_ARE_DRAWN, faults
-from tests.browser.waiting import in_address, settled
+from tests.browser.test_accessibility import check_page
+from tests.browser.waiting import in_address
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
-FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 SERVED = Path(__file__).parents[1] / "traces" / "served.json"
 
 
@@ -26,12 +25,7 @@ def test_a_delay_is_replayed_and_a_batch_leads_to_its_time(contexts: dict[str, A
         page.emulate_media(reduced_motion="reduce")
         page.goto(f"{url}/serving")
         expect(page.locator("#serving-answer .headline")).to_contain_text("A request takes")
-        settled(page).wait_for_function(TABLES_ARE_DRAWN)
-        assert faults(page, ALL) == []
-        page.evaluate(COLOUR, "dark")
-        assert faults(page, CONTRAST) == []
-        page.set_viewport_size({"width": 1024, "height": HEIGHT})
-        settled(page).wait_for_function(FITS)
+        check_page(page)
         page.get_by_role("textbox", name="Delays").fill("2ms")
         page.keyboard.press("Enter")
         in_address(page, "delay=2ms")
