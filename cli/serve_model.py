@@ -250,7 +250,7 @@ def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _answer(variants: Sequence[Mapping[str, Any]], length: float) -> list[str]:
-    """Say which choice is best, for whom, and where devices do not keep up."""
+    """Return the lines on which choice is best, for whom, and where devices do not keep up."""
     best = min(variants, key=lambda one: (one["latency_p99_ns"], not one["configured"]))
     lines = [f"lowest 99th percentile: {_choice(best)}, {_time(best['latency_p99_ns'])}"]
     if len(variants) > 1:

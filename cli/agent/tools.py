@@ -104,7 +104,7 @@ class Tools:
                       more=_more("open", path=path, max_bytes=max_bytes))  # fmt: skip
 
     def overview(self, report: Key, max_bytes: Bytes = MAX_BYTES) -> str:
-        """Tell whether a program fits, how long it takes, and its other figures, each with proof.
+        """Return whether a program fits, how long it takes, and its other figures, each with proof.
 
         `quality` says how far to trust a figure: exact, estimate or measured. In queries REPORT is
         the path of the report.
@@ -193,7 +193,7 @@ class Tools:
         self, before: Key, after: Key, by: By = "figures", offset: First = 0,
         max_bytes: Bytes = MAX_BYTES,
     ) -> str:  # fmt: skip
-        """Tell what changed from one report to another: the verdict, then rows with signed changes.
+        """Return what changed between two reports: the verdict, then rows with signed changes.
 
         Of a table the largest changes come first, and all rows add up to `total`. Begin with
         figures, then ask by operations (cycles) or by categories and variables (bytes).

@@ -145,7 +145,7 @@ def _front(figure: go.Figure, x: Any, y: Any, theme: Theme) -> None:
 
 
 def _explain(figure: go.Figure, symbols: Any, theme: Theme) -> None:
-    """Say in the legend what the marks mean that are drawn."""
+    """Add to the legend the meaning of the marks that are drawn."""
     for symbol in (FIT, MISS, FAILED):
         if (symbols == symbol).any():
             mark = {"symbol": symbol, "size": 10, "color": token("quiet", theme)}

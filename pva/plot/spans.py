@@ -112,7 +112,7 @@ def _amount(whole: Timeline, value: int) -> str:
 
 
 def _noted(figure: go.Figure, shown: int, rows: int, theme: Theme) -> go.Figure:
-    """Say how many rows there are where not all are drawn."""
+    """Write how many rows there are where not all are drawn."""
     if shown < rows:
         figure.add_annotation(
             text=f"{shown} of {rows:,} rows", xref="paper", x=1, xanchor="right", yref="paper",

@@ -100,7 +100,7 @@ def options_of(options: Mapping[str, Any]) -> list[Option]:
 
 
 def set_machine(metadata: Metadata, target: Target) -> None:
-    """Say for which IPUs a program is."""
+    """Write the IPUs that a program is for into its metadata."""
     digits = target.architecture.removeprefix("ipu")
     metadata.setNumIpus(target.num_ipus)
     metadata.setIpuVersion(int(digits) if digits.isdigit() else 0)
