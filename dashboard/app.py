@@ -24,6 +24,7 @@ from dashboard import (
     view,
 )
 from dashboard.address import Address, AddressError
+from dashboard.declared import page_at
 from dashboard.pages import PAGES, broken_laws, documentation, start
 from dashboard.pages.documentation import help_link
 from dashboard.pages.targets import target_words
@@ -78,7 +79,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
         add_log_handler=False,
     )
-    app.layout = lambda: shell(store, preferences.chosen_theme(), PAGES)
+    app.layout = lambda: shell(store, preferences.chosen_theme())
     preferences.follow(app.server)
     store.count_runs(preferences.runs, counted)
     scripts.register(app)
@@ -195,7 +196,8 @@ def show(
 
 def _follows(path: str) -> bool:
     """Return whether the parts of a page follow its files, so that it is not laid out anew."""
-    return any(getattr(page, "FOLLOWS", False) for page in PAGES if path == page.PATH)
+    page = page_at(path)
+    return page is not None and page.follows
 
 
 def _stamps(store: Store, state: Address) -> str:

@@ -25,7 +25,7 @@ from dash import ALL, ClientsideFunction, Dash, Input, State, html
 
 from dashboard.address import Address, ranges
 from dashboard.components import Element
-from dashboard.hints import hint
+from dashboard.declared import hint
 
 Choices = Sequence[tuple[str, str]]
 

@@ -12,22 +12,20 @@ from dash import Dash, dcc, html
 from dashboard import address, components, view
 from dashboard.address import Address
 from dashboard.components import Element, facts
+from dashboard.declared import page_at
 from dashboard.objects import KEY, VARIABLE, Subject, describe, object_of, prose_of
 from dashboard.store import Store
 from pva.errors import PvaError
 from pva.plot.theme import Theme
 
 PANEL, FINDINGS = "drawer", "drawer-findings"
-# Pages of a report, on which an object can be chosen.
-PATHS = (
-    "/summary", "/insights", "/memory", "/liveness", "/programs", "/operations", "/graph",
-    "/execution", "/exchange", "/flames", "/compare", "/trace", "/together",
-)  # fmt: skip
 
 
 def place(state: Address) -> list[Element]:
     """Make room for the drawer on a page of a report."""
-    return [view.panel(PANEL, state.path, (KEY, VARIABLE))] if state.path in PATHS else []
+    page = page_at(state.path)
+    has_objects = page is not None and page.has_objects
+    return [view.panel(PANEL, state.path, (KEY, VARIABLE))] if has_objects else []
 
 
 def drawer(store: Store, state: Address, _theme: Theme) -> Element:

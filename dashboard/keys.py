@@ -7,28 +7,8 @@ from collections.abc import Sequence
 from dash import html
 
 from dashboard.components import Element
+from dashboard.declared import Declaration
 
-# After `g` the letter of a page, by its path.
-LETTERS = {
-    "/": "h",
-    "/summary": "s",
-    "/insights": "i",
-    "/memory": "m",
-    "/liveness": "l",
-    "/programs": "p",
-    "/operations": "o",
-    "/graph": "g",
-    "/execution": "e",
-    "/exchange": "x",
-    "/flames": "f",
-    "/compare": "c",
-    "/trace": "t",
-    "/together": "b",
-    "/instances": "n",
-    "/serving": "v",
-    "/explore": "w",
-    "/documentation": "d",
-}
 # Keys and what they do, by where they work.
 SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
     "Everywhere": (
@@ -97,17 +77,17 @@ SHORTCUTS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-def sheet(pages: Sequence[tuple[str, str]]) -> Element:
-    """Lay the keys out in a dialog; pages are paths and titles."""
+def sheet(pages: Sequence[Declaration]) -> Element:
+    """Lay the keys out in a dialog, those that open pages first."""
     rows = [
         html.Tr(
             [
-                html.Th([html.Kbd("g"), " ", html.Kbd(LETTERS[path])], scope="row"),
-                html.Td([title, " ", html.Code(path)]),
+                html.Th([html.Kbd("g"), " ", html.Kbd(page.letter)], scope="row"),
+                html.Td([page.title, " ", html.Code(page.path)]),
             ],
-            **{"data-key": LETTERS[path], "data-page": path},
+            **{"data-key": page.letter, "data-page": page.path},
         )
-        for path, title in pages
+        for page in pages
     ]
     parts = [html.Div([html.H3("Pages"), html.Table(html.Tbody(rows), className="keys")])]
     for where, keys in SHORTCUTS.items():

@@ -12,7 +12,8 @@ from dash import dcc, html
 from dashboard import address, keys, preferences, still
 from dashboard.address import Address
 from dashboard.components import Element
-from dashboard.icons import icon
+from dashboard.declared import Declaration, declared
+from dashboard.icons import PATHS, icon
 from dashboard.store import Store
 from pva.errors import PvaError
 from pva.plot.theme import FONT, Theme
@@ -26,6 +27,7 @@ class Page(Protocol):
 
     PATH: str
     TITLE: str
+    PAGE: Declaration
 
     def available(self, store: Store, report: str) -> bool:
         """Return whether the report has what the page shows."""
@@ -37,7 +39,7 @@ class Page(Protocol):
         """Add the callbacks of the page."""
 
 
-def shell(store: Store, theme: Theme, pages: Sequence[Page]) -> Element:
+def shell(store: Store, theme: Theme) -> Element:
     """Lay out the whole window; the router fills `page`, `navigation`, `target` and `notice`."""
     return dmc.MantineProvider(
         [
@@ -59,7 +61,7 @@ def shell(store: Store, theme: Theme, pages: Sequence[Page]) -> Element:
                 html.Div([_side(), html.Main(id="page", className="page", tabIndex="-1")],
                          className="body"),
                 html.Div(id="notice", className="notice", role="status"),
-                keys.sheet([(page.PATH, page.TITLE) for page in pages]),
+                keys.sheet(declared()),
             ]),
         ],
         id="provider",
@@ -72,11 +74,11 @@ def _side() -> Element:
     """Lay out the menu and what is below it; assets/menu.js folds it to its icons."""
     menu = html.Nav(id="navigation", className="navigation", **{"aria-label": "Pages"})
     again = html.Button(
-        [icon("reload"), "Reload"], id="reload", className="side-button",
+        [icon(PATHS["reload"]), "Reload"], id="reload", className="side-button",
         title="Read the files of the report again (r)",
     )  # fmt: skip
     fold = html.Button(
-        [icon("fold"), "Fold the menu"], className="side-button fold-menu",
+        [icon(PATHS["fold"]), "Fold the menu"], className="side-button fold-menu",
         title="Icons alone, or with their words (b)", **{"aria-controls": "navigation"},
     )  # fmt: skip
     return html.Div([menu, again, fold], className="side")
@@ -159,10 +161,10 @@ def navigation(pages: Sequence[Page], store: Store, state: Address) -> list[Elem
     kept = Address(report=state.report, against=state.against, tiles=state.tiles)
     return [
         dcc.Link(
-            [icon(page.PATH), page.TITLE],
+            [icon(page.PAGE.icon), page.TITLE],
             href=address.write(replace(kept, path=page.PATH)),
             className="nav-link active" if state.path == page.PATH else "nav-link",
-            title=f"Keys: g {keys.LETTERS[page.PATH]}",
+            title=f"Keys: g {page.PAGE.letter}",
         )
         for page in pages
         if state.path == page.PATH or _can_fill(page, store, state.report)

@@ -1,4 +1,4 @@
-// The menu: folded to its icons or not, and `g` with the letter of a page (dashboard/keys.py).
+// The menu: folded to its icons or not, and `g` with the letter of a page (dashboard/declared.py).
 (function () {
   "use strict";
 

@@ -1,8 +1,8 @@
 """The chapters: a page of the dashboard each, what all have in common, and the reference.
 
-What a control or a column means is said once, beside it (`dashboard.hints`, `Column.note`): the
-chapter of its page lists them. The reference is the Markdown of the project; in a wheel it lies in
-`reference` beside this file, in a checkout it is `docs`.
+A page declares its chapter and the meaning of its controls, a column has its own (`Column.note`).
+The reference is the Markdown of the project; in a wheel it lies in `reference` beside this file,
+in a checkout it is `docs`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dashboard.hints import HINTS
-from dashboard.keys import LETTERS, SHORTCUTS
+from dashboard.declared import Declaration
+from dashboard.keys import SHORTCUTS
 
 TEXTS = Path(__file__).parent / "texts"
 _PACKED = Path(__file__).parent / "reference"
@@ -33,7 +33,6 @@ DOCUMENTS = {
     "limits": ("What is not there", "limits.md"),
 }
 _NAMES = {file: name for name, (_, file) in DOCUMENTS.items()}
-Table = tuple[str, Sequence[tuple[str, str]]]  # a heading; title and meaning of its columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +66,15 @@ def name_of(path: str) -> str:
     return path.strip("/") or "start"
 
 
-def page_chapter(path: str, title: str, tables: Sequence[Table]) -> Chapter:
+def page_chapter(page: Declaration) -> Chapter:
     """Return the chapter about a page: its text, its controls, its columns."""
-    name = name_of(path)
-    text = (TEXTS / f"{name}.md").read_text(encoding="utf-8")
-    controls = _table(("Control", "What it does"), HINTS.get(path, {}).values())
-    parts = [text, f"## Controls\n\n{controls}" if HINTS.get(path) else ""]
-    parts += [f"## {heading}\n\n{_table(('Column', 'Meaning'), rows)}" for heading, rows in tables]
-    return Chapter(name, title, PAGES, tuple(sections("\n\n".join(parts), title)), path)
+    controls = _table(("Control", "What it does"), page.controls.values())
+    parts = [page.chapter, f"## Controls\n\n{controls}" if page.controls else ""]
+    for heading, columns in page.tables:
+        rows = [(column.title or "(first)", column.note) for column in columns]
+        parts.append(f"## {heading}\n\n{_table(('Column', 'Meaning'), rows)}")
+    text = tuple(sections("\n\n".join(parts), page.title))
+    return Chapter(name_of(page.path), page.title, PAGES, text, page.path)
 
 
 def _table(heads: tuple[str, str], rows: object) -> str:
@@ -82,10 +82,10 @@ def _table(heads: tuple[str, str], rows: object) -> str:
     return "\n".join(f"| {first} | {second} |" for first, second in lines)
 
 
-def common_chapters(pages: Sequence[tuple[str, str]]) -> tuple[Chapter, ...]:
+def common_chapters(pages: Sequence[Declaration]) -> tuple[Chapter, ...]:
     """Return the chapters that are about no page; the keys of pages come with their titles."""
     links = (TEXTS / "links.md").read_text(encoding="utf-8")
-    opened = [(f"`g` `{LETTERS[path]}`", f"{title}: `{path}`") for path, title in pages]
+    opened = [(f"`g` `{page.letter}`", f"{page.title}: `{page.path}`") for page in pages]
     rows = {"Pages": opened} | {
         where: [(f"`{key}`", does) for key, does in keys] for where, keys in SHORTCUTS.items()
     }

@@ -12,6 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dashboard import components, view
 from dashboard.address import Address
 from dashboard.components import Element
+from dashboard.declared import page_at
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva.check import LAWS, Law, Violation
@@ -21,42 +22,22 @@ from pva.plot.theme import Theme
 PANEL, LATER = "broken-laws", "broken-laws-later"
 SOON = 1500  # milliseconds after a page was shown
 MAX_LISTED, LONGEST = 12, 160  # laws below the mark, letters of a place or a value
-# The beginnings of the tables and arrays whose figures a page shows; "" is all.
-SUBJECTS: dict[str, tuple[str, ...]] = {
-    "/summary": ("",),
-    "/insights": ("",),
-    "/memory": (
-        "target", "graph", "memory_", "variable", "vertex", "compute_set", "control_code",
-        "exchange_", "external_", "always_live", "not_always_live", "physical_tile",
-    ),
-    "/liveness": ("live", "always_live", "not_always_live", "variable", "programs"),
-    "/programs": (
-        "program", "control_programs", "function_programs", "written", "compute_set", "vertex",
-        "exchange_", "external_", "debug_contexts", "steps",
-    ),
-    "/operations": (
-        "programs", "compute_set", "vertex", "memory_by", "debug_contexts", "steps", "runs",
-        "measured",
-    ),
-    "/exchange": ("exchange",),
-    "/graph": ("graph", "variable", "compute_set", "vertex", "debug_contexts"),
-    "/execution": (
-        "execution", "steps", "runs", "blocks", "tile_c", "compute_set_cycles",
-        "compute_set_active", "measured", "target",
-    ),
-    "/together": ("execution", "steps", "runs"),
-    "/compare": ("",),
-}  # fmt: skip
+
+
+def laws_of(path: str) -> tuple[str, ...]:
+    """Return the beginnings of the tables and arrays whose figures a page shows."""
+    page = page_at(path)
+    return page.laws if page else ()
 
 
 def place(state: Address) -> list[Element]:
     """Make room for the mark on a page that shows figures of a report."""
-    return [view.panel(PANEL, state.path, ())] if state.path in SUBJECTS else []
+    return [view.panel(PANEL, state.path, ())] if laws_of(state.path) else []
 
 
 def concerns(law: Law, path: str) -> bool:
     """Return whether a law is about a figure that the page at this path shows."""
-    return any(need.startswith(SUBJECTS[path]) for need in law.needs)
+    return any(need.startswith(laws_of(path)) for need in law.needs)
 
 
 def breaches(report: Report) -> list[tuple[Law, list[Violation]]]:
@@ -75,7 +56,7 @@ def mark_or_wait(store: Store, state: Address, theme: Theme) -> Element:
 def mark(store: Store, state: Address, theme: Theme) -> Element:
     """Return which laws the figures of this page break; nothing where all hold."""
     del theme
-    if not store.has_report(state.report) or state.path not in SUBJECTS:
+    if not store.has_report(state.report) or not laws_of(state.path):
         return None
     known = store.derived(state.report, PANEL, lambda: breaches(store.report(state.report)))
     broken = [(law, found) for law, found in known if concerns(law, state.path)]

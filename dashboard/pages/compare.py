@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import GREW, SHRANK, Element, Frame, section
+from dashboard.declared import ALL_TABLES, Declaration
 from dashboard.objects import KEY
 from dashboard.pages import compare_plots as plots
 from dashboard.pages import compare_tables as known
@@ -39,6 +40,55 @@ SAME = {
     "max_live": "peak of liveness",
 }
 MAX_ROWS = 12
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=120,
+    letter="c",
+    icon="M5 13V3M2.5 5.5 5 3l2.5 2.5M11 3v10m-2.5-2.5L11 13l2.5-2.5",
+    subject="two reports",
+    controls={
+        "against": ("Compared with", "The second report; the first is that of the header"),
+        "by": ("Rows", "What the rows of the table are"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
+        "same": ("Rows that are the same", "Shows also what did not change"),
+        "gaps": ("Gaps", "Counts what lies unused between variables, as the tile needs it too"),
+        "show": ("How both are drawn", "In one plot, one above the other, or the change alone"),
+    },
+    tables=(("Columns", known.columns("bytes")),),
+    laws=ALL_TABLES,
+    chapter="""\
+**What changed from one report to the other?** Rows are matched by name. Growth is ▲ with a plus,
+shrinkage ▼ with a minus; *new* and *gone* are rows that only one report has. The rows add up to
+the difference of the totals, exactly.
+
+A waterfall leads from the total before to the total after: the eight largest changes of the
+chosen rows, then all others together. *By cause* splits the cycles of the recorded runs: what
+compute would take if all tiles shared it evenly, what uneven work and tiles without work add,
+exchange, host exchange and sync.
+
+## Tabs
+
+The plot of memory counts no gaps until *Gaps* is on; the fullest tile among the figures is the
+one with its gaps. Memory, liveness, operations and execution, each by what *Rows* chooses, and
+the differences of target and options. A tab is grey when a report lacks what it compares.
+
+Cycles are those of the recorded runs, whose number stands among the figures; without a recorded
+run they are not compared. Where the clocks of the two differ, cycles are not written as time.
+Operations go by names alone where only one report has debug information.
+
+## Two host traces
+
+Where the report in the header is a host trace, *Compare* takes a second trace. Labels are matched
+by their text. The time of a label is that of its events without the events directly inside, so
+that the rows add up to the time in which threads were inside events. The waterfall leads from the
+first trace to the second one; where the changes are too small to be seen beside the totals, its
+axis does not begin at 0.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:

@@ -11,45 +11,18 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, view
 from dashboard.address import Address
-from dashboard.components import Column, Element
+from dashboard.components import Element
+from dashboard.declared import Declaration, declared
 from dashboard.manual import markup
 from dashboard.manual.chapters import (
     Chapter,
     Section,
-    Table,
     common_chapters,
     name_of,
     page_chapter,
     place_of,
 )
 from dashboard.manual.search import Hit, search, words_of
-from dashboard.pages import (
-    compare,
-    compare_tables,
-    exchange,
-    execution,
-    execution_ipus,
-    explore,
-    flames,
-    graph,
-    insights,
-    instances,
-    liveness,
-    liveness_tabs,
-    memory,
-    memory_tabs,
-    operation_details,
-    operations,
-    program_details,
-    programs,
-    run_list,
-    serving,
-    start,
-    summary,
-    together,
-    trace,
-    trace_tables,
-)
 from dashboard.pages.words import counted
 from dashboard.still import Node, Still
 from dashboard.store import Store
@@ -59,83 +32,40 @@ PATH, TITLE = "/documentation", "Documentation"
 QUESTION = "What does this mean, and how is it done?"
 PLACE = ("chapter", "section")  # the keys of the address that say where
 MAX_HITS = 60  # that are listed; the others are reached one after the other
-_M = memory_tabs
-# The pages in the order of the menu, and the columns of their tables.
-SUBJECTS: tuple[tuple[str, str, tuple[tuple[str, tuple[Column, ...]], ...]], ...] = (
-    (start.PATH, start.TITLE, (
-        ("Cards", tuple(Column("", title, note=note) for title, note in run_list.PARTS.items())),
-    )),
-    (summary.PATH, summary.TITLE, ()),
-    (insights.PATH, insights.TITLE, (
-        ("Columns: variables at the peak", insights.VARIABLE_COLUMNS),
-        ("Columns: vertices", insights.VERTEX_COLUMNS),
-        ("Columns: exchanges", insights.EXCHANGE_COLUMNS),
-    )),
-    (memory.PATH, memory.TITLE, (
-        ("Columns: compute sets", _M.COLUMNS[_M.COMPUTE_SETS]),
-        ("Columns: vertices", _M.COLUMNS[_M.VERTICES]),
-        ("Columns: exchanges", _M.COLUMNS[_M.EXCHANGES]),
-        ("Columns: variables", _M.COLUMNS[_M.VARIABLES]),
-        ("Columns: variables by address", _M.ADDRESS_COLUMNS),
-    )),
-    (liveness.PATH, liveness.TITLE, (
-        ("Columns: always live", liveness_tabs.ALWAYS_COLUMNS),
-        ("Columns: lifetimes", liveness_tabs.LIFETIME_COLUMNS),
-        ("Columns: over tiles", liveness_tabs.TILE_COLUMNS),
-        ("Columns: cycle estimates", liveness_tabs.CYCLE_COLUMNS),
-        ("Columns: steps", liveness_tabs.STEP_COLUMNS),
-    )),
-    (programs.PATH, programs.TITLE, (
-        ("Columns: the tree", tuple(column for column in programs.SENT if column.note)),
-        ("Columns: vertices", program_details.VERTEX_COLUMNS),
-        ("Columns: variables", program_details.VARIABLE_COLUMNS),
-        ("Columns: debug", program_details.CONTEXT_COLUMNS),
-    )),
-    (operations.PATH, operations.TITLE, (
-        ("Columns: operations", tuple(column for column in operations.COLUMNS if column.note)),
-        ("Columns: compute sets of an operation", operation_details.COMPUTE_SET_COLUMNS),
-        ("Columns: arithmetic of an operation", operation_details.FLOPS_COLUMNS),
-    )),
-    (graph.PATH, graph.TITLE, (
-        ("Columns: nodes", graph.NODE_COLUMNS),
-        ("Columns: neighbours", graph.NEIGHBOUR_COLUMNS),
-    )),
-    (execution.PATH, execution.TITLE, (
-        ("Columns: why the IPUs do not compute", execution_ipus.IDLE_COLUMNS),
-        ("Columns: programs by cycles", execution.PROGRAM_COLUMNS),
-        ("Columns: critical path", execution.PATH_COLUMNS),
-        ("Columns: waits", execution.WAIT_COLUMNS),
-        ("Columns: blocks", execution.BLOCK_COLUMNS),
-    )),
-    (exchange.PATH, exchange.TITLE, (
-        ("Columns: exchanges", exchange.EXCHANGE_COLUMNS),
-    )),
-    (flames.PATH, flames.TITLE, (("Columns: what is inside", flames.COLUMNS),)),
-    (compare.PATH, compare.TITLE, (("Columns", compare_tables.columns("bytes")),)),
-    (trace.PATH, trace.TITLE, (("Columns: by label", trace_tables.LABEL_COLUMNS),)),
-    (together.PATH, together.TITLE, ()),
-    (instances.PATH, instances.TITLE, (("Columns: instances", instances.COLUMNS),)),
-    (serving.PATH, serving.TITLE,
-     (("Columns: parts of latency", serving.PART_COLUMNS),
-      ("Columns: batchings", serving.CHOICE_COLUMNS),
-      ("Columns: batches", serving.BATCH_COLUMNS))),
-    (explore.PATH, explore.TITLE, (("Columns: points", explore.COLUMNS),)),
-    (PATH, TITLE, ()),
-)  # fmt: skip
 
 
 @cache
 def chapters() -> tuple[Chapter, ...]:
     """Return all chapters, in their order."""
-    pages = (page_chapter(path, title, _tables(tables)) for path, title, tables in SUBJECTS)
-    return (*pages, *common_chapters([(path, title) for path, title, _ in SUBJECTS]))
+    pages = declared()
+    return (*map(page_chapter, pages), *common_chapters(pages))
 
 
-def _tables(tables: tuple[tuple[str, tuple[Column, ...]], ...]) -> list[Table]:
-    return [
-        (heading, [(column.title or "(first)", column.note) for column in columns])
-        for heading, columns in tables
-    ]
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=180,
+    letter="d",
+    icon=(
+        "M8 4C6.5 3 4.5 2.8 2.5 3v9.5c2-.2 4 0 5.5 1 1.5-1 3.5-1.2 5.5-1V3c-2-.2-4 0-5.5 1zm0 0v9.5"
+    ),
+    subject="anything",
+    controls={
+        "find": (
+            "Search",
+            "Enter searches, then goes to the next section found; Shift Enter to the previous",
+        ),
+    },
+    chapter="""\
+**What does this mean, and how is it done?** The chapters at the left are a page each, what all
+pages have in common, and the reference of the project. *Help* at the top of a page leads to its
+chapter.
+
+A search finds the sections that have all words, in any case; Enter goes on to the next one, Shift
+Enter to the previous, `n` and `p` do the same outside of the box. All of it is on this machine.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:

@@ -10,6 +10,7 @@ from dash import Dash, html
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
+from dashboard.declared import Declaration
 from dashboard.figures.exchange import exchange_matrix
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY
@@ -34,6 +35,38 @@ EXCHANGE_COLUMNS = (
     Column("bytes_sent", "Sent", "bytes", 110, "By all tiles, in one execution"),
     Column("cycles", "Cycles", "cycles", 110, "Of the slowest tile, in one execution"),
     Column("bytes_per_cycle", "Bytes/cycle", "number", 110, "Of the busiest tile"),
+)
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=100,
+    letter="x",
+    icon="M2.5 2.5h11v11h-11zM2.5 6.2h11M2.5 9.8h11M6.2 2.5v11M9.8 2.5v11",
+    controls={
+        "by": (
+            "Rows and columns",
+            "Draws groups of neighbouring tiles, or one cell for each pair of IPUs",
+        ),
+        "filter": ("Filter exchanges", "Shows only rows whose name contains this text"),
+    },
+    tables=(("Columns: exchanges", EXCHANGE_COLUMNS),),
+    laws=("exchange",),
+    chapter="""\
+**Which exchange moves most, and between whom?** The matrix has the senders at the left and the
+receivers at the top: groups of neighbouring tiles, or IPUs. It counts the recorded runs, until an
+exchange is chosen in the table below; then it counts one execution of that exchange. Bytes are as
+received: a byte that is sent to several tiles counts for each.
+
+## What is exact
+
+A report holds how much each tile sends and receives in each exchange, not who sends to whom.
+Where only one group can have sent, a cell is exact. Elsewhere what a group receives is shared out
+among the groups that send in the same exchange, in proportion to what they send; the cell names
+the bounds between which it must lie.
+""",
 )
 
 

@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Filter, Range
 from dashboard.components import Column, Element, section
+from dashboard.declared import ONE_IPU, Declaration
 from dashboard.pages import execution_ipus, step_details
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
@@ -25,6 +26,7 @@ from pva.analysis import profiled_blocks as block_analysis
 from pva.plot.theme import Theme, step_words
 
 PATH, TITLE = "/execution", "Execution"
+QUESTION = "Where do the cycles go?"
 
 LAYERS = (("layers", "Flame"), (FLAT, "Flat"))
 PROGRAM_COLUMNS = (
@@ -70,6 +72,105 @@ STANDS = {"~": "contains", "!~": "does not contain", "=": "is", "==": "is", "!="
 WINDOW = ("range", "selection")  # the keys that say which part of the execution is meant
 
 
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=90,
+    letter="e",
+    icon="M2.5 3h11v3.3h-11zm0 3.3h5v3.4h-5zm7.5 0h3.5v3.4H10zM4 9.7h3V13H4z",
+    controls={
+        "against": ("Compare with", "Shows the execution of another report below this one"),
+        "show": (
+            "Layers above the steps",
+            "Flame shows the steps inside the layers of their names, Flat the steps alone",
+        ),
+        "path": (
+            "Critical path",
+            "Shows the steps that the runs are as long as, in a lane above the IPUs",
+        ),
+        "ipu": ONE_IPU,
+        "arrows": (
+            "Arrows of waits",
+            (
+                "Leads from an IPU that waits for another to the one that "
+                "arrives last, for the longest waits in view; those of the "
+                "chosen sync always"
+            ),
+        ),
+        "bsp": ("Tiles", "Shows what each tile does in each step, below the steps"),
+        "filter": ("Filter programs", "Shows only rows whose name contains this text"),
+    },
+    tables=(
+        ("Columns: why the IPUs do not compute", execution_ipus.IDLE_COLUMNS),
+        ("Columns: programs by cycles", PROGRAM_COLUMNS),
+        ("Columns: critical path", PATH_COLUMNS),
+        ("Columns: waits", WAIT_COLUMNS),
+        ("Columns: blocks", BLOCK_COLUMNS),
+    ),
+    laws=(
+        "execution",
+        "steps",
+        "runs",
+        "blocks",
+        "tile_c",
+        "compute_set_cycles",
+        "compute_set_active",
+        "measured",
+        "target",
+    ),
+    chapter="""\
+**Where do the cycles go?** The device timeline has a lane an IPU: the run on top, the layers of
+the names below it, and the executed steps at the bottom. A step lasts as long as its slowest
+tile. Below, each tile has a line of its own, which shows how much of a step it computes and how
+long it waits. Where I/O tiles exchange with the host while the others compute, they have a row
+*I/O tiles* below the steps.
+
+Zoom with the wheel, two fingers or `w` and `s`, move by dragging or with `a` and `d`; drag with
+Shift to choose a range. The panels below are about the range that is chosen, or else in view.
+
+*Search names* frames the steps that are found, and `‹` and `›` go from one to the next. *Only
+steps named* draws no others: `conv` those with this text in their name, `!~conv` those without
+it, `=conv` those of this name. Layers stay where a step in them does, and runs; the image of the
+tiles is that of all steps. The filter is that of the table of programs, too, and stands in the
+link. Cycles and shares of the range are then those of the steps left, and say so; balances and
+bytes are those of all steps.
+
+**Why is an IPU idle?** *Why the IPUs do not compute* has a row for each: how long its tiles
+compute, wait for the slowest tile of a compute set (*imbalance*) or for another IPU that computes
+(*bubble*), exchange, or are on the way to syncs. The shares add up to 100 %. *Waits for* is the
+IPU that it waits for longest, and what that one runs meanwhile. *Waits* lists all of that, tile
+by tile.
+
+**What makes the runs as long as they are?** The *critical path* goes from the end of a run back
+to its begin: the tile that ended last, what it ran, the tile that it waited for before that, and
+so on. Its cycles add up to those of the runs. To shorten a step that is not on it makes the runs
+no shorter. The switch *Critical path* draws it as a lane above the IPUs.
+
+**Whom does an IPU wait for?** *Arrows of waits* lead from an IPU that waits to the one that
+arrives last, for the longest waits in view; those of the sync that is chosen are drawn anyhow.
+*All IPUs* leaves the lanes, and the tiles, of one IPU; so does a click on its row.
+
+The chosen step opens beside the timeline. That of a sync says which tile arrives last, and how
+long the others wait for it; that of a stream copy, to which IPUs, tiles and variables its data
+goes.
+
+## Words
+
+* *Tile balance* is the cycles of the mean tile as a part of those of the slowest: 100 % when all
+  tiles have the same to do.
+* *Stream copies* move data from and to the host, *syncs* wait for all tiles, or for all I/O tiles
+  or all others. What is hidden behind other steps counts in no share of the headline.
+* *Recorded in full* are the first runs (`autoReport.executionProfileProgramRunCount`); of later
+  ones only the cycles are known.
+* *Not counted* are the runs of set-up: those made with profiling disabled, such as PopART's that
+  move weights, seed and optimiser, and those of programs that ran once while another one ran more
+  often. *Counted* in the header of all pages chooses whether the latter count. Between two runs
+  of the model they are shown in grey; no figure has their cycles.
+""",
+)
+
+
 def available(store: Store, report: str) -> bool:
     """Return whether executed steps were recorded."""
     return store.report(report).dataset.has("steps")
@@ -79,7 +180,7 @@ def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(state.report)
     overview = analysis.execution_overview(report)
-    question, answer = components.title("Where do the cycles go?"), execution_sentence(overview)
+    question, answer = components.title(QUESTION), execution_sentence(overview)
     if not overview.steps:
         data = report.dataset
         absent = "" if data.has("steps") else f"No steps: {data.why_absent('steps')}."

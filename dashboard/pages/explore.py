@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
+from dashboard.declared import Declaration
 from dashboard.figures import explore as figures
 from dashboard.figures.explore import Axis
 from dashboard.pages.words import counted
@@ -55,6 +56,56 @@ COLUMNS = (
     Column("exchange_share", "Exchange", "share", 110, "Part in exchange between tiles and IPUs"),
     Column("sync_share", "Sync", "share", 110, "Part in syncs"),
 )  # fmt: skip
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=170,
+    letter="w",
+    icon="M2.5 2.5v11h11M5.2 11h.1M6.6 7.7h.1m3.1-.4h.1M12 4.2h.1M9.3 10.6h.1",
+    subject="exploration",
+    controls={
+        "x": ("Across", "Puts a figure or a lever on the horizontal axis"),
+        "y": ("Up", "Puts a figure or a lever on the vertical axis"),
+        "colour": ("Colour", "Colours the points by the value of a lever"),
+        "filter": (
+            "Filter configurations",
+            (
+                "Shows only points whose levers contain this text, in the "
+                "plot, the table and what is saved"
+            ),
+        ),
+    },
+    tables=(("Columns: points", COLUMNS),),
+    chapter="""\
+**Which configuration should I run, and what do I pay for it?** `tilescope explore` compiles and
+simulates every combination of some levers and keeps a row of each; `tilescope serve space/` shows
+them. The sentence on top names the fastest configuration that fits, and what the one of least
+memory would give up.
+
+## The plot
+
+Each point is one configuration. Two figures or levers of your choice stand on the axes; a lever
+colours the points. A circle fits, a cross does not fit, a triangle has no figures: its
+compilation failed, took too long or too much memory. The dotted line joins the points that fit
+and that no other point is better than on both axes; they have a ring. Points without a value on
+an axis stand at its edge. An axis that spans more than 50 times its least value is logarithmic.
+The dashed line is the memory of a tile, where all points have the same.
+
+## Choosing points
+
+A click on a point or a row shows it and leads to its report; Shift-click on a second point, or a
+click on a second row, leads to the comparison of both. The reports of the best points are kept.
+For another one the page shows the command that writes its report: the server runs nothing.
+
+## The table
+
+The best points come first, then those that do not fit, the nearest first, then those without
+figures. The filter leaves the same points in the plot, the table and what is saved.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:

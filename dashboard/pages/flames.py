@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, flames, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, section
+from dashboard.declared import Declaration
 from dashboard.flames import KEY, Flame
 from dashboard.objects import with_object
 from dashboard.store import Store
@@ -24,6 +25,7 @@ from pva.errors import NotRecordedError
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/flames", "Flame graphs"
+QUESTION = "Which layers take the cycles, the code and the memory?"
 
 ROWS = 50  # of the table of what is in a frame
 HALF = 0.5  # a frame that takes less of the one around it is not followed further
@@ -88,6 +90,39 @@ def choices(store: Store, report: str) -> list[tuple[str, str]]:
     return [(kind, WORDS[kind]) for kind in there]
 
 
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=110,
+    letter="f",
+    icon="M2.5 2.5h11v2.6h-11zm0 4.2h7v2.6h-7zm0 4.2h3.5v2.6H2.5zm8.500-4.2h2.5v2.600h-2.5z",
+    controls={
+        "find": (
+            "Search names",
+            "Marks the frames whose name has these letters, and says what they take together",
+        ),
+    },
+    tables=(("Columns: what is inside", COLUMNS),),
+    chapter="""\
+**Which layers take the cycles, the code, the memory, and which calls the time of the host?** A
+frame is as wide as what it stands for, and what lies in it is below it, the largest at the left.
+Layers are the parts of names between slashes; of the host, a call lies below the one that made
+it, all threads together.
+
+Click a frame to zoom to it, click it again to zoom out; the line above leads back, too. The
+frame's words say what it takes as a part of all and of the frame around it. *Search names* marks
+the frames that have the text in their names, and says what they take together; a frame in another
+one that is found counts once. The table lists what lies in the frame that is zoomed to: a row
+zooms as a click does.
+
+Cycles are those by which a program made the recorded runs longer. Code is control code and
+exchange code; code of vertices belongs to no layer. Memory is that of the variables live where
+liveness peaks. Frames narrower than two pixels are left out.
+""",
+)
+
+
 def available(store: Store, report: str) -> bool:
     """Return whether there is anything to draw."""
     return bool(choices(store, report))
@@ -110,7 +145,7 @@ def layout(store: Store, state: Address) -> Element:
     search = controls.box("find", "Search names", state, width=190)
     return html.Div(
         [
-            components.title("Which layers take the cycles, the code and the memory?"),
+            components.title(QUESTION),
             view.panel("flames-answer", PATH, ("tab",)),
             section(
                 "Flame graph",

@@ -13,6 +13,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
+from dashboard.declared import ONE_IPU, Declaration
 from dashboard.figures import graph as figures
 from dashboard.overview import magnifier
 from dashboard.pages.liveness_tabs import scope_words
@@ -28,6 +29,7 @@ from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/graph", "Computation graph"
+QUESTION = "Where do these data come from, and where do they go?"
 
 NODE = "node"  # the key of the address: what is in the middle, and what is opened beside it
 PLACE = ("ipu", "tile")  # the keys of the address that say where; a tile is narrower
@@ -54,6 +56,39 @@ TABS = (
 )
 
 
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=80,
+    letter="g",
+    icon=(
+        "M6 4a2 2 0 1 1-4 0 2 2 0 0 1 4 0zm8 4a2 2 0 1 1-4 0 2 2 0 0 1 "
+        "4 0zm-8 4a2 2 0 1 1-4 0 2 2 0 0 1 4 0zM5.8 4.9l4.4 2.2m-4.4 4 "
+        "4.4-2.2"
+    ),
+    controls={
+        "ipu": ONE_IPU,
+        "tile": ("One tile", "Shows only what lies on this tile"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
+    },
+    tables=(
+        ("Columns: nodes", NODE_COLUMNS),
+        ("Columns: neighbours", NEIGHBOUR_COLUMNS),
+    ),
+    laws=("graph", "variable", "compute_set", "vertex", "debug_contexts"),
+    chapter="""\
+**Where do these data come from, and where do they go?** Boxes with sharp corners are variables,
+rounded ones read and write them; an arrow leads from a variable to the program that reads it, or
+from a program to what it writes. Only what is around the chosen node is drawn, so that a graph of
+any size can be read. At first that is the program at the peak of liveness.
+
+Click a box to put it in the middle, with Shift to open it beside, or close it again. The tables
+below list all variables, compute sets and copies; a click on a row puts it in the middle.
+""",
+)
+
+
 def available(store: Store, report: str) -> bool:
     """Return whether it was recorded who reads and writes the variables."""
     return store.report(report).dataset.has("access")
@@ -62,7 +97,7 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(state.report)
-    head = components.title("Where do these data come from, and where do they go?")
+    head = components.title(QUESTION)
     if not len(report.dataset.column("access", "program")):
         return html.Div([head, components.message("No program reads or writes a variable.")])
     above = [

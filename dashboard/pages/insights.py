@@ -9,6 +9,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
+from dashboard.declared import ALL_TABLES, Declaration, page_at
 from dashboard.figures import insights as figures
 from dashboard.finding_links import finding_address
 from dashboard.object_rows import exchange_objects
@@ -32,6 +33,7 @@ from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/insights", "Insights"
+QUESTION = "Does it fit, and what would make it smaller or faster?"
 
 SEVERITIES = {"problem": "Problem", "cost": "Could be less", "note": "Note"}
 ABOUT = {"memory": "Memory", "time": "Time"}
@@ -64,6 +66,43 @@ EXCHANGE_COLUMNS = (
 )
 
 
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=30,
+    letter="i",
+    icon="M6.3 11.5h3.4M7 13.7h2M6.3 11.5c0-2-2-2.6-2-5a3.7 3.7 0 0 1 7.4 0c0 2.4-2 3-2 5",
+    controls={
+        "of": ("Where", "Shows all tiles, one IPU, or one of the fullest tiles"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
+    },
+    tables=(
+        ("Columns: variables at the peak", VARIABLE_COLUMNS),
+        ("Columns: vertices", VERTEX_COLUMNS),
+        ("Columns: exchanges", EXCHANGE_COLUMNS),
+    ),
+    laws=ALL_TABLES,
+    chapter="""\
+**Does it fit, and what would make it smaller or faster?** Each finding says what was found,
+where, what to try, and the most that this could save; its link leads to the view that shows it.
+*Problem* is what keeps the program from running, *Could be less* what can be saved, *Note* what
+is good to know.
+
+Of several IPUs, one finding names the one that *bounds* the runs, as the others wait for it, and
+the layers that could move to the IPU beside it. *Critical path* is explained at Execution.
+
+Savings are upper bounds, and do not add up: two findings may be about the same bytes or cycles.
+Rules whose data were not recorded are listed at the end, with the option that records them.
+
+## Below the findings
+
+The five fullest tiles, a histogram of how full all are, and the largest variables where liveness
+peaks, vertices and exchanges, on all tiles or at one place.
+""",
+)
+
+
 def available(store: Store, report: str) -> bool:
     """Return whether there is anything that a rule looks at."""
     data = store.report(report).dataset
@@ -73,7 +112,7 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(state.report)
-    parts = [components.title("Does it fit, and what would make it smaller or faster?")]
+    parts = [components.title(QUESTION)]
     try:
         parts.append(_fit(report))
     except NotRecordedError as problem:
@@ -183,15 +222,13 @@ def _saving(row: dict[str, Any]) -> Element:
 
 def _link(store: Store, state: Address, row: dict[str, Any]) -> Element:
     """Lead to the view that shows a finding; none where there is no such view."""
-    from dashboard.pages import PAGES
-
     link = finding_address(state.report, row)
-    page = next((page for page in PAGES if link.path == page.PATH), None)
+    page = page_at(link.path)
     if page is None:
         return None
     command = f"tilescope show {row['show']} REPORT"
     return dcc.Link(
-        f"Show in {page.TITLE}", href=address.write(link), className="finding-link", title=command
+        f"Show in {page.title}", href=address.write(link), className="finding-link", title=command
     )
 
 

@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
+from dashboard.declared import Declaration
 from dashboard.figures import instances as figures
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -50,6 +51,53 @@ COLUMNS = (
     Column("steps", "Steps", "number", 90, "Runs after its first one"),
     Column("worst_step", "Worst step", "number", 110, "The step with the longest wait"),
 )  # fmt: skip
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=150,
+    letter="n",
+    icon="M2.5 2.5h11v3h-11zm0 4h7v3h-7zm0 4h9v3h-9z",
+    subject="run",
+    controls={
+        "in": (
+            "Colour",
+            "Colours the map by the part of the time in runs, callbacks or collectives",
+        ),
+        "pace": (
+            "Draw",
+            (
+                "Draws how late each instance is, how long its runs are, or"
+                " how far one is from the next"
+            ),
+        ),
+    },
+    tables=(("Columns: instances", COLUMNS),),
+    chapter="""\
+**Which instance holds the others up, when, and why?** Where `poprun` started several instances,
+`tilescope serve run/` shows all of them. The map has an instance in each row and the time of the
+run across; its colour is the part of the time that the instance spends in runs of programs, in
+callbacks of streams, or in collectives, in which instances wait for each other. A click on a row
+leads to the pages of its instance.
+
+## Who is waited for
+
+Step k of an instance is its kth `Engine::run` and the time of the host before it. Where the
+traces have collectives, who comes last waits least; where they have none, the time between runs
+and in callbacks shows who comes late, and the waits are what the others would wait in lockstep. A
+straggler makes the median of the others wait 5 % of the time or more, and is later than they are
+by more than their steps vary. Its cause is named only when it explains 80 % of the wait: a late
+start at `Engine::run`, the callbacks of streams, or the run itself.
+
+## Clocks
+
+Instances of one host lie by its wall clock. Clocks of several hosts are corrected by collectives,
+which end for all at one moment; how far these ends scatter is said above the map, and nothing
+finer is drawn. Instances whose clocks cannot be compared are named and left out of the map.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:

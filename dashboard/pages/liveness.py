@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Element, Frame
+from dashboard.declared import ONE_IPU, Declaration
 from dashboard.figures.live_map import live_map
 from dashboard.object_rows import object_steps
 from dashboard.objects import KEY, VARIABLE, object_of
@@ -28,6 +29,7 @@ from pva.plot.axes import Figure, whole
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/liveness", "Liveness"
+QUESTION = "What is live at the same time, and when most?"
 
 MOVING = "moving"  # the option `show` of the address that leaves the always-live out
 CHOICES = (("all", "All"), (MOVING, "Not always live"))
@@ -35,6 +37,66 @@ TILES = "tiles"  # the option `graph` of the address that draws tiles by steps
 GRAPHS = (("curve", "Curve"), (TILES, "Tiles by steps"))
 MAP_ROWS, MAP_COLUMNS = 92, 240
 PLACE = ("ipu", "tile")  # the keys of the address that say where
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=50,
+    letter="l",
+    icon="M2.5 2.5v11h11M5 11l2-3 1.7 1 1.8-4.5 2.5 5",
+    controls={
+        "ipu": ONE_IPU,
+        "graph": (
+            "Kind of graph",
+            (
+                "Draws the bytes of all tiles at each step as a curve, or "
+                "the bytes of each tile at each step as a heat map"
+            ),
+        ),
+        "tile": ("One tile", "Shows one tile instead of all"),
+        "show": ("What is drawn", "Draws all that is live, or leaves out what is always live"),
+        "find": ("Filter steps", "Marks the program steps whose name contains this text"),
+        "step": ("Steps", "Chooses program steps by number: several stand side by side below"),
+        "filter": ("Filter variables", "Shows only rows whose name contains this text"),
+    },
+    tables=(
+        ("Columns: always live", tabs.ALWAYS_COLUMNS),
+        ("Columns: lifetimes", tabs.LIFETIME_COLUMNS),
+        ("Columns: over tiles", tabs.TILE_COLUMNS),
+        ("Columns: cycle estimates", tabs.CYCLE_COLUMNS),
+        ("Columns: steps", tabs.STEP_COLUMNS),
+    ),
+    laws=("live", "always_live", "not_always_live", "variable", "programs"),
+    chapter="""\
+**What is live at the same time, and when most?** A variable is live from the program step that
+writes it to the last that reads it. *Always live* is what is live at every step: weights, code,
+constants. On top of it comes what is *not always live*; the step with the most is the peak, which
+decides whether the program fits.
+
+Click a step, click more with Shift, or drag over a range: several steps stand side by side below,
+with the change from the first to the last. *Go to the peak* chooses the step with the most.
+
+*Tiles by steps* draws a heat map: tiles from top to bottom, program steps from left to right, the
+colour is what is live on the tile at the step. A cell that stands for several tiles shows the
+fullest of them. Of several steps it shows the one at which most is live.
+
+## Tabs
+
+The tabs list what is not always live at the chosen steps, what is always live, lifetimes of
+variables as bars, how evenly tiles share what is live, the vertices that the steps run, their
+cycle estimates, and the steps themselves. Variables of equal names are one row; a click on it
+shows each below.
+
+## The drawer
+
+A click on a variable, compute set, exchange or tile in a table opens a drawer beside the page:
+where it was created, its bytes and tiles, when it is live, who writes and reads it, its cycles,
+the findings about it, and the pages that show it. The link holds it (`object=variable:3`), its
+rows are marked in every table, and `Escape` closes it.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:
@@ -67,7 +129,7 @@ def layout(store: Store, state: Address) -> Element:
 
 
 def _question() -> Element:
-    return components.title("What is live at the same time, and when most?")
+    return components.title(QUESTION)
 
 
 def _head(report: Report) -> Element:

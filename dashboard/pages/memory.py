@@ -9,6 +9,7 @@ from dash import Dash, html
 from dashboard import components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Element
+from dashboard.declared import Declaration
 from dashboard.object_rows import object_tiles
 from dashboard.objects import object_of
 from dashboard.overview import strip
@@ -25,6 +26,7 @@ from pva.plot.memory import Limit, Series
 from pva.plot.theme import SERIES, Theme
 
 PATH, TITLE = "/memory", "Memory"
+QUESTION = "Where is the memory of the tiles?"
 
 TOTAL, VARIABLES, MAP = "total", "variables", "map"
 GRAPHS = ((TOTAL, "Total"), (VARIABLES, "Variables"), (MAP, "Tile map"))
@@ -45,6 +47,91 @@ PLOT_KEYS = (
     "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
     "object",
 )  # fmt: skip
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=40,
+    letter="m",
+    icon=(
+        "M4.5 4.5h7v7h-7zM6.5 2v2.5m3-2.5v2.5m-3 7V14m3-2.5V14M2 6.5h2.5M2 9.5h2.5m7-3H14m-2.5 3H14"
+    ),
+    controls={
+        "graph": (
+            "Kind of graph",
+            (
+                "Draws all memory of each tile, chosen variables over them,"
+                " or the tiles as they lie on the chip"
+            ),
+        ),
+        "breakdown": ("Breakdown", "Splits what a tile has by region, category or liveness"),
+        "per": ("Per tile or IPU", "Draws a value a tile, or the sum of each IPU"),
+        "order": (
+            "Order of tiles",
+            "Puts tiles in the order of their numbers, or as they lie on the chip",
+        ),
+        "gaps": ("Gaps", "Counts what lies unused between variables, as the tile needs it too"),
+        "limit": (
+            "Maximum",
+            "Draws the memory that a tile has as a line, or scales the map to it",
+        ),
+        "category": ("Category", "Colours the map by all memory, or by one category of data"),
+        "scale": ("Colours", "Chooses the colours of the map"),
+        "tile": ("Tiles", "Chooses tiles by number, as in 3, 17, 100-120: a column each below"),
+        "filter": ("Filter by name", "Shows only rows whose name contains this text"),
+        "lies": ("Table or addresses", "Lists variables by size, or lays one tile out by address"),
+    },
+    tables=(
+        ("Columns: compute sets", tabs.COLUMNS[tabs.COMPUTE_SETS]),
+        ("Columns: vertices", tabs.COLUMNS[tabs.VERTICES]),
+        ("Columns: exchanges", tabs.COLUMNS[tabs.EXCHANGES]),
+        ("Columns: variables", tabs.COLUMNS[tabs.VARIABLES]),
+        ("Columns: variables by address", tabs.ADDRESS_COLUMNS),
+    ),
+    laws=(
+        "target",
+        "graph",
+        "memory_",
+        "variable",
+        "vertex",
+        "compute_set",
+        "control_code",
+        "exchange_",
+        "external_",
+        "always_live",
+        "not_always_live",
+        "physical_tile",
+    ),
+    chapter="""\
+**Where is the memory of the tiles?** The plot has a value a tile, by category and without gaps; a
+dotted line stands where another IPU begins. A tile is full when its memory *including gaps*
+reaches the maximum; one that is over it is out of memory, and marked. *Gaps* adds them to the
+plot.
+
+Click a tile, click another with Shift, drag over a range, or type numbers: the tables below then
+have a column a tile. Without a choice they are about all tiles.
+
+## Tabs
+
+| Tab | What it shows |
+| --- | --- |
+| Details | the bytes by region, by category and by liveness, as a tree |
+| Compute sets | the state and the code of the vertices of each compute set |
+| Vertices | the same by vertex type |
+| Exchanges | the code of each exchange, and what it moves |
+| Variables | each variable, or what lies at which address of a tile |
+
+## Words
+
+* *Interleaved* and *non-interleaved* are the two regions of a tile's memory; *overflowed* is what
+  does not fit.
+* *Gaps* are bytes between variables that hold nothing, as what uses them constrains where they
+  begin.
+* *Overlapped* variables share their place, as they are not live at the same time.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:
@@ -68,7 +155,7 @@ def layout(store: Store, state: Address) -> Element:
     ]
     return html.Div(
         [
-            components.title("Where is the memory of the tiles?"),
+            components.title(QUESTION),
             components.headline(fit_sentence(memory), fit_tone(memory), more=more),
             controls.split(above, below, name="memory"),
         ]

@@ -11,6 +11,7 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
+from dashboard.declared import Declaration
 from dashboard.objects import KEY
 from dashboard.pages import operation_details
 from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
@@ -23,6 +24,7 @@ from pva.analysis.memory import counts_code
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/operations", "Operations"
+QUESTION = "Which operation costs most, in cycles, code and memory?"
 
 TABLE = "operations-table"
 # With the columns that are shown at first, the table fits a window of 1,440 pixels.
@@ -74,6 +76,53 @@ FALLBACK = ("operation", "Operations")
 UNFOLDED = 1 << 30  # a depth that no module has
 
 
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=70,
+    letter="o",
+    icon="M2.5 3.5h11m-11 3h8m-8 3h5.5m-5.5 3h3",
+    controls={
+        "levels": (
+            "Levels of the tree",
+            "Opens so many levels of modules; single modules are opened by hand",
+        ),
+        "layer": (
+            "Software layer",
+            "Takes operations as Poplar's libraries, PopART, ONNX or your own scopes name them",
+        ),
+        "filter": ("Filter operations", "Shows only rows whose name contains this text"),
+    },
+    tables=(
+        ("Columns: operations", tuple(column for column in COLUMNS if column.note)),
+        ("Columns: compute sets of an operation", operation_details.COMPUTE_SET_COLUMNS),
+        ("Columns: arithmetic of an operation", operation_details.FLOPS_COLUMNS),
+    ),
+    laws=(
+        "programs",
+        "compute_set",
+        "vertex",
+        "memory_by",
+        "debug_contexts",
+        "steps",
+        "runs",
+        "measured",
+    ),
+    chapter="""\
+**Which operation costs most, in cycles, code and memory?** An operation is what a call of a
+library, or a node of a model, was compiled into. *Columns* chooses what the table shows; a click
+on a heading sorts by it; the first row adds all up. Cycles in no operation are told in the
+sentence on top.
+
+## Tabs
+
+With an operation chosen: its figures, its programs, its code on each tile, its cycles by phase
+and compute set, its arithmetic and how near that comes to the peak, and where it was made.
+""",
+)
+
+
 def available(store: Store, report: str) -> bool:
     """Return whether the programs were recorded."""
     return store.report(report).dataset.has("programs")
@@ -118,7 +167,7 @@ def layout(store: Store, state: Address) -> Element:
     below = view.panel("operations-details", PATH, ("operation", "layer", "tab"), themed=True)
     return html.Div(
         [
-            components.title("Which operation costs most, in cycles, code and memory?"),
+            components.title(QUESTION),
             components.headline(f"{costs_sentence(costs)}{_where(store, state)}", more=more),
             controls.split(above, below, name="operations"),
         ]

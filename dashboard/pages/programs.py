@@ -12,6 +12,7 @@ from dash.exceptions import PreventUpdate
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
+from dashboard.declared import Declaration
 from dashboard.pages import program_details
 from dashboard.pages.program_stage import (
     StageTree,
@@ -38,6 +39,7 @@ from pva.analysis.selection import SelectionError
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/programs", "Program tree"
+QUESTION = "What does this program do, in which order, and where is the time?"
 
 GRID, PLACE, FOUND = "programs-tree", "programs-place", "programs-found"
 HEAD, PARTS = "programs-head", "programs-parts"
@@ -66,6 +68,82 @@ _FIGURES = ("executions", "cycles", "share", "mean_cycles", "estimated_cycles")
 _COUNTED = ("executions", "cycles", "estimated_cycles")
 
 
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=60,
+    letter="p",
+    icon="M2.5 3.5h4m-2 0v9H8M4.5 8H8m2.5 0h3m-3 4.5h3",
+    controls={
+        "stage": (
+            "Stage of the compilation",
+            (
+                "Shows the programs as they were compiled, or as they were "
+                "written: as given to the engine, each with what it became"
+            ),
+        ),
+        "part": ("Part", "Shows one control program or function instead of all"),
+        "level": (
+            "Open levels",
+            "Opens the tree down to a level; single lines are opened by hand",
+        ),
+        "layer": (
+            "Related",
+            (
+                "Chooses the software layer by which steps belong to one "
+                "operation: those of the chosen step's are marked"
+            ),
+        ),
+        "syncs": ("Syncs", "Shows or hides the syncs"),
+        "find": (
+            "Search for steps",
+            (
+                "Enter and Shift Enter go to the next and the previous step"
+                " whose name contains this text"
+            ),
+        ),
+    },
+    tables=(
+        ("Columns: the tree", tuple(column for column in SENT if column.note)),
+        ("Columns: vertices", program_details.VERTEX_COLUMNS),
+        ("Columns: variables", program_details.VARIABLE_COLUMNS),
+        ("Columns: debug", program_details.CONTEXT_COLUMNS),
+    ),
+    laws=(
+        "program",
+        "control_programs",
+        "function_programs",
+        "written",
+        "compute_set",
+        "vertex",
+        "exchange_",
+        "external_",
+        "debug_contexts",
+        "steps",
+    ),
+    chapter="""\
+**What does this program do, in which order, and which part takes the time?** A line is a program;
+what it holds is indented below it. The colour tells its kind, as in the timeline. Control
+programs are those that can be run, functions are called from several places. *As written* shows
+the programs that were given to the engine, each with what it became and what that costs.
+
+Click a line for its details; other steps of the same operation are then marked. Arrow keys go
+from line to line, and open and close them.
+
+## Tabs
+
+| Tab | What it shows |
+| --- | --- |
+| Details | what the step is, how often it ran and what it took; links to Liveness and Execution |
+| Tiles | cycles or bytes a tile |
+| Vertices | which vertices it runs |
+| Variables | what it reads and writes |
+| Debug | which layers of the software made it, down to file and line |
+""",
+)
+
+
 def available(store: Store, report: str) -> bool:
     """Return whether the programs were recorded."""
     return store.report(report).dataset.has("program_children")
@@ -88,7 +166,7 @@ def layout(store: Store, state: Address) -> Element:
     below = view.panel("programs-details", PATH, keys, themed=True)
     return html.Div(
         [
-            components.title("What does this program do, in which order, and where is the time?"),
+            components.title(QUESTION),
             view.panel(HEAD, PATH, ("stage",)),
             stage_shares(_stages(store, state), state),
             controls.split(above, below, name="programs"),

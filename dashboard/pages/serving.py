@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Range
 from dashboard.components import Column, Element, Frame, section
+from dashboard.declared import Declaration
 from dashboard.figures import serving as figures
 from dashboard.pages.words import counted
 from dashboard.store import Store
@@ -68,6 +69,63 @@ CHOICE_COLUMNS = (
     Column("latency_p99_ns", "99 %", "nanoseconds", 110, "99 of 100 requests take less"),
     Column("device_ns", "Device time", "nanoseconds", 120, "Of all batches together"),
 )  # fmt: skip
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=160,
+    letter="v",
+    icon="M2.5 4h3.500v8H2.500zM8 8h5.500m-2.200-2.500L13.500 8l-2.200 2.500M8 4h1m-1 8h1",
+    subject="served",
+    controls={
+        "model": ("Model", "Shows the requests of one model"),
+        "delay": ("Delays", "Replays these delays of the batcher, as 0,500us,5ms"),
+        "preferred": ("Preferred sizes", "Replays these preferred sizes, as none,8,8+32"),
+        "instances": ("Instances", "Replays these numbers of instances, as 1,2"),
+    },
+    tables=(
+        ("Columns: parts of latency", PART_COLUMNS),
+        ("Columns: batchings", CHOICE_COLUMNS),
+        ("Columns: batches", BATCH_COLUMNS),
+    ),
+    chapter="""\
+**Where does a request's time go, and which batching should I choose?** The page is there for a
+host trace with served requests: what `tilescope serve-model live` records (with `PVTI_OPTIONS`,
+or `--trace-file`), what `serve-model replay --spans` writes, and traces of Triton.
+
+## Latency by part
+
+A bar is the mean latency at a load: the trace is cut into windows of equal length, and windows of
+similar load stand together, from the least to the most requests a second.
+
+| part | meaning |
+| --- | --- |
+| queue | the wait for a batch to be sent |
+| upload | inputs of the batch joined |
+| execute | the program, on the host's clock |
+| download | outputs cut by request |
+| other | what the server took beside: reading and writing of messages |
+
+These are times of the host, in which the simulator runs. Cycles of the device stand in the table
+of batches; the two are never added.
+
+## Which batching
+
+The arrivals of the trace are replayed by discrete events, with the rules of Triton's dynamic
+batcher and the time of a compiled batch: its cycles by the device's clock, or, where a trace has
+none, the median time on the host. The first row is the model as it was configured. Type other
+delays, preferred sizes (`none`, `8`, `8+32` for two of them) and numbers of instances. Times of
+the server itself are not part of it, so that these are the latencies of a device with a server
+that costs nothing.
+
+## Batches
+
+How many batches had how many rows, and each batch: how full it was, and how long its requests had
+waited. Click a batch for its time on the host trace.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:

@@ -11,7 +11,8 @@ from dash.exceptions import PreventUpdate
 
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element, section
+from dashboard.components import Column, Element, section
+from dashboard.declared import Declaration
 from dashboard.demo import Demo
 from dashboard.pages import run_list
 from dashboard.pages.run_list import summary_link
@@ -21,6 +22,7 @@ from pva.errors import NotFoundError
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/", "Start"
+QUESTION = "Which report do you want to see?"
 COMPLETED_AFTER = 120  # milliseconds after the last letter of a path
 MAX_NAMED = 4  # ways in which a path may go on, in a line
 DEMO_WORDS = {
@@ -28,6 +30,46 @@ DEMO_WORDS = {
     "running": "Training a small network in the simulator; this takes about half a minute.",
     "failed": "The demo could not be made; run tilescope demo in a terminal to see why.",
 }
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=10,
+    letter="h",
+    icon="M2.5 7.5 8 2.8l5.5 4.7M4 6.6v6.6h8V6.6",
+    subject="anything",
+    controls={
+        "find": ("Filter reports", "Shows only reports whose name contains this text"),
+        "order": (
+            "Order",
+            "Sorts the runs: the newest, the fullest or the longest first, or by name",
+        ),
+        "kind": ("Kind of run", "Shows only runs that fit, that do not fit, or host traces"),
+        "before": ("Before", "The first of the two reports that are compared"),
+        "after": ("After", "The second of the two reports that are compared"),
+    },
+    tables=(
+        ("Cards", tuple(Column("", title, note=note) for title, note in run_list.PARTS.items())),
+    ),
+    chapter="""\
+**Which report do you want to see?** Every report below the paths that were given to `tilescope
+serve` has a card: whether it fits, how long its recorded runs took, and three pictures. *Tiles*
+is what each tile needs, below the dashed line of its memory; *Cycles* how compute, exchange, host
+exchange and sync share the recorded runs; *Liveness* what is live at each program step. The
+newest stands first. Click a card to open it.
+
+A report is a directory with a `profile.pop`, the profile as JSON, CBOR or Parquet, or a host
+trace (`.pvti`, or Chrome trace JSON). Only files below the given paths can be opened.
+
+## Open, compare, try
+
+*Open by path* takes a path below those given, and completes it. *Compare two* opens the page
+Compare with two of the reports. *Opened last* is kept in this browser alone. The *demo report* is
+a network that learns handwritten digits: the simulator runs it once, and it stays in the list.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:
@@ -44,7 +86,7 @@ def layout(store: Store, state: Address) -> Element:
     more = "" if store.keys else "Give a directory to tilescope serve, or make the demo report."
     return html.Div(
         [
-            components.title("Which report do you want to see?"),
+            components.title(QUESTION),
             components.headline(f"{found} under the paths given.", more=more),
             section(
                 "Reports",

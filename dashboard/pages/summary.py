@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Element, Frame, card, facts, section
+from dashboard.declared import ALL_TABLES, Declaration
 from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
 from dashboard.pages.provenance import trust_section
 from dashboard.pages.run_cards import run_cards
@@ -64,6 +65,61 @@ MEASURED = {
     "Device": "one tile",
 }
 ALWAYS_LISTED = ("profile.pop", "debug.cbor", "framework.json", "app.json")
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=20,
+    letter="s",
+    icon="M3.5 2.5h9v11h-9zM6 5.5h4M6 8h4M6 10.5h2.5",
+    controls={
+        "find": ("Filter", "Shows only options or entries that contain this text"),
+    },
+    laws=ALL_TABLES,
+    chapter="""\
+**Does it fit, how long does it take, and what did it run on?** The sentence on top answers. The
+cards have the model's run, the fullest tile, all memory, the peak of liveness, and the cycles of
+the recorded runs.
+
+## The run
+
+*Run time* is that of all runs of the model; what moves weights and the like before and after is
+*Set-up*, and not counted. *Items a second* is what the runs took in, such as images, by the clock
+of the tiles: where a run has enough batches, from one batch to the next with every stage of the
+pipeline full, without its filling and draining. *Latency* is the longest that an item took from
+the begin of its input to the end of its output. A PopART session records the items of a run; a
+Poplar program does with `engine.run(work=poplar.Work(items=...))`. What was not recorded is a
+dash.
+
+"Fits, without code" is of a program that ran on an `IPUModel` without `compileIPUCode`: its code
+was not counted, takes memory beside what is shown, and is a dash (–) on every page.
+
+## Tabs
+
+| Tab | What it shows |
+| --- | --- |
+| Overview | target, graph, files; what records the rest; how far each figure can be trusted |
+| Engine options | the options that the program was compiled and run with, as a tree |
+| Framework and application | the contents of `framework.json` and `app.json` |
+| Profile summary | the text that `tilescope summary` prints |
+
+## Exact, estimated, measured
+
+A figure is *exact* when the compiler laid it out, *measured* when it was counted as the program
+ran, and *estimated* when it comes from a model of the hardware. The reason stands in the table,
+and on hover over the word wherever it is shown.
+
+## When figures contradict each other
+
+A report says many things twice: a tile's memory is that of its categories, a step takes the
+cycles of its slowest tile. Where two of them differ, the pages that show either have a red bar on
+top. It opens the list of the laws that are broken, each with a place, its figure and the one that
+was expected. `tilescope check REPORT` lists all. Such a report was changed by hand, cut short, or
+written by a faulty program.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:

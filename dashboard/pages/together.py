@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, view
 from dashboard.address import Address
 from dashboard.components import Element, section
+from dashboard.declared import Declaration
 from dashboard.pages import execution, trace
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
@@ -24,6 +25,7 @@ from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/together", "Device and host"
+QUESTION = "What did the device do while the host waited, and the reverse?"
 
 AXES = (("device", "As on the device"), ("simulated", "As simulated"))
 AXIS_NOTES = {
@@ -33,6 +35,36 @@ AXIS_NOTES = {
     "simulated for, so that their lengths are not those of the device; X switches",
 }
 MAX_GAPS, MAX_BEFORE = 5, 10
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=140,
+    letter="b",
+    icon="M2.5 3.5h6v3h-6zm5 6h6v3h-6zm-2-3v4.5h2",
+    subject="report and trace",
+    controls={
+        "axis": (
+            "Axis",
+            (
+                "As on the device, where a run takes its cycles, or as "
+                "simulated, where it takes the time of the simulation"
+            ),
+        ),
+    },
+    laws=("execution", "steps", "runs"),
+    chapter="""\
+**What did the device do while the host waited, and the reverse?** Both are on one axis. *As on
+the device* begins with the model's first run, gives each run the cycles that it takes, moves
+later events of the host up, and leaves out what the simulator does for itself: what you would see
+on hardware. *As simulated* is the wall clock of the simulation.
+
+Below: who waited for whom, and the longest gaps between runs with what the host did meanwhile.
+What came before the first run, such as building and compiling, is folded at the end.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:
@@ -52,7 +84,7 @@ def layout(store: Store, state: Address) -> Element:
     result = waits(store.report(state.report), found, whole.tracks, whole.labels)
     return html.Div(
         [
-            components.title("What did the device do while the host waited, and the reverse?"),
+            components.title(QUESTION),
             components.headline(sentence(found, result), more=delay_sentence(store, state, found)),
             section(
                 "Device and host",

@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Range
 from dashboard.components import Element, facts, section
+from dashboard.declared import Declaration
 from dashboard.objects import with_object
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.trace_tables import (
@@ -35,13 +36,45 @@ from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/trace", "Host trace"
-FOLLOWS = True  # its parts follow a trace that grows; the page is not laid out anew
+QUESTION = "What did the host do meanwhile?"
 
 LINES = (("line", "Lines"), ("area", "Areas"))
 ALIGNS = (("wall", "By the clock"), ("start", "From their begin"))
 FAR_APART = 20  # times what the files are long together
 MAX_FILES = 40  # offered to be added
 WINDOW = ("range", "selection")
+
+
+PAGE = Declaration(
+    PATH,
+    TITLE,
+    QUESTION,
+    order=130,
+    letter="t",
+    icon="M2.5 3h11v8h-11zM6 13.5h4M8 11v2.5M4.5 7.5h2l1-2 1.5 3 1-1h1.5",
+    subject="trace",
+    follows=True,
+    controls={
+        "merged": ("Merge threads", "Lays the events of all threads on one lane"),
+        "lines": ("Line graphs", "Draws series as lines, or as areas"),
+        "align": (
+            "Several files",
+            "Puts traces where the wall clock of each says, or all at the same begin",
+        ),
+        "filter": ("Filter labels", "Shows only labels that contain this text"),
+    },
+    tables=(("Columns: by label", LABEL_COLUMNS),),
+    chapter="""\
+**What did the host do meanwhile?** A lane is a thread; an event lies below the one that it is
+inside of. Colours are those of the channels; a click on one in the legend hides it. Series and
+heatmaps have lanes of their own; a line graph of several series names them above it, with their
+values at the pointer. A trace that is still being written is followed.
+
+Click an event for its details, drag with Shift to choose a range. The tables below are about the
+range that is chosen, or else in view: by label, as a tree of who calls whom, or bottom up.
+*Files* shows several traces on one timeline.
+""",
+)
 
 
 def available(store: Store, report: str) -> bool:
@@ -54,7 +87,7 @@ def layout(store: Store, state: Address) -> Element:
     trace = host_trace(store, state.report, aligned(state))
     return html.Div(
         [
-            components.title("What did the host do meanwhile?"),
+            components.title(QUESTION),
             view.panel("trace-answer", PATH, ("align",)),
             section(
                 "Host timeline",

@@ -14,9 +14,8 @@ from tests.browser.waiting import at, box_of, hover, in_address, named, not_in_a
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
-# Of a report with its trace, of an instance of a run, of served requests, of a point of an
-# exploration.
-OF_OTHERS = ("/together", "/instances", "/serving", "/explore")
+# Of a report with its trace, of an instance of a run, of served requests, of an exploration.
+OF_OTHERS = ("report and trace", "run", "served", "exploration")
 PAGES = {
     "/": "9 reports and 1 host trace under the paths given.",
     "/summary": "Fits: the fullest tile (tile 0) uses 1.0 kB of 2.0 kB (50.8 %).",
@@ -94,7 +93,7 @@ def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme
     expect(page.locator(".fault")).to_have_count(0)
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", theme)
     # The trace was made without this report: none of its runs is in it.
-    titles = [page.TITLE for page in pages.PAGES if page.PATH not in OF_OTHERS]
+    titles = [page.TITLE for page in pages.PAGES if page.PAGE.subject not in OF_OTHERS]
     expect(page.locator(".nav-link")).to_have_text(titles)
 
 

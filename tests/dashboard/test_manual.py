@@ -9,10 +9,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from dashboard import icons, keys
 from dashboard.address import Address
 from dashboard.app import show
-from dashboard.hints import HINTS
+from dashboard.declared import Declaration, declared, register
 from dashboard.manual import markup
 from dashboard.manual.chapters import DOCUMENTS, REFERENCE, Chapter, Section, place_of, sections
 from dashboard.manual.search import search
@@ -78,16 +77,23 @@ def test_search_wants_all_words_and_puts_titles_first() -> None:
 
 def test_every_page_has_a_chapter_a_letter_and_an_icon() -> None:
     known = [(chapter.path, chapter.title) for chapter in documentation.chapters() if chapter.path]
-    assert sorted(known) == sorted((page.PATH, page.TITLE) for page in PAGES)
-    paths = {page.PATH for page in PAGES}
-    assert set(keys.LETTERS) == paths <= set(icons.PATHS) and set(HINTS) <= paths
-    assert len(set(keys.LETTERS.values())) == len(paths)
+    assert known == [(page.PATH, page.TITLE) for page in PAGES]
+    assert [page.PAGE for page in PAGES] == declared()
+    assert all(page.PAGE.icon.startswith("M") and page.PAGE.chapter for page in PAGES)
+    assert len({page.PAGE.letter for page in PAGES}) == len(PAGES)
     assert len({chapter.name for chapter in documentation.chapters()}) == len(known) + 11
 
 
+@pytest.mark.parametrize("field", ["letter", "order"])
+def test_a_page_cannot_take_the_letter_or_the_place_of_another(field: str) -> None:
+    own: dict[str, Any] = {"letter": "z", "order": 5, "icon": "M0 0", "chapter": "Text"}
+    with pytest.raises(ValueError, match=f"^/twin: its {field} is also that of /memory$"):
+        register(Declaration("/twin", "Twin", "?", **own | {field: getattr(memory.PAGE, field)}))
+    assert "/twin" not in {page.path for page in declared()}
+
+
 def test_every_column_of_a_table_is_explained() -> None:
-    columns = [column for _, _, tables in documentation.SUBJECTS
-               for _, several in tables for column in several]  # fmt: skip
+    columns = [column for page in declared() for _, several in page.tables for column in several]
     assert [column.field for column in columns if not column.note] == []
 
 
@@ -121,10 +127,11 @@ def test_every_control_says_what_it_does(store: Store) -> None:
         of_graph = Address(memory.PATH, options=(("graph", graph),))
         made.append((memory.PATH, memory.tools(store, of_graph, "light")))
     assert {execution.PATH, liveness.PATH, programs.PATH} < {path for path, _ in made}
+    controls = {page.path: page.controls for page in declared()}
     for path, element in made:
         for part in parts(element):
             key = control_of(part)
-            assert key in (None, "tab") or key in HINTS[path], (path, key)
+            assert key in (None, "tab") or key in controls[path], (path, key)
 
 
 def control_of(part: Any) -> str | None:
