@@ -92,6 +92,7 @@ documents: $(VENV)/.dev
 	$(BIN)/python -c 'from pva.analysis.document import markdown; print(markdown(), end="")' > docs/analyses.md
 	$(BIN)/python -c 'from simulator.codelets.document import markdown; print(markdown(), end="")' > docs/vertex-costs.md
 	$(BIN)/python -m cli.document > docs/cli.md
+	$(BIN)/python -m cli.document README.md
 	$(BIN)/python -m tests.popart.node_cases > docs/onnx-coverage.md
 	$(BIN)/python -m pvti.document > docs/trace-format.md
 	$(BIN)/python -m pva.document > docs/objects.md

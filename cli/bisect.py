@@ -28,6 +28,7 @@ from cli.bisect_step import (
     write_json,
 )
 from cli.check import causes_of
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import (
     OBJECT,
@@ -291,3 +292,20 @@ def _before(out: Path, top: Path, plan: Plan, found: str, good: str) -> str:
             if is_good(out, parent, plan):
                 return parent
     return good
+
+
+COMMAND = Declaration(
+    command=bisect,
+    order=110,
+    usage={
+        "`tilescope bisect --good REV --bad REV -- COMMAND`": (
+            "Which commit made it larger or slower?"
+        ),
+    },
+    calls=(
+        "bisect --good a --bad b",
+        "bisect --good a --bad b --figure cycles -- true",
+        "bisect --good a --bad b --figure steps --budget budgets.toml -- true",
+    ),
+    reports=(),
+)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli.check_cases import JUNIT, SARIF, cases, junit, sarif
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.fitting import labelled
 from cli.output import (
@@ -227,3 +228,22 @@ def _kept(report: str, held: int, left: list[str], budgets: pd.DataFrame | None)
         empty = budgets.loc[budgets["rows"] == 0, "budget"]
         lines += [f"{report}: no row is let through by the filter of {name}" for name in empty]
     return lines
+
+
+COMMAND = Declaration(
+    command=check,
+    order=100,
+    usage={
+        "`tilescope check REPORT --budget FILE`": (
+            "Do the figures add up, and keep to their limits? For CI"
+        ),
+    },
+    calls=(
+        "check run",
+        "check run --budget budgets.toml",
+        "check broken.pop",
+        "check run --budget budgets.toml --json",
+    ),
+    reports=("check IN",),
+    steps=("check OTHER --baseline IN",),
+)

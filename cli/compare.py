@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import (
     FORMATS,
@@ -289,3 +290,25 @@ def _object(reports: tuple[Report, Report], name: str, limit: int | None) -> Any
     rows = frame.head(limit) if limit else frame
     total = dict(zip(("before", "after", "change"), total_of(frame), strict=True))
     return {"unit": TABLES[name][1], "total": total, "rows": rows.to_dict("records")}
+
+
+COMMAND = Declaration(
+    command=compare,
+    order=60,
+    usage={
+        "`tilescope compare A B`": "What changed, and where?",
+    },
+    calls=(
+        "compare run changed",
+        "compare run changed --by variables",
+        "compare run graph.json",
+        "compare run changed --by layers --format csv",
+        "compare run changed --by categories --limit 1 --json",
+        "compare run changed --format markdown",
+        "compare run changed --format markdown --budget budgets.toml",
+    ),
+    reports=(
+        "compare IN OTHER",
+        "compare OTHER IN",
+    ),
+)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import counted, write_bytes
 from cli.source import source
@@ -77,3 +78,22 @@ def _write_to_stdout(dataset: Dataset, form: str | None) -> None:
         file = Path(folder) / "report"
         registry.write(dataset, file, form)
         write_bytes(file.read_bytes())
+
+
+COMMAND = Declaration(
+    command=convert,
+    order=120,
+    usage={
+        "`tilescope convert REPORT -o OUT`": (
+            "The same report as `profile.pop`, JSON, CBOR or Parquet"
+        ),
+    },
+    calls=(
+        "convert run -o new.json",
+        "convert run -o new.json",
+        "convert run new.xml",
+        "convert run -o - --to xml",
+        "convert run",
+    ),
+    reports=("convert IN OUT",),
+)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.progress import steps_shown
 from cli.recording import claimed, recorded
@@ -87,3 +88,19 @@ def _gain(out: Path, even: Path) -> str:
         f"with the attention split over both IPUs: {units.share(fast / slow - 1)} faster,"
         f" {fast:,.0f} images/s instead of {slow:,.0f}"
     )
+
+
+COMMAND = Declaration(
+    command=demo,
+    order=10,
+    usage={
+        "`tilescope demo`": (
+            "What is this? Train a small network, print its summary, open the dashboard"
+        ),
+    },
+    calls=(
+        "demo --port 99999",
+        "demo now",
+    ),
+    reports=(),
+)

@@ -1,14 +1,19 @@
-"""`docs/cli.md`, made from the help texts. A test compares the file with what this gives."""
+"""`docs/cli.md` and the commands of the README, made from what the commands declare.
+
+python -m cli.document                  prints the page
+python -m cli.document README.md        writes the table of commands in it again
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
 
-from cli.main import COMMANDS, tilescope
-
+README_HEAD = "| command | the question that it answers |\n| --- | --- |\n"
 WIDTH = 96  # columns of the help texts
 SAMPLE = "fullest_tiles"  # what stands for all that `show` can show
 LISTED_ELSEWHERE = {
@@ -76,6 +81,8 @@ It completes commands, options and the names of analyses and tables.
 
 def markdown() -> str:
     """Write the page."""
+    from cli.main import COMMANDS
+
     sections = [section for command in COMMANDS for section in _sections(command, "tilescope")]
     return "\n".join([_HEAD, *sections])
 
@@ -95,6 +102,8 @@ def _sections(command: click.Command, above: str) -> Iterator[str]:
 
 def help_text(command: click.Command, path: str) -> str:
     """Return the help of a command as on a terminal of WIDTH columns."""
+    from cli.main import tilescope
+
     parent = click.Context(tilescope, info_name="tilescope")
     settings: dict[str, Any] = {"terminal_width": WIDTH, "max_content_width": WIDTH}
     name = path.removeprefix("tilescope ")
@@ -106,5 +115,23 @@ def help_text(command: click.Command, path: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
+def with_commands(text: str) -> str:
+    """Return a README whose table of commands is what the commands declare."""
+    from cli.main import DECLARED
+
+    rows = [
+        f"| {call} | {question} |\n"
+        for declared in DECLARED
+        for call, question in declared.usage.items()
+    ]
+    before, head, rest = text.partition(README_HEAD)
+    table = rest.partition("\n\n")[0]
+    return before + head + "".join(rows).rstrip("\n") + rest.removeprefix(table)
+
+
 if __name__ == "__main__":
-    print(markdown(), end="")
+    if sys.argv[1:]:
+        readme = Path(sys.argv[1])
+        readme.write_text(with_commands(readme.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        print(markdown(), end="")

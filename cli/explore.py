@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import OBJECT, counted, of_frame, printable, write_object, write_rows
 from cli.progress import steps_shown
@@ -232,3 +233,22 @@ def _write_table(
 
 def _has(frame: pd.DataFrame, name: str) -> bool:
     return bool(frame[name].fillna(0).astype(bool).any())
+
+
+COMMAND = Declaration(
+    command=explore,
+    order=140,
+    usage={
+        "`tilescope explore PROGRAM\\|MODEL`": (
+            "Every point of a space of choices, compiled and simulated"
+            " ([docs/explore.md](docs/explore.md))"
+        ),
+    },
+    calls=(
+        "explore idle.py --out space",
+        "explore missing.py --vary ipus=1,2 --out space",
+        "explore idle.py --vary target=mk3 --out space",
+        "explore idle.py --vary ipus=1,2 --objective speed --out space",
+    ),
+    reports=(),
+)

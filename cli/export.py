@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import printable, write_bytes
 from cli.serve import checked_paths, with_dashboard
@@ -48,3 +49,22 @@ def export(paths: tuple[Path, ...], out: str, force: bool) -> None:
 
     replaced(target, data, "an HTML file")
     click.echo(f"{printable(out)}: {units.size(len(data))}; any browser opens it, offline too")
+
+
+COMMAND = Declaration(
+    command=export,
+    order=90,
+    usage={
+        "`tilescope export PATH... -o report.html`": (
+            "The pages of a report as one file to mail or attach, which asks no server"
+        ),
+    },
+    calls=(
+        "export run -o run.html",
+        "export run -o run.html",
+        "export nowhere -o new.html",
+        "export run",
+    ),
+    reports=("export IN -o OUT",),
+    traces=("export IN -o OUT",),
+)

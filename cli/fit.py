@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from cli.declared import Declaration
 from cli.explore import check_program, engine_options, exploration, plan_of
 from cli.faults import Command
 from cli.output import OBJECT, Rows, counted, printable, write_object, write_rows
@@ -173,3 +174,21 @@ def _write_miss(answer: Any, base: Mapping[str, str]) -> None:
     for row in answer.tried:
         found = row.get("error") or f"{int(row['over']):,} bytes"
         click.echo(printable(f"  {_words(row, base)}: {found}"))
+
+
+COMMAND = Declaration(
+    command=fit,
+    order=150,
+    usage={
+        "`tilescope fit MODEL\\|PROGRAM`": (
+            "The least to give up for it to fit, each way simulated"
+            " ([docs/explore.md](docs/explore.md))"
+        ),
+    },
+    calls=(
+        "fit missing.onnx",
+        "fit idle.py --ipus 4..1",
+        "fit idle.py --target mk3",
+    ),
+    reports=(),
+)

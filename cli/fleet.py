@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command, Group
 from cli.output import (
     OBJECT,
@@ -189,3 +190,27 @@ def _write(command: str, of: str, frame: Any, form: str, limit: int | None) -> N
         write_rows_object(command, of, of_frame(frame), limit)
     else:
         write_result(frame, form, limit)
+
+
+COMMAND = Declaration(
+    command=fleet,
+    order=170,
+    usage={
+        "`tilescope fleet add\\|sql\\|show\\|map`": (
+            "The figures of thousands of reports in one directory"
+            " ([docs/fleets.md](docs/fleets.md))"
+        ),
+    },
+    calls=(
+        "fleet add fleet run changed run --tag nightly --workers 1 --table runs",
+        "fleet show trend total_cycles fleet",
+        "fleet show trend total_cycle fleet",
+        (
+            "fleet sql fleet 'select tag, count(*) as runs from runs join reports using (report)"
+            " group by tag'"
+        ),
+        "fleet map fullest_tile fleet",
+        "fleet sql run 'select 1'",
+    ),
+    reports=(),
+)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.fitting import labelled
 from cli.output import (
@@ -323,4 +324,26 @@ _FACTS: tuple[tuple[str, tuple[str, ...], Callable[..., str]], ...] = (
     ("memory", ("target", "memory_by_tile", "memory_by_category"), _memory),
     ("liveness", ("always_live_bytes", "liveness_steps", "variables", "programs"), _liveness),
     (EXECUTION, ("target", "execution", "runs"), _execution),
+)
+
+
+COMMAND = Declaration(
+    command=info,
+    order=30,
+    usage={
+        "`tilescope info PATH`": (
+            "What is this file? Does it fit, where did the cycles go, what was not recorded?"
+        ),
+        "`tilescope info FILE.popef`, `popef_dump FILE.popef`": (
+            "What does a compiled model take and give, what takes its space, which machine"
+            " does it fit ([docs/popef-format.md](docs/popef-format.md))?"
+        ),
+    },
+    calls=(
+        "info run",
+        "info graph.json",
+        "info host.pvti",
+        "info run --tables --limit 4",
+    ),
+    reports=("info IN",),
 )

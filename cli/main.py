@@ -1,35 +1,31 @@
-"""`tilescope`: one command a module, listed here."""
+"""`tilescope`: the modules of this folder that declare a command, one each."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import click
 
-from cli.bisect import bisect
-from cli.check import check
-from cli.compare import compare
-from cli.convert import convert
-from cli.demo import demo
-from cli.explore import explore
-from cli.export import export
+import cli
+from cli.declared import Declaration
 from cli.faults import Group
-from cli.fit import fit
-from cli.fleet import fleet
-from cli.info import info
-from cli.mcp import mcp
-from cli.run import run
-from cli.serve import serve
-from cli.serve_model import serve_model
-from cli.show import show
-from cli.simulate import simulate
-from cli.sql import sql
-from cli.summary import summary
-from cli.trace import trace
 from pva.version import VERSION
 
-COMMANDS = (demo, summary, info, show, sql, compare, trace, serve, export, check, bisect, convert,
-            simulate, explore, fit, run, fleet, mcp, serve_model)  # fmt: skip
+NOT_READ = ("main", "point")  # what runs the commands
+
+
+def _declared() -> tuple[Declaration, ...]:
+    """Import the modules of this folder; return the commands that they declare, in order."""
+    files = [module.name for module in iter_modules(cli.__path__) if not module.ispkg]
+    modules = [import_module(f"cli.{name}") for name in files if name not in NOT_READ]
+    found = [vars(module)["COMMAND"] for module in modules if "COMMAND" in vars(module)]
+    return tuple(sorted(found, key=lambda command: command.order))
+
+
+DECLARED = _declared()
+COMMANDS = tuple(declared.command for declared in DECLARED)
 
 EXAMPLES = """
 \b

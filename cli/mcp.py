@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from pva.errors import MissingPackageError
 from pva.version import VERSION
@@ -54,3 +55,19 @@ def mcp(paths: tuple[Path, ...], dashboard: str, out: Path, time_limit: float) -
     from dashboard.store import Store
 
     server(Tools(Store(given), Links(dashboard), out, time_limit), VERSION).run()
+
+
+COMMAND = Declaration(
+    command=mcp,
+    order=180,
+    usage={
+        "`tilescope mcp [PATH]...`": (
+            "Answers for an agent, over MCP, each number with its proof ([AGENTS.md](AGENTS.md))"
+        ),
+    },
+    calls=(
+        "mcp nowhere",
+        "mcp run --time-limit 0",
+    ),
+    reports=(),
+)

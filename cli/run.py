@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from pva.errors import PvaError
 from pva.version import VERSION
@@ -329,3 +330,24 @@ _hardware(run)
 def poprun() -> Any:
     """Run the command `poprun`."""
     return run(prog_name="poprun")
+
+
+COMMAND = Declaration(
+    command=run,
+    order=160,
+    usage={
+        "`tilescope run PROGRAM`, `poprun PROGRAM`": (
+            "A program in many instances, which share its replicas and gradients, each with"
+            " a report of its own ([docs/instances.md](docs/instances.md))"
+        ),
+    },
+    calls=(
+        (
+            "run --launcher processes --host localhost --num-instances 2 --num-replicas 4 --out"
+            " launched --print-topology --tag-output --only-output-from-instance 1"
+            " --vipu-partition p echo hello"
+        ),
+        "run --num-instances 2 --num-replicas 3 true",
+    ),
+    reports=(),
+)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import printable
 from pva.errors import MissingPackageError, NotFoundError, PvaError
@@ -159,3 +160,17 @@ def _holds_report(directory: Path) -> bool:
         return there or bool(trace_files.in_directory(directory))
     except PvaError:  # one that may not be read
         return False
+
+
+COMMAND = Declaration(
+    command=serve,
+    order=80,
+    usage={
+        "`tilescope serve [PATH]...`": "Reports and host traces in the browser",
+    },
+    calls=(
+        "serve nowhere",
+        "serve run --port 99999",
+    ),
+    reports=(),
+)

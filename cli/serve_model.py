@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command, Group
 from cli.output import OBJECT, counted, object_option, of_frame, printable, write_object, write_rows
 from cli.progress import steps_shown
@@ -345,3 +346,30 @@ def _announce(found: Listening) -> None:
     for name, number in found.ports.items():
         click.echo(f"{name}: {number}")
     click.echo("ready (Ctrl-C ends it)")
+
+
+COMMAND = Declaration(
+    command=serve_model,
+    order=190,
+    usage={
+        "`tilescope serve-model live\\|replay`": (
+            "A model repository served to Triton's clients, or its queue replayed without a"
+            " clock ([docs/serving.md](docs/serving.md))"
+        ),
+    },
+    calls=(
+        (
+            "serve-model replay models --arrivals intervals.txt --batch-time 400us"
+            " --compiled-batch 4 --what-if delay=0,1ms --what-if instances=1,2"
+        ),
+        (
+            "serve-model replay models --arrivals intervals.txt --batch-time 400us --requests 2"
+            " --json"
+        ),
+        "serve-model replay models --arrivals intervals.txt --what-if speed=2",
+        "serve-model replay models --arrivals intervals.txt",
+        "serve-model live nowhere",
+        "serve-model live models --http 99999",
+    ),
+    reports=(),
+)

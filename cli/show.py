@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
+from cli.declared import Declaration
 from cli.faults import Command, Group
 from cli.fitting import terminal_width
 from cli.output import (
@@ -327,3 +328,34 @@ def _kind(name: str) -> str:
         return "ANALYSES: questions that have been asked before"
     table = name.removeprefix(TABLE) in schema.TABLE
     return "TABLES of report.frames" if table else "ARRAYS of report.frames, a row for each place"
+
+
+COMMAND = Declaration(
+    command=show,
+    order=40,
+    usage={
+        "`tilescope show TABLE REPORT`": (
+            "One question, or any table, chosen by `--where` and `--sort`, as a table,"
+            " JSON, CSV or Parquet"
+        ),
+    },
+    calls=(
+        "show fullest_tiles run --count 3",
+        "show memory_overview run",
+        "show why_idle run",
+        "show waits run --limit 3",
+        "show critical_path run --json",
+        "show cycles_by_layer run --where 'share > 10 %' --sort -cycles",
+        ("show table.steps run --where type=OnTileExecute --sort cycles --limit 2 --format csv"),
+        "show runs run --format json",
+        "show fullest_tiles run --limit 1 --json",
+        "show labels host.pvti",
+        "show label_statistics host.pvti",
+        "show fullest_tiles run --where 'byte > 3'",
+        "show vertex_typs run",
+        "show cycles_by_layer graph.json",
+    ),
+    reports=("show memory_by_tile IN",),
+    steps=("show table.steps IN",),
+    traces=("show threads IN",),
+)

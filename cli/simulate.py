@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command, Group
 from cli.program import run_program, say_where
 from cli.progress import steps_shown
@@ -256,3 +257,18 @@ def newton_pipeline(
     count = f"{result.roots.size:,} roots by {replicas} replica(s)"
     click.echo(f"{count}; relative error {result.error:.1e}")
     say_where(directory)
+
+
+COMMAND = Declaration(
+    command=simulate,
+    order=130,
+    usage={
+        "`tilescope simulate PROGRAM.py`": "What would this program do on such a machine?",
+    },
+    calls=(
+        "simulate idle.py",
+        "simulate missing.py",
+        "simulate idle.py --target mk3",
+    ),
+    reports=(),
+)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import (
     OBJECT,
@@ -53,3 +54,18 @@ def sql(report: str, query: str, form: str, limit: int | None) -> None:
         write_rows_object("sql", report, of_frame(found), limit, query=text)
     else:
         write_result(found, form, limit)
+
+
+COMMAND = Declaration(
+    command=sql,
+    order=50,
+    usage={
+        "`tilescope sql REPORT QUERY`": "Any question that SQL can ask of the report's tables",
+    },
+    calls=(
+        "sql run 'select name, bytes from variables where bytes > 40 order by bytes desc'",
+        "sql run 'select nam from variables'",
+    ),
+    reports=(),
+    steps=("sql IN SELECT",),
+)

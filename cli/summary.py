@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command
 from cli.output import OBJECT, object_option, plain_result, write_object, write_texts
 from cli.source import source
@@ -144,3 +145,20 @@ def _print_profile_summary(
 def print_profile_summary() -> Any:
     """Run the command `printProfileSummary`."""
     return _print_profile_summary(prog_name="printProfileSummary")
+
+
+COMMAND = Declaration(
+    command=summary,
+    order=20,
+    usage={
+        "`tilescope summary REPORT`, `printProfileSummary REPORT`": (
+            "What a report says, as text, in the layout of Poplar's profile summary"
+            " ([docs/summary.md](docs/summary.md))"
+        ),
+    },
+    calls=(),
+    reports=(
+        "summary IN",
+        "summary IN --steps",
+    ),
+)

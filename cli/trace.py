@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
+from cli.declared import Declaration
 from cli.faults import Command, Group
 from cli.fitting import labelled
 from cli.output import (
@@ -279,3 +280,27 @@ def _form(out: str, form: str | None) -> str:
     if form not in known:
         raise PvaError(f"--to {form}", "no such form", nearest(form, known))
     return form
+
+
+COMMAND = Declaration(
+    command=trace,
+    order=70,
+    usage={
+        "`tilescope trace info\\|show\\|convert FILE...`": (
+            "What did the host do? From and to Chrome's format, to Perfetto's"
+        ),
+    },
+    calls=(
+        "trace info host.pvti",
+        "trace show host.pvti",
+        "trace convert host.pvti -o - --to chrome",
+        "trace convert host.pvti -o host.json",
+        "trace info run",
+    ),
+    reports=(),
+    traces=(
+        "trace info IN",
+        "trace show IN",
+        "trace convert IN -o OUT",
+    ),
+)

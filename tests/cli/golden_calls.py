@@ -1,4 +1,4 @@
-"""What every command prints of hand-made input: the calls behind `tests/golden/cli`.
+"""What every command prints of hand-made input: the calls that it declares, in `tests/golden/cli`.
 
     python -m tests.cli.golden_calls        writes the files again
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from cli.main import tilescope
+from cli.main import DECLARED, tilescope
 from pva.formats import registry
 from pvti.schema import create_statements, insert_statement
 from tests.builders import small_report, write_report
@@ -39,82 +39,7 @@ parameters { key: "synchronous_execution" value { string_value: "1" } }
 # Sizes of files are those of the formats, which have tests of their own.
 _SIZE = re.compile(r"(\.(?:pop|json|cbor|html):?) [\d.]+ [kM]?B")
 MASK = r"\1 SIZE"
-CALLS: dict[str, tuple[str, ...]] = {
-    "info": (
-        "info run", "info graph.json", "info host.pvti", "info run --tables --limit 4",
-    ),
-    "show": (
-        "show fullest_tiles run --count 3", "show memory_overview run",
-        "show why_idle run", "show waits run --limit 3", "show critical_path run --json",
-        "show cycles_by_layer run --where 'share > 10 %' --sort -cycles",
-        "show table.steps run --where type=OnTileExecute --sort cycles --limit 2 --format csv",
-        "show runs run --format json", "show fullest_tiles run --limit 1 --json",
-        "show labels host.pvti", "show label_statistics host.pvti",
-        "show fullest_tiles run --where 'byte > 3'", "show vertex_typs run",
-        "show cycles_by_layer graph.json",
-    ),
-    "run": (
-        "run --launcher processes --host localhost --num-instances 2 --num-replicas 4"
-        " --out launched --print-topology --tag-output --only-output-from-instance 1"
-        " --vipu-partition p echo hello",
-        "run --num-instances 2 --num-replicas 3 true",
-    ),
-    "fleet": (
-        "fleet add fleet run changed run --tag nightly --workers 1 --table runs",
-        "fleet show trend total_cycles fleet", "fleet show trend total_cycle fleet",
-        "fleet sql fleet 'select tag, count(*) as runs from runs join reports using (report)"
-        " group by tag'", "fleet map fullest_tile fleet", "fleet sql run 'select 1'",
-    ),
-    "compare": (
-        "compare run changed", "compare run changed --by variables",
-        "compare run graph.json", "compare run changed --by layers --format csv",
-        "compare run changed --by categories --limit 1 --json",
-        "compare run changed --format markdown",
-        "compare run changed --format markdown --budget budgets.toml",
-    ),
-    "check": (
-        "check run", "check run --budget budgets.toml", "check broken.pop",
-        "check run --budget budgets.toml --json",
-    ),
-    # What it finds in a repository is in test_bisect_command.py.
-    "bisect": ("bisect --good a --bad b", "bisect --good a --bad b --figure cycles -- true",
-        "bisect --good a --bad b --figure steps --budget budgets.toml -- true"),
-    "sql": (
-        "sql run 'select name, bytes from variables where bytes > 40 order by bytes desc'",
-        "sql run 'select nam from variables'",
-    ),
-    "convert": ("convert run -o new.json", "convert run -o new.json", "convert run new.xml",
-        "convert run -o - --to xml", "convert run"),
-    "export": ("export run -o run.html", "export run -o run.html", "export nowhere -o new.html",
-        "export run"),
-    "trace": (
-        "trace info host.pvti", "trace show host.pvti", "trace convert host.pvti -o - --to chrome",
-        "trace convert host.pvti -o host.json", "trace info run",
-    ),
-    # What these print of a program that runs depends on the simulator, or goes on for ever: real
-    # processes show that (test_processes.py, test_simulated.py, tests/wheel).
-    "simulate": ("simulate idle.py", "simulate missing.py", "simulate idle.py --target mk3"),
-    "explore": (
-        "explore idle.py --out space", "explore missing.py --vary ipus=1,2 --out space",
-        "explore idle.py --vary target=mk3 --out space",
-        "explore idle.py --vary ipus=1,2 --objective speed --out space",
-    ),
-    "fit": (
-        "fit missing.onnx", "fit idle.py --ipus 4..1", "fit idle.py --target mk3",
-    ),
-    "serve-model": (
-        "serve-model replay models --arrivals intervals.txt --batch-time 400us"
-        " --compiled-batch 4 --what-if delay=0,1ms --what-if instances=1,2",
-        "serve-model replay models --arrivals intervals.txt --batch-time 400us --requests 2 --json",
-        "serve-model replay models --arrivals intervals.txt --what-if speed=2",
-        "serve-model replay models --arrivals intervals.txt",
-        "serve-model live nowhere", "serve-model live models --http 99999",
-    ),
-    "demo": ("demo --port 99999", "demo now"),
-    # What it answers is in tests/agent.
-    "mcp": ("mcp nowhere", "mcp run --time-limit 0"),
-    "serve": ("serve nowhere", "serve run --port 99999"),
-}  # fmt: skip
+CALLS = {declared.name: declared.calls for declared in DECLARED if declared.calls}
 
 
 def answers(command: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli import faults, output
-from cli.document import markdown
+from cli.document import markdown, with_commands
 from cli.main import COMMANDS, tilescope
 from tests.builders import write_report
 
@@ -27,6 +27,7 @@ def test_page_is_what_the_help_texts_say() -> None:
 
 def test_every_command_is_on_the_page_and_in_the_readme() -> None:
     page, readme = PAGE.read_text(encoding="utf-8"), (ROOT / "README.md").read_text("utf-8")
+    assert readme == with_commands(readme), "write it again: make documents"
     for command in COMMANDS:
         assert f"## tilescope {command.name}\n" in page
         assert f"tilescope {command.name}" in readme

@@ -8,26 +8,17 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.main import COMMANDS, tilescope
+from cli.declared import Declaration
+from cli.main import DECLARED, tilescope
 from pva.formats import registry
 from tests.builders import small_report, write_report
 from tests.cli.golden_calls import write_trace
 
-# IN stands for the input, OUT for a place to write to.
-OF_REPORTS = {
-    "summary": "summary IN", "info": "info IN", "show": "show table.steps IN",
-    "show analysis": "show memory_by_tile IN", "check": "check IN", "sql": "sql IN SELECT",
-    "compare A": "compare IN OTHER", "compare B": "compare OTHER IN", "convert": "convert IN OUT",
-    "printProfileSummary": "summary IN --steps", "baseline": "check OTHER --baseline IN",
-    "export": "export IN -o OUT",
-}  # fmt: skip
-OF_TRACES = {
-    "trace info": "trace info IN", "trace show": "trace show IN",
-    "trace convert": "trace convert IN -o OUT", "show": "show threads IN",
-    "export": "export IN -o OUT",
-}  # fmt: skip
+# The calls that the commands declare: IN stands for the input, OUT for a place to write to.
+NEED_STEPS = [call for declared in DECLARED for call in declared.steps]
+OF_REPORTS = [call for declared in DECLARED for call in declared.reports] + NEED_STEPS
+OF_TRACES = [call for declared in DECLARED for call in declared.traces]
 KINDS = ("truncated", "empty", "directory", "missing", "text")
-NEED_STEPS = {"show", "sql", "baseline"}
 
 
 def run(call: str, source: Path, folder: Path) -> Result:
@@ -55,21 +46,17 @@ def bad(kind: str, folder: Path, whole: bytes, suffix: str) -> Path:
     return path
 
 
-def test_every_command_that_reads_is_here() -> None:
-    named = {call.split()[0] for call in (*OF_REPORTS.values(), *OF_TRACES.values())}
-    others = {
-        "demo",
-        "run",
-        "simulate",
-        "explore",
-        "fit",
-        "serve",
-        "fleet",
-        "serve-model",
-        "bisect",
-        "mcp",
-    }
-    assert {command.name for command in COMMANDS} - named == others
+@pytest.mark.parametrize("declared", DECLARED, ids=lambda declared: declared.name)
+def test_the_calls_of_a_command_are_of_that_command(declared: Declaration) -> None:
+    reading = (*declared.reports, *declared.steps, *declared.traces)
+    assert {call.split()[0] for call in (*reading, *declared.calls)} <= {declared.name}
+    assert all("IN" in call.split() for call in reading)
+
+
+def test_commands_that_open_a_report_or_a_trace_are_tried_with_bad_ones() -> None:
+    tried = {call.split()[0] for call in (*OF_REPORTS, *OF_TRACES)}
+    assert {"summary", "info", "show", "sql", "compare", "trace", "export", "check",
+            "convert"} <= tried  # fmt: skip
 
 
 @pytest.mark.parametrize("command", OF_REPORTS)
@@ -80,7 +67,7 @@ def test_a_bad_report_is_one_line_that_names_it(command: str, kind: str, tmp_pat
         file = tmp_path / f"whole{suffix}"
         registry.write(small_report(), file)
         path = bad(kind, tmp_path, file.read_bytes(), suffix)
-        assert_refused(run(OF_REPORTS[command], path, tmp_path), path.name)
+        assert_refused(run(command, path, tmp_path), path.name)
     assert other.is_dir()
 
 
@@ -90,7 +77,7 @@ def test_a_bad_trace_is_one_line_that_names_it(command: str, kind: str, tmp_path
     write_trace(tmp_path / "whole.pvti")
     whole = (tmp_path / "whole.pvti").read_bytes()
     path = bad(kind, tmp_path, whole, ".pvti")
-    assert_refused(run(OF_TRACES[command], path, tmp_path), path.name)
+    assert_refused(run(command, path, tmp_path), path.name)
 
 
 @pytest.mark.parametrize("command", OF_REPORTS)
@@ -98,7 +85,7 @@ def test_a_report_without_execution_is_read_as_far_as_it_goes(command: str, tmp_
     write_report(tmp_path / "other")
     graph = tmp_path / "nür graph.pop"
     registry.write(small_report().select("graph"), graph)
-    result = run(OF_REPORTS[command], graph, tmp_path)
+    result = run(command, graph, tmp_path)
     if command in NEED_STEPS:
         assert_refused(result, graph.name)
         assert "autoReport.outputExecutionProfile" in result.stderr
@@ -110,14 +97,14 @@ def test_a_report_without_execution_is_read_as_far_as_it_goes(command: str, tmp_
 def test_a_path_may_have_spaces_and_any_letters(command: str, tmp_path: Path) -> None:
     write_report(tmp_path / "other")
     report = write_report(tmp_path / "mein Bericht ß 報告 'x'" / "rün 1")
-    result = run(OF_REPORTS[command], report, tmp_path)
+    result = run(command, report, tmp_path)
     assert result.exit_code == 0, result.stderr
 
 
 @pytest.mark.parametrize("command", OF_TRACES)
 def test_a_trace_may_have_any_name(command: str, tmp_path: Path) -> None:
     write_trace(tmp_path / "Spür 報告 1.pvti")
-    result = run(OF_TRACES[command], tmp_path / "Spür 報告 1.pvti", tmp_path)
+    result = run(command, tmp_path / "Spür 報告 1.pvti", tmp_path)
     assert result.exit_code == 0, result.stderr
 
 
