@@ -30,7 +30,7 @@ What an agent's configuration says:
               show_default=True, help="Directory for reports of simulated models.")  # fmt: skip
 @click.option(
     "--time-limit", type=click.FloatRange(min=0, min_open=True), default=600.0, show_default=True,
-    metavar="SECONDS", help="Time that a simulation may take.",
+    metavar="SECONDS", help="Time that a simulation or a query may take.",
 )  # fmt: skip
 def mcp(paths: tuple[Path, ...], dashboard: str, out: Path, time_limit: float) -> None:
     """Answer an agent's questions about reports, over standard input and output (MCP).

@@ -14,8 +14,9 @@ The connection is in memory, holds only what the query names, and opens no file.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing, suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,7 @@ SQLITE_ROWS = 200_000  # of one table; DuckDB has no such limit
 # without a condition has more, and would fill the memory of the machine.
 MAX_VALUES, SQLITE_VALUES = 250_000_000, 20_000_000
 FEWER = "join by a condition, choose rows with WHERE, or add LIMIT"
+BETWEEN_INTERRUPTS = 0.05  # seconds: one that comes between two statements stops none
 OUT_OF_MEMORY = "Out of Memory Error"  # DuckDB's words
 STEPS_UNTIL_CTRL_C = 1_000_000  # of SQLite's machine: some 10 ms
 INSTALL = "pip install 'tilescope[sql]' brings DuckDB, which has no such limit"
@@ -93,10 +95,11 @@ class _Column:
     null: Values
 
 
-def select(data: Dataset, query: str) -> pd.DataFrame:
+def select(data: Dataset, query: str, seconds: float | None = None) -> pd.DataFrame:
     """Answer one SELECT, by DuckDB when it is installed, else by SQLite; or name the tables.
 
-    Raises QueryError, NotRecordedError, and MissingPackageError where SQLite is not enough.
+    Raises QueryError, also when it takes longer than `seconds`; NotRecordedError; and
+    MissingPackageError where SQLite is not enough.
     """
     if not isinstance(query, str):
         raise QueryError(data.name, f"the query is {query!r}", "give one SELECT, as a text")
@@ -105,8 +108,8 @@ def select(data: Dataset, query: str) -> pd.DataFrame:
     try:
         import duckdb  # noqa: F401
     except ImportError:
-        return by_sqlite(data, query)
-    return by_duckdb(data, query)
+        return by_sqlite(data, query, seconds)
+    return by_duckdb(data, query, seconds=seconds)
 
 
 def _tables(data: Dataset) -> pd.DataFrame:
@@ -116,14 +119,51 @@ def _tables(data: Dataset) -> pd.DataFrame:
     return pd.DataFrame({"name": pd.array([name for name in NAMES if data.has(name)], dtype="str")})
 
 
+@contextmanager
+def _limited(data: Dataset, seconds: float | None, interrupt: Callable[[], None]) -> Iterator[None]:
+    """Interrupt a query that takes longer than `seconds`; raises QueryError."""
+    if seconds is None:
+        yield
+        return
+    ended, late = threading.Event(), threading.Event()
+
+    def watch() -> None:
+        if not ended.wait(seconds):
+            late.set()
+            interrupt()
+        while late.is_set() and not ended.wait(BETWEEN_INTERRUPTS):
+            interrupt()
+
+    watcher = threading.Thread(target=watch, name="tilescope query", daemon=True)
+    watcher.start()
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        if late.is_set():
+            raise QueryError(
+                data.name, f"the query took longer than {seconds:g} s", FEWER
+            ) from None
+        raise
+    finally:
+        ended.set()
+        watcher.join()
+
+
 def by_duckdb(
-    data: Dataset, query: str, lend: Lend | None = None, known: Sequence[str] = NAMES
+    data: Dataset,
+    query: str,
+    lend: Lend | None = None,
+    known: Sequence[str] = NAMES,
+    seconds: float | None = None,
 ) -> pd.DataFrame:
     """Answer one SELECT by DuckDB over what `lend` lends; raises QueryError, NotRecordedError."""
     import duckdb
 
     names: list[str] = []
-    with duckdb.connect(":memory:", config=SETTINGS) as connection:
+    with (
+        duckdb.connect(":memory:", config=SETTINGS) as connection,
+        _limited(data, seconds, connection.interrupt),
+    ):
         try:
             _settle(connection)
             _check_select(data, connection, query)
@@ -242,7 +282,7 @@ def _result_type(kind: str) -> str:
     return "VARCHAR" if kind.startswith("ENUM") else kind
 
 
-def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
+def by_sqlite(data: Dataset, query: str, seconds: float | None = None) -> pd.DataFrame:
     """Answer one SELECT over small tables by SQLite.
 
     Raises QueryError, NotRecordedError and MissingPackageError.
@@ -251,7 +291,10 @@ def by_sqlite(data: Dataset, query: str) -> pd.DataFrame:
 
     names: list[str] = []
     query = WHOLE_TOKEN.sub(_named, query)
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+    with (
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as connection,
+        _limited(data, seconds, connection.interrupt),
+    ):
         connection.set_progress_handler(_go_on, STEPS_UNTIL_CTRL_C)
         connection.execute("PRAGMA case_sensitive_like = ON")
         try:

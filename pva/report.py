@@ -236,14 +236,15 @@ class Report(Shown):
         """Show fit, memory, peak, cycles and three findings in a notebook."""
         return str(later("summary.glance", "glance")(self))
 
-    def sql(self, query: str) -> pd.DataFrame:
+    def sql(self, query: str, *, seconds: float | None = None) -> pd.DataFrame:
         """Answer one SELECT over the tables and arrays that `frames` has.
 
         A table also has a column `row`, from 0, that others refer to: steps.program = programs.row.
         `show tables` names those that this report has.
         Whole numbers divide to whole numbers; what is missing or divided by zero is null. By DuckDB
         when it is installed, else by SQLite over tables that are not large.
-        Raises QueryError, NotRecordedError and MissingPackageError.
+        Raises QueryError, also when it takes longer than `seconds`, NotRecordedError and
+        MissingPackageError.
 
         >>> report = openReport("sample_reports/matmul_chain_mk2")
         >>> report.sql("select type, count(*) n from programs group by 1 order by 2 desc limit 2")
@@ -253,7 +254,7 @@ class Report(Shown):
         """
         from pva.query import select
 
-        return select(self.dataset, query)
+        return select(self.dataset, query, seconds)
 
     def check(self) -> pd.DataFrame:
         """Hold the report against the conservation laws: a row for each law, or for each breach.

@@ -180,7 +180,7 @@ class Tools:
         A table has a column row that others refer to: steps.program = programs.row. Bytes and
         cycles are whole numbers. Aggregate in the query rather than read many rows.
         """
-        found = of_frame(self._store.report(report).sql(query))
+        found = of_frame(self._store.report(report).sql(query, seconds=self._limit))
         rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
         line = f"tilescope sql {shlex.quote(str(self._store.path(report)))} {shlex.quote(query)}"
         head = {"report": report, "proof": proof(line, self._links.page("", report))}

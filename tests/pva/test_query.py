@@ -180,6 +180,14 @@ def test_an_answer_that_would_fill_the_memory_is_refused(
         ask(DATA, f"{text}, runs q")
 
 
+@pytest.mark.parametrize("ask", [query.by_duckdb, query.by_sqlite])
+def test_a_query_ends_when_its_time_is_over(ask: Callable[..., pd.DataFrame]) -> None:
+    endless = "with recursive n(i) as (select 0 union all select i from n) select max(i) from n"
+    with pytest.raises(QueryError, match=r"the query took longer than 0\.2 s; "):
+        ask(DATA, endless, seconds=0.2)
+    assert ask(DATA, "select count(*) as n from runs", seconds=60)["n"].tolist() == [2]
+
+
 @pytest.mark.parametrize(
     "source", ["read_csv('{0}')", "read_text('{0}')", "'{0}'", "glob('{0}*')", "sniff_csv('{0}')"]
 )
