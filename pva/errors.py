@@ -17,9 +17,14 @@ PvaError                    all that `pva` raises on purpose (a RuntimeError, as
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from functools import partial
+from itertools import takewhile
 from typing import Any
+
+PACKAGE = os.path.dirname(__file__) + os.sep
+NOTEBOOK = f"{os.sep}IPython{os.sep}"  # in the names of its files
 
 
 def _text(said: object) -> str:
@@ -37,6 +42,15 @@ class PvaError(RuntimeError):
         self.wanted = _text(wanted)
         head = ": ".join(part for part in (self.subject, self.place, self.found) if part)
         super().__init__(" ".join(f"{head}; {self.wanted}".split()) if wanted else head)
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython shows: the user's own lines, then the error's one line."""
+        import traceback
+
+        frames = traceback.extract_tb(self.__traceback__)
+        until = takewhile(lambda frame: not frame.filename.startswith(PACKAGE), frames)
+        lines = traceback.format_list([f for f in until if NOTEBOOK not in f.filename])
+        return [*"".join(lines).splitlines(), f"{type(self).__name__}: {self}"]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be raised in another process with what it says: one that cannot ends the whole pool."""

@@ -131,3 +131,17 @@ def test_a_dataset_tells_what_it_holds() -> None:
     data = small_report()
     line = f"<Dataset report: {len(data.tables)} tables, {len(data.arrays)} arrays>"
     assert repr(data) == line
+
+
+def test_a_notebook_shows_the_users_line_of_an_error_and_one_line_for_the_rest(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    shell.run_cell("import pva\ndef opened(path):\n    return pva.openReport(path)\n")
+    shell.run_cell("opened('no/report')")
+    shown = capsys.readouterr().out
+    assert "return pva.openReport(path)" in shown
+    assert shown.splitlines()[-1].startswith("NotFoundError: no/report: no such file or directory")
+    assert "formats/registry.py" not in shown and "InteractiveShell" not in shown
