@@ -40,6 +40,16 @@ def printed(capsys: pytest.CaptureFixture[str], result: Any, *options: Any) -> l
     return capsys.readouterr().out.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [("seconds", "12.5 s"), ("trace_seconds", "12.5 s"), ("rows_per_second", "12.5")],
+)
+def test_a_column_in_seconds_has_their_unit(
+    capsys: pytest.CaptureFixture[str], column: str, text: str
+) -> None:
+    assert printed(capsys, pd.DataFrame({column: [12.5]}), "table")[1].strip() == text
+
+
 def test_table_puts_numbers_right_with_commas_and_shares_as_percentages(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from shutil import which
 
 import pytest
 from click.testing import CliRunner, Result
@@ -20,6 +22,11 @@ from simulator.popdist.starters import mpirun_path
 NO_MPI = pytest.mark.skipif(mpirun_path() is None, reason="tilescope[distributed]")
 LAUNCHERS = ("processes", pytest.param("mpi", marks=NO_MPI))
 WAIT = "echo up; exec sleep 60"
+TWO_HOSTS = Path(__file__).parents[2] / "tools" / "two_hosts.sh"
+NO_SPACES = pytest.mark.skipif(
+    which("ip") is None or subprocess.run(["unshare", "--mount", "--net", "true"]).returncode != 0,
+    reason="hosts of their own need root, unshare and iproute2",
+)
 POPRUN = [sys.executable, "-c", "from cli.run import poprun; poprun()"]
 
 
@@ -223,3 +230,13 @@ def test_a_wrong_call_is_one_line(words: tuple[str, ...], said: str, tmp_path: P
     done = subprocess.run([*POPRUN, "--out", str(tmp_path), *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1 and said in done.stderr
+
+
+@NO_MPI
+@NO_SPACES
+def test_instances_run_on_two_hosts_and_say_on_which(tmp_path: Path) -> None:
+    words = shlex.join(["--host", "h1,h2", "--num-instances", "2", "--out", str(tmp_path / "run")])
+    script = f"{shlex.join(POPRUN)} {words} hostname"
+    done = subprocess.run(["bash", TWO_HOSTS, "bash", "-c", script], capture_output=True, text=True)
+    assert (done.returncode, sorted(done.stdout.split())) == (0, ["h1", "h2"]), done.stderr
+    assert [one.host for one in read_run(tmp_path / "run" / "run.json").instances] == ["h1", "h2"]
