@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pva import schema, validation
 from pva.errors import InconsistentDataError, NotRecordedError
-from pva.sources import Joined, Memory, Source, Spend
+from pva.sources import Joined, Memory, Source, Spend, Spending
 
 Values = npt.NDArray[Any]
 T = TypeVar("T")
@@ -115,6 +115,15 @@ class Dataset:
         held = self._stored.get((table, column))
         if held is not None:
             return held
+        return self._stored.hold((table, column), *self._read(table, column))
+
+    def passed(self, table: str, column: str) -> Values:
+        """Return the same for one pass over it: who asks holds it, the dataset does not."""
+        held = self._stored.get((table, column))
+        return self._read(table, column)[0] if held is None else held
+
+    def _read(self, table: str, column: str) -> tuple[Values, int]:
+        """Read a column, and tell how many bytes it takes."""
         self._require(table, self.source.tables())
         declared = schema.TABLE[table].column(column)
         with self.room.spending() as spend:
@@ -124,8 +133,7 @@ class Dataset:
             checked = self._widened(values, declared.kind, place, spend)
             self._sizes[table, column] = size if declared.kind == "text" else checked.nbytes
             validation.check_column(self, table, declared, checked)
-            self._wide.hold((table, column), _frozen(checked), self._sizes[table, column])
-            return self._stored.hold((table, column), _frozen(values), size)
+            return _frozen(values), size
 
     def size(self, table: str, column: str) -> int:
         """Return the bytes of a column that was read, its texts among them."""
@@ -225,15 +233,24 @@ class Dataset:
         if array in self._wide:
             return self._wide[array]
         with self.room.spending() as spend:
-            values = self._rows(array, 0, None, spend)
-            size = spend.spent
-            if array not in self._stored:
-                validation.check_shape(self, schema.ARRAY[array], values.shape)
-                validation.check_users(self, schema.ARRAY[array], len(values))
-                self._check_same_lengths(array, values.shape)
-                self._stored.hold(array, values, size)
-            wide = self._widened(values, schema.ARRAY[array].kind, array, spend)
+            wide = self._widened(self._whole(array, spend), schema.ARRAY[array].kind, array, spend)
             return self._wide.hold(array, _frozen(wide), wide.nbytes)
+
+    def chosen(self, array: str, rows: Values) -> Values:
+        """Return some rows of an array, of which the dataset holds what the file does."""
+        with self.room.spending() as spend:
+            values = self._whole(array, spend)[rows]
+            return _frozen(self._widened(values, schema.ARRAY[array].kind, array, spend))
+
+    def _whole(self, array: str, spend: Spending) -> Values:
+        """Return an array in the type that it has in the file, and hold it."""
+        values = self._rows(array, 0, None, spend)
+        if array not in self._stored:
+            validation.check_shape(self, schema.ARRAY[array], values.shape)
+            validation.check_users(self, schema.ARRAY[array], len(values))
+            self._check_same_lengths(array, values.shape)
+            self._stored.hold(array, values, spend.spent)
+        return values
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
         """Return rows `first` to `stop` of an array and read no others; raises NotRecordedError."""

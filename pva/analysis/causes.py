@@ -201,11 +201,12 @@ def _programs(report: Report, items: Items) -> Integers:
 
 def _first_steps(report: Report, programs: Integers) -> Integers:
     """Return the first step that runs each program, -1 where none does."""
-    step_programs = report.dataset.column("steps", "program")
-    known, first = np.unique(step_programs, return_index=True)
-    place = np.minimum(np.searchsorted(known, programs), max(len(known) - 1, 0))
-    runs = (programs >= 0) & (known[place] == programs) if len(known) else programs < NEVER
-    steps: Integers = np.where(runs, first[place] if len(known) else 0, -1)
+    of_step = report.dataset.column("steps", "program")
+    count = max(int(of_step.max(initial=-1)), int(programs.max(initial=-1))) + 1
+    first = np.full(count + 1, -1, dtype=np.int64)
+    first[of_step[::-1]] = np.arange(len(of_step))[::-1]  # the first step is the last to be set
+    first[-1] = -1
+    steps: Integers = first[programs]
     return steps
 
 
@@ -240,7 +241,7 @@ def _summed(parts: list[tuple[list[Any], Integers]]) -> tuple[list[Integers], In
 def _in_sets(report: Report, clocks: Clocks) -> tuple[list[Any], Integers]:
     """Add up what tiles wait for the last one of their own IPU and set, and their ways to syncs."""
     data = report.dataset
-    kinds, segments, joins = clocks.kinds, clocks.segments, clocks.joins
+    kinds, segments = clocks.kinds, clocks.segments
     program = np.append(data.column("steps", "program"), -1)
     _, example = np.unique(segments.kind, return_index=True)
     of_item = np.repeat(np.arange(len(example)), kinds.stop_item - kinds.first_item)
@@ -248,21 +249,31 @@ def _in_sets(report: Report, clocks: Clocks) -> tuple[list[Any], Integers]:
     item, ipu = (kinds.waited > 0).nonzero()
     row = of_item[item]
     steps = [ipu, ipu, kinds.last[row, ipu], at_item[item], np.zeros_like(ipu)]
-    # What a join lasts behind the latest arrival, all of its tiles have.
-    of_set = _tiles_of_set(report, clocks)[segments.tile_set][:, None]
-    behind = joins.end[segments.ends] - clocks.latest[segments.ends]
-    to_join = (kinds.asked + kinds.delay)[segments.kind] + of_set * behind
-    later = segments.begins >= 0
-    at = np.append(segments.ends, segments.begins[later])
-    way = np.vstack([to_join, kinds.released[segments.kind][later]])
-    rows, place = np.unique(program[joins.step[at]], return_inverse=True)
-    sums = np.zeros((len(rows), way.shape[1]), dtype=np.int64)
-    np.add.at(sums, place.reshape(-1), way)
+    sums = _ways_to_joins(report, clocks, program)
     number, of_ipu = (sums != 0).nonzero()
-    ways = [of_ipu, of_ipu, np.full_like(of_ipu, -1), rows[number], np.ones_like(of_ipu)]
+    ways = [of_ipu, of_ipu, np.full_like(of_ipu, -1), number - 1, np.ones_like(of_ipu)]
     keys = [np.concatenate(both) for both in zip(steps, ways, strict=True)]
     waited = kinds.waited[item, ipu] * kinds.count[row]
     return keys, np.concatenate([waited, sums[number, of_ipu]])
+
+
+def _ways_to_joins(report: Report, clocks: Clocks, program: Integers) -> Integers:
+    """Add up tile cycles on the ways to joins and from them, by [program + 1][IPU].
+
+    What a join lasts behind the latest arrival, all of its tiles have.
+    """
+    kinds, segments, joins = clocks.kinds, clocks.segments, clocks.joins
+    each = _tiles_of_set(report, clocks)
+    sums = np.zeros((int(program.max()) + 2, joins.end.shape[1]), dtype=np.int64)
+    for first in range(0, len(segments.kind), ROWS):
+        some = slice(first, first + ROWS)
+        ends, begins, kind = (of[some] for of in (segments.ends, segments.begins, segments.kind))
+        to_join = (joins.end[ends] - clocks.latest[ends]) * each[segments.tile_set[some], None]
+        to_join += (kinds.asked + kinds.delay)[kind]
+        np.add.at(sums, program[joins.step[ends]] + 1, to_join)
+        later = begins >= 0
+        np.add.at(sums, program[joins.step[begins[later]]] + 1, kinds.released[kind[later]])
+    return sums
 
 
 def _tiles_of_set(report: Report, clocks: Clocks) -> Integers:
@@ -274,18 +285,18 @@ def _tiles_of_set(report: Report, clocks: Clocks) -> Integers:
 
 def _between(report: Report, clocks: Clocks) -> list[tuple[list[Any], Integers]]:
     """Add up what IPUs, and sets of tiles of one, wait for each other."""
-    joined = clocks.ending >= 0
-    late = np.where(joined[:, :, None], clocks.latest[:, None] - clocks.arrival, 0)
-    waiting = late.max(axis=1) > 0
-    heads, ipus = waiting.nonzero()
+    joined = (clocks.ending >= 0)[:, :, None]
+    late = clocks.latest[:, None] > clocks.arrival
+    heads, ipus = np.nonzero((late & joined).any(axis=1))
     alike = clocks.joins.external[heads] & np.append(False, heads[1:] == heads[:-1])[: len(heads)]
     heads, ipus = heads[~alike], ipus[~alike]  # those of an external sync wait for one chain
-    first = np.where(joined[:, :, None], clocks.arrival, np.iinfo(np.int64).max).min(axis=1)
-    first[clocks.joins.external] = first[clocks.joins.external].min(axis=1)[:, None]
     parts = []
     for begin in range(0, max(len(heads), 1), ROWS):
         some, on = heads[begin : begin + ROWS], ipus[begin : begin + ROWS]
-        chain = walk(clocks, some, on, first[some, on])
+        first = np.where(joined[some], clocks.arrival[some], np.iinfo(np.int64).max).min(axis=1)
+        own = first[np.arange(len(on)), on]
+        until = np.where(clocks.joins.external[some], first.min(axis=1), own)
+        chain = walk(clocks, some, on, until)
         items = items_of(clocks, chain, clocks.latest[chain.join, chain.ipu], slice(None))
         parts.append(_laid_beside(report, clocks, chain, items))
     return parts

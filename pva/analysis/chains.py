@@ -89,7 +89,7 @@ def clocks_of(report: Report) -> Clocks:
     place = np.searchsorted(sets, segments.tile_set)
     ending[segments.ends, place] = np.arange(len(place))
     arrival[segments.ends, place] = segments.begin + kinds.arrival[segments.kind]
-    winner = arrival.argmax(axis=1) * ipus + np.arange(ipus)
+    winner = (arrival.argmax(axis=1) * ipus + np.arange(ipus)).astype(np.int32)
     latest = arrival.max(axis=1)
     flat = arrival.reshape(len(arrival), len(sets) * ipus)
     outside = joins.external

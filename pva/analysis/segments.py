@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 NONE = -1
 NEVER = np.iinfo(np.int64).min // 4
-CELLS = 1 << 19  # items times tiles that are worked out at once
+CELLS = 1 << 18  # items times tiles that are worked out at once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +105,8 @@ def joins_of(report: Report) -> Joins:
     data = report.dataset
     of_code = np.isin(data.words("steps", "type"), SYNCS)
     run, _, stop = recorded_runs(report)
-    step = np.flatnonzero(of_code[data.column("steps", "type")])
+    _require_clocks(report, data.passed("steps_by_ipu", "to_max")[:1])
+    step = np.flatnonzero(of_code[data.stored("steps", "type")])
     internal = are_internal(report, step)
     _, release, _ = sync_delays(report)
     sets, of_step = tiles_of_sets(data), sets_of_steps(data)
@@ -113,12 +114,12 @@ def joins_of(report: Report) -> Joins:
     furthest = np.array(
         [np.where(of_set, release, 0).reshape(ipus, -1).max(axis=1) for of_set in sets]
     )
-    ends = ends_by_ipu(report, slice(0, data.length("steps")))[step] - furthest[of_step[step]]
+    ends = ends_by_ipu(report, step) - furthest[of_step[step]]
     over = data.column("runs", "cycles_from")[run] + data.column("runs", "cycles")[run]
     order = np.argsort(np.append(step, stop - 0.5), kind="stable")
     return Joins(
         np.append(step, np.full(len(run), NONE))[order],
-        np.append(data.column("steps", "run")[step], run)[order],
+        np.append(data.stored("steps", "run")[step], run)[order],
         np.vstack([ends, np.repeat(over[:, None], ipus, axis=1)])[order],
         np.append(~internal, np.ones(len(run), dtype=np.bool_))[order],
     )
@@ -127,7 +128,7 @@ def joins_of(report: Report) -> Joins:
 def are_internal(report: Report, syncs: Integers) -> npt.NDArray[np.bool_]:
     """Return which of some steps that are syncs join the tiles of each IPU alone."""
     data = report.dataset
-    kinds = np.array(data.words("steps", "sync_type"))[data.column("steps", "sync_type")[syncs]]
+    kinds = np.array(data.words("steps", "sync_type"))[data.stored("steps", "sync_type")[syncs]]
     programs = np.append(data.texts("programs", "sync_type"), "")
     own = programs[data.column("steps", "program")[syncs]]
     return np.asarray(np.where(np.isin(kinds, ("", "None")), own, kinds) == "Internal")
@@ -141,12 +142,15 @@ def recorded_runs(report: Report) -> tuple[Integers, Integers, Integers]:
     data = report.dataset
     first, stop = (data.column("runs", name) for name in ("first_step", "end_step"))
     rows = np.flatnonzero(stop > first)
-    clocks = [data.column("runs", name)[rows] for name in ("cycles_from", "cycles")]
-    clocks.append(data.column("steps_by_ipu", "to_max")[:1])
-    if any((values < 0).any() for values in clocks):
-        why = "the clocks of the runs; autoReport.outputExecutionProfile records them"
-        raise NotRecordedError(data.name, "cycles of the runs not recorded", why)
+    for name in ("cycles_from", "cycles"):
+        _require_clocks(report, data.column("runs", name)[rows])
     return rows, first[rows], stop[rows]
+
+
+def _require_clocks(report: Report, clocks: Integers) -> None:
+    if (clocks < 0).any():
+        why = "the clocks of the runs; autoReport.outputExecutionProfile records them"
+        raise NotRecordedError(report.dataset.name, "cycles of the runs not recorded", why)
 
 
 def segments_of(report: Report, joins: Joins) -> Segments:
@@ -185,15 +189,15 @@ def _kinds(report: Report, first: Integers, stop: Integers, marks: Integers) -> 
     weights = np.random.default_rng(26).integers(
         0, 1 << 64, (2, int(program.max(initial=0)) + 2), dtype=np.uint64
     )
-    number = np.arange(len(program), dtype=np.uint64)
-    plain, placed = (
-        np.append(np.uint64(0), np.cumsum(values, dtype=np.uint64))
-        for values in (weights[0][program], weights[1][program] * number)
-    )
-    at = weights[1][program]
-    base = np.append(np.uint64(0), np.cumsum(at, dtype=np.uint64))
-    total = plain[stop] - plain[first] + placed[stop] - placed[first]
-    total -= first.astype(np.uint64) * (base[stop] - base[first])
+    at = np.append(np.uint64(0), weights[1][program])
+    base = np.cumsum(at)  # one of these as long as the execution at a time
+    total = (base[first] - base[stop]) * first.astype(np.uint64)
+    np.multiply(at[1:], np.arange(len(program), dtype=np.uint64), out=base[1:])
+    np.cumsum(base, out=base)
+    total += base[stop] - base[first]
+    at[1:] = weights[0][program]
+    np.cumsum(at, out=at)
+    total += at[stop] - at[first]
     total += marks.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     kinds: Integers = np.unique(total, return_inverse=True)[1].reshape(-1)
     return kinds
@@ -253,7 +257,7 @@ def costs_of(report: Report, programs: Integers) -> Integers:
         mine = np.flatnonzero(types == tag)
         rows = data.column("programs", column)[programs[mine]]
         if (rows >= 0).any():
-            found[mine[rows >= 0]] = data.array(array)[rows[rows >= 0]]
+            found[mine[rows >= 0]] = data.chosen(array, rows[rows >= 0])
     return found
 
 

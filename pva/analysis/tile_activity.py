@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 ACTIVITIES = ("wait", "OnTileExecute", "DoExchange", "GlobalExchange", "StreamCopy")
 LEAST = 1e-9  # of a cell: less is what sums of fractions leave between runs
 MAX_CELLS = 1_500_000  # steps times tiles that are worked out one by one
+ROWS = 1 << 19  # of `steps_by_ipu` that are looked at together
 CLOCK_INTERVAL = 1024  # steps from one snapshot of `tile_clock` to the next (docs/report-format.md)
 SYNCS = ("Sync", "SyncAns", "Sans")
 
@@ -149,7 +150,7 @@ def tile_ends(report: Report, step: int) -> Integers:
     last: Integers = (_begins(report, steps, every, clock, cost) + cost)[-1]
     if report.dataset.texts("steps", "type")[step] in SYNCS:
         _, release, ipu = sync_delays(report)
-        ends = ends_by_ipu(report, slice(step, step + 1))[0]
+        ends = ends_by_ipu(report, np.array([step]))[0]
         sets, of_step = tiles_of_sets(report.dataset), sets_of_steps(report.dataset)[step]
         joined = sets[of_step]
         last = np.where(joined, ends[ipu] - release[joined].max(initial=0) + release, last)
@@ -198,7 +199,7 @@ def _begins(
     sets = tiles_of_sets(data)
     _, release, ipu = sync_delays(report)
     last = np.array([release[of_set].max(initial=0) for of_set in sets])
-    ends = ends_by_ipu(report, steps) - last[of_step, None]
+    ends = ends_by_ipu(report, np.arange(steps.start, steps.stop)) - last[of_step, None]
     release, ipu, sets = release[tiles], ipu[tiles], sets[:, tiles]
     for some in np.unique(sets.T, axis=0):  # tiles of the same sets have the same syncs
         mine = np.flatnonzero((some == sets.T).all(axis=1))
@@ -224,15 +225,23 @@ def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
     return (delay + 1) // 2, delay // 2, number // each
 
 
-def ends_by_ipu(report: Report, steps: slice) -> Integers:
-    """Return when each step ended on the last tile of each IPU, [step][IPU]."""
+def ends_by_ipu(report: Report, steps: Integers) -> Integers:
+    """Return when each of some steps, in order, ended on the last tile of each IPU, [step][IPU]."""
     data = report.dataset
     ipus = data.of_replica("num_ipus")
-    ends = np.repeat(data.column("steps", "cycles_to")[steps, None], ipus, axis=1)
-    if data.length("steps_by_ipu"):
-        step, ipu, last = (data.column("steps_by_ipu", name) for name in ("step", "ipu", "to_max"))
-        here = np.flatnonzero((step >= steps.start) & (step < steps.stop) & (ipu < ipus))
-        ends[step[here] - steps.start, ipu[here]] = last[here]
+    ends = np.repeat(data.stored("steps", "cycles_to")[steps, None].astype(np.int64), ipus, axis=1)
+    if not (len(steps) and data.length("steps_by_ipu")):
+        return ends
+    begin, stop = int(steps[0]), int(steps[-1]) + 1
+    place = np.full(stop - begin, len(steps), dtype=np.int32)
+    place[steps - begin] = np.arange(len(steps), dtype=np.int32)
+    columns = [data.passed("steps_by_ipu", name) for name in ("step", "ipu", "to_max")]
+    for first in range(0, len(columns[0]), ROWS):
+        step, ipu, last = (column[first : first + ROWS] for column in columns)
+        here = np.flatnonzero((step >= begin) & (step < stop) & (ipu < ipus))
+        at = place[step[here] - begin]
+        here, at = here[at < len(steps)], at[at < len(steps)]
+        ends[at, ipu[here]] = last[here]
     return ends
 
 

@@ -39,6 +39,31 @@ def test_what_was_not_recorded_is_told_by_one_error_alone(read: Callable[[Datase
     assert caught.value.__context__ is None
 
 
+def test_a_column_that_is_passed_over_is_read_anew_and_a_stored_one_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = small_report()
+    read, reads = data.source.column, []
+
+    def counting(table: str, column: str, spend: Any) -> Any:
+        reads.append(column)
+        return read(table, column, spend)
+
+    monkeypatch.setattr(data.source, "column", counting)
+    first, again = (data.passed("steps", "cycles_to")[:3].tolist() for _ in range(2))
+    assert first == again == [36, 43, 92]
+    assert len(reads) == 2
+    assert data.stored("steps", "cycles_to")[-1] == data.passed("steps", "cycles_to")[-1] == 1024
+    assert len(reads) == 3
+
+
+def test_chosen_rows_of_an_array_come_in_their_declared_type_and_order() -> None:
+    data = small_report()
+    rows = data.chosen("compute_set_cycles_by_tile", np.array([1, 0, 1]))
+    assert rows.dtype == np.int64
+    assert rows.tolist() == data.array("compute_set_cycles_by_tile")[[1, 0, 1]].tolist()
+
+
 def test_optional_columns_are_filled_in() -> None:
     data = Dataset.of({"programs": {"type": [0]}})
     assert data.value("programs", "compute_set") == -1
