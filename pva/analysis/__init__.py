@@ -7,198 +7,34 @@
 
 from __future__ import annotations
 
-from pva.analysis import (
-    balance,
-    causes,
-    code,
-    compare,
-    compilation,
-    computation_graph,
-    costs,
-    cycle_causes,
-    exchanges,
-    execution,
-    flops,
-    hidden_io,
-    host,
-    insight_rules,
-    layers,
-    live_map,
-    live_steps,
-    liveness,
-    longest_syncs,
-    main_runs,
-    memory,
-    name_tree,
-    on_tiles,
-    one_variable,
-    operation_parts,
-    operations,
-    overview,
-    placement,
-    profiled_blocks,
-    program_hierarchy,
-    program_outline,
-    program_parts,
-    ranges,
-    regions,
-    run_clocks,
-    run_pace,
-    run_stragglers,
-    run_totals,
-    serving,
-    stages,
-    stream_tensors,
-    sync_arrivals,
-    tile_series,
-    timing,
-    traffic,
-    written_programs,
-)
+from collections.abc import Iterator
+from importlib import import_module
+from inspect import isfunction
+from pathlib import Path
+
+from pva.analysis import compare
 from pva.analysis.catalogue import Analysis, Catalogue
+from pva.analysis.columns import COLUMNS
 from pva.errors import nearest
 
-CATALOGUE = Catalogue.of(
-    (
-        insight_rules.insights,
-        insight_rules.unchecked_rules,
-        overview.report_overview,
-        overview.report_sketch,
-        overview.recorded_parts,
-        memory.memory_overview,
-        memory.memory_by_tile,
-        memory.fullest_tiles,
-        memory.memory_by_category,
-        memory.category_by_tile,
-        regions.memory_by_region,
-        regions.memory_by_ipu,
-        memory.memory_by_vertex_type,
-        memory.memory_by_compute_set,
-        code.memory_by_operation,
-        code.code_by_program,
-        placement.largest_variables,
-        placement.memory_by_layer,
-        placement.memory_by_type,
-        placement.variable_spread,
-        placement.variable_by_tile,
-        placement.variable_uses,
-        one_variable.variable_figures,
-        one_variable.variable_contexts,
-        computation_graph.graph_nodes,
-        computation_graph.graph_edges,
-        placement.memory_map,
-        regions.fragmentation,
-        tile_series.memory_series,
-        tile_series.variables_by_tile,
-        tile_series.floor_plan,
-        tile_series.address_map,
-        on_tiles.tile_details,
-        on_tiles.vertices_on_tiles,
-        on_tiles.compute_sets_on_tiles,
-        on_tiles.exchanges_on_tiles,
-        on_tiles.variables_on_tiles,
-        memory.memory_usage,
-        memory.memory_histogram,
-        liveness.liveness_overview,
-        liveness.liveness_curve,
-        liveness.live_variables,
-        liveness.always_live_variables,
-        liveness.live_at_peak,
-        liveness.liveness_by_ipu,
-        liveness.liveness_by_tile,
-        liveness.variable_lifetimes,
-        live_map.liveness_map,
-        live_steps.live_at_steps,
-        live_steps.live_over_tiles,
-        live_steps.vertices_at_steps,
-        live_steps.cycle_estimates,
-        live_steps.lifetime_intervals,
-        main_runs.main_run,
-        execution.execution_overview,
-        operations.cycles_by_phase,
-        cycle_causes.cycles_by_cause,
-        operations.cycles_by_layer,
-        operations.cycles_by_operation,
-        layers.software_layers,
-        costs.operation_costs,
-        costs.operation_totals,
-        operation_parts.operation_compute_sets,
-        operation_parts.operation_by_tile,
-        operation_parts.operation_contexts,
-        program_outline.program_stages,
-        program_hierarchy.program_tree,
-        program_parts.program_figures,
-        program_parts.program_by_tile,
-        program_parts.vertices_of_program,
-        program_parts.variables_of_program,
-        program_parts.contexts_of_program,
-        compilation.compiled_types,
-        compilation.compiled_programs,
-        written_programs.written_figures,
-        balance.cycles_by_ipu,
-        balance.cycles_by_tile,
-        balance.tile_balance,
-        balance.thread_balance,
-        balance.slowest_vertices,
-        balance.slowest_tiles,
-        balance.sync_waits,
-        causes.why_idle,
-        causes.waits,
-        causes.critical_path,
-        causes.path_steps,
-        sync_arrivals.arrivals,
-        longest_syncs.longest_waits,
-        name_tree.cycles_by_name,
-        name_tree.code_by_name,
-        name_tree.memory_by_name,
-        stream_tensors.stream_ends,
-        stream_tensors.stream_variables,
-        stages.ipu_balance,
-        stages.layer_moves,
-        exchanges.largest_exchanges,
-        exchanges.exchange_spread,
-        exchanges.exchange_matrix,
-        traffic.exchange_flows,
-        exchanges.traffic_by_tile,
-        exchanges.exchange_code,
-        exchanges.stream_bandwidth,
-        execution.cycles_by_vertex_type,
-        execution.cycles_by_program,
-        execution.vertices_by_compute_set,
-        execution.vertices_of_step,
-        flops.flop_utilisation,
-        flops.flops_by_compute_set,
-        timing.estimated_against_measured,
-        timing.varying_programs,
-        timing.overlap,
-        hidden_io.overlap_io,
-        timing.longest_steps,
-        execution.steps,
-        execution.runs,
-        execution.other_runs,
-        ranges.range_by_ipu,
-        ranges.range_by_program,
-        ranges.step_executions,
-        ranges.tile_cycles_of_step,
-        timing.time_between_runs,
-        profiled_blocks.blocks,
-        host.threads,
-        host.label_statistics,
-        host.channel_statistics,
-        host.longest_events,
-        serving.requests,
-        serving.batches,
-        serving.latency_percentiles,
-        serving.latency_by_load,
-        serving.batch_what_if,
-        run_totals.instances,
-        run_totals.equal_graphs,
-        run_stragglers.stragglers,
-        run_pace.instance_pace,
-        run_pace.instance_utilisation,
-        run_clocks.clock_residual,
-    )
-)
+_TOOLS = {"annotations", "nearest", "isfunction", "import_module", "Iterator", "Path"}
+_DECLARED = b"\nORDER = "  # in the source of a module that has analyses
+
+
+def _analyses() -> Iterator[Analysis]:
+    """Import the modules of this folder that have analyses; yield these in their order."""
+    folder = Path(__file__).parent
+    sources = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
+    files = [path for path in sources if _DECLARED in path.read_bytes()]
+    names = [path.parent.name if path.stem == "__init__" else path.stem for path in files]
+    modules = [import_module(f"{__name__}.{name}") for name in names]
+    for module in sorted(modules, key=lambda module: int(module.ORDER)):
+        members = [member for member in vars(module).values() if isfunction(member)]
+        yield from (each for each in members if each.__module__ == module.__name__
+                    and each.__name__ in COLUMNS)  # fmt: skip
+
+
+CATALOGUE = Catalogue.of(_analyses())
 
 # Questions to two reports, before and after.
 COMPARISONS = Catalogue.of(
@@ -232,4 +68,4 @@ def __getattr__(name: str) -> Analysis:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *CATALOGUE, *COMPARISONS} - {"annotations", "nearest"})
+    return sorted({*globals(), *CATALOGUE, *COMPARISONS} - _TOOLS)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import (
     OPERANDS,
     PHASES,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+ORDER = 260  # of its analyses in the catalogue
 _TILE_COLUMNS = {
     "compute": ("OnTileExecute",),
     "exchange": ("DoExchange", "GlobalExchange"),
@@ -39,6 +41,10 @@ _EACH_VERTEX = (
 )
 
 
+@analysis(
+    "program type name executions cycles:cycles mean_cycles:cycles tile_balance:fraction tiles "
+    "active_tiles lost_cycles:cycles"
+)
 def tile_balance(report: Report) -> pd.DataFrame:
     """Return which programs lose the most cycles because some tiles have more to do than others.
 
@@ -98,6 +104,11 @@ def _tiles_run_on(report: Report, cycles: Integers) -> Integers:
     return tiles
 
 
+@analysis(
+    "compute_set name executions vertices active_tiles vertices_per_tile "
+    "tile_cycles:tile-cycles active_cycles:tile-cycles thread_balance:fraction "
+    "idle_cycles:tile-cycles"
+)
 def thread_balance(report: Report) -> pd.DataFrame:
     """Return which compute sets leave the most worker threads idle while their tiles compute.
 
@@ -138,6 +149,10 @@ def thread_balance(report: Report) -> pd.DataFrame:
     return frame.sort_values("idle_cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "compute_set name vertex_type vertices min_cycles:cycles mean_cycles:cycles "
+    "max_cycles:cycles balance:fraction"
+)
 def slowest_vertices(report: Report) -> pd.DataFrame:
     """Find which vertices of a compute set take longest, as instrumentation measured each of them.
 
@@ -172,6 +187,7 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
     return table.sort_values("max_cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("step name tile ipu cycles:cycles active_cycles:cycles over_mean")
 def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -> pd.DataFrame:
     """Return which tiles an executed step waits for: without `step`, the longest that is no sync.
 
@@ -228,6 +244,10 @@ def _cycles_of_step(report: Report, step: int) -> dict[str, Any]:
     return {key: data.row(array, row) for key, array in names.items()}
 
 
+@analysis(
+    "tile ipu compute:cycles exchange:cycles host_exchange:cycles busy:cycles waiting:cycles "
+    "busy_share:fraction"
+)
 def cycles_by_tile(report: Report) -> pd.DataFrame:
     """Return what each tile did with the cycles of the recorded runs, the busiest tile first.
 
@@ -273,6 +293,10 @@ def _busy_by_tile(report: Report) -> dict[str, Integers]:
     return parts
 
 
+@analysis(
+    "ipu tiles compute_share:fraction exchange_share:fraction host_exchange_share:fraction "
+    "waiting_share:fraction busiest_tile busiest_share:fraction"
+)
 def cycles_by_ipu(report: Report) -> pd.DataFrame:
     """Return which IPU works most: the share of its tiles' cycles in each phase, busiest IPU first.
 
@@ -300,6 +324,7 @@ def cycles_by_ipu(report: Report) -> pd.DataFrame:
     return result.sort_values("waiting_share", kind="stable", ignore_index=True)
 
 
+@analysis("sync_type after syncs cycles:cycles share:fraction")
 def sync_waits(report: Report) -> pd.DataFrame:
     """Return what syncs cost, by the program that the tiles come from, the most cycles first.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.chains import Chain, Clocks, Items, clocks_of, items_of, walk
+from pva.analysis.columns import analysis
 from pva.analysis.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.programs import labels
 from pva.analysis.segments import NEVER, Integers, recorded_runs
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 270  # of its analyses in the catalogue
 SYNC, END = "Sync", "end of the run"
 # What an IPU does that neither computes nor waits, and the column of `why_idle` that it counts in,
 # as do waits for tiles that do it.
@@ -32,6 +34,7 @@ ROWS = 25_000  # of chains that are laid beside waits at once
 KEYS = ("ipu", "for_ipu", "for_tile", "program", "is_way")
 
 
+@analysis("ipu type name steps first_step cycles:cycles share:fraction")
 def critical_path(report: Report) -> pd.DataFrame:
     """Return which steps and syncs the recorded runs are as long as, the most cycles first.
 
@@ -65,6 +68,7 @@ def critical_path(report: Report) -> pd.DataFrame:
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("run step ipu tile type name cycles_from:cycles cycles_to:cycles cycles:cycles")
 def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
     """Return the critical path of the recorded runs step by step, in order.
 
@@ -96,6 +100,10 @@ def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
     )
 
 
+@analysis(
+    "ipu for_ipu for_tile type name stage first_step tile_cycles:tile-cycles cycles:cycles "
+    "share:fraction"
+)
 def waits(report: Report) -> pd.DataFrame:
     """Return who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
 
@@ -134,6 +142,10 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
     return frame.sort_values("tile_cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "ipu compute:fraction imbalance:fraction bubble:fraction exchange:fraction "
+    "global_exchange:fraction host:fraction sync:fraction waits_for meanwhile"
+)
 def why_idle(report: Report) -> pd.DataFrame:
     """Return of each IPU why it does not compute, and which IPU and program it waits for most.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.memory import (
     CODE_CATEGORIES,
     VERTEX_PARTS,
@@ -31,6 +32,12 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+ORDER = 50  # of its analyses in the catalogue
+
+
+@analysis(
+    "program type name code:bytes control_code:bytes exchange_code:bytes tiles most_on_a_tile:bytes"
+)
 def code_by_program(report: Report) -> pd.DataFrame:
     """Return which programs take the most code, in bytes on all tiles, the most first.
 
@@ -98,6 +105,10 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
     return code
 
 
+@analysis(
+    "operation layer bytes:bytes variables:bytes vertex_state:bytes control_code:bytes "
+    "exchange_code:bytes"
+)
 def memory_by_operation(report: Report) -> pd.DataFrame:
     """Return what each operation takes on all tiles: variables, vertices and code, the most first.
 

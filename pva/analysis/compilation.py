@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.program_hierarchy import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs import Integers, Texts, elapsed, summed
 from pva.analysis.selection import chosen
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 240  # of its analyses in the catalogue
 __all__ = [
     "COMPILED",
     "WRITTEN",
@@ -31,6 +33,10 @@ OWN = ""  # stands for what the compiler adds, which nobody wrote
 UNKNOWN = -1
 
 
+@analysis(
+    "program depth type name sync_type executions cycles:cycles share:fraction "
+    "estimated_cycles:cycles parts"
+)
 def compiled_programs(report: Report, *, program: int) -> pd.DataFrame:
     """Return the programs that one as it was written was compiled to, in order, with their cost.
 
@@ -59,6 +65,7 @@ def compiled_of(report: Report, tree: pd.DataFrame, program: int) -> pd.DataFram
     return frame
 
 
+@analysis("written compiled programs cycles:cycles")
 def compiled_types(report: Report) -> pd.DataFrame:
     """Count the programs by their type as written and as compiled, with the cycles of their steps.
 

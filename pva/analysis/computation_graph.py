@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.liveness import sizes_on
 from pva.analysis.programs import OPERANDS, Integers, labels, summed
 from pva.analysis.selection import SelectionError, chosen, program_texts
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 80  # of its analyses in the catalogue
 VARIABLE = "variable"
 MAX_NEIGHBOURS = 16  # of one node that are drawn; the tables have them all
 _KEY = re.compile(r"([vp])(\d{1,12})")
@@ -42,6 +44,7 @@ class Neighbourhood:
     edges: pd.DataFrame
 
 
+@analysis("key kind name bytes:bytes reads writes")
 def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> pd.DataFrame:
     """Return the nodes of the computation graph: what reads and writes variables, and variables.
 
@@ -81,6 +84,7 @@ def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = No
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("source source_name target target_name bytes:bytes")
 def graph_edges(
     report: Report,
     *,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.code import control_code_by_program, once_by_program
+from pva.analysis.columns import analysis
 from pva.analysis.layers import (
     DEFAULT,
     MODULE,
@@ -38,12 +39,19 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 190  # of its analyses in the catalogue
 UNKNOWN = -1
 _COMPUTE = "OnTileExecute"
 _PHASES = tuple(phase.replace(" ", "_") for phase in PHASES)
 CODE = tuple(CODE_CATEGORIES)
 
 
+@analysis(
+    "operation kind programs steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+    "host_exchange:cycles sync:cycles estimated_cycles:cycles flops:flop code:bytes "
+    "control_code:bytes exchange_code:bytes vertex_code:bytes vertex_state:bytes "
+    "variables:bytes peak_bytes:bytes"
+)
 def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd.DataFrame:
     """Return what each operation of a software layer costs in cycles, arithmetic, code and memory.
 
@@ -203,6 +211,7 @@ def _variables(report: Report, owner_of: Integers, count: int) -> dict[str, Inte
     }
 
 
+@analysis("figure unit operations outside elsewhere whole")
 def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     """Add up the operations of a software layer, and what they leave of the whole report.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import PHASES, Integers, elapsed, phases, summed
 
 if TYPE_CHECKING:
@@ -13,11 +14,13 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 170  # of its analyses in the catalogue
 COMPUTE, EXCHANGE, HOST, SYNC = PHASES
 UNEVEN, WITHOUT_WORK, BETWEEN_IPUS = "uneven work", "tiles without work", "exchange between IPUs"
 CAUSES = (COMPUTE, UNEVEN, WITHOUT_WORK, EXCHANGE, BETWEEN_IPUS, HOST, SYNC)
 
 
+@analysis("cause cycles:cycles share:fraction")
 def cycles_by_cause(report: Report) -> pd.DataFrame:
     """Return why the recorded runs are as long as they are: cycles by cause, in a fixed order.
 

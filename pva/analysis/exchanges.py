@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.code import code_of_exchanges
+from pva.analysis.columns import analysis
 from pva.analysis.programs import (
     EXCHANGES,
     OPERANDS,
@@ -30,9 +31,14 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+ORDER = 330  # of its analyses in the catalogue
 KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy": "host"}
 
 
+@analysis(
+    "kind exchange name bytes_received:bytes bytes_sent:bytes cycles:cycles "
+    "bytes_per_cycle:bytes/cycle code_bytes:bytes"
+)
 def largest_exchanges(report: Report) -> pd.DataFrame:
     """Find which exchanges move the most: bytes and cycles of one execution, the most bytes first.
 
@@ -49,6 +55,11 @@ def largest_exchanges(report: Report) -> pd.DataFrame:
     return frame.loc[order].reset_index(drop=True)
 
 
+@analysis(
+    "kind exchange name fan_out receivers busiest_receiver busiest_receiver_bytes:bytes "
+    "receive_balance:fraction senders busiest_sender busiest_sender_bytes:bytes "
+    "send_balance:fraction"
+)
 def exchange_spread(report: Report) -> pd.DataFrame:
     """Find how evenly each exchange lies on the tiles: senders, receivers, and the busiest of each.
 
@@ -124,6 +135,7 @@ def _spread(report: Report, tag: str, received: Integers, sent: Integers) -> dic
     return columns
 
 
+@analysis("from_ipu to_ipu bytes_at_least:bytes bytes_at_most:bytes exact share:fraction")
 def exchange_matrix(report: Report) -> pd.DataFrame:
     """Return how many bytes went from which IPU to which in the recorded runs, the most first.
 
@@ -181,6 +193,10 @@ def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
     return np.minimum(np.maximum(received[:, None, :] - others, 0), most), most
 
 
+@analysis(
+    "tile ipu bytes:bytes received:bytes sent:bytes global_received:bytes global_sent:bytes "
+    "from_host:bytes to_host:bytes"
+)
 def traffic_by_tile(report: Report) -> pd.DataFrame:
     """Return which tiles receive and send the most bytes in the recorded runs, the most first.
 
@@ -212,6 +228,11 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "program name total:bytes delay:bytes exchange:bytes other:bytes receive_address:bytes "
+    "receive_format:bytes receive_mux:bytes send:bytes send_with_put_address:bytes "
+    "send_with_put_format:bytes send_with_put_mux:bytes"
+)
 def exchange_code(report: Report) -> pd.DataFrame:
     """Find what the code of each exchange consists of: bytes by kind of instruction, largest first.
 
@@ -234,6 +255,10 @@ def exchange_code(report: Report) -> pd.DataFrame:
     return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "name executions bytes_in:bytes bytes_out:bytes cycles:cycles exposed_cycles:cycles "
+    "bytes_per_second:bytes/s"
+)
 def stream_bandwidth(report: Report) -> pd.DataFrame:
     """Return how fast each stream moves data to and from the host, the most cycles first.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import PHASES, elapsed, executions_of_rows, phases, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
 from pva.analysis.told import Told
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 150  # of its analyses in the catalogue
 Cycles = npt.NDArray[np.int64]
 
 ACTIVITIES = (
@@ -50,6 +52,11 @@ class ExecutionOverview(Told):
     thread_balance: float
 
 
+@analysis(
+    "cycles:cycles seconds:s runs recorded_runs steps time_shares:fraction "
+    "tile_cycles:tile-cycles compute_share:fraction exchange_share:fraction host_share:fraction "
+    "sync_share:fraction idle_share:fraction tile_balance:fraction thread_balance:fraction"
+)
 def execution_overview(report: Report) -> ExecutionOverview:
     """Return how long the recorded runs took and what the tiles did in that time.
 
@@ -98,6 +105,7 @@ def _fraction(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
+@analysis("vertex_type instances cycles_once:cycles cycles:cycles share:fraction")
 def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     """Return the active cycles of each vertex type in the recorded runs, most first.
 
@@ -126,6 +134,7 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("vertex_type instances cycles:cycles")
 def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
     """Return the vertex types that an executed step runs, with active cycles, most first.
 
@@ -141,6 +150,7 @@ def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
     return vertices_by_compute_set(report, compute_set=compute_set)[columns]
 
 
+@analysis("compute_set name vertex_type instances cycles:cycles")
 def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> pd.DataFrame:
     """Return the vertices of each compute set, or of one, by type, with their active cycles.
 
@@ -170,6 +180,7 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     )
 
 
+@analysis("program type name executions cycles:cycles share:fraction mean_tile_balance:fraction")
 def cycles_by_program(report: Report) -> pd.DataFrame:
     """Return by how many cycles each program made the recorded runs longer, most first.
 
@@ -201,6 +212,11 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "step run name type sync_type program cycles:cycles cycles_from:cycles cycles_to:cycles "
+    "cycles_overlapped:cycles active_tiles tile_balance:fraction active_tile_balance:fraction "
+    "thread_balance:fraction total_data:bytes data_balance:fraction"
+)
 def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
     """Return the executed steps in order, of all recorded runs or one; -1 for what is unknown.
 
@@ -228,6 +244,11 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
     )
 
 
+@analysis(
+    "run name program first_step end_step cycles_from:cycles cycles:cycles "
+    "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns items batches stages "
+    "steps recorded device_microseconds:µs"
+)
 def runs(report: Report) -> pd.DataFrame:
     """Assign each run of the program: cycles, time on the device, and whether its steps are there.
 
@@ -250,6 +271,7 @@ def runs(report: Report) -> pd.DataFrame:
     )
 
 
+@analysis("name runs cycles:cycles device_microseconds:µs")
 def other_runs(report: Report) -> pd.DataFrame:
     """Sum up the runs made while profiling was disabled, by name, in the order of the first.
 

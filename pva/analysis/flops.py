@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import Integers, elapsed, executions_of_rows, phases
 from pva.analysis.selection import tile_count
 from pva.analysis.told import Told
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
+
+
+ORDER = 350  # of its analyses in the catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,11 @@ class FlopUtilisation(Told):
     unknown_compute_sets: int
 
 
+@analysis(
+    "flops:flop cycles:cycles compute_cycles:cycles flops_per_second:flop/s float_peak:flop/s "
+    "half_peak:flop/s float_peak_share:fraction half_peak_share:fraction "
+    "compute_float_peak_share:fraction compute_half_peak_share:fraction unknown_compute_sets"
+)
 def flop_utilisation(report: Report) -> FlopUtilisation:
     """Return what share of the tiles' peak arithmetic the recorded runs reached.
 
@@ -94,6 +103,10 @@ def flop_utilisation(report: Report) -> FlopUtilisation:
     )
 
 
+@analysis(
+    "compute_set name executions flops:flop cycles:cycles flops_per_cycle:flop/cycle "
+    "float_peak_share:fraction half_peak_share:fraction"
+)
 def flops_by_compute_set(report: Report) -> pd.DataFrame:
     """Return how near each compute set comes to the peak, the most operations first.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import PHASES, Integers, moved_bytes, phases
 from pva.analysis.spans import common, length, merged
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
@@ -15,10 +16,15 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 370  # of its analyses in the catalogue
 HOST, WORK = "host exchange", ("compute", "exchange")
 LEAST_SHARE = 46  # tiles of an IPU to one I/O tile: PopART has 32 of 1,472 at least
 
 
+@analysis(
+    "run name ipu cycles:cycles io_cycles:cycles hidden_cycles:cycles exposed_cycles:cycles "
+    "hidden_share:fraction exposed_share:fraction io_tiles"
+)
 def overlap_io(report: Report) -> pd.DataFrame:
     """Return of each run and IPU what of its exchange with the host was hidden beneath its work.
 

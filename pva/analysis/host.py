@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
 
 if TYPE_CHECKING:
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from pva.trace import Trace
 
 
+ORDER = 400  # of its analyses in the catalogue
+
+
+@analysis(
+    "label channel count total_ns:ns self_ns:ns mean_ns:ns min_ns:ns p50_ns:ns p90_ns:ns "
+    "p99_ns:ns max_ns:ns"
+)
 def label_statistics(trace: Trace) -> pd.DataFrame:
     """Sum up the events of each label, the most self time first; times in nanoseconds.
 
@@ -24,6 +32,7 @@ def label_statistics(trace: Trace) -> pd.DataFrame:
     return trace.frames.labels().astype({"label": "str", "channel": "str"})
 
 
+@analysis("channel labels events self_ns:ns longest_ns:ns share:fraction")
 def channel_statistics(trace: Trace) -> pd.DataFrame:
     """Return which channel the host's time goes to: its events, the most self time first.
 
@@ -43,6 +52,7 @@ def channel_statistics(trace: Trace) -> pd.DataFrame:
     return result.sort_values(by, ascending=[False, True], ignore_index=True)
 
 
+@analysis("label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns")
 def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
     """Return the single events on the host that took longest without what is inside them.
 
@@ -83,6 +93,7 @@ def _longest(trace: Trace, thread: Any, count: int) -> pd.DataFrame:
     return pd.DataFrame(dict(zip(_EVENT_COLUMNS, values, strict=True)))
 
 
+@analysis("pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns")
 def threads(trace: Trace) -> pd.DataFrame:
     """Describe each thread: its events, when it was traced, and how long it was inside events.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import Integers, Texts, labels, layer_of, operations, owners
 from pva.analysis.selection import SelectionError
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 180  # of its analyses in the catalogue
 OUTSIDE = "(outside)"
 DEFAULT, STAGE, MODULE = "operation", "stage", "module"
 
@@ -62,6 +64,7 @@ LAYERS = {
 }  # fmt: skip
 
 
+@analysis("layer label operations programs contexts")
 def software_layers(report: Report) -> pd.DataFrame:
     """Return by which software layers operations can be counted, and what each of them covers.
 

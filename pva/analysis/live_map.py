@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.liveness import Rows
 from pva.analysis.selection import chosen, program_texts, rows_wanted, tile_count
 
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+ORDER = 120  # of its analyses in the catalogue
+
+
+@analysis("step type name tile last_tile ipu fullest_tile live:bytes always_live:bytes")
 def liveness_map(
     report: Report,
     *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.liveness import Rows, depths, sizes_on
 from pva.analysis.programs import OPERANDS, labels
 from pva.analysis.selection import program_texts, several, tile_count
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 130  # of its analyses in the catalogue
 STEP = "step_"  # with the number of a step: the name of its column
 
 
+@analysis("variable name category * change:bytes")
 def live_at_steps(
     report: Report,
     *,
@@ -49,6 +52,7 @@ def live_at_steps(
     return _ordered(frame, list(columns))
 
 
+@analysis("step type name least:bytes mean:bytes most:bytes deviation:bytes fullest_tile")
 def live_over_tiles(
     report: Report, *, steps: Sequence[int] = (), tiles: Sequence[int] = ()
 ) -> pd.DataFrame:
@@ -87,6 +91,7 @@ def live_over_tiles(
     )
 
 
+@analysis("vertex_type state:bytes * change")
 def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFrame:
     """Compare which vertices chosen program steps run, by type; without any, those at the peak.
 
@@ -117,6 +122,7 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
     return _ordered(frame, list(columns))
 
 
+@analysis("step type name cycles:cycles mean_cycles:cycles active_tiles slowest_tile")
 def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     """Find the cycles of a program step and the steps inside it, once each; without one, the peak.
 
@@ -136,6 +142,7 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("variable name bytes:bytes begin end")
 def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.DataFrame:
     """Find when chosen variables are live, by their row; without any, of the ten largest that move.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.memory import CATEGORY_LABELS
 from pva.analysis.programs import summed
 from pva.analysis.selection import chosen, program_texts, tiles_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 110  # of its analyses in the catalogue
 Rows = npt.NDArray[np.int64]
 Names = npt.NDArray[Any]
 
@@ -36,6 +38,7 @@ class LivenessOverview(Told):
     largest_variable_bytes: int
 
 
+@analysis("step program type name depth always_live:bytes not_always_live:bytes total:bytes")
 def liveness_curve(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
@@ -77,6 +80,7 @@ def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
     return everywhere
 
 
+@analysis("variable name category bytes:bytes")
 def live_variables(
     report: Report, *, step: int, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
@@ -157,6 +161,7 @@ def added_up(begin: Rows, end: Rows, sizes: Rows, steps: int) -> Rows:
     return np.cumsum(changes)[:-1]
 
 
+@analysis("name bytes:bytes")
 def always_live_variables(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
@@ -199,6 +204,10 @@ def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[s
     return {"name": [names[k] for k in kept], "bytes": np.array([values[k] for k in kept], int)}
 
 
+@analysis(
+    "always_live:bytes peak_step peak_type peak_name peak_bytes:bytes max_live:bytes "
+    "largest_variable largest_variable_bytes:bytes"
+)
 def liveness_overview(report: Report) -> LivenessOverview:
     """Return how much is live at most, at which step, and which variable is the largest there.
 
@@ -240,6 +249,7 @@ def _most_live(report: Report) -> int:
     return max(data.value("liveness", "max_bytes"), of_steps) if data.has("liveness") else of_steps
 
 
+@analysis("variable name category always_live bytes:bytes share:fraction")
 def live_at_peak(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
@@ -281,6 +291,9 @@ def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.S
     return names.map(known).fillna(-1).astype(np.int64), names.map(category).fillna("")
 
 
+@analysis(
+    "tile ipu most_live:bytes always_live:bytes not_always_live:bytes share:fraction free:bytes"
+)
 def liveness_by_tile(report: Report) -> pd.DataFrame:
     """Return which tiles need the most at their own peak, the most first.
 
@@ -308,6 +321,7 @@ def liveness_by_tile(report: Report) -> pd.DataFrame:
     return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("ipu most_live:bytes always_live:bytes not_always_live:bytes peak_step type name")
 def liveness_by_ipu(report: Report) -> pd.DataFrame:
     """Return when each IPU needs the most memory: its own peak, the IPU with the most first.
 
@@ -339,6 +353,9 @@ def liveness_by_ipu(report: Report) -> pd.DataFrame:
     return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "variable name category bytes:bytes steps first_step last_step at_peak byte_steps:bytes*steps"
+)
 def variable_lifetimes(report: Report) -> pd.DataFrame:
     """Find which variables are kept the longest for their size, of those that are not always live.
 

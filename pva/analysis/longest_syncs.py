@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.chains import Clocks, clocks_of
+from pva.analysis.columns import analysis
 from pva.analysis.programs import labels
 from pva.analysis.segments import NONE, Integers
 from pva.analysis.selection import rows_wanted
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+ORDER = 290  # of its analyses in the catalogue
+
+
+@analysis("run step ipu for_ipu for_tile name cycles_from:cycles cycles_to:cycles cycles:cycles")
 def longest_waits(report: Report, *, count: int = 1000) -> pd.DataFrame:
     """Return how long IPUs wait for another at each sync that joins them, the longest first.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.batch_times import NONE, BatchTimes, Integers, batch_times
+from pva.analysis.columns import analysis
 from pva.analysis.steady import steady_state
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
@@ -15,6 +16,7 @@ from pva.errors import NotRecordedError
 if TYPE_CHECKING:
     from pva.report import Report
 
+ORDER = 140  # of its analyses in the catalogue
 UNKNOWN, NO_NUMBER = -1, float("nan")
 NO_TIMES = BatchTimes(NONE, NONE, 1)
 
@@ -43,6 +45,11 @@ class MainRun(Told):
     setup_seconds: float
 
 
+@analysis(
+    "runs cycles:cycles seconds:s items items_per_second:items/s batches stages "
+    "steady_cycles:cycles steady_seconds:s steady_items_per_second:items/s "
+    "latency_cycles:cycles latency_seconds:s setup_runs setup_cycles:cycles setup_seconds:s"
+)
 def main_run(report: Report) -> MainRun:
     """Return how long the model's own runs took, for how many items, and what its set-up took.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 30  # of its analyses in the catalogue
 Bytes = npt.NDArray[np.int64]
 
 # Labels of the summary of the user guide ("Profile summary output"), in the order of the array
@@ -113,6 +115,10 @@ def code_if_counted(report: Report, code: Bytes) -> Bytes:
     return code if counts_code(report) else np.full_like(code, -1)
 
 
+@analysis(
+    "tile ipu total:bytes total_including_gaps:bytes interleaved:bytes non_interleaved:bytes "
+    "overflowed:bytes free:bytes"
+)
 def memory_by_tile(report: Report) -> pd.DataFrame:
     """Return the bytes of each tile by region, and what is free (negative: out of memory).
 
@@ -142,6 +148,7 @@ def _categories(report: Report) -> Bytes:
     return by_overlap
 
 
+@analysis("category label not_overlapped:bytes overlapped:bytes total:bytes")
 def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFrame:
     """Return the bytes of each category, on all tiles or one, overlapped variables in full.
 
@@ -179,6 +186,7 @@ def _in_place(report: Report) -> Bytes:
     return np.vstack([alone, shared])
 
 
+@analysis("tile *:bytes overlapped:bytes")
 def category_by_tile(report: Report) -> pd.DataFrame:
     """Return the bytes of each tile by category, largest first; a row adds up to its total.
 
@@ -197,6 +205,12 @@ def category_by_tile(report: Report) -> pd.DataFrame:
     return pd.DataFrame({names[row]: values[row] for row in order}, index=tiles)
 
 
+@analysis(
+    "bytes_per_tile:bytes tiles total:bytes total_including_gaps:bytes fullest_tile "
+    "fullest_bytes:bytes fullest_share:fraction fullest_tile_excluding_gaps "
+    "fullest_bytes_excluding_gaps:bytes mean_bytes:bytes tiles_out_of_memory largest_category "
+    "largest_category_bytes:bytes code_counted"
+)
 def memory_overview(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> MemoryOverview:
@@ -231,6 +245,7 @@ def memory_overview(
     )
 
 
+@analysis("tile ipu bytes:bytes free:bytes")
 def fullest_tiles(
     report: Report, *, count: int = 10, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:
@@ -274,6 +289,10 @@ class MemoryUsage(Told):
         return self.total - self.not_overlapped
 
 
+@analysis(
+    "including_gaps:bytes total:bytes non_interleaved:bytes interleaved:bytes overflowed:bytes "
+    "not_overlapped_by_category:bytes overlapped_by_category:bytes"
+)
 def memory_usage(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> MemoryUsage:
@@ -306,6 +325,10 @@ def memory_usage(
 VERTEX_PARTS = ("vertex_data", "edge_pointers", "copy_pointers", "padding", "descriptors")
 
 
+@analysis(
+    "vertex_type vertex_data:bytes edge_pointers:bytes copy_pointers:bytes padding:bytes "
+    "descriptors:bytes code:bytes total:bytes"
+)
 def memory_by_vertex_type(
     report: Report,
     *,
@@ -332,6 +355,10 @@ def memory_by_vertex_type(
     return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "compute_set name vertices state:bytes vertex_data:bytes edge_pointers:bytes "
+    "copy_pointers:bytes padding:bytes descriptors:bytes code:bytes"
+)
 def memory_by_compute_set(report: Report) -> pd.DataFrame:
     """Return which compute sets' vertices take the most memory, on all tiles, largest first.
 
@@ -363,6 +390,7 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
 _MAX_BINS = 4096
 
 
+@analysis("low_kb:kB high_kb:kB tiles")
 def memory_histogram(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.code import code_by_program
+from pva.analysis.columns import analysis
 from pva.analysis.placement import live_at_peak_truths
 from pva.analysis.programs import Integers, elapsed, labels, summed
 
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 300  # of its analyses in the catalogue
 OUTERMOST = -1
 
 
+@analysis("path parent total:cycles own:cycles")
 def cycles_by_name(report: Report) -> pd.DataFrame:
     """Find what the layers of the names of programs take of the recorded runs, and what is in them.
 
@@ -34,6 +37,7 @@ def cycles_by_name(report: Report) -> pd.DataFrame:
     return tree_of(labels(report, np.arange(count + 1)).tolist(), spent)
 
 
+@analysis("path parent total:bytes own:bytes")
 def code_by_name(report: Report) -> pd.DataFrame:
     """Return what code the layers of the names of programs have, on all tiles, and what is in them.
 
@@ -51,6 +55,7 @@ def code_by_name(report: Report) -> pd.DataFrame:
     return tree_of(frame["name"].tolist(), sizes)
 
 
+@analysis("path parent total:bytes own:bytes")
 def memory_by_name(report: Report) -> pd.DataFrame:
     """Return what the layers of the names of variables take at the peak, and what is in them.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.exchanges import KINDS, exchange_names
 from pva.analysis.memory import CATEGORY_LABELS, VERTEX_PARTS, code_if_counted, counts_code
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, moved_bytes, summed
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 100  # of its analyses in the catalogue
 Tiles = tuple[int, ...]
 MAX_COLUMNS = 12  # tiles that get a column of their own
 
@@ -45,6 +47,7 @@ def _by_tile(values: Integers, tiles: Tiles) -> dict[str, Integers]:
     return {name: values[:, place] for name, place in own_columns(tiles).items()}
 
 
+@analysis("path label *:bytes")
 def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Sum up the memory of each chosen tile, or of all, by region, use and liveness: a tree.
 
@@ -122,6 +125,7 @@ def _live(report: Report, wanted: Any) -> list[tuple[str, str, Integers]]:
     ]
 
 
+@analysis("name vertices code:bytes state:bytes total:bytes *:bytes")
 def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Return what each vertex type takes on the chosen tiles, or on all, the most first.
 
@@ -161,6 +165,7 @@ def _vertices(report: Report, owner: str, count: int, rows: npt.NDArray[np.int64
     return summed(owners, data.array("vertex_count_by_tile")[:, rows].sum(axis=1), count)
 
 
+@analysis("compute_set name vertices instances state:bytes code:bytes *:bytes")
 def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Return what each compute set takes on the chosen tiles, or on all, the most first.
 
@@ -193,6 +198,7 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("kind exchange name code_bytes:bytes bytes_received:bytes bytes_sent:bytes *:bytes")
 def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Return what the code of each exchange takes on the chosen tiles, or on all, the most first.
 
@@ -235,6 +241,7 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
     )
 
 
+@analysis("variable name category type shape always_live bytes:bytes *:bytes")
 def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Return what each variable takes on the chosen tiles, or on all, the most first.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.debug import above, contexts_frame, source_of
 from pva.analysis.placement import variable_by_tile, variable_uses
 from pva.analysis.programs import owners
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 70  # of its analyses in the catalogue
 NONE = -1
 
 
@@ -55,6 +57,11 @@ class VariableFigures(Told):
     function: str
 
 
+@analysis(
+    "variable name type shape category bytes:bytes tiles fullest_tile most_bytes:bytes "
+    "always_live first_step last_step first_name last_name at_peak readers writers last_reader "
+    "last_writer operation file line function"
+)
 def variable_figures(report: Report, *, variable: int) -> VariableFigures:
     """Return what a variable is, where it lies, when it is live, who uses it, where it was made.
 
@@ -99,6 +106,7 @@ def variable_figures(report: Report, *, variable: int) -> VariableFigures:
     )
 
 
+@analysis("context layer name file line function json")
 def variable_contexts(report: Report, *, variable: int) -> pd.DataFrame:
     """Return where a variable was made: its debug context and those around it, outermost first.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.code import first_users
+from pva.analysis.columns import analysis
 from pva.analysis.costs import operation_costs
 from pva.analysis.debug import above, contexts_frame
 from pva.analysis.flops import peak_of_tile
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 200  # of its analyses in the catalogue
 UNKNOWN = -1
 _COMPUTE = "OnTileExecute"
 _CYCLES = {
@@ -55,6 +57,10 @@ def _names(report: Report, layer: str) -> list[str]:
     return names
 
 
+@analysis(
+    "compute_set name vertices executions cycles:cycles estimated_cycles:cycles flops:flop "
+    "float_peak_share:fraction"
+)
 def operation_compute_sets(
     report: Report, *, operation: str = "", layer: str = DEFAULT
 ) -> pd.DataFrame:
@@ -115,6 +121,10 @@ def _ran(report: Report, programs: Integers, place: Integers, count: int) -> dic
     }
 
 
+@analysis(
+    "tile ipu compute:cycles exchange:cycles host_exchange:cycles control_code:bytes "
+    "exchange_code:bytes vertex_state:bytes"
+)
 def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAULT) -> pd.DataFrame:
     """Return what an operation costs each tile: cycles, code, and the state of its vertices.
 
@@ -184,6 +194,7 @@ def _control_code(report: Report, programs: Integers, tiles: int) -> Integers:
     return np.cumsum(change[:-1])
 
 
+@analysis("context layer name file line function json programs")
 def operation_contexts(
     report: Report, *, operation: str = "", layer: str = DEFAULT
 ) -> pd.DataFrame:

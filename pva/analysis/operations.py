@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import (
     PHASES,
     Integers,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 160  # of its analyses in the catalogue
 IDLE = "idle at end"
 
 # Which figures of `tile_cycles` make up a phase.
@@ -35,6 +37,10 @@ _ACTIVITIES = {
 }
 
 
+@analysis(
+    "phase steps cycles:cycles share:fraction overlapped_cycles:cycles tile_cycles:tile-cycles "
+    "tile_share:fraction"
+)
 def cycles_by_phase(report: Report) -> pd.DataFrame:
     """Return which phase the time goes to: compute, exchange, host exchange or sync, longest first.
 
@@ -73,6 +79,10 @@ def cycles_by_phase(report: Report) -> pd.DataFrame:
     )
 
 
+@analysis(
+    "operation layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+    "host_exchange:cycles sync:cycles flops:flop"
+)
 def cycles_by_operation(report: Report) -> pd.DataFrame:
     """Return by how many cycles each operation made the recorded runs longer, most first.
 
@@ -87,6 +97,10 @@ def cycles_by_operation(report: Report) -> pd.DataFrame:
     return frame
 
 
+@analysis(
+    "layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
+    "host_exchange:cycles sync:cycles flops:flop"
+)
 def cycles_by_layer(report: Report) -> pd.DataFrame:
     """Return by how many cycles each layer made the recorded runs longer, most first.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.execution import execution_overview
 from pva.analysis.memory import counts_code, memory_overview
 from pva.analysis.operations import cycles_by_phase
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 20  # of its analyses in the catalogue
 CODE = "code"
 # What may be recorded: in words, a table or array of it, and the engine option that records it;
 # code is counted by an option of the device.
@@ -59,6 +61,10 @@ class ReportOverview(Told):
     seconds: float
 
 
+@analysis(
+    "type architecture ipus tiles created fullest_tile fullest_bytes:bytes bytes_per_tile:bytes "
+    "tiles_out_of_memory code_counted runs cycles:cycles seconds:s"
+)
 def report_overview(report: Report) -> ReportOverview:
     """Return on what a report was made, how full its fullest tile is, and how long its runs took.
 
@@ -103,6 +109,7 @@ def _execution(report: Report) -> tuple[int, int, float]:
     return found.recorded_runs, found.cycles, found.seconds
 
 
+@analysis("part recorded option")
 def recorded_parts(report: Report) -> pd.DataFrame:
     """Return what a report holds, and which engine option records what it does not.
 
@@ -121,6 +128,7 @@ def recorded_parts(report: Report) -> pd.DataFrame:
     )
 
 
+@analysis("part place name first amount share:fraction unit")
 def report_sketch(report: Report, *, count: int = 60) -> pd.DataFrame:
     """Sketch a report in a few numbers: the memory of its tiles, its phases, its liveness.
 

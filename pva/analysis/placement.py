@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import Integers, executions, labels, layer_of, owners, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
 
@@ -15,9 +16,11 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 60  # of its analyses in the catalogue
 Truths = npt.NDArray[np.bool_]
 
 
+@analysis("variable name type shape category bytes:bytes share:fraction always_live at_peak")
 def largest_variables(report: Report) -> pd.DataFrame:
     """Return which variables take the most bytes on all tiles, the compiler's included.
 
@@ -56,6 +59,7 @@ def live_at_peak_truths(report: Report) -> Truths:
     return live
 
 
+@analysis("type variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes")
 def memory_by_type(report: Report) -> pd.DataFrame:
     """Find what variables of each element type take: what half precision could save, largest first.
 
@@ -71,6 +75,7 @@ def memory_by_type(report: Report) -> pd.DataFrame:
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("layer variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes share:fraction")
 def memory_by_layer(report: Report) -> pd.DataFrame:
     """Return what the variables of each layer take where liveness peaks, and in all, most first.
 
@@ -102,6 +107,10 @@ def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
     }
 
 
+@analysis(
+    "variable name category bytes:bytes tiles fullest_tile most_bytes:bytes balance:fraction "
+    "excess_bytes:bytes"
+)
 def variable_spread(report: Report) -> pd.DataFrame:
     """Find which variables lie unevenly on the tiles: what a better mapping would take off a tile.
 
@@ -142,6 +151,7 @@ def variable_spread(report: Report) -> pd.DataFrame:
     return frame.sort_values("excess_bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("tile ipu bytes:bytes pieces address:bytes")
 def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     """List the tiles on which a variable lies, by its row in `largest_variables`, most bytes first.
 
@@ -165,6 +175,7 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("program type name reads writes executions")
 def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
     """Return which programs read and write a variable, by its row in `largest_variables`.
 
@@ -193,6 +204,7 @@ def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
     )
 
 
+@analysis("tile address:bytes end:bytes bytes:bytes region name category first_step last_step")
 def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
     """Lay out what lies on a tile by address, or on the tile that needs the most memory.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, program_texts
 
 if TYPE_CHECKING:
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 390  # of its analyses in the catalogue
 OVERFLOW = "overflow"
 
 
+@analysis(
+    "name kind type ipu count total_cycles:cycles mean_cycles:cycles min_cycles:cycles "
+    "max_cycles:cycles"
+)
 def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
     """Sum up the blocks of each program on each IPU, of all runs or one; the most cycles first.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.program_layout import CONTROL, FUNCTION, UNKNOWN, Tree, tree_of
 from pva.analysis.programs import (
     OPERANDS,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 220  # of its analyses in the catalogue
 __all__ = ["CONTROL", "FUNCTION", "UNKNOWN", "program_tree", "step_estimates", "sync_estimate"]
 
 COMPILED, WRITTEN = STAGES = ("compiled", "written")
@@ -38,6 +40,11 @@ _MAX_CYCLES = 2.0**62  # what a file may tell by loops in loops, and int64 still
 _MAX_ROUNDS = 32  # of functions that call functions
 
 
+@analysis(
+    "program parent depth end part number type name sync_type count function executions "
+    "cycles:cycles share:fraction mean_cycles:cycles estimated_cycles:cycles first_step "
+    "liveness_step"
+)
 def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
     """Lay out the control programs and functions as lines of a tree, depth first, with their cost.
 

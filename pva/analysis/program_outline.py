@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.program_hierarchy import CONTROL, program_tree
 from pva.analysis.programs import Integers
 
@@ -14,12 +15,14 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 210  # of its analyses in the catalogue
 AROUND, PART = "around", "part"
 _WAITS = ("StreamCopyBegin", "StreamCopyEnd")  # the phases around the copy itself
 _MOSTLY = 0.75  # of a program's cycles, in one of its parts: that part is what it does
 _NOTABLE = 0.01  # of a program's cycles: a part with a name that is worth a line
 
 
+@analysis("role line program type name executions cycles:cycles share:fraction")
 def program_stages(report: Report) -> pd.DataFrame:
     """Return what the program does, in which order, and which part takes the time.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.code import code_of_exchanges
+from pva.analysis.columns import analysis
 from pva.analysis.debug import above, contexts_frame
 from pva.analysis.memory import VERTEX_PARTS, counts_code
 from pva.analysis.program_hierarchy import sync_estimate
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 230  # of its analyses in the catalogue
 UNKNOWN = -1
 _COMPUTE = "OnTileExecute"
 
@@ -62,6 +64,13 @@ class ProgramFigures(Told):
     liveness_step: int
 
 
+@analysis(
+    "program type name operand operand_name count sync_type executions cycles:cycles "
+    "share:fraction min_cycles:cycles mean_cycles:cycles max_cycles:cycles "
+    "estimated_cycles:cycles active_tiles bytes_received:bytes bytes_sent:bytes vertices "
+    "flops:flop control_code:bytes exchange_code:bytes vertex_state:bytes first_step "
+    "longest_step liveness_step"
+)
 def program_figures(report: Report, *, program: int) -> ProgramFigures:
     """Describe one program: what it runs, how often, what one execution takes, its code and data.
 
@@ -194,6 +203,7 @@ def _first(report: Report, program: int) -> int:
     return int(next(iter(report.dataset.rows_where("liveness_steps", "program", program)), UNKNOWN))
 
 
+@analysis("tile ipu cycles:cycles active_cycles:cycles bytes_received:bytes bytes_sent:bytes")
 def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
     """Return what one execution of a program costs each tile: cycles, and what it moves.
 
@@ -220,6 +230,7 @@ def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
     return pd.DataFrame({"tile": tiles, "ipu": tiles // each, **values})
 
 
+@analysis("vertex_type vertices tiles cycles:cycles state:bytes")
 def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
     """Return the vertices that a program runs by type: how many, on how many tiles, active cycles.
 
@@ -257,6 +268,7 @@ def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("variable name type shape access bytes:bytes always_live")
 def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
     """Return the variables that a program reads and writes, the largest first.
 
@@ -286,6 +298,7 @@ def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis("context layer name file line function json")
 def contexts_of_program(report: Report, *, program: int) -> pd.DataFrame:
     """Return where a program was made, layer by layer, the outermost debug context first.
 

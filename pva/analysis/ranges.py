@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.programs import OPERANDS, STEP_WORDS
 from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.analysis.told import Told
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 380  # of its analyses in the catalogue
 Integers = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 
@@ -24,6 +26,12 @@ _FARTHEST = 2**62  # cycle of any report: differences of two are in int64
 FAR = 1.5  # times the distance between the quartiles, from the nearer one: an outlier (Tukey)
 
 
+@analysis(
+    "ipu compute:fraction exchange:fraction host_exchange:fraction waiting:fraction "
+    "parallel_efficiency:fraction tile_balance:fraction stream_bytes_in:bytes "
+    "stream_bytes_out:bytes remote_bytes_in:bytes remote_bytes_out:bytes global_bytes_in:bytes "
+    "global_bytes_out:bytes"
+)
 def range_by_ipu(
     report: Report, *, begin: int | None = None, end: int | None = None
 ) -> pd.DataFrame:
@@ -68,6 +76,7 @@ _PARTS = ("", "compute", "exchange", "between IPUs", "host", "remote buffer")
 _COMPUTE, _EXCHANGE, _GLOBAL, _STREAM, _REMOTE = range(1, len(_PARTS))
 
 
+@analysis("program type name executions cycles:cycles share:fraction bytes:bytes first_step")
 def range_by_program(
     report: Report, *, begin: int | None = None, end: int | None = None
 ) -> pd.DataFrame:
@@ -231,6 +240,9 @@ class StepExecutions(Told):
     outliers: tuple[int, ...]
 
 
+@analysis(
+    "program count mean:cycles p50:cycles p95:cycles least:cycles most:cycles longest outliers"
+)
 def step_executions(report: Report, *, step: int) -> StepExecutions:
     """Sum up all executions of the program of a step; raises SelectionError, NotRecordedError."""
     data = report.dataset
@@ -255,6 +267,7 @@ def step_executions(report: Report, *, step: int) -> StepExecutions:
     )
 
 
+@analysis("tile ipu cycles:cycles")
 def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
     """Return the cycles of each tile in an executed step, by tile; no rows for a sync.
 

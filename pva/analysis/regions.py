@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.memory import memory_by_tile
 from pva.analysis.selection import tiles_of
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 40  # of its analyses in the catalogue
 REGIONS = ("non_interleaved", "interleaved", "overflowed")
 
 
+@analysis("region bytes:bytes share:fraction gaps:bytes tiles fullest_tile fullest_bytes:bytes")
 def memory_by_region(
     report: Report, *, ipu: int | None = None, replica: int | None = None
 ) -> pd.DataFrame:
@@ -49,6 +52,10 @@ def memory_by_region(
     )
 
 
+@analysis(
+    "ipu tiles bytes:bytes bytes_including_gaps:bytes share:fraction fullest_tile "
+    "fullest_bytes:bytes free:bytes tiles_out_of_memory"
+)
 def memory_by_ipu(report: Report) -> pd.DataFrame:
     """Return how full each IPU is, and its fullest tile, the IPU with the fullest tile first.
 
@@ -80,6 +87,10 @@ def memory_by_ipu(report: Report) -> pd.DataFrame:
     return result.sort_values("fullest_bytes", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "tile ipu bytes:bytes gaps:bytes gap_share:fraction non_interleaved_gaps:bytes "
+    "interleaved_gaps:bytes overflowed_gaps:bytes between_regions:bytes free:bytes"
+)
 def fragmentation(report: Report) -> pd.DataFrame:
     """Return which tiles lose the most memory to gaps, the most first.
 

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.run_events import COLLECTIVE, Events, Integers, SeveralInstances, host_events
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ORDER = 450  # of its analyses in the catalogue
 FEWEST = 3  # collectives that show how two clocks differ
 MOST = 0.9  # of the differences lie within the residual
 SAME = 10**9  # ns by which a wall clock may move while instances of its host begin
@@ -44,6 +46,7 @@ class Clock:
     begin_ns: int | None = None
 
 
+@analysis("instance host method offset_ns:ns residual_ns:ns events problem")
 def clock_residual(run: SeveralInstances) -> pd.DataFrame:
     """Return how the clocks of instances were compared, and how far off they may be.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.run_clocks import Clock, compared, residual_ns
 from pva.analysis.run_events import KINDS, Events, Integers, SeveralInstances, host_events
 from pva.analysis.selection import rows_wanted
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+ORDER = 440  # of its analyses in the catalogue
+
+
+@analysis("instance host occurrence begin_ns:ns duration_ns:ns period_ns:ns late_ns:ns")
 def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.DataFrame:
     """Return when each instance came to the nth event of a label, and how late it was.
 
@@ -59,6 +64,9 @@ def _paced_nothing() -> pd.DataFrame:
     return _paced(Events(0, "", 0, 0, {"label": (empty, empty)}), Clock(0, "", "none"))
 
 
+@analysis(
+    "instance host part begin_ns:ns end_ns:ns run:fraction callback:fraction collective:fraction"
+)
 def instance_utilisation(run: SeveralInstances, *, count: int = 60) -> pd.DataFrame:
     """Return what part of the time each instance spends in runs, callbacks and collectives.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.run_events import (
     CALLBACK,
     COLLECTIVE,
@@ -27,6 +28,7 @@ from pva.analysis.run_events import (
 if TYPE_CHECKING:
     import pandas as pd
 
+ORDER = 430  # of its analyses in the catalogue
 Floats = npt.NDArray[np.float64]
 
 FEWEST_STEPS = 4
@@ -59,6 +61,10 @@ class Steps:
         return bool(np.nansum(self.collective) > 0)
 
 
+@analysis(
+    "instance host straggler cause wait_ns:ns wait_share:fraction explained:fraction steps last "
+    "worst_step worst_wait_ns:ns between_ns:ns callback_ns:ns compute_ns:ns basis"
+)
 def stragglers(run: SeveralInstances) -> pd.DataFrame:
     """Return which instances hold the others up, how long, when and by what, the worst first.
 

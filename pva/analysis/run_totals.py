@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.run_events import Instance, SeveralInstances
 from pva.errors import PvaError
 from pva.graph_hash import graph_columns, graph_hash
@@ -15,6 +16,7 @@ from pva.report import Report
 if TYPE_CHECKING:
     import pandas as pd
 
+ORDER = 420  # of its analyses in the catalogue
 NS = 1e9  # in a second
 _COLUMNS = {"instance": "int64", "host": "str", "pid": "Int64", "exit_code": "Int64",
             "seconds": "float64", "runs": "Int64", "cycles": "Int64", "trace_seconds": "float64",
@@ -24,6 +26,7 @@ _DIFFERENCES = {"instance": "int64", "host": "str", "graph": "str", "differs": "
                 "most": "str"}  # fmt: skip
 
 
+@analysis("instance host pid exit_code seconds:s runs cycles:cycles trace_seconds:s graph problems")
 def instances(run: SeveralInstances) -> pd.DataFrame:
     """Return what each instance did: a row for each, and what is not there is missing.
 
@@ -34,6 +37,7 @@ def instances(run: SeveralInstances) -> pd.DataFrame:
     return _frame(rows, _COLUMNS)
 
 
+@analysis("instance host graph differs table column row value most")
 def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
     """Return which instances compiled something else than most, and the first difference.
 

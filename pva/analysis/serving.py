@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.errors import InconsistentDataError, NotRecordedError
 from pva.queueing.replay import Arrivals, Device
 from pva.queueing.rules import Rules
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from pva.trace import Trace
 
+ORDER = 410  # of its analyses in the catalogue
 CHANNEL, REQUEST, MODEL = "Serving", "request", "model"
 PARTS = ("queue_ns", "upload_ns", "execute_ns", "download_ns")
 NUMBERS = ("rows", "batch", "padding", "cycles", *PARTS)
@@ -31,6 +33,10 @@ MOST_WINDOWS = 400
 PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns": 100}
 
 
+@analysis(
+    "id model version how begin_ns:ns rows batch queue_ns:ns upload_ns:ns execute_ns:ns "
+    "download_ns:ns other_ns:ns latency_ns:ns padding:rows cycles:cycles"
+)
 def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return each served request in order of time: its batch, and where its time went.
 
@@ -99,6 +105,10 @@ def _objects(trace: Trace, texts: list[str]) -> list[dict[str, Any]]:
     return found
 
 
+@analysis(
+    "model version batch begin_ns:ns requests rows padding:rows queue_mean_ns:ns "
+    "queue_longest_ns:ns upload_ns:ns execute_ns:ns download_ns:ns cycles:cycles fill:fraction"
+)
 def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return each batch in order of time: rows, fill, padding, how long its requests had waited.
 
@@ -120,6 +130,7 @@ def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     return result.sort_values(["begin_ns", "batch"], ignore_index=True)
 
 
+@analysis("part mean_ns:ns share:fraction p50_ns:ns p90_ns:ns p95_ns:ns p99_ns:ns max_ns:ns")
 def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return the percentiles of each part of the latency of answered requests.
 
@@ -140,6 +151,10 @@ def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+@analysis(
+    "load:1/s windows requests queue_ns:ns upload_ns:ns execute_ns:ns download_ns:ns "
+    "other_ns:ns latency_ns:ns"
+)
 def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.DataFrame:
     """Return how the parts of latency grow with the load: means, the least load first.
 
@@ -179,6 +194,13 @@ def _alike(sizes: Any, groups: int) -> Any:
     return found
 
 
+@analysis(
+    "delay_ns:ns preferred instances dynamic configured requests answered rejected refused rows "
+    "batches rows_per_batch pieces fill:fraction padding_rows:rows device_ns:ns "
+    "device_share:fraction span_ns:ns requests_per_second:1/s rows_per_second:1/s "
+    "queue_mean_ns:ns queue_longest latency_mean_ns:ns latency_p50_ns:ns latency_p90_ns:ns "
+    "latency_p95_ns:ns latency_p99_ns:ns latency_p99_9_ns:ns latency_max_ns:ns"
+)
 def batch_what_if(
     trace: Trace,
     *,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.causes import SYNC, waits
+from pva.analysis.columns import analysis
 from pva.analysis.layers import OUTSIDE, owners_in
 from pva.analysis.programs import operations, summed
 from pva.analysis.segments import recorded_runs
@@ -18,10 +19,12 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 320  # of its analyses in the catalogue
 LAYER = "popart"  # in whose operations users place their layers on IPUs
 Numbers = npt.NDArray[np.float64]
 
 
+@analysis("ipu own_cycles:cycles waits:fraction waited_for:fraction")
 def ipu_balance(report: Report) -> pd.DataFrame:
     """Return how long each IPU works while others wait for it, the one that bounds the runs first.
 
@@ -52,6 +55,7 @@ def kept_waits(report: Report) -> pd.DataFrame:
     return report.dataset.kept("waits", lambda _: waits(report))
 
 
+@analysis("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles")
 def layer_moves(report: Report) -> pd.DataFrame:
     """Return how even the IPUs would be if layers moved to a neighbour, the best move first.
 

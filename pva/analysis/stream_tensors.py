@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.columns import analysis
 from pva.analysis.program_parts import program_by_tile
 from pva.analysis.selection import chosen
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 310  # of its analyses in the catalogue
 WAYS = {"bytes_received": "to the device", "bytes_sent": "to the host"}
 
 
+@analysis("ipu way tiles bytes:bytes most_bytes:bytes fullest_tile")
 def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
     """Return where an executed stream copy takes its data to, or from: a row for each IPU and way.
 
@@ -44,6 +47,7 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns)
 
 
+@analysis("variable name bytes:bytes written")
 def stream_variables(report: Report, *, step: int) -> pd.DataFrame:
     """Return which variables an executed stream copy writes on the device, or reads there.
 

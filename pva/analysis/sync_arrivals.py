@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.chains import clocks_of
+from pva.analysis.columns import analysis
 from pva.analysis.programs import labels
 from pva.analysis.segments import used_sets
 from pva.analysis.selection import chosen
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 
+ORDER = 280  # of its analyses in the catalogue
+
+
+@analysis("ipu tile cycle:cycles name waits:cycles mean_wait:cycles")
 def arrivals(report: Report, *, step: int) -> pd.DataFrame:
     """Return who arrives at a sync last: of each IPU its last tile, the latest first.
 

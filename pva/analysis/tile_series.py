@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.memory import CATEGORY_LABELS, category_by_tile
 from pva.analysis.programs import summed
 from pva.analysis.regions import REGIONS
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 90  # of its analyses in the catalogue
 BREAKDOWNS = ("none", "region", "category", "liveness")
 UNITS = ("tile", "ipu")
 ORDERS = ("software", "physical")
@@ -25,6 +27,7 @@ MAP_COLUMNS = 16  # of tiles on an IPU: four columns of islands of four (schemat
 GAPS_COLUMN = "gaps"
 
 
+@analysis("tile *:bytes")
 def memory_series(
     report: Report,
     *,
@@ -115,6 +118,7 @@ _COLUMNS = {
 }
 
 
+@analysis("tile *:bytes")
 def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.DataFrame:
     """Return the bytes of chosen variables on every tile, or of the four largest.
 
@@ -136,6 +140,7 @@ def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.
     return pd.DataFrame({"tile": np.arange(count), **columns})
 
 
+@analysis("tile ipu physical_tile column row bytes:bytes free:bytes")
 def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
     """Lay the tiles out as on the chip, with the bytes of each, or of one category of its data.
 
@@ -176,6 +181,9 @@ def _of_category(report: Report, category: str) -> Any:
     return report.dataset.array("memory_by_category")[row].sum(axis=(0, 1))
 
 
+@analysis(
+    "tile address:bytes end:bytes bytes:bytes region name category first_step last_step kind shares"
+)
 def address_map(report: Report, *, tile: int) -> pd.DataFrame:
     """Lay out what lies on a tile by address, and the gaps between.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.execution import device_microseconds
 from pva.analysis.programs import PHASES, Integers, elapsed, executions_of_rows, labels, phases
 from pva.analysis.selection import chosen, program_texts, rows_wanted
@@ -17,9 +18,14 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 360  # of its analyses in the catalogue
 Floats = npt.NDArray[np.float64]
 
 
+@analysis(
+    "step run type name cycles:cycles all_cycles:cycles cycles_from:cycles active_tiles "
+    "tile_balance:fraction"
+)
 def longest_steps(report: Report, *, run: int | None = None, count: int = 20) -> pd.DataFrame:
     """Return the single executed steps that made the recorded runs, or one, longer by most.
 
@@ -52,6 +58,10 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
     )
 
 
+@analysis(
+    "program type name executions min_cycles:cycles mean_cycles:cycles max_cycles:cycles "
+    "longest_step spread_cycles:cycles"
+)
 def varying_programs(report: Report) -> pd.DataFrame:
     """Return which programs take a different time each time; no rows when none does.
 
@@ -89,6 +99,10 @@ def varying_programs(report: Report) -> pd.DataFrame:
     return table.sort_values("spread_cycles", ascending=False, kind="stable", ignore_index=True)
 
 
+@analysis(
+    "compute_set name executions estimated_cycles:cycles mean_cycles:cycles min_cycles:cycles "
+    "max_cycles:cycles measured_cycles:cycles excess_cycles:cycles"
+)
 def estimated_against_measured(report: Report) -> pd.DataFrame:
     """Compare the cycles estimated at compile time with those taken, for each compute set that ran.
 
@@ -168,6 +182,9 @@ def _taken(report: Report, count: int) -> tuple[Integers, Floats, Floats, Floats
     return executions_of_rows(report, "OnTileExecute", count), least, mean, most
 
 
+@analysis(
+    "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs"
+)
 def time_between_runs(report: Report) -> pd.DataFrame:
     """Return how long the device waits for the host before each run, the longest wait first.
 
@@ -209,6 +226,7 @@ def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[n
     return found[:-1]
 
 
+@analysis("ipu io_cycles:cycles compute_cycles:cycles both_cycles:cycles hidden_share:fraction")
 def overlap(report: Report) -> pd.DataFrame:
     """Return how much of the exchange with the host goes on while an IPU computes, by IPU.
 

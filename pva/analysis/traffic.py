@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.exchanges import KINDS
 from pva.analysis.programs import Integers, executions_of_rows, moved_bytes
 from pva.analysis.selection import SelectionError, chosen, rows_wanted, tile_count
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 340  # of its analyses in the catalogue
 Floats = npt.NDArray[np.float64]
 TAGS = {words: tag for tag, words in KINDS.items() if tag != "StreamCopy"}
 TOGETHER = 256  # exchanges whose bounds are worked out at once
@@ -35,6 +37,10 @@ class Groups:
     ipu: Integers
 
 
+@analysis(
+    "from_tile from_last from_ipu to_tile to_last to_ipu bytes:bytes bytes_at_least:bytes "
+    "bytes_at_most:bytes exact share:fraction"
+)
 def exchange_flows(
     report: Report, *, groups: int = 32, kind: str = "", exchange: int | None = None
 ) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.columns import analysis
 from pva.analysis.program_layout import CONTROL, FUNCTION, UNKNOWN, Roots, laid_out, roots_of
 from pva.analysis.programs import Integers, Texts
 from pva.analysis.selection import chosen
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 250  # of its analyses in the catalogue
 Floats = npt.NDArray[np.float64]
 
 _MAX_CYCLES = 2.0**62  # what int64 still holds, whatever a file tells
@@ -160,6 +162,10 @@ def _labels(report: Report) -> Texts:
     return labels
 
 
+@analysis(
+    "program type name role compute_set compute_set_name target count source destination "
+    "bytes:bytes"
+)
 def written_figures(report: Report, *, program: int) -> WrittenFigures:
     """Describe one program as it was written, before compilation.
 

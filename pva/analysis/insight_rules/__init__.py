@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from pva.analysis.columns import analysis
 from pva.analysis.insight_rules import causes, lives, runs, space, speed
 from pva.analysis.insight_rules.finding import UNITS, Finding, part
 from pva.analysis.insight_rules.fitting import with_what_lacks
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from pva.report import Report
 
+ORDER = 10  # of its analyses in the catalogue
 Rule = Callable[["Report"], list[Finding]]
 
 MEMORY, TIME = "memory", "time"
@@ -59,6 +61,10 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+@analysis(
+    "rule about severity what where amount unit advice saving of saving_share:fraction "
+    "on_fullest:bytes show tile step variable name"
+)
 def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     """Return what stands out: does it fit, what fills the tiles, what the runs wait for.
 
@@ -78,6 +84,7 @@ def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     return examination(counted(report, runs))[0]
 
 
+@analysis("rule about tells why")
 def unchecked_rules(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     """Return which rules of `insights` could not be checked, as the report lacks what they need.
 
