@@ -181,9 +181,18 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
                 yield name
 
 
-def free_key(path: Path, root: Path, taken: dict[str, Path]) -> str:
-    """Name a source after its directory or file; when that is taken, by its place, or numbered."""
-    name = as_text(real(path).name) or "report"
+def name_of(path: Path) -> str:
+    """Return the name of a source's directory or file."""
+    return as_text(real(path).name) or "report"
+
+
+def free_key(path: Path, root: Path, taken: dict[str, Path], *, alone: bool) -> str:
+    """Name a source after its directory or file; when it is not `alone` with that, by its place.
+
+    When that is taken, too, it is numbered.
+    """
+    name = name_of(path)
     place = as_text(path.relative_to(root).as_posix()) if path != root else name
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return next(key for key in (name, place, *numbered) if key not in taken)
+    wanted = (name, place) if alone else (place, name)
+    return next(key for key in (*wanted, *numbered) if key not in taken)

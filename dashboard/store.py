@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -117,16 +117,21 @@ class Store:
     def scan(self) -> None:
         """Look for reports that came or went since; those known keep their keys."""
         with self._lock:
+            known, new = set(self._paths.values()), dict[Path, Path]()
             for root in self._given:
-                for source in sources.sources(root):
-                    self._add(source, root)
+                for one in sources.sources(root):
+                    if one not in known:
+                        new.setdefault(one, root)
+            names = Counter(map(sources.name_of, new))
+            for one, root in new.items():
+                self._add(one, root, alone=names[sources.name_of(one)] == 1)
             found = self._paths.items()
             self._gone = {key for key, at in found if at not in self._given and not exists(at)}
 
-    def _add(self, source: Path, root: Path) -> str:
+    def _add(self, source: Path, root: Path, *, alone: bool = True) -> str:
         known = {path: key for key, path in self._paths.items()}
         if source not in known:
-            key = sources.free_key(source, root, self._paths)
+            key = sources.free_key(source, root, self._paths, alone=alone)
             self._paths[key] = source
             return key
         return known[source]

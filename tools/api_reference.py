@@ -17,10 +17,10 @@ from typing import Any
 HEADS = {
     "simulator": """# Reference: simulator
 
-All public names of `simulator`. They are those of Poplar, PopLibs, PopART, PopEF, Model Runtime and PopDist,
-so that a program is written as there ([simulator.md](simulator.md), [popart.md](popart.md),
-[model-runtime.md](model-runtime.md), [instances.md](instances.md)). Arguments that Poplar has
-mean what they mean there.
+All public names of `simulator`. They are those of Poplar, PopLibs, PopART, PopEF, Model Runtime and
+PopDist, so that a program is written as there: [simulator.md](simulator.md),
+[popart.md](popart.md), [model-runtime.md](model-runtime.md), [instances.md](instances.md).
+Arguments that Poplar has mean what they mean there.
 """,
     "pvti": """# Reference: pvti
 

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
-from pva.plot.axes import escaped
+from pva.plot.axes import Numbers, escaped, nice_step
 from pva.plot.floor import colours
 from pva.plot.theme import Theme, plot_layout, token
 
@@ -55,11 +55,10 @@ def utilisation_map(
         )
     )  # fmt: skip
     layout = plot_layout(theme)
-    at = np.linspace(0, max(parts - 1, 0), min(parts, 6)).astype(int)
-    times = begin[0, at] / scale if shape[0] else []
+    times, places = _round_times(begin[:1] / scale, end[:1] / scale)
     layout["xaxis"] = layout["xaxis"] | {
         "title": {"text": f"Time since the run began ({unit})"}, "tickmode": "array",
-        "tickvals": (at - 0.5).tolist(), "ticktext": [f"{time:.3g}" for time in times],
+        "tickvals": places.tolist(), "ticktext": [f"{time:.4g}" for time in times],
         "range": [-0.5, max(parts, 1) - 0.5], "fixedrange": True, "showgrid": False,
     }  # fmt: skip
     layout["yaxis"] = layout["yaxis"] | _rows(names)
@@ -68,6 +67,19 @@ def utilisation_map(
 
 
 _TIMES = ("begin_ns", "end_ns")
+
+
+def _round_times(begin: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
+    """Return round times between the first part's begin and the last one's end, and their places.
+
+    A part is 1 wide, and the first one's middle is at 0.
+    """
+    if not begin.size:
+        return np.array([]), np.array([])
+    first, last = begin[0, 0], end[0, -1]
+    step = nice_step(last - first)
+    times = np.arange(np.ceil(first / step), np.floor(last / step) + 1) * step
+    return times, np.interp(times, [first, last], [-0.5, begin.shape[1] - 0.5])
 
 
 def _rows(names: Sequence[str]) -> dict[str, Any]:

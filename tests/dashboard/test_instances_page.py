@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dashboard.address import Address, parse
+from dashboard.figures.instances import utilisation_map
 from dashboard.pages import instances
 from dashboard.store import Store
 from pva.errors import NotRecordedError, PvaError
@@ -131,3 +133,11 @@ def test_names_of_hosts_are_data(tmp_path: Path) -> None:
         file.write_text(json.dumps(json.loads(file.read_text()) | {"host": "<script>../"}))
     figure = instances.heat_map(Store([tmp_path]), chosen(), "light")
     assert figure.layout.yaxis.ticktext[0] == "0 on &lt;script&gt;../"
+
+
+def test_times_below_the_map_are_round_and_lie_where_they_belong() -> None:
+    begin = 0.38e9 + 0.2e9 * np.arange(10)
+    row = {"instance": 0, "part": range(10), "begin_ns": begin, "end_ns": begin + 0.2e9, "run": 0.5}
+    axis = utilisation_map(pd.DataFrame(row), "run", "in runs", ["0"], "light").layout.xaxis
+    assert axis.ticktext == ("0.5", "1", "1.5", "2")
+    assert np.allclose(axis.tickvals, [0.1, 2.6, 5.1, 7.6])  # 0.12 s of 0.2 s into the first part

@@ -140,7 +140,10 @@ def test_report_without_trace_has_none(tmp_path: Path) -> None:
 def test_nested_reports_of_one_name_are_told_apart_by_their_place(tmp_path: Path) -> None:
     for run in ("one", "two"):
         write_report(tmp_path / run / "training")
-    assert Store([tmp_path]).keys == ["training", "two/training"]
+    assert Store([tmp_path]).keys == ["one/training", "two/training"]
+    store = Store([tmp_path / "one"])
+    store.give(tmp_path / "two" / "training")  # links to the first one stay as they are
+    assert store.keys == ["training", "training-2"]
 
 
 def test_report_that_comes_later_is_found(tmp_path: Path) -> None:
