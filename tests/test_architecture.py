@@ -27,7 +27,7 @@ class Row:
 
 MIDDLE = ("pva.version", "pva.errors", "pva.plain_file",
           "pva.units", "pva.schema", "pva.validation",
-          "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress",
+          "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress", "pva.kernels",
           "pva.tile_sets", "pva.graph_hash", "pva.run_selection")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
@@ -50,6 +50,7 @@ TABLE = {
     "pva.graph_hash": Row(MIDDLE),
     "pva.run_selection": Row(MIDDLE),
     "pva.progress": Row(),
+    "pva.kernels": Row(),
     "pva.later": Row(("pva.errors",)),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")

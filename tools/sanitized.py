@@ -2,12 +2,13 @@
 
 Run: python tools/sanitized.py [arguments of pytest]
 
-That are the tracer's accelerator and the simulator's passes over intervals. Where there is no
-compiler, or none with its library, it says so and runs nothing: there all is Python.
+That are the tracer's accelerator, the simulator's passes over intervals and pva's over traces.
+Where there is no compiler, or none with its library, it says so and runs nothing: there all is
+Python.
 
-The builds and a virtual environment of its own stand in `build/asan`: there `pvti._accelerator`
-and `simulator.graph._kernels` are the watched ones, in each process that a test starts. All else
-is that of this Python.
+The builds and a virtual environment of its own stand in `build/asan`: there `pvti._accelerator`,
+`simulator.graph._kernels` and `pva._kernels` are the watched ones, in each process that a test
+starts. All else is that of this Python.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ TESTS = (
 KERNELS = (
     "tests/simulator_front/test_interval_kernels.py",
     "tests/simulator_back/test_summed_copies.py",
+    "tests/formats/test_trace_kernels.py",
 )
 NOT_HERE = "memory or without_it or fork or child"
 FINDER = """

@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.formats.budget import Budget
-from pva.formats.files import collector_paused
 from pva.formats.growing import Codes, Growing, GrowingTexts, Numbers, Once
-from pva.formats.json_pieces import Array, Piece
+from pva.formats.json_pieces import Piece
 
 Integers = npt.NDArray[np.int64]
 
@@ -56,7 +55,7 @@ BYTES = np.array([50, 100, 100, 80, 130, 130, 110], np.int64)
 ARGUMENTS, LABEL, LANE, IDENTITY, POINT, LINE, NAME = 40, 100, 1500, 250, 64, 1000, 250
 _EMPTY = b"{}"
 _SIMPLE = (str, int, float, bool, type(None))
-_FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
+FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
 
 
 class TooManyUnknownError(Exception):
@@ -79,7 +78,7 @@ class Event(msgspec.Struct, gc=False):
     scope: Any = None
 
 
-_DECODER = msgspec.json.Decoder(list[Event])
+DECODER = msgspec.json.Decoder(list[Event])
 _ONE = msgspec.json.Decoder(Event)
 
 
@@ -109,21 +108,17 @@ class Read:
     categories: Once = field(default_factory=Once)
 
 
-def read(source: Array, budget: Budget) -> Read:
-    """Read all events of an array; raises DamagedFileError for more than fit into the memory."""
-    found = Read(budget)
-    with collector_paused():
-        for piece in source:
-            for events in _events(piece, found):
-                _add(found, events)
-    return found
+def add(found: Read, piece: Piece) -> None:
+    """Take in the events of a piece; raises DamagedFileError for more than fit into the memory."""
+    for events in _events(piece, found):
+        _add(found, events)
 
 
 def _events(piece: Piece, found: Read) -> Iterator[list[Event]]:
     """Decode the events of a piece: all at once, or, where one is wrong, one by one."""
     try:
-        yield _DECODER.decode(piece.as_array())
-    except _FAULTS:
+        yield DECODER.decode(piece.as_array())
+    except FAULTS:
         events = [_event(text, found) for text in piece.elements()]
         whole = [event for event in events if event is not None]
         found.problems["without a JSON object, left out"] += len(events) - len(whole)
@@ -133,7 +128,7 @@ def _events(piece: Piece, found: Read) -> Iterator[list[Event]]:
 def _event(text: bytes, found: Read) -> Event | None:
     try:
         return _ONE.decode(text)
-    except _FAULTS:
+    except FAULTS:
         _count_unknown(found, 1, "elements that are no objects of JSON")
         return _lenient(text)
 
@@ -191,15 +186,43 @@ def _add(found: Read, events: list[Event]) -> None:
     found.phase.extend(kept)
     found.time.extend(time[rows])
     lane = _pairs(found, pid, tid, rows, text=False)
-    found.lane.extend(_numbered(found, found.lanes, lane, len(rows), LANE))
+    found.lane.extend(numbered(found, found.lanes, lane, len(rows), LANE))
     label = _pairs(found, cat, name, rows, text=True)
-    found.label.extend(_numbered(found, found.labels, label, len(rows), LABEL))
-    _identities(found, events, rows[np.isin(kept, OF_IDENTITIES)])
-    _counters(found, events, time, np.flatnonzero((phase == COUNTER) & timed))
+    found.label.extend(numbered(found, found.labels, label, len(rows), LABEL))
+    identified = np.zeros(len(phase), np.bool_)
+    identified[rows] = np.isin(kept, OF_IDENTITIES)
+    _beside(found, events, phase, time, (identified, (phase == COUNTER) & timed))
+
+
+def add_others(found: Read, events: Sequence[Event]) -> None:
+    """Take in what events tell beside their columns: the ones of other phases, and identities.
+
+    All have a phase that is known, and a time where one is needed.
+    """
+    phase = np.fromiter((PHASES[event.ph] for event in events), np.uint8, len(events))
+    _count_not_shown(found, phase)
+    time = np.zeros(len(events), np.int64)
+    counted = phase == COUNTER
+    rows = np.flatnonzero(counted).tolist()
+    time[counted] = _times(found, [events[row].ts for row in rows], counted[counted], "")[0]
+    _beside(found, events, phase, time, (np.isin(phase, OF_IDENTITIES), counted))
+
+
+def _beside(
+    found: Read,
+    events: Sequence[Event],
+    phase: npt.NDArray[np.uint8],
+    time: Integers,
+    chosen: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+) -> None:
+    """Take in what is told of asynchronous events, of counters, both chosen, and of names."""
+    identified, counted = chosen
+    _identities(found, events, np.flatnonzero(identified))
+    _counters(found, events, time, np.flatnonzero(counted))
     _named(found, events, np.flatnonzero(phase == METADATA))
 
 
-def _numbered(found: Read, numbers: Numbers, things: Iterable[Any], count: int, each: int) -> Codes:
+def numbered(found: Read, numbers: Numbers, things: Iterable[Any], count: int, each: int) -> Codes:
     """Number things, and count the memory that new ones take."""
     before = len(numbers)
     codes = numbers.of(things, count)
@@ -322,7 +345,7 @@ def _identities(found: Read, events: Sequence[Event], rows: Integers) -> None:
         for event in some
     ]  # fmt: skip
     texts = (json.dumps(key) for key in keys)
-    found.identity.extend(_numbered(found, found.identities, texts, len(keys), IDENTITY))
+    found.identity.extend(numbered(found, found.identities, texts, len(keys), IDENTITY))
 
 
 def _counters(found: Read, events: Sequence[Event], time: Integers, rows: Integers) -> None:
@@ -373,7 +396,7 @@ def _objects(events: Sequence[Event]) -> list[dict[str, Any]]:
     texts = [bytes(event.args) or _EMPTY for event in events]
     try:
         told = msgspec.json.decode(b"[" + b",".join(texts) + b"]")
-    except _FAULTS:
+    except FAULTS:
         told = [object_of(text) for text in texts]
     return [values if isinstance(values, dict) else {} for values in told]
 
@@ -381,6 +404,6 @@ def _objects(events: Sequence[Event]) -> list[dict[str, Any]]:
 def object_of(text: bytes) -> Any:
     """Decode arguments; as Python writes them, NaN is a number."""
     for decode in (msgspec.json.decode, json.loads):
-        with suppress(*_FAULTS):
+        with suppress(*FAULTS):
             return decode(text)
     return {}

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from pva.errors import DamagedFileError
 from pva.formats import chrome_events as events
+from pva.formats import chrome_pieces
 from pva.formats.budget import SHORTER, Budget
 from pva.formats.chrome_arguments import of_begins
 from pva.formats.chrome_events import KEY, Read
@@ -58,7 +59,7 @@ class ChromeFile:
             self.budget = Budget(path, size, held=0, otherwise=SHORTER)
             array = Array(path, stream, KEY)
             try:
-                found = events.read(array, self.budget)
+                found = chrome_pieces.read(array, self.budget)
             except events.TooManyUnknownError as error:
                 raise DamagedFileError(path, str(error), "Chrome trace JSON") from None
             except MemoryError as error:

@@ -163,6 +163,11 @@ class GrowingTexts:
         self._data.extend(data)
         return len(data) * 9 // 8  # with some room to grow
 
+    def extend_run(self, data: bytes | bytearray, sizes: npt.ArrayLike) -> None:
+        """Take texts of these sizes in, which are one run of bytes."""
+        self._size.extend(sizes)
+        self._data.extend(data)
+
     def taken(self) -> Texts:
         """Return all texts, and keep none."""
         data, self._data = self._data, bytearray()

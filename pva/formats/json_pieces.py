@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from pva import kernels
 from pva.errors import DamagedFileError, UnknownFormatError
 from pva.progress import reading, tell
 
@@ -223,6 +224,9 @@ def _object(text: bytes) -> dict[str, Any] | None:
 
 def scan(text: bytes) -> Scan:
     """Find where the elements of an array end that are objects or arrays, and where it ends."""
+    if kernels.compiled:
+        ends, closed = kernels.compiled.scan(text)
+        return Scan(np.frombuffer(ends, np.int32), closed)
     kinds = _KIND[np.frombuffer(text, np.uint8)]
     places = np.flatnonzero(kinds).astype(np.int32)
     kinds = kinds[places]

@@ -1,0 +1,706 @@
+/* Passes over traces that NumPy and msgspec do in several: the text of Chrome traces, and nesting.
+
+   Built where there is a compiler; without it pva is slower and does the same. What is not as most
+   traces have it is not taken: the caller gets None and looks at that text with the pure path. No
+   pointer is kept when a call is over; other threads run while one of the passes does. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERFACE 1                         /* as in kernels.py */
+#define COMPLETE 0                          /* phases, as in chrome_events.py */
+#define INSTANT 3
+#define COUNTER 7
+#define METADATA 8
+#define UNKNOWN 255
+#define DEEPEST 60                          /* lists and objects in each other, of one event */
+#define PROBES 16                           /* places at which a pair of texts is looked for */
+#define TIME_LIMIT ((double)(1LL << 61) / 1000)
+
+/* ---- columns that grow ---- */
+
+typedef struct { char *data; size_t size, room; } Bytes;
+
+/* Make room for `more` bytes; give where they begin, NULL where the memory is out. */
+static char *extend(Bytes *bytes, size_t more)
+{
+    if (bytes->size + more > bytes->room) {
+        size_t room = (bytes->size + more) * 2 + 4096;
+        char *data = realloc(bytes->data, room);
+        if (data == NULL)
+            return NULL;
+        bytes->data = data;
+        bytes->room = room;
+    }
+    bytes->size += more;
+    return bytes->data + bytes->size - more;
+}
+
+static int put(Bytes *bytes, const void *from, size_t size)
+{
+    char *to = extend(bytes, size);
+    if (to == NULL)
+        return 0;
+    memcpy(to, from, size);
+    return 1;
+}
+
+static int put_byte(Bytes *bytes, uint8_t value) { return put(bytes, &value, sizeof value); }
+static int put_int(Bytes *bytes, int32_t value) { return put(bytes, &value, sizeof value); }
+static int put_long(Bytes *bytes, int64_t value) { return put(bytes, &value, sizeof value); }
+
+/* ---- where the elements of an array end ---- */
+
+enum { PLAIN, QUOTE, ESCAPE, OPEN, CLOSE };
+static const uint8_t KIND[256] = {
+    ['"'] = QUOTE, ['\\'] = ESCAPE, ['{'] = OPEN, ['['] = OPEN, ['}'] = CLOSE, [']'] = CLOSE};
+
+/* Find where elements end; give where the array does, -1 for not here, -2 where memory is out. */
+static Py_ssize_t scan_text(const uint8_t *text, Py_ssize_t size, Bytes *ends)
+{
+    int64_t depth = 0;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        switch (KIND[text[i]]) {
+        case QUOTE:
+            for (i++; i < size && text[i] != '"'; i++)
+                i += text[i] == '\\';
+            break;
+        case ESCAPE:  /* outside of a text: what it is before counts, unless that is one of two */
+            i += i + 1 < size && (text[i + 1] == '"' || text[i + 1] == '\\');
+            break;
+        case OPEN:
+            depth++;
+            break;
+        case CLOSE:
+            if (--depth < 0)
+                return i;
+            if (depth == 0 && !put_int(ends, (int32_t)(i + 1)))
+                return -2;
+        }
+    }
+    return -1;
+}
+
+static PyObject *taken(Bytes *bytes)
+{
+    PyObject *found = PyByteArray_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size);
+    free(bytes->data);
+    bytes->data = NULL;
+    return found;
+}
+
+/* scan(text): where elements end, as int32, and where the array does */
+static PyObject *scan(PyObject *module, PyObject *text)
+{
+    Py_buffer view;
+    Bytes ends = {0};
+    if (PyObject_GetBuffer(text, &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    Py_ssize_t closed = -2;
+    if (view.len < INT32_MAX) {
+        Py_BEGIN_ALLOW_THREADS
+        closed = scan_text(view.buf, view.len, &ends);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&view);
+    if (closed == -2) {
+        free(ends.data);
+        return PyErr_NoMemory();
+    }
+    return Py_BuildValue("Nn", taken(&ends), closed);
+}
+
+/* ---- values of JSON ---- */
+
+/* A text being read. What is wrong, or not as most have it, sets `at` to NULL. */
+typedef struct { const uint8_t *at, *end; } Reader;
+typedef struct { const uint8_t *first; size_t size; } Span;
+
+static inline uint8_t next(const Reader *reader)
+{
+    return reader->at != NULL && reader->at < reader->end ? *reader->at : 0;
+}
+
+static inline uint8_t after_blanks(Reader *reader)
+{
+    uint8_t found;
+    while ((found = next(reader)) == ' ' || found == '\n' || found == '\r' || found == '\t')
+        reader->at++;
+    return found;
+}
+
+static inline void skip(Reader *reader, uint8_t letter)
+{
+    reader->at = after_blanks(reader) == letter && letter ? reader->at + 1 : NULL;
+}
+
+enum { DIRECT = 0, ENDS, ESCAPED, CONTROL };
+static const uint8_t LETTER[256] = {
+    ['"'] = ENDS, ['\\'] = ESCAPED,
+    [0] = CONTROL, [1] = CONTROL, [2] = CONTROL, [3] = CONTROL, [4] = CONTROL, [5] = CONTROL,
+    [6] = CONTROL, [7] = CONTROL, [8] = CONTROL, [9] = CONTROL, [10] = CONTROL, [11] = CONTROL,
+    [12] = CONTROL, [13] = CONTROL, [14] = CONTROL, [15] = CONTROL, [16] = CONTROL,
+    [17] = CONTROL, [18] = CONTROL, [19] = CONTROL, [20] = CONTROL, [21] = CONTROL,
+    [22] = CONTROL, [23] = CONTROL, [24] = CONTROL, [25] = CONTROL, [26] = CONTROL,
+    [27] = CONTROL, [28] = CONTROL, [29] = CONTROL, [30] = CONTROL, [31] = CONTROL};
+
+/* Read the four digits behind a backslash and u; -1 where there are none. */
+static int unit_at(const Reader *reader)
+{
+    int found = 0;
+    if (reader->end - reader->at < 6 || reader->at[0] != '\\' || reader->at[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        int letter = reader->at[i] | 32;
+        if (reader->at[i] >= '0' && reader->at[i] <= '9')
+            found = found * 16 + (reader->at[i] - '0');
+        else if (letter >= 'a' && letter <= 'f')
+            found = found * 16 + (letter - 'a' + 10);
+        else
+            return -1;
+    }
+    return found;
+}
+
+/* Go behind a backslash and what belongs to it; two halves of a letter belong together. */
+static void escape_at(Reader *reader)
+{
+    uint8_t letter = reader->end - reader->at < 2 ? 0 : reader->at[1];
+    if (letter && strchr("\"\\/bfnrt", letter)) {
+        reader->at += 2;
+        return;
+    }
+    int unit = unit_at(reader);
+    reader->at += 6;
+    if (unit >= 0xD800 && unit < 0xDC00) {
+        unit = unit_at(reader) - 0xDC00;
+        reader->at += 6;
+        unit = unit < 0 || unit >= 0x400 ? -1 : 0;
+    }
+    if (unit < 0 || (unit >= 0xDC00 && unit < 0xE000))
+        reader->at = NULL;
+}
+
+/* Go behind a text, whose quotes belong to what is given. */
+static Span text_at(Reader *reader)
+{
+    Span found = {reader->at, 0};
+    if (next(reader) != '"')
+        goto other;
+    for (reader->at++;;) {
+        while (reader->at < reader->end && LETTER[*reader->at] == DIRECT)
+            reader->at++;
+        if (next(reader) == '"')
+            break;
+        if (next(reader) != '\\')
+            goto other;
+        escape_at(reader);
+        if (reader->at == NULL)
+            return found;
+    }
+    found.size = (size_t)(++reader->at - found.first);
+    return found;
+other:
+    reader->at = NULL;
+    return found;
+}
+
+typedef struct { uint64_t digits; int count, tens; int negative; } Decimal;
+
+static int is_digit(uint8_t letter) { return letter >= '0' && letter <= '9'; }
+
+static void digits_of(Reader *reader, Decimal *number)
+{
+    if (!is_digit(next(reader))) {
+        reader->at = NULL;
+        return;
+    }
+    for (; is_digit(next(reader)); reader->at++) {
+        if (number->digits || *reader->at != '0')
+            number->count++;
+        if (number->count < 20)
+            number->digits = number->digits * 10 + (*reader->at - '0');
+    }
+}
+
+/* Read a number; of more than 19 digits the rest is not in `digits`. */
+static Decimal decimal_at(Reader *reader)
+{
+    Decimal number = {0};
+    number.negative = next(reader) == '-';
+    reader->at += number.negative;
+    if (next(reader) == '0' && reader->end - reader->at > 1 && is_digit(reader->at[1]))
+        reader->at = NULL;
+    digits_of(reader, &number);
+    if (next(reader) == '.') {
+        const uint8_t *point = ++reader->at;
+        digits_of(reader, &number);
+        if (reader->at != NULL)
+            number.tens = -(int)(reader->at - point);
+    }
+    if ((next(reader) | 32) == 'e') {
+        reader->at++;
+        int down = next(reader) == '-', tens = 0;
+        reader->at += down || next(reader) == '+';
+        const uint8_t *first = reader->at;
+        for (; is_digit(next(reader)); reader->at++)
+            tens = tens < 10000 ? tens * 10 + (*reader->at - '0') : tens;
+        if (reader->at == first)
+            reader->at = NULL;
+        number.tens += down ? -tens : tens;
+    }
+    return number;
+}
+
+static const double TEN[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11,
+                             1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Divide by a power of ten, rounded to the nearest as IEEE 754 has it; digits are 2**53 or more. */
+static double divided(uint64_t digits, int tens)
+{
+#ifdef __SIZEOF_INT128__
+    uint64_t by = 1;
+    for (int i = 0; i < tens; i++)
+        by *= 10;
+    unsigned __int128 all = (unsigned __int128)digits << 64, found = all / by;
+    int sticky = all % by != 0;
+    uint64_t high = (uint64_t)(found >> 64);
+    int drop = (high ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll((uint64_t)found)) - 53;
+    uint64_t kept = (uint64_t)(found >> drop);
+    unsigned __int128 half = (unsigned __int128)1 << (drop - 1);
+    unsigned __int128 rest = found & ((half << 1) - 1);
+    kept += rest > half || (rest == half && (sticky || (kept & 1)));
+    return ldexp((double)kept, drop - 64);
+#else
+    return NAN;
+#endif
+}
+
+/* Give the nearest double, NAN where that is not plain here. */
+static double double_of(const Decimal *number)
+{
+    double found = NAN;
+    int tens = number->tens;
+    if (number->count > 19)
+        return NAN;
+    if (tens == 0 || number->digits == 0)
+        found = (double)number->digits;
+    else if (number->digits <= 1ULL << 53 && tens >= -22 && tens <= 22)
+        found = tens < 0 ? (double)number->digits / TEN[-tens] : (double)number->digits * TEN[tens];
+    else if (tens < 0 && tens >= -19)
+        found = divided(number->digits, -tens);
+    return number->negative ? -found : found;
+}
+
+static void literal_at(Reader *reader)
+{
+    static const char *const known[] = {"null", "true", "false"};
+    for (int i = 0; i < 3; i++) {
+        size_t size = strlen(known[i]);
+        if ((size_t)(reader->end - reader->at) >= size && !memcmp(reader->at, known[i], size)) {
+            reader->at += size;
+            return;
+        }
+    }
+    reader->at = NULL;
+}
+
+static void scalar_at(Reader *reader)
+{
+    uint8_t letter = next(reader);
+    if (letter == '"')
+        text_at(reader);
+    else if (letter == '-' || is_digit(letter))
+        decimal_at(reader);
+    else if (letter)
+        literal_at(reader);
+    else
+        reader->at = NULL;
+}
+
+/* Go behind a value of any kind. */
+static Span value_at(Reader *reader)
+{
+    uint64_t objects = 0;                   /* a bit a level: whether that is an object */
+    int depth = 0, letter = after_blanks(reader);
+    Span found = {reader->at, 0};
+    for (;;) {
+        if (letter == '{' || letter == '[') {
+            if (++depth > DEEPEST)
+                goto other;
+            objects = objects << 1 | (letter == '{');
+            reader->at++;
+            letter = after_blanks(reader);
+            if (letter == (objects & 1 ? '}' : ']'))
+                goto closed;
+        }
+        else {
+            scalar_at(reader);
+            goto behind;
+        }
+        goto member;
+closed:
+        reader->at++;
+        objects >>= 1;
+        depth--;
+behind:
+        if (depth == 0)
+            break;
+        letter = after_blanks(reader);
+        if (letter == (objects & 1 ? '}' : ']'))
+            goto closed;
+        skip(reader, ',');
+        letter = after_blanks(reader);
+member:
+        if (objects & 1) {
+            if (reader->at != NULL)
+                text_at(reader);
+            skip(reader, ':');
+            letter = after_blanks(reader);
+        }
+        if (reader->at == NULL)
+            goto other;
+    }
+    found.size = reader->at ? (size_t)(reader->at - found.first) : 0;
+    return found;
+other:
+    reader->at = NULL;
+    return found;
+}
+
+/* ---- pairs of texts, each numbered once ---- */
+
+typedef struct { Span first, second; } Pair;
+typedef struct { Bytes pairs, table, json; int32_t count, last; } Pairs;
+
+static uint64_t hashed(const Pair *pair)
+{
+    uint64_t hash = pair->first.size * 31 + pair->second.size, word;
+    const Span *spans[] = {&pair->first, &pair->second};
+    for (int i = 0; i < 2; i++) {
+        size_t place = 0, size = spans[i]->size;
+        for (; place + 8 <= size; place += 8) {
+            memcpy(&word, spans[i]->first + place, 8);
+            hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL;
+            hash ^= hash >> 29;
+        }
+        for (; place < size; place++)
+            hash = (hash ^ spans[i]->first[place]) * 0x100000001B3ULL;
+    }
+    return hash ^ hash >> 32;
+}
+
+static int equal(const Pair *one, const Pair *other)
+{
+    return one->first.size == other->first.size && one->second.size == other->second.size
+        && !memcmp(one->first.first, other->first.first, one->first.size)
+        && !memcmp(one->second.first, other->second.first, one->second.size);
+}
+
+/* Make the table twice as large; 0 where the memory is out. */
+static int grow(Pairs *known)
+{
+    size_t size = known->table.size ? 2 * known->table.size : 256 * sizeof(int32_t);
+    size_t mask = size / sizeof(int32_t) - 1;
+    int32_t *table = malloc(size);
+    if (table == NULL)
+        return 0;
+    memset(table, -1, size);
+    for (int32_t number = 0; number < known->count; number++) {
+        uint64_t hash = hashed((Pair *)known->pairs.data + number);
+        for (int probe = 0; probe < PROBES; probe++)
+            if (table[(hash + probe) & mask] < 0) {
+                table[(hash + probe) & mask] = number;
+                break;
+            }
+    }
+    free(known->table.data);
+    known->table = (Bytes){(char *)table, size, size};
+    return 1;
+}
+
+/* Number a pair, in order of the first of it; one that is hard to find gets another number. */
+static int32_t numbered(Pairs *known, const Pair *pair)
+{
+    if (known->count && equal((Pair *)known->pairs.data + known->last, pair))
+        return known->last;
+    if (2 * (size_t)known->count >= known->table.size / sizeof(int32_t) && !grow(known))
+        return -1;
+    size_t mask = known->table.size / sizeof(int32_t) - 1;
+    int32_t *table = (int32_t *)known->table.data, *place = NULL;
+    uint64_t hash = hashed(pair);
+    for (int probe = 0; probe < PROBES && place == NULL; probe++) {
+        int32_t *here = &table[(hash + probe) & mask];
+        if (*here < 0)
+            place = here;
+        else if (equal((Pair *)known->pairs.data + *here, pair))
+            return known->last = *here;
+    }
+    if (!put(&known->pairs, pair, sizeof *pair)
+        || !put(&known->json, known->count ? "," : "[", 1)
+        || !put(&known->json, pair->first.first, pair->first.size) || !put(&known->json, ",", 1)
+        || !put(&known->json, pair->second.first, pair->second.size))
+        return -1;
+    if (place != NULL)
+        *place = known->count;
+    return known->last = known->count++;
+}
+
+/* ---- events ---- */
+
+typedef struct { Span ph, pid, tid, name, cat, args; double ts, dur; } Event;
+typedef struct {
+    Bytes phase, time, duration, lane, label, told, sizes, texts, others;
+    Pairs lanes, labels;
+} Events;
+
+#define KEY(text) (key.size == sizeof text + 1 && !memcmp(key.first + 1, text, sizeof text - 1))
+
+/* Read a plain number. */
+static double number_at(Reader *reader)
+{
+    uint8_t letter = after_blanks(reader);
+    if (letter != '-' && !is_digit(letter)) {
+        reader->at = NULL;
+        return NAN;
+    }
+    Decimal number = decimal_at(reader);
+    double found = reader->at == NULL ? NAN : double_of(&number);
+    if (isnan(found))
+        reader->at = NULL;
+    return found;
+}
+
+/* Go behind a plain number, or a text of letters alone. */
+static void identity_at(Reader *reader)
+{
+    if (after_blanks(reader) != '"') {
+        number_at(reader);
+        return;
+    }
+    Span text = text_at(reader);
+    for (size_t i = 0; i < text.size; i++)
+        if (text.first[i] == '\\' || text.first[i] > 127)
+            reader->at = NULL;
+}
+
+static Span scalar_span(Reader *reader)
+{
+    after_blanks(reader);
+    Span found = {reader->at, 0};
+    scalar_at(reader);
+    if (reader->at != NULL)
+        found.size = (size_t)(reader->at - found.first);
+    return found;
+}
+
+/* Read the value of a key. */
+static void field_at(Reader *reader, Span key, Event *event)
+{
+    if (KEY("ts"))
+        event->ts = number_at(reader);
+    else if (KEY("dur"))
+        event->dur = number_at(reader);
+    else if (KEY("ph"))
+        event->ph = value_at(reader);
+    else if (KEY("pid"))
+        event->pid = scalar_span(reader);
+    else if (KEY("tid"))
+        event->tid = scalar_span(reader);
+    else if (KEY("name"))
+        event->name = (after_blanks(reader), text_at(reader));
+    else if (KEY("cat"))
+        event->cat = (after_blanks(reader), text_at(reader));
+    else if (KEY("args"))
+        event->args = value_at(reader);
+    else if (KEY("id") || KEY("id2") || KEY("scope"))
+        identity_at(reader);
+    else
+        value_at(reader);
+}
+
+#define CONSTANT(text) {(const uint8_t *)text, sizeof text - 1}
+
+/* Read an object with the fields of an event. */
+static Event event_at(Reader *reader)
+{
+    Event event = {.pid = CONSTANT("0"), .tid = CONSTANT("0"), .name = CONSTANT("\"\""),
+                   .cat = CONSTANT("\"\""), .ts = NAN, .dur = NAN};
+    skip(reader, '{');
+    if (after_blanks(reader) == '}') {
+        reader->at = NULL;
+        return event;
+    }
+    while (reader->at != NULL) {
+        after_blanks(reader);
+        Span key = reader->at ? text_at(reader) : (Span){0};
+        skip(reader, ':');
+        if (reader->at == NULL)
+            return event;
+        for (size_t i = 0; i < key.size; i++)
+            if (key.first[i] == '\\' || key.first[i] > 127) {
+                reader->at = NULL;
+                return event;
+            }
+        if (after_blanks(reader))
+            field_at(reader, key, &event);
+        else
+            reader->at = NULL;
+        if (after_blanks(reader) == '}') {
+            reader->at++;
+            return event;
+        }
+        skip(reader, ',');
+    }
+    return event;
+}
+
+static int64_t nanoseconds(double microseconds)
+{
+    double whole = floor(microseconds);     /* as in chrome_events._times */
+    return (int64_t)whole * 1000 + (int64_t)rint((microseconds - whole) * 1000);
+}
+
+/* Take in an event that is shown; 0 where the memory is out. */
+static int keep(Events *found, const Event *event, uint8_t phase)
+{
+    Pair lane = {event->pid, event->tid}, label = {event->cat, event->name};
+    int32_t of_lane = numbered(&found->lanes, &lane), of_label = numbered(&found->labels, &label);
+    if (of_lane < 0 || of_label < 0)
+        return 0;
+    if (event->args.size > 2
+        && (!put_int(&found->told, (int32_t)found->phase.size)
+            || !put_int(&found->sizes, (int32_t)event->args.size)
+            || !put(&found->texts, event->args.first, event->args.size)))
+        return 0;
+    return put_byte(&found->phase, phase) && put_long(&found->time, nanoseconds(event->ts))
+        && put_int(&found->lane, of_lane) && put_int(&found->label, of_label)
+        && (phase != COMPLETE || put_long(&found->duration, nanoseconds(event->dur)));
+}
+
+/* Give 1 when all events of a text are taken, 0 when it is for others, -1 where memory is out. */
+static int events_of(Reader reader, const uint8_t *phases, Events *found)
+{
+    while (after_blanks(&reader) == ',')
+        reader.at++;
+    while (after_blanks(&reader)) {
+        const uint8_t *first = reader.at;
+        Event event = event_at(&reader);
+        if (reader.at == NULL || event.ph.size != 3 || event.ph.first[0] != '"')
+            return 0;
+        uint8_t phase = phases[event.ph.first[1]];
+        if (phase == UNKNOWN)
+            return 0;
+        if (phase < METADATA && !(fabs(event.ts) < TIME_LIMIT))  /* not told: NAN */
+            return 0;
+        if (phase == COMPLETE && !(event.dur >= 0 && event.dur < TIME_LIMIT))
+            return 0;
+        if (phase < COUNTER && !keep(found, &event, phase))
+            return -1;
+        if (phase > INSTANT) { /* what else is told of them is for others */
+            Span whole = {first, (size_t)(reader.at - first)};
+            if (!put(&found->others, found->others.size ? "," : "[", 1)
+                || !put(&found->others, whole.first, whole.size))
+                return -1;
+        }
+        if (after_blanks(&reader)) {
+            skip(&reader, ',');
+            if (!after_blanks(&reader))
+                return 0;
+        }
+    }
+    return reader.at == reader.end;
+}
+
+static PyObject *all_of(Events *found)
+{
+    Bytes *columns[] = {
+        &found->phase, &found->time, &found->duration, &found->lane, &found->label, &found->told,
+        &found->sizes, &found->texts, &found->lanes.json, &found->labels.json, &found->others};
+    enum { COUNT = sizeof columns / sizeof *columns };
+    PyObject *tuple = PyTuple_New(COUNT);
+    for (int i = 0; i < COUNT && tuple != NULL; i++) {
+        if (i >= COUNT - 3 && columns[i]->size && !put(columns[i], "]", 1)) {
+            Py_DECREF(tuple);
+            return PyErr_NoMemory();
+        }
+        PyObject *column = taken(columns[i]);
+        if (column == NULL) {
+            Py_DECREF(tuple);
+            return NULL;
+        }
+        PyTuple_SET_ITEM(tuple, i, column);
+    }
+    return tuple;
+}
+
+static void let_go(Events *found)
+{
+    Bytes *columns[] = {
+        &found->phase, &found->time, &found->duration, &found->lane, &found->label, &found->told,
+        &found->sizes, &found->texts, &found->others, &found->lanes.json, &found->lanes.pairs,
+        &found->lanes.table, &found->labels.json, &found->labels.pairs, &found->labels.table};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        free(columns[i]->data);
+}
+
+/* events(text, phases): the columns of the events of a text, None where it is not plain.
+
+   `phases` has a number for each letter. The columns are those of `all_of`. */
+static PyObject *events(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    Py_buffer text, phases;
+    Events found = {0};
+    PyObject *result = NULL;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "a text and the numbers of phases are needed");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(given[0], &text, PyBUF_SIMPLE) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(given[1], &phases, PyBUF_SIMPLE) < 0) {
+        PyBuffer_Release(&text);
+        return NULL;
+    }
+    int state = 0;
+    if (phases.len == 256 && text.len < INT32_MAX) {
+        Reader reader = {text.buf, (const uint8_t *)text.buf + text.len};
+        Py_BEGIN_ALLOW_THREADS
+        state = events_of(reader, phases.buf, &found);
+        Py_END_ALLOW_THREADS
+    }
+    if (state > 0)
+        result = all_of(&found);
+    else if (state < 0)
+        PyErr_NoMemory();
+    else
+        result = Py_NewRef(Py_None);
+    let_go(&found);
+    PyBuffer_Release(&phases);
+    PyBuffer_Release(&text);
+    return result;
+}
+
+/* ---- the module ---- */
+
+static PyMethodDef methods[] = {
+    {"scan", (PyCFunction)scan, METH_O, NULL},
+    {"events", (PyCFunction)(void (*)(void))events, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, .m_name = "pva._kernels", .m_size = -1, .m_methods = methods};
+
+PyMODINIT_FUNC PyInit__kernels(void)
+{
+    PyObject *module = PyModule_Create(&module_definition);
+    if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,138 @@
+"""The passes over traces that are in C give what those in NumPy and msgspec give."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pva import kernels
+from pva.formats import chrome_events, chrome_pieces
+from pva.formats.budget import Budget
+from pva.formats.json_pieces import Piece, scan
+
+pytestmark = pytest.mark.skipif(
+    kernels.compiled is None, reason="not built: all tests run without it as they are"
+)
+_PLAIN: dict[str, list[str]] = {
+    "ph": ['"X"', '"B"', '"E"', '"i"', '"b"', '"e"', '"n"', '"C"', '"M"', '"s"', '"P"'],
+    "ts": ["1", "0", "12.5", "-3", "1e3", "1700000000123456.789", "10.264000000000001", "0.1"],
+    "dur": ["0", "2.25", "17.000000000000002", "123456789.0123"],
+    "pid": ["1", '"a"', "1.0", "true", "null"],
+    "tid": ["1", "2", '"main"', "-7"],
+    "name": ['"a"', '"ä"', '"\\u0061"', '"<T, \\"x\\">"', '"process_name"', '""', '"\\\\"'],
+    "cat": ['"c"', '""', '"c,d"', '"\\ud83d\\ude00"'],
+    "args": ["{}", '{"name":"n"}', '{"v":1.5}', '{"a":[1,{"b":[]},"]"],"c":null}', "[]", '"{"'],
+    "id": ["1", '"0x1"'],
+}
+_ODD = ["null", "01", "1.", "-", '"', "1e999", "{", "]", '"\\x"', '"\t"', "nul", "1" * 30, "NaN",
+        '"\\ud800"', '{"a":1,}', "[1 2]", "[" * 70 + "]" * 70, "true", "-0.0", "\\",
+        '"X"']  # fmt: skip
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> bytes:
+    """Elements of an array: events as most are, and now and then one that is not quite JSON."""
+    random_of = draw(st.randoms(use_true_random=False))
+    odd = random_of.random() < 0.5
+    return ",".join(_event(random_of, odd) for _ in range(random_of.randrange(6))).encode(
+        random_of.choice(["utf-8", "utf-8", "latin-1"]), "ignore"
+    )
+
+
+def _event(of: random.Random, odd: bool) -> str:
+    keys = [key for key in _PLAIN if key in ("ph", "ts", "dur") or of.random() < 0.7]
+    of.shuffle(keys)
+    values = {key: of.choice(_PLAIN[key]) for key in keys}
+    if odd and of.random() < 0.3:
+        values[of.choice([*_PLAIN, "x", "ä"])] = of.choice(_ODD)
+    if odd and of.random() < 0.2:
+        values["args"] = f'{{"a":[{of.choice(_ODD)}],{of.choice(_ODD)}:1}}'
+    space = of.choice(["", "", " ", "\n\t"])
+    told = f",{space}".join(f'"{key}":{space}{value}' for key, value in values.items())
+    return f"{space}{{{told}}}{space}"
+
+
+def told_of(text: bytes, *, in_c: bool) -> dict[str, Any]:
+    """Return all that a piece tells, numbers of things in their order too."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not in_c:
+            patch.setattr(kernels, "compiled", None)
+        found = scan(text)
+        piece = Piece(text[: found.ends[-1]] if len(found.ends) else b"", found.ends)
+        source: Any = [piece]
+        read = chrome_pieces.read(source, Budget("a file", 1 << 20, held=0))
+    told = dict(vars(read))
+    for name, value in told.items():
+        if isinstance(value, chrome_events.Growing | chrome_events.GrowingTexts):
+            told[name] = list(value.taken())
+        elif isinstance(value, dict):
+            told[name] = [*map(repr, value.items())]
+    return told | {
+        "ends": found.ends.tolist(),
+        "closed": found.closed,
+        "budget": 0,
+        "categories": 0,
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(texts())
+def test_events_read_in_c_are_those_read_by_msgspec(text: bytes) -> None:
+    assert told_of(text, in_c=True) == told_of(text, in_c=False)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(alphabet='{}[]",\\a', max_size=40))
+def test_elements_end_where_numpy_has_them_end(text: str) -> None:
+    told = told_of(text.encode(), in_c=True), told_of(text.encode(), in_c=False)
+    assert told[0]["ends"] == told[1]["ends"]
+    assert told[0]["closed"] == told[1]["closed"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**64 - 1), st.integers(-24, 24), st.booleans())
+def test_numbers_are_the_nearest_doubles(digits: int, tens: int, as_point: bool) -> None:
+    text = f"{digits}e{tens}"
+    if as_point:
+        text = f"{digits // 1000}.{digits % 1000:03}"
+    event = b'{"ph":"X","ts":0,"dur":%b}' % text.encode()
+    columns = kernels.compiled.events(event, chrome_pieces._PHASES)
+    if columns is None:  # for the other way
+        return
+    whole = np.floor(float(text))
+    expected = int(whole) * 1000 + round((float(text) - whole) * 1000)
+    assert np.frombuffer(columns[2], np.int64).tolist() == [expected]
+
+
+@pytest.mark.parametrize("cut", range(0, 90, 3))
+def test_a_text_that_is_cut_off_is_not_taken(cut: int) -> None:
+    event = b'{"ph":"X","ts":1.5,"dur":2,"name":"a\\u00e4","args":{"a":[1,true,"x"]},"tid":-3e1}'
+    assert kernels.compiled.events(event, chrome_pieces._PHASES) is not None
+    if cut < len(event):
+        text = event[:cut]
+        assert (kernels.compiled.events(text, chrome_pieces._PHASES) is None) is bool(text)
+
+
+def test_many_labels_that_are_hard_to_find_are_still_numbered_once() -> None:
+    events = ",".join(f'{{"ph":"i","ts":{n},"name":"{n % 700}"}}' for n in range(3000))
+    assert told_of(events.encode(), in_c=True) == told_of(events.encode(), in_c=False)
+
+
+def test_the_kernel_is_not_used_where_it_is_not_wanted() -> None:
+    program = "from pva import kernels; print(kernels.compiled)"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=os.environ | {"PVA_KERNELS": wanted},
+            capture_output=True, text=True, check=True,
+        ).stdout.strip()
+        for wanted in ("0", "1")
+    ]  # fmt: skip
+    assert told[0] == "None" != told[1]
