@@ -28,7 +28,7 @@ class Row:
 MIDDLE = ("pva.version", "pva.errors", "pva.plain_file",
           "pva.units", "pva.schema", "pva.validation",
           "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress", "pva.kernels",
-          "pva.tile_sets", "pva.graph_hash", "pva.run_selection")  # fmt: skip
+          "pva.tile_sets", "pva.graph_hash", "pva.run_selection", "pva.lazy")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -52,6 +52,7 @@ TABLE = {
     "pva.progress": Row(),
     "pva.kernels": Row(),
     "pva.later": Row(("pva.errors",)),
+    "pva.lazy": Row(lazy=("pandas",), numpy=False),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
     ),
@@ -68,8 +69,8 @@ TABLE = {
     ),
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(
-        ("pva.errors", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
-        + ("pva.tile_sets", "pva.graph_hash", "pva.queueing"), ("pandas",)
+        ("pva.errors", "pva.lazy", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
+        + ("pva.tile_sets", "pva.graph_hash", "pva.queueing")
     ),
     "pva.queueing": Row(
         ("pva.errors", "pva.plain_file", "pva.formats.triton_trace", "msgspec"), ("pandas",)

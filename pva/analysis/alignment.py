@@ -18,10 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.analysis.level_of_detail import Tracks
     from pva.report import Report
     from pva.trace import Trace
@@ -288,8 +287,6 @@ def gaps(found: Alignment) -> pd.DataFrame:
     Also `wall_begin` and `wall_end` on the host's own axis; nanoseconds, the others on the axis of
     the device.
     """
-    import pandas as pd
-
     first = found.first
     begin, end = (found.host(times[first:], "device") for times in (found.begin, found.end))
     frame = pd.DataFrame(

@@ -20,10 +20,9 @@ from pva.analysis.programs import (
 )
 from pva.analysis.selection import chosen, rows_wanted, tile_count
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -54,8 +53,6 @@ def tile_balance(report: Report) -> pd.DataFrame:
     if every one of those tiles had the mean. Compute sets and exchanges (those with the host, too)
     of the recorded runs, the largest loss first. Raises NotRecordedError.
     """
-    import pandas as pd
-
     parts = [_balance_of(report, tag) for tag in OPERANDS]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
     return frame.sort_values("lost_cycles", ascending=False, kind="stable", ignore_index=True)
@@ -63,8 +60,6 @@ def tile_balance(report: Report) -> pd.DataFrame:
 
 def _balance_of(report: Report, tag: str) -> pd.DataFrame:
     """Measure the executed programs of a type; none when their cycles by tile are not there."""
-    import pandas as pd
-
     data = report.dataset
     counts = executions(report)
     column, name = OPERANDS[tag]
@@ -117,8 +112,6 @@ def thread_balance(report: Report) -> pd.DataFrame:
     than six `vertices_per_tile` leave workers idle, unless a vertex takes all six by itself.
     `idle_cycles` is what was idle in all `executions`, the most first. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     cycles = data.array("compute_set_cycles_by_tile")
     active = data.array("compute_set_active_cycles_by_tile").sum(axis=1)
@@ -161,8 +154,6 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
     workers. The most cycles first. Raises NotRecordedError without `debug.instrumentCompute` and
     `debug.computeInstrumentationLevel` vertex.
     """
-    import pandas as pd
-
     data = report.dataset
     if not data.has("measured_vertex_cycles"):
         raise NotRecordedError(data.name, "measured_vertex_cycles not recorded", _EACH_VERTEX)
@@ -196,8 +187,6 @@ def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -
     received and sent. A sync has no cycles by tile, and no rows. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     if step is None:
         waits = phases(report) == PHASES.index(SYNC)
@@ -255,8 +244,6 @@ def cycles_by_tile(report: Report) -> pd.DataFrame:
     is the rest of all cycles: in syncs, and for the end of the run. `busy_share` is of all cycles.
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     parts = _busy_by_tile(report)
     busy = sum(parts.values(), np.zeros(tile_count(report), dtype=np.int64))
@@ -304,8 +291,6 @@ def cycles_by_ipu(report: Report) -> pd.DataFrame:
     `waiting_share` is syncs and the end of runs. `busiest_tile` is busy for `busiest_share`.
     A program whose IPUs take turns shows here. Raises NotRecordedError.
     """
-    import pandas as pd
-
     frame = cycles_by_tile(report)
     total = max(int(report.dataset.value("execution", "cycles")), 1)
     names = [*_TILE_COLUMNS, "waiting"]
@@ -333,8 +318,6 @@ def sync_waits(report: Report) -> pd.DataFrame:
     steps. Waiting for the slowest tile of `after` is a matter of `tile_balance`. Raises
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     spent = elapsed(report)
     is_sync = phases(report) == PHASES.index(SYNC)

@@ -32,11 +32,10 @@ from pva import units
 from pva.analysis.figures import FIGURES
 from pva.analysis.filters import column_of, matching, parse_filter
 from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
+from pva.lazy import pandas as pd
 from pva.plain_file import contents
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 TAKES = ("max", "min", "sum", "mean")
@@ -145,8 +144,6 @@ def check_budgets(
     in the other report, where the limit goes by it. Raises NotRecordedError where a report lacks a
     figure, BudgetError where there is none, or a baseline is missing.
     """
-    import pandas as pd
-
     rows = []
     for budget in budgets:
         found, count = _held(report, budget)

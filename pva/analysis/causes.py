@@ -12,11 +12,10 @@ from pva.analysis.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.programs import labels
 from pva.analysis.segments import NEVER, Integers, recorded_runs
 from pva.analysis.selection import rows_wanted
+from pva.lazy import pandas as pd
 from pva.tile_sets import tiles_of_sets
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 270  # of its analyses in the catalogue
@@ -45,8 +44,6 @@ def critical_path(report: Report) -> pd.DataFrame:
     the way of a tile to a sync and of the next one from it. `cycles` add up to those of all
     recorded runs, and `share` to 1. Raises NotRecordedError.
     """
-    import pandas as pd
-
     clocks = clocks_of(report)
     chain = _path(clocks)
     parts = []
@@ -76,8 +73,6 @@ def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
     a sync and that of the next tile from it; step -1 is the end of a run. The first `count` rows
     (default 1000). Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     clocks = clocks_of(report)
     chain = _path(clocks)
     items = _path_items(clocks, chain, slice(None))
@@ -119,8 +114,6 @@ def waits(report: Report) -> pd.DataFrame:
 
 def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
     """Return `waits` of replayed clocks."""
-    import pandas as pd
-
     data = report.dataset
     keys, spent = _summed([_in_sets(report, clocks), *_between(report, clocks)])
     each = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
@@ -156,8 +149,6 @@ def why_idle(report: Report) -> pd.DataFrame:
     longest (itself, -1 for none) and `meanwhile` what that one runs longest then. Raises
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     clocks = clocks_of(report)
     ipus = data.of_replica("num_ipus")

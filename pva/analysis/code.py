@@ -25,10 +25,9 @@ from pva.analysis.programs import (
     owners,
     summed,
 )
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -46,8 +45,6 @@ def code_by_program(report: Report) -> pd.DataFrame:
     column may add up to more than there is. `tiles` have control code of it, at most
     `most_on_a_tile` each. Raises NotRecordedError, also where code was not counted.
     """
-    import pandas as pd
-
     check_code(report)
     data = report.dataset
     count = len(data.column("programs", "name"))
@@ -118,8 +115,6 @@ def memory_by_operation(report: Report) -> pd.DataFrame:
     where code was not counted. Code of vertices is shared by all, and left out. `bytes` is the sum.
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     of_program = operations(report)[:-1]
     of_variable = owners(

@@ -28,10 +28,9 @@ from pva.analysis.memory import (
     memory_by_vertex_type,
 )
 from pva.analysis.operations import cycles_by_layer, cycles_by_operation, cycles_by_phase
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
     from pva.trace import Trace
 
@@ -172,8 +171,6 @@ def compare_settings(before: Report, after: Report) -> pd.DataFrame:
 
     Those that differ come first, marked `differs`; a setting that one report lacks is empty there.
     """
-    import pandas as pd
-
     parts = (_settings(before), _settings(after))
     keys = dict.fromkeys([*parts[0], *parts[1]])
     rows = [(*key, parts[0].get(key, ""), parts[1].get(key, "")) for key in keys]
@@ -215,8 +212,6 @@ def waterfall(frame: pd.DataFrame, *, count: int = 8) -> pd.DataFrame:
     row for each of at most `count` changes, the largest first, and one with the name "" for all
     others together, where there are some. The last `end` is the total after.
     """
-    import pandas as pd
-
     changed = frame[frame["change"] != 0]
     first = changed.head(count)
     keys = list(frame.columns[: frame.columns.get_loc(BEFORE)])
@@ -250,16 +245,12 @@ def _named_alike(before: Report, after: Report) -> tuple[Report, Report]:
 
 
 def _categories(report: Report) -> pd.DataFrame:
-    import pandas as pd
-
     sums = category_by_tile(report).sum()
     labels = [category_label(category) for category in sums.index]
     return pd.DataFrame({"category": labels, "bytes": sums.to_numpy()})
 
 
 def _at_peak(report: Report) -> pd.DataFrame:
-    import pandas as pd
-
     live = report.dataset.column("liveness_steps", "bytes")
     if not len(live):
         return pd.DataFrame({"name": [], "bytes": []})
@@ -267,8 +258,6 @@ def _at_peak(report: Report) -> pd.DataFrame:
 
 
 def _variables(report: Report) -> pd.DataFrame:
-    import pandas as pd
-
     data = report.dataset
     columns = {name: data.column("variables", name) for name in ("name", "bytes")}
     return pd.DataFrame(columns)

@@ -11,10 +11,9 @@ from pva.analysis.program_hierarchy import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs import Integers, Texts, elapsed, summed
 from pva.analysis.selection import chosen
 from pva.analysis.written_programs import origins_of, outermost
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 240  # of its analyses in the catalogue
@@ -72,8 +71,6 @@ def compiled_types(report: Report) -> pd.DataFrame:
     `written` is empty for what the compiler adds; `cycles` are those by which they made the
     recorded runs longer, -1 without steps. Most programs first. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     origins = origins_of(report)
     types = np.append(data.texts("written_programs", "type"), OWN)

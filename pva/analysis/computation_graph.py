@@ -18,10 +18,9 @@ from pva.analysis.columns import analysis
 from pva.analysis.liveness import sizes_on
 from pva.analysis.programs import OPERANDS, Integers, labels, summed
 from pva.analysis.selection import SelectionError, chosen, program_texts
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 80  # of its analyses in the catalogue
@@ -55,8 +54,6 @@ def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = No
     `tile` or an `ipu`, the variables that lie there, with their bytes on it. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     program, variable, write, sizes = _edges_on(report, ipu, tile)
     count, programs = len(sizes), data.length("programs")
@@ -239,8 +236,6 @@ def _node_frame(
     inside: npt.NDArray[np.bool_],
     sizes: Integers,
 ) -> pd.DataFrame:
-    import pandas as pd
-
     data = report.dataset
     shift = data.length("programs")
     pairs = np.unique(ends, axis=1) if ends.size else ends
@@ -270,8 +265,6 @@ def _node_frame(
 def _edge_frame(
     ends: Integers, write: npt.NDArray[np.bool_], shift: int, sizes: Integers
 ) -> pd.DataFrame:
-    import pandas as pd
-
     programs = np.array([f"p{row}" for row in ends[0].tolist()], dtype=object)
     variables = np.array([f"v{row - shift}" for row in ends[1].tolist()], dtype=object)
     return pd.DataFrame(

@@ -33,10 +33,9 @@ from pva.analysis.programs import (
 )
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 190  # of its analyses in the catalogue
@@ -68,8 +67,6 @@ def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd
     of the tree: its path, class, the line of its code (`source`), `depth` and `own_cycles`. Raises
     SelectionError, NotRecordedError without programs.
     """
-    import pandas as pd
-
     if by not in ("", MODULE):
         raise SelectionError(f"by {by}", "not there", f"known: {MODULE}")
     if by:
@@ -220,8 +217,6 @@ def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     They add up to the `whole` report. Figures that were not recorded are left out. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     costs = operation_costs(report, layer=layer)
     outside = costs["operation"] == OUTSIDE
     rows = []

@@ -8,10 +8,9 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.programs import PHASES, Integers, elapsed, phases, summed
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 170  # of its analyses in the catalogue
@@ -30,8 +29,6 @@ def cycles_by_cause(report: Report) -> pd.DataFrame:
     an IPU, between IPUs, with the host, and sync. The rows add up to the cycles of the recorded
     runs; `share` is of these. Raises NotRecordedError without steps.
     """
-    import pandas as pd
-
     cycles = _cycles(report)
     share = cycles / max(int(cycles.sum()), 1)
     return pd.DataFrame({"cause": list(CAUSES), "cycles": cycles, "share": share})

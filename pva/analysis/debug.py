@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.programs import Integers
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -33,8 +32,6 @@ def above(report: Report, context: int) -> Integers:
 
 def contexts_frame(report: Report, rows: Integers) -> pd.DataFrame:
     """Describe debug contexts by their rows."""
-    import pandas as pd
-
     table = {name: values[rows] for name, values in report.dataset.table("debug_contexts").items()}
     return pd.DataFrame(
         {

@@ -24,10 +24,9 @@ from pva.analysis.programs import (
     summed,
 )
 from pva.analysis.selection import tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -76,8 +75,6 @@ def exchange_spread(report: Report) -> pd.DataFrame:
 
 def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
     """Describe the exchanges of each kind; those that no program runs have no name."""
-    import pandas as pd
-
     parts = []
     for tag in EXCHANGES:
         received, sent = moved_bytes(report, tag)
@@ -145,8 +142,6 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
     replicas, an IPU is that of any replica, so that it may send to its like. `share` is that of
     `bytes_at_most` in all bytes received. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     ipus = max(int(data.of_replica("num_ipus")), 1)
     inside = _on_ipus(moved_bytes(report, "DoExchange")[0], ipus).sum(axis=2)
@@ -203,8 +198,6 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
     `received` and `sent` in exchanges on an IPU, `global_received` and `global_sent` between IPUs,
     `from_host` and `to_host`; `bytes` is the sum of all. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     names = {
         "DoExchange": ("received", "sent"),
@@ -239,8 +232,6 @@ def exchange_code(report: Report) -> pd.DataFrame:
     All tiles together. Many `receive_mux` are many sources a tile; `delay` waits for the other
     tiles. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     table = data.table("exchange_instructions")
     programs = table.pop("program")
@@ -266,8 +257,6 @@ def stream_bandwidth(report: Report) -> pd.DataFrame:
     it; `cycles` of its steps, of which `exposed_cycles` made the runs longer; and
     `bytes_per_second` in these cycles, by the clock of the tiles. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     received, sent = moved_bytes(report, "StreamCopy")
     steps = np.flatnonzero(data.texts("steps", "type") == "StreamCopy")

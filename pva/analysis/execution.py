@@ -12,10 +12,9 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs import PHASES, elapsed, executions_of_rows, phases, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
 from pva.analysis.told import Told
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 150  # of its analyses in the catalogue
@@ -113,8 +112,6 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     of them runs once, whether or not the program ran them: the table of the profile summary.
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     cycles: Cycles = data.array("compute_set_active_cycles_by_vertex_type")
     spent: Cycles = executions_of_rows(report, "OnTileExecute", len(cycles)) @ cycles
@@ -157,8 +154,6 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     Cycles are those of one execution, those in which a vertex was run, summed over the tiles;
     within a compute set the most come first. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     names = ("compute_set", "vertex_type", "count")
     rows, types, counts = (data.column("compute_set_vertices", name) for name in names)
@@ -187,8 +182,6 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
     What a step hides behind earlier ones does not count; `share` is of the cycles of all runs, and
     `mean_tile_balance` of its steps. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     rows, place = np.unique(data.column("steps", "program"), return_inverse=True)
     executions = np.bincount(place, minlength=len(rows))
@@ -223,8 +216,6 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
     Columns are those of the table of steps, with the name of the program. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     first, stop = 0, data.length("steps")
     if run is not None:
@@ -255,8 +246,6 @@ def runs(report: Report) -> pd.DataFrame:
     Times in microseconds, of the host since the epoch, and of the device by its clock. On a CPU
     cycles are -1, and the time on the device is not a number. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     table = data.table("runs")
     recorded = table["end_step"] > table["first_step"]
@@ -278,8 +267,6 @@ def other_runs(report: Report) -> pd.DataFrame:
     Such are PopART's that move weights, seeds and what an optimiser needs. No other figure counts
     their cycles. On a CPU cycles are -1, and the time is not a number. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     cycles = data.column("other_runs", "cycles")
     frame = pd.DataFrame(

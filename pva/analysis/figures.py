@@ -11,10 +11,9 @@ from pva.analysis.liveness import liveness_overview
 from pva.analysis.main_runs import main_run
 from pva.analysis.memory import memory_overview
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -75,8 +74,6 @@ def figures(report: Report) -> pd.DataFrame:
     `total_cycles` and balance are of the runs recorded step by step, `run_cycles` of all runs of
     the model, without `setup_cycles`.
     """
-    import pandas as pd
-
     rows = []
     for name, figure in FIGURES.items():
         try:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import units
 from pva.errors import PvaError, nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 OPERATORS = ("!~", "~", "!=", ">=", "<=", "==", "=", ">", "<")
 TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
@@ -75,21 +73,17 @@ def matching(frame: pd.DataFrame, filters: Iterable[Filter]) -> pd.DataFrame:
 
 def texts_matching(texts: Sequence[str], chosen: Filter) -> npt.NDArray[np.bool_]:
     """Return which texts a filter lets through, as if they were its column; raises FilterError."""
-    import pandas as pd
-
     column = pd.Series(list(texts), dtype=object)
     return np.asarray(_compare(column, chosen), dtype=np.bool_)
 
 
 def _compare(values: Any, chosen: Filter) -> Any:
-    from pandas.api import types
-
     if chosen.operator in _OF_TEXT:
         return _OF_TEXT[chosen.operator](values.astype(str), chosen.value)
     compare = _COMPARISONS[chosen.operator]
-    if types.is_bool_dtype(values):
+    if pd.api.types.is_bool_dtype(values):
         return compare(values, _truth(chosen))
-    if types.is_numeric_dtype(values):
+    if pd.api.types.is_numeric_dtype(values):
         return compare(values, _number(chosen))
     if chosen.operator in ("<", ">", "<=", ">="):
         wanted = f"{chosen.column} holds text: use =, != or ~"

@@ -13,10 +13,9 @@ from pva.analysis.programs import Integers, elapsed, executions_of_rows, phases
 from pva.analysis.selection import tile_count
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -115,8 +114,6 @@ def flops_by_compute_set(report: Report) -> pd.DataFrame:
     for half: what moves data or has one vertex is far below. Compute sets that do not tell their
     operations are left out. Raises NotRecordedError when none does, or there are no steps.
     """
-    import pandas as pd
-
     data = report.dataset
     flops = _flops(report)
     cycles = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)

@@ -9,11 +9,10 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.programs import PHASES, Integers, moved_bytes, phases
 from pva.analysis.spans import common, length, merged
+from pva.lazy import pandas as pd
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 370  # of its analyses in the catalogue
@@ -34,8 +33,6 @@ def overlap_io(report: Report) -> pd.DataFrame:
     the IPU that only exchange: 0 when the same tiles exchange and compute, one after the other.
     Steps from their first begin to their last end on the IPU. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     step, ipus, begin, end = (
         data.column("steps_by_ipu", c) for c in ("step", "ipu", "from_min", "to_max")

@@ -8,10 +8,9 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.trace import Trace
 
 
@@ -59,8 +58,6 @@ def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
     `self_ns` leaves out what the events directly inside took; `begin_ns` counts from the begin of
     the trace. Times in nanoseconds. `pid` and `tid` name the thread.
     """
-    import pandas as pd
-
     wanted = rows_wanted(count)
     parts = [_longest(trace, thread, wanted) for thread in trace.threads]
     if not parts:
@@ -76,8 +73,6 @@ _EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "
 
 def _longest(trace: Trace, thread: Any, count: int) -> pd.DataFrame:
     """Find the events of one thread with the most self time."""
-    import pandas as pd
-
     columns = thread.columns
     rows = np.argsort(-columns.self_ns, kind="stable")[:count]
     labels = columns.label[rows]

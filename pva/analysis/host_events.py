@@ -7,16 +7,14 @@ the event around another is the last one of the row above that began no later. T
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.level_of_detail import Tracks
 from pva.analysis.selection import chosen
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 Integers = npt.NDArray[Any]
 Rows = tuple[int, int]
@@ -148,8 +146,6 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
     `total` and `self_time` count what is inside the window, an event inside another of its label
     twice in `total`; `mean`, `p50`, `p95` and `longest` are of whole events. `label` is its number.
     """
-    import pandas as pd
-
     tree = call_tree(tracks, threads, begin, end)
     own = np.bincount(tree.label, weights=tree.self_time, minlength=1).astype(np.int64)
     total = np.bincount(tree.label, weights=tree.total, minlength=1).astype(np.int64)
@@ -211,8 +207,6 @@ def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> pd
 
     By row and begin, as they are in the timeline: not cut to the window.
     """
-    import pandas as pd
-
     parts = [np.arange(*tracks.touching(row, begin, end)) for row in rows.tolist()]
     events = np.concatenate([np.zeros(0, np.int64), *parts])
     begins = tracks.begin[events]

@@ -16,10 +16,9 @@ import numpy.typing as npt
 from pva.analysis.columns import analysis
 from pva.analysis.programs import Integers, Texts, labels, layer_of, operations, owners
 from pva.analysis.selection import SelectionError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 180  # of its analyses in the catalogue
@@ -73,8 +72,6 @@ def software_layers(report: Report) -> pd.DataFrame:
     library; `scope` the outermost part of that path; `poplar` the program's own name. The others
     are there where debug contexts name them. Raises NotRecordedError.
     """
-    import pandas as pd
-
     rows = []
     for layer, entry in LAYERS.items():
         by_contexts = bool(entry.words or entry.key)

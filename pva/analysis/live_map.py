@@ -9,10 +9,9 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.liveness import Rows
 from pva.analysis.selection import chosen, program_texts, rows_wanted, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -35,8 +34,6 @@ def liveness_map(
     `tile` to `last_tile`, its `fullest_tile` there. `live` counts the `always_live` bytes of that
     tile; gaps are not included. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     steps = _steps(report, rows_wanted(columns), first_step, last_step)
     begin, end = _groups(report, rows_wanted(rows))

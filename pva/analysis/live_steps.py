@@ -11,10 +11,9 @@ from pva.analysis.columns import analysis
 from pva.analysis.liveness import Rows, depths, sizes_on
 from pva.analysis.programs import OPERANDS, labels
 from pva.analysis.selection import program_texts, several, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 130  # of its analyses in the catalogue
@@ -35,8 +34,6 @@ def live_at_steps(
     on all tiles, one IPU or one tile; `change` is the last of them less the first. The largest
     change comes first, then the largest. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     steps = chosen_steps(report, steps)
     sizes = sizes_on(report, ipu=ipu, tile=tile)
@@ -62,8 +59,6 @@ def live_over_tiles(
     their standard `deviation`, and the `fullest_tile`; of chosen tiles, or of all. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     steps = chosen_steps(report, steps)
     count = tile_count(report)
@@ -99,8 +94,6 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
     runs no compute set; `change` is the last of them less the first. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     steps = chosen_steps(report, steps)
     names = ("compute_set", "vertex_type", "count")
@@ -130,8 +123,6 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     the `mean_cycles` of all tiles and `active_tiles`. A Repeat counts what it holds once. The most
     cycles first. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     found = chosen_steps(report, () if step is None else (step,))
     inside = _inside(report, found[0]) if found else np.zeros(0, dtype=np.int64)
@@ -149,8 +140,6 @@ def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.D
     A row for each interval, `end` is the step after the last one; variables in the order chosen.
     One that is always live has one interval, of all steps. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     sizes = data.column("variables", "bytes")
     names = ("variable", "begin", "end")
@@ -225,8 +214,6 @@ def _of_programs(report: Report, column: str, programs: Rows) -> Rows:
 
 def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> pd.DataFrame:
     """Return what the programs of a type cost; those whose row is not there are left out."""
-    import pandas as pd
-
     data = report.dataset
     column, name = OPERANDS[tag]
     by_tile = np.zeros((0, 1), dtype=np.int64)

@@ -13,10 +13,9 @@ from pva.analysis.memory import CATEGORY_LABELS
 from pva.analysis.programs import summed
 from pva.analysis.selection import chosen, program_texts, tiles_of
 from pva.analysis.told import Told
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 110  # of its analyses in the catalogue
@@ -47,8 +46,6 @@ def liveness_curve(
     `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
     step's program lies in others. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     programs = data.column("liveness_steps", "program")
     always: Rows = data.array("always_live_bytes")[tiles_of(report, ipu=ipu, tile=tile)]
@@ -89,8 +86,6 @@ def live_variables(
     `bytes` on all tiles, one IPU or one tile; `variable` is the row of the table of variables.
     Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     step = chosen("step", step, len(data.column("liveness_steps", "program")))
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
@@ -169,8 +164,6 @@ def always_live_variables(
 
     `bytes` on all tiles, one IPU or one tile. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     if ipu is None and tile is None:
         columns = {name: data.column("always_live_variables", name) for name in ("name", "bytes")}
@@ -260,8 +253,6 @@ def live_at_peak(
     all tiles, one IPU or one tile, at the peak there; `share` of all that is live. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     always = always_live_variables(report, ipu=ipu, tile=tile)
     always["variable"], always["category"] = _always_live_rows(report, always["name"])
@@ -301,8 +292,6 @@ def liveness_by_tile(report: Report) -> pd.DataFrame:
     `most_live` is their sum, `share` of the tile's memory and `free` the rest. Gaps not included.
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     always, moving = data.array("always_live_bytes"), data.array("not_always_live_max_bytes")
     capacity = int(data.value("target", "bytes_per_tile"))
@@ -328,8 +317,6 @@ def liveness_by_ipu(report: Report) -> pd.DataFrame:
     Bytes on all its tiles: `always_live` and, at the program step `peak_step` of the `name` given,
     `not_always_live`; `most_live` is their sum. -1 is no step. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     moving = data.array("liveness_bytes_by_ipu")
     ipus = moving.shape[1]  # where the target does not tell them, it does not tell the tiles
@@ -363,8 +350,6 @@ def variable_lifetimes(report: Report) -> pd.DataFrame:
     or without breaks; `byte_steps` is `bytes` times `steps`, the most first. Those `at_peak` are
     live where liveness peaks. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     names = ("variable", "begin", "end")
     variables, begin, end = (data.column("variable_intervals", name) for name in names)

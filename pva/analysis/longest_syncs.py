@@ -11,10 +11,9 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs import labels
 from pva.analysis.segments import NONE, Integers
 from pva.analysis.selection import rows_wanted
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -30,8 +29,6 @@ def longest_waits(report: Report, *, count: int = 1000) -> pd.DataFrame:
     sync counts as part of its work. `step` is the sync, -1 for the end of a run. The first `count`
     rows (default 1000). Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     clocks = clocks_of(report)
     joined = clocks.ending >= 0
     last_of = np.where(joined[:, :, None], clocks.arrival, np.iinfo(np.int64).min).max(axis=1)

@@ -12,11 +12,10 @@ from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.units import KILOBYTE
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 30  # of its analyses in the catalogue
@@ -125,8 +124,6 @@ def memory_by_tile(report: Report) -> pd.DataFrame:
     `total` is data without gaps, the sum of the regions; `free` is what gaps leave. In the order of
     the tiles. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     columns = ("total", "total_including_gaps", "interleaved", "non_interleaved", "overflowed")
     values = {name: data.column("memory_by_tile", name) for name in columns}
@@ -156,8 +153,6 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFra
     variables, categories add up to more than the tiles hold. Those not in use are left out;
     the largest stand first. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     by_tile = _categories(report)
     if tile is None:
         values = by_tile.sum(axis=2)
@@ -195,8 +190,6 @@ def category_by_tile(report: Report) -> pd.DataFrame:
     is the index of the rows.
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     values = _in_place(report)
     totals = values.sum(axis=1)
     order = [row for row in np.argsort(-totals, kind="stable").tolist() if totals[row] > 0]
@@ -341,8 +334,6 @@ def memory_by_vertex_type(
     Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns, of which
     `code` is -1 where it was not counted. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     tiles = tiles_of(report, ipu=ipu, replica=replica, tile=tile)
     parts = {
         part: report.dataset.array(f"memory_by_vertex_type_{part}")[:, tiles].sum(axis=1)
@@ -366,8 +357,6 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     each vertex type once a tile; other compute sets share it, so that it cannot be added up; -1
     where it was not counted. Bytes. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     name = "memory_by_compute_set"
     parts = {part: data.array(f"{name}_{part}").sum(axis=1) for part in VERTEX_PARTS}
@@ -399,8 +388,6 @@ def memory_histogram(
     A row is 1 kB wide, or the power of two that keeps the table below 4,097 rows. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     tiles = tiles_of(report, ipu=ipu, replica=replica)
     held = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE
     lowest, highest = (int(held.min()), int(held.max())) if len(held) else (0, -1)

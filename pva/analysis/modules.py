@@ -9,10 +9,9 @@ import numpy as np
 
 from pva.analysis.layers import OUTSIDE, argument
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 LAYER = "poptorch"  # of debug contexts
@@ -95,8 +94,6 @@ def by_subtree(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _frame(names: list[str], modules: dict[str, Module], whole: str) -> pd.DataFrame:
-    import pandas as pd
-
     known = [modules.get(name) for name in names]
     return pd.DataFrame(
         {
@@ -119,8 +116,6 @@ def _summed(values: Any, rows: Any, places: Any, count: int) -> Any:
 
 def _in_order(frame: pd.DataFrame, last: pd.DataFrame, whole: str) -> pd.DataFrame:
     """Put modules behind those that they are in, those of one parent by their cycles."""
-    import pandas as pd
-
     cycles = dict(zip(frame["operation"], frame["cycles"].where(frame["cycles"] >= 0, 0)
                       + frame["estimated_cycles"].clip(lower=0) * 1e-6, strict=True))  # fmt: skip
     keys = {

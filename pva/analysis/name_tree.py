@@ -11,10 +11,9 @@ from pva.analysis.code import code_by_program
 from pva.analysis.columns import analysis
 from pva.analysis.placement import live_at_peak_truths
 from pva.analysis.programs import Integers, elapsed, labels, summed
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 300  # of its analyses in the catalogue
@@ -70,8 +69,6 @@ def memory_by_name(report: Report) -> pd.DataFrame:
 
 def tree_of(names: Sequence[str], values: Integers) -> pd.DataFrame:
     """Lay names out as a tree by their slashes, with the value of each and of what is in it."""
-    import pandas as pd
-
     unique, place = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
     sums = summed(place, values, len(unique))
     rows: dict[str, int] = {}

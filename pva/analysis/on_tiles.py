@@ -17,10 +17,9 @@ from pva.analysis.memory import CATEGORY_LABELS, VERTEX_PARTS, code_if_counted, 
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, moved_bytes, summed
 from pva.analysis.regions import REGIONS
 from pva.analysis.selection import several, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 100  # of its analyses in the catalogue
@@ -56,8 +55,6 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     counts in full, so that `overlapped` is more than `after_overlapping`, which it takes
     together. Categories that hold nothing are left out. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     tiles, rows = _chosen(report, tiles)
     single = 0 < len(tiles) <= MAX_COLUMNS
@@ -133,8 +130,6 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     once a tile (-1 where it was not counted), `state` of all of them; `total` is the sum of both.
     Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     tiles, rows = _chosen(report, tiles)
     name = "memory_by_vertex_type"
@@ -173,8 +168,6 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     which other compute sets share (-1 where it was not counted); `instances` are the programs that
     run it. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     tiles, rows = _chosen(report, tiles)
     name = "memory_by_compute_set"
@@ -206,8 +199,6 @@ def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     host; exchanges may share code. `code_bytes` is -1 where it is not told by tile. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     tiles, rows = _chosen(report, tiles)
     parts = [_exchanges(report, tag, rows, tiles) for tag in EXCHANGES]
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
@@ -217,8 +208,6 @@ def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
 
 
 def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Tiles) -> pd.DataFrame:
-    import pandas as pd
-
     data = report.dataset
     received, sent = moved_bytes(report, tag)
     array = f"{OPERANDS[tag][1]}_code_bytes"
@@ -248,8 +237,6 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     `variable` is the row of the table of variables; those not live together may share their place.
     Raises SelectionError, NotRecordedError without the pieces of variables.
     """
-    import pandas as pd
-
     data = report.dataset
     tiles, rows = _chosen(report, tiles)
     count = len(data.column("variables", "name"))

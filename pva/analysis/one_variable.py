@@ -13,10 +13,9 @@ from pva.analysis.placement import variable_by_tile, variable_uses
 from pva.analysis.programs import owners
 from pva.analysis.selection import chosen
 from pva.analysis.told import Told
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 70  # of its analyses in the catalogue

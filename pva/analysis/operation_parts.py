@@ -16,10 +16,9 @@ from pva.analysis.memory import VERTEX_PARTS, code_if_counted
 from pva.analysis.modules import is_within, modules_of, name_of_whole
 from pva.analysis.programs import EXCHANGES, OPERANDS, Integers, elapsed, executions, summed
 from pva.analysis.selection import SelectionError, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 200  # of its analyses in the catalogue
@@ -71,8 +70,6 @@ def operation_compute_sets(
     could do in these cycles. -1 is not recorded. Without `operation` it is the one that costs most.
     Most cycles first. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     programs = operation_programs(report, operation=operation, layer=layer)
     types = data.texts("programs", "type")[programs]
@@ -135,8 +132,6 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
     first. Without `operation` it is the one that costs most. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     programs = operation_programs(report, operation=operation, layer=layer)
     tiles = tile_count(report)

@@ -18,10 +18,9 @@ from pva.analysis.programs import (
     phases,
     summed,
 )
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 160  # of its analyses in the catalogue
@@ -50,8 +49,6 @@ def cycles_by_phase(report: Report) -> pd.DataFrame:
     that had ended before their run; `tile_share` is of all tiles in all cycles. Exchange is on an
     IPU and between IPUs. Raises NotRecordedError without steps.
     """
-    import pandas as pd
-
     data = report.dataset
     phase = phases(report)
     longer = elapsed(report)
@@ -113,8 +110,6 @@ def cycles_by_layer(report: Report) -> pd.DataFrame:
 
 def _spent(report: Report, owners: Texts) -> pd.DataFrame:
     """Sum up the steps by the owner of their program; the last owner is of unknown programs."""
-    import pandas as pd
-
     data = report.dataset
     names, owner_of = np.unique(owners.astype(str), return_inverse=True)
     programs = data.column("steps", "program")

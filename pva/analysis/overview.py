@@ -15,10 +15,9 @@ from pva.analysis.programs import Integers
 from pva.analysis.selection import rows_wanted
 from pva.analysis.told import Told
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 20  # of its analyses in the catalogue
@@ -115,8 +114,6 @@ def recorded_parts(report: Report) -> pd.DataFrame:
 
     A row for each `part`, `recorded` or not, with the `option` that records it.
     """
-    import pandas as pd
-
     there = [report.dataset.has(table) for _, table, _ in PARTS]
     there[[part for part, _, _ in PARTS].index(CODE)] &= counts_code(report)
     return pd.DataFrame(
@@ -138,8 +135,6 @@ def report_sketch(report: Report, *, count: int = 60) -> pd.DataFrame:
     most that is live in a stretch of program steps from `first` on, and its share of the peak.
     Parts that were not recorded have no rows; raises no NotRecordedError.
     """
-    import pandas as pd
-
     parts = []
     for part, unit, sketch in (
         ("memory", "bytes", _of_tiles), ("phase", "cycles", _of_phases),

@@ -10,10 +10,9 @@ import numpy.typing as npt
 from pva.analysis.columns import analysis
 from pva.analysis.programs import Integers, executions, labels, layer_of, owners, summed
 from pva.analysis.selection import chosen, program_texts, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 60  # of its analyses in the catalogue
@@ -28,8 +27,6 @@ def largest_variables(report: Report) -> pd.DataFrame:
     is more than the memory in use, as variables not live together share it. `at_peak` ones are
     live where liveness peaks. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     sizes = data.column("variables", "bytes")
     frame = pd.DataFrame(
@@ -66,8 +63,6 @@ def memory_by_type(report: Report) -> pd.DataFrame:
     `variables` of the type, their `bytes`, those of them that are `always_live_bytes`, and
     `peak_bytes`, live where liveness peaks (the always live among them). Raises NotRecordedError.
     """
-    import pandas as pd
-
     types, place = np.unique(
         report.dataset.column("variables", "type").astype(str), return_inverse=True
     )
@@ -83,8 +78,6 @@ def memory_by_layer(report: Report) -> pd.DataFrame:
     its `variables`, `always_live_bytes` of those always live, and `peak_bytes` live where liveness
     peaks (the always live among them), of which `share` is a part. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     names, contexts = (data.column("variables", name) for name in ("name", "debug_context"))
     layers = [layer_of(name) for name in owners(report, names, contexts).tolist()]
@@ -118,8 +111,6 @@ def variable_spread(report: Report) -> pd.DataFrame:
     that it lies on, and `excess_bytes` what the fullest holds above an even share of all tiles, the
     most first. Raises NotRecordedError without the pieces of variables.
     """
-    import pandas as pd
-
     data = report.dataset
     tiles = tile_count(report)
     count = len(data.column("variables", "name"))
@@ -158,8 +149,6 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     `pieces` are contiguous; with their `bytes`, and the `address` of the first. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     variable = chosen("variable", variable, len(data.column("variables", "name")))
     here = data.rows_where("variable_pieces", "variable", variable)
@@ -183,8 +172,6 @@ def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
     recorded. What is written by one and read by none could go. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     variable = chosen("variable", variable, len(data.column("variables", "name")))
     here = data.rows_where("access", "variable", variable)
@@ -213,8 +200,6 @@ def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
     that is always). Code and vertex state have no addresses here. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     if tile is None:
         tile = int(data.column("memory_by_tile", "total_including_gaps").argmax())

@@ -8,10 +8,9 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, program_texts
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 390  # of its analyses in the catalogue
@@ -30,8 +29,6 @@ def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
     missing. `type` is that of the program: a stream copy has three. A block's cycles contain those
     of the blocks inside it. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     table = data.table("blocks")
     kind = data.texts("blocks", "kind")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
+if TYPE_CHECKING:
     from pva.trace import Trace
 
 OWN_CHANNEL = "Trace"  # of the spans over the whole window

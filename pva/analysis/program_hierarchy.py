@@ -22,10 +22,9 @@ from pva.analysis.programs import (
 )
 from pva.analysis.selection import SelectionError
 from pva.analysis.written_programs import written_tree
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 220  # of its analyses in the catalogue
@@ -68,8 +67,6 @@ def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
 
 
 def _compiled_tree(report: Report) -> pd.DataFrame:
-    import pandas as pd
-
     data = report.dataset
     tree = tree_of(report)
     rows = tree.program

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.programs import Integers, Texts
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 Truths = npt.NDArray[np.bool_]
 

@@ -9,10 +9,9 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.program_hierarchy import CONTROL, program_tree
 from pva.analysis.programs import Integers
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 210  # of its analyses in the catalogue
@@ -61,8 +60,6 @@ def program_stages(report: Report) -> pd.DataFrame:
 
 
 def _framed(around: pd.DataFrame, parts: pd.DataFrame, total: int) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.concat([around.assign(role=AROUND), parts.assign(role=PART)], ignore_index=True)
     frame["share"] = frame["cycles"] / max(total, 1)
     return frame[["role", "line", "program", "type", "name", "executions", "cycles", "share"]]

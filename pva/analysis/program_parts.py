@@ -15,10 +15,9 @@ from pva.analysis.program_hierarchy import sync_estimate
 from pva.analysis.programs import EXCHANGES, OPERANDS, elapsed, labels
 from pva.analysis.selection import chosen, tile_count
 from pva.analysis.told import Told
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 230  # of its analyses in the catalogue
@@ -211,8 +210,6 @@ def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
     what has no cycles by tile, such as a sync or a sequence. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     row = chosen("program", program, len(data.column("programs", "name")))
     tag = str(data.texts("programs", "type")[row])
@@ -238,8 +235,6 @@ def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
     recorded on which they lie, and `state` the bytes of their state. Most cycles first; no rows for
     what runs no compute set. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     row = chosen("program", program, len(data.column("programs", "name")))
     is_compute = data.texts("programs", "type")[row] == _COMPUTE
@@ -274,8 +269,6 @@ def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
 
     `access` is read, written, or both. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     row = chosen("program", program, len(data.column("programs", "name")))
     used = data.rows_where("access", "program", row)

@@ -12,10 +12,9 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs import OPERANDS, STEP_WORDS
 from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.analysis.told import Told
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 380  # of its analyses in the catalogue
@@ -44,8 +43,6 @@ def range_by_ipu(
     a step at the edge count in part.
     Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     count = report.dataset.of_replica("num_ipus")
     window = _window(report, begin, end)
     rows = _rows_by_ipu(report, window)
@@ -86,8 +83,6 @@ def range_by_program(
     `bytes` are half of what the tiles sent and received. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     window = _window(report, begin, end)
     data.column("programs", "name")  # without programs, those of steps may be any numbers
@@ -273,8 +268,6 @@ def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
 
     Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     programs = data.column("steps", "program")
     program = int(programs[chosen("step", step, len(programs))])

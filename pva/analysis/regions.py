@@ -9,10 +9,9 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.memory import memory_by_tile
 from pva.analysis.selection import tiles_of
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 40  # of its analyses in the catalogue
@@ -29,8 +28,6 @@ def memory_by_region(
     `fullest_tile`, are with them, `bytes` without. Overflowed is what does not fit. Raises
     SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     tiles = tiles_of(report, ipu=ipu, replica=replica)
     used, gross = (
@@ -63,8 +60,6 @@ def memory_by_ipu(report: Report) -> pd.DataFrame:
     its fullest tile `fullest_bytes` with gaps, of which `free` are left (negative: lacking).
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     frame = memory_by_tile(report)
     capacity = int(report.dataset.value("target", "bytes_per_tile"))
     fullest = frame.loc[frame.groupby("ipu")["total_including_gaps"].idxmax()]
@@ -99,8 +94,6 @@ def fragmentation(report: Report) -> pd.DataFrame:
     `between_regions`, where data must lie interleaved and what is below it ends earlier. `free` is
     the rest of the tile's memory (negative: lacking). Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     inside = {
         f"{region}_gaps": data.column("memory_by_tile", f"{region}_including_gaps")

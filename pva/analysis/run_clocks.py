@@ -9,15 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.run_events import COLLECTIVE, Events, Integers, SeveralInstances, host_events
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 ORDER = 450  # of its analyses in the catalogue
 FEWEST = 3  # collectives that show how two clocks differ
@@ -55,8 +52,6 @@ def clock_residual(run: SeveralInstances) -> pd.DataFrame:
     `events` were matched; nine of ten of them end within `residual_ns`, on one host it is how far
     its wall clock moved. Nothing finer than the residual is real. `problem` says why there is none.
     """
-    import pandas as pd
-
     clocks = compared(host_events(run))
     columns = {"instance": "int64", "host": "str", "method": "str", "offset_ns": "Int64",
                "residual_ns": "Int64", "events": "int64", "problem": "str"}  # fmt: skip

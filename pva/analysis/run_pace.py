@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +11,7 @@ from pva.analysis.run_clocks import Clock, compared, residual_ns
 from pva.analysis.run_events import KINDS, Events, Integers, SeveralInstances, host_events
 from pva.analysis.selection import rows_wanted
 from pva.analysis.spans import merged
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from pva.lazy import pandas as pd
 
 ORDER = 440  # of its analyses in the catalogue
 
@@ -28,8 +24,6 @@ def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.Da
     0 where that is no more than the clocks may be off (`clock_residual`), and both are missing
     where times are not compared. `period_ns` lasts from the event before to this one.
     """
-    import pandas as pd
-
     events = host_events(run, {"label": re.compile(re.escape(label))})
     clocks = {one.instance: one for one in compared(host_events(run))}
     parts = [_paced(one, clocks[one.instance]) for one in events]
@@ -41,8 +35,6 @@ def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.Da
 
 
 def _paced(one: Events, clock: Clock) -> pd.DataFrame:
-    import pandas as pd
-
     begin, end = one.of("label")
     period = pd.array([pd.NA] * min(len(begin), 1) + np.diff(begin).tolist(), dtype="Int64")
     known = clock.begin_ns is not None
@@ -75,8 +67,6 @@ def instance_utilisation(run: SeveralInstances, *, count: int = 60) -> pd.DataFr
     which the device waits for the host, and collectives, in which instances wait for each other.
     Instances whose times are not compared are left out.
     """
-    import pandas as pd
-
     events = host_events(run)
     clocks = {one.instance: one for one in compared(events)}
     placed = [(one, clocks[one.instance].begin_ns or 0) for one in events

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,7 @@ from pva.analysis.run_events import (
     SeveralInstances,
     host_events,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 ORDER = 430  # of its analyses in the catalogue
 Floats = npt.NDArray[np.float64]
@@ -76,8 +74,6 @@ def stragglers(run: SeveralInstances) -> pd.DataFrame:
     `last` are those in which it came last, `worst_step` is that with the longest wait. `basis`:
     collectives, or own time where none were recorded: then the waits are what others would wait.
     """
-    import pandas as pd
-
     events = [one for one in host_events(run) if len(one.of(RUN)[0]) > 1]
     if len(events) < 2:
         return pd.DataFrame({name: pd.array([], dtype=kind) for name, kind in _COLUMNS.items()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,10 +11,8 @@ from pva.analysis.columns import analysis
 from pva.analysis.run_events import Instance, SeveralInstances
 from pva.errors import PvaError
 from pva.graph_hash import graph_columns, graph_hash
+from pva.lazy import pandas as pd
 from pva.report import Report
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ORDER = 420  # of its analyses in the catalogue
 NS = 1e9  # in a second
@@ -59,8 +57,6 @@ def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
 
 
 def _frame(rows: list[dict[str, Any]], dtypes: dict[str, str]) -> pd.DataFrame:
-    import pandas as pd
-
     columns = {
         name: pd.array([row.get(name) for row in rows], dtype=dtype)  # type: ignore[call-overload]
         for name, dtype in dtypes.items()

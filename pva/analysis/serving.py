@@ -15,13 +15,12 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.errors import InconsistentDataError, NotRecordedError
+from pva.lazy import pandas as pd
 from pva.queueing.replay import Arrivals, Device
 from pva.queueing.rules import Rules
 from pva.queueing.what_if import nanoseconds, read_choices, replayed, table, variants
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.trace import Trace
 
 ORDER = 410  # of its analyses in the catalogue
@@ -44,8 +43,6 @@ def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
     inputs joined, program run, outputs cut. `other_ns` is what the server took beside. `how` is
     "answered" or why the request failed.
     """
-    import pandas as pd
-
     frame = pd.DataFrame(_spans(trace, model))
     if not len(frame):
         wanted = "a trace of tilescope serve-model live, or of Triton"
@@ -136,8 +133,6 @@ def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
 
     `share` is the part's share of all latency. A percentile lies between the two nearest values.
     """
-    import pandas as pd
-
     frame = requests(trace, model=model)
     frame = frame[frame["how"] == "answered"]
     total = max(int(frame["latency_ns"].sum()), 1)
@@ -161,8 +156,6 @@ def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.Dat
     The trace is cut into windows of equal length, at most 400 and of about 5 requests at least; a
     row joins windows of similar load. `load` is requests a second that arrived in them.
     """
-    import pandas as pd
-
     frame = requests(trace, model=model)
     frame = frame[frame["how"] == "answered"]
     begin = frame["begin_ns"].to_numpy(np.int64)

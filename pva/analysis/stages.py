@@ -13,10 +13,9 @@ from pva.analysis.layers import OUTSIDE, owners_in
 from pva.analysis.programs import operations, summed
 from pva.analysis.segments import recorded_runs
 from pva.analysis.tile_activity import SYNCS
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 320  # of its analyses in the catalogue
@@ -32,8 +31,6 @@ def ipu_balance(report: Report) -> pd.DataFrame:
     cycles of the recorded runs in which they do, and `waited_for` how much of the waits of all
     other IPUs is for this one. Raises NotRecordedError.
     """
-    import pandas as pd
-
     total = _all_cycles(report)
     ipus = report.dataset.of_replica("num_ipus")
     frame = kept_waits(report)
@@ -66,8 +63,6 @@ def layer_moves(report: Report) -> pd.DataFrame:
     what the runs are shorter by at most. Moves that save nothing are left out. Layers are PopART's
     operations, else those of `cycles_by_operation`. Raises NotRecordedError.
     """
-    import pandas as pd
-
     own = ipu_balance(report).sort_values("ipu")["own_cycles"].to_numpy()
     bound = int(own.argmax())
     names, spent = _layers(report, bound, len(own))

@@ -9,10 +9,9 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.program_parts import program_by_tile
 from pva.analysis.selection import chosen
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 310  # of its analyses in the catalogue
@@ -26,8 +25,6 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
     `bytes` on `tiles` of the IPU, at most `most_bytes`, on `fullest_tile`. No rows for what is no
     stream copy. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     programs = data.column("steps", "program")
     program = int(programs[chosen("step", step, len(programs))])
@@ -53,8 +50,6 @@ def stream_variables(report: Report, *, step: int) -> pd.DataFrame:
 
     Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     programs = data.column("steps", "program")
     program = int(programs[chosen("step", step, len(programs))])

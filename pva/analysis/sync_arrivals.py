@@ -11,11 +11,10 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs import labels
 from pva.analysis.segments import used_sets
 from pva.analysis.selection import chosen
+from pva.lazy import pandas as pd
 from pva.tile_sets import tiles_of_sets
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 
@@ -31,8 +30,6 @@ def arrivals(report: Report, *, step: int) -> pd.DataFrame:
     long a tile of its IPU does. An IPU whose I/O tiles join as well has two rows. No rows for what
     is no sync. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     chosen("step", step, len(data.column("steps", "program")))
     clocks = clocks_of(report)

@@ -12,10 +12,9 @@ from pva.analysis.memory import CATEGORY_LABELS, category_by_tile
 from pva.analysis.programs import summed
 from pva.analysis.regions import REGIONS
 from pva.analysis.selection import SelectionError, several, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 90  # of its analyses in the catalogue
@@ -43,8 +42,6 @@ def memory_series(
     those of liveness to the most that is live at once, whatever the gaps. `per` is tile or ipu,
     `order` software or physical. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     for name, value, known in (
         ("breakdown", breakdown, BREAKDOWNS), ("per", per, UNITS), ("order", order, ORDERS),
         ("gaps", gaps, GAPS),
@@ -125,8 +122,6 @@ def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.
     `tile`, then a column `variable_N` for each, by its row in `largest_variables`. Raises
     SelectionError, NotRecordedError without the pieces of variables.
     """
-    import pandas as pd
-
     data = report.dataset
     sizes = data.column("variables", "bytes")
     wanted = several("variable", variables, len(sizes))
@@ -149,8 +144,6 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
     named; `free` is negative where the tile is out of memory. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     count = tile_count(report)
     each = max(int(data.value("target", "tiles_per_ipu")), 1)
@@ -192,8 +185,6 @@ def address_map(report: Report, *, tile: int) -> pd.DataFrame:
     Code and vertex state have no addresses here and may fill gaps. Raises SelectionError,
     NotRecordedError.
     """
-    import pandas as pd
-
     from pva.analysis.placement import memory_map
 
     pieces = memory_map(report, tile=tile)

@@ -12,10 +12,9 @@ from pva.analysis.execution import device_microseconds
 from pva.analysis.programs import PHASES, Integers, elapsed, executions_of_rows, labels, phases
 from pva.analysis.selection import chosen, program_texts, rows_wanted
 from pva.analysis.spans import common, length, merged
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 360  # of its analyses in the catalogue
@@ -32,8 +31,6 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
     `cycles` are those by which the run became longer, `all_cycles` include what went on behind
     earlier steps. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     cycles = elapsed(report)
     of_run = np.arange(len(cycles))
@@ -69,8 +66,6 @@ def varying_programs(report: Report) -> pd.DataFrame:
     with data; a sync with how far apart its tiles are. `spread_cycles` is what all `executions`
     cost above the least one, the most first. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     cycles = data.column("steps", "cycles")
     known = np.flatnonzero(cycles >= 0)
@@ -112,8 +107,6 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
     estimate, the farthest from it first. Without steps, measurements stand in their place: one
     execution of each compute set measured. Raises NotRecordedError when there is neither.
     """
-    import pandas as pd
-
     data = report.dataset
     names = data.column("compute_sets", "name")
     estimated = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
@@ -194,8 +187,6 @@ def time_between_runs(report: Report) -> pd.DataFrame:
     `device_microseconds` what its cycles take on the tile clock. In a simulation the host's times
     are those of the simulator. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     start, end = (data.column("runs", f"{name}_microseconds") for name in ("start", "end"))
     gaps = np.full(len(start), np.nan)
@@ -235,8 +226,6 @@ def overlap(report: Report) -> pd.DataFrame:
     `hidden_share` is that of `io_cycles` in both: 1 when all of it is behind compute. The IPU with
     the most exchange that is not hidden first. Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     ipus, begin, end = (data.column("steps_by_ipu", c) for c in ("ipu", "from_min", "to_max"))
     phase = phases(report)[data.column("steps_by_ipu", "step")]

@@ -16,10 +16,9 @@ from pva.analysis.columns import analysis
 from pva.analysis.exchanges import KINDS
 from pva.analysis.programs import Integers, executions_of_rows, moved_bytes
 from pva.analysis.selection import SelectionError, chosen, rows_wanted, tile_count
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 340  # of its analyses in the catalogue
@@ -52,8 +51,6 @@ def exchange_flows(
     as received and an estimate, from `bytes_at_least` to `bytes_at_most`, `exact` where these are
     equal; all rows together are what was received. Raises SelectionError, NotRecordedError.
     """
-    import pandas as pd
-
     cut = groups_of(report, groups)
     count = len(cut.begin)
     sums = np.zeros((3, count, count))

@@ -18,10 +18,9 @@ from pva.analysis.program_layout import CONTROL, FUNCTION, UNKNOWN, Roots, laid_
 from pva.analysis.programs import Integers, Texts
 from pva.analysis.selection import chosen
 from pva.analysis.told import Told
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 250  # of its analyses in the catalogue
@@ -69,8 +68,6 @@ def written_tree(report: Report, compiled: pd.DataFrame) -> pd.DataFrame:
 
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     data = report.dataset
     around = data.column("written_programs", "parent")
     inside = np.flatnonzero(around >= 0)

@@ -15,10 +15,9 @@ from pva.analysis.insight_rules.finding import UNITS, Finding, part
 from pva.analysis.insight_rules.fitting import with_what_lacks
 from pva.analysis.steady import STEADY, counted
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 ORDER = 10  # of its analyses in the catalogue
@@ -95,8 +94,6 @@ def unchecked_rules(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
 
 def examination(report: Report) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Ask every rule once; return what `insights` and `unchecked_rules` do."""
-    import pandas as pd
-
     findings: list[tuple[str, str, Finding]] = []
     unchecked = []
     for about, rule in _rules():

@@ -13,11 +13,10 @@ from pva.analysis.causes import SYNC, critical_path
 from pva.analysis.insight_rules.finding import RECORDED_RUNS, Finding, part
 from pva.analysis.programs import labels, operations
 from pva.analysis.stages import ipu_balance, kept_waits, layer_moves
+from pva.lazy import pandas as pd
 from pva.units import count, cycles_in_words, listed, share, times
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 WORTH_A_LOOK = 0.05  # of the cycles of the recorded runs

@@ -33,12 +33,11 @@ from pva.analysis.memory import (
 )
 from pva.analysis.placement import variable_spread
 from pva.analysis.programs import OPERANDS
+from pva.lazy import pandas as pd
 from pva.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.units import count, share, size
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 NEARLY_FULL = 0.9  # of a tile's memory

@@ -16,12 +16,11 @@ from pva.analysis.hidden_io import io_tiles_wanted
 from pva.analysis.insight_rules.finding import NOWHERE, RECORDED_RUNS, Finding, part
 from pva.analysis.operations import cycles_by_phase
 from pva.analysis.programs import PHASES, SYNC, elapsed, phases
+from pva.lazy import pandas as pd
 from pva.tile_sets import has_io_tiles
 from pva.units import count, cycles_in_words, share
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 WORTH_A_LOOK = 0.05  # of the cycles of the recorded runs
