@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli.output import printable
+from cli.sdk import NAMES
 from pva import units
 from pva.errors import PvaError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 ENGINE, TARGET = "POPLAR_ENGINE_OPTIONS", "POPLAR_TARGET_OPTIONS"
 RAISED = 1  # what Python ends with after an exception
+EXTRAS = {"torch": "torch", "onnxscript": "torch", "onnx": "popart"}  # that install a package
 
 
 def run_program(
@@ -116,12 +118,21 @@ def _say_raised(path: Path, error: Exception) -> int:
     if isinstance(error, PoplarError | PvaError) and own:
         line = frames[own[-1]].lineno
         raise PvaError(f"{path}:{line}", f"{type(error).__name__}: {error}") from error
+    if isinstance(error, ModuleNotFoundError) and own and (hint := _installing(error.name)):
+        raise PvaError(f"{path}:{frames[own[-1]].lineno}", str(error), hint) from error
     # A program that cannot be read has no frame of its own: nothing of ours is worth showing.
     for _ in range(own[0] if own else len(frames)):
         assert error.__traceback__ is not None
         error.__traceback__ = error.__traceback__.tb_next
     click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)
     return RAISED
+
+
+def _installing(package: str | None) -> str:
+    """Say how a program can import a package of the SDK, or one that it needs; "" for others."""
+    if package in NAMES:
+        return "give --sdk, by which programs of the SDK run unchanged"
+    return f"pip install 'tilescope[{EXTRAS[package]}]'" if package in EXTRAS else ""
 
 
 def _show_progress(event: Event) -> None:

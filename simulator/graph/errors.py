@@ -7,6 +7,7 @@ RuntimeError
     HostAccessError         a stream or host access that does not fit its array
     InvalidOptionError      an option that is not known, or a value that it cannot have
     graph_memory_allocation_error   a program that needs more memory than a tile has
+    MissingPackageError     a front end whose package is not installed; also an ImportError
     poplibs_error           an operation of the libraries that its operands do not allow
 """
 
@@ -42,6 +43,10 @@ class HostAccessError(PoplarError):
 
 class InvalidOptionError(PoplarError):
     """An option is unknown, or its value is not one that it can have."""
+
+
+class MissingPackageError(PoplarError, ImportError):
+    """A front end needs a package that is not installed; the message says how to install it."""
 
 
 class application_runtime_error(PoplarError):  # noqa: N801, N818 - Poplar's name

@@ -5,13 +5,13 @@ session = popart.InferenceSession("model.onnx", popart.DataFlow(1, ["out"]), dev
 
 from __future__ import annotations
 
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import MissingPackageError
 from simulator.graph.errors import PoplarError as poplar_exception  # noqa: N813 - PopART's name
 
 try:
     import onnx as _onnx  # noqa: F401 - asked for first, so that the error says what to install
 except ImportError:
-    raise PoplarError("popart needs onnx: pip install 'tilescope[popart]'") from None
+    raise MissingPackageError("popart needs onnx: pip install 'tilescope[popart]'") from None
 
 from simulator.popart.builder import Builder
 from simulator.popart.choices import (

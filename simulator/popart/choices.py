@@ -6,44 +6,44 @@ Sources: popart `willow/include/popart`, the header of each name.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.input_settings import TileSet
 
-AccumulateOuterFragmentSchedule = Enum(
+AccumulateOuterFragmentSchedule = IntEnum(
     "AccumulateOuterFragmentSchedule",
     ["Scheduler", "Serial", "OverlapCycleOptimized", "OverlapMemoryOptimized"],
     start=0,
 )
-AutodiffStitchStrategy = Enum(
+AutodiffStitchStrategy = IntEnum(
     "AutodiffStitchStrategy",
     ["RecomputeMinimal", "RecomputeAllNonInputs", "AddFwdOutputs", "SafeAddFwdOutputs"],
     start=0,
 )
-BatchSerializationBatchSchedule = Enum(
+BatchSerializationBatchSchedule = IntEnum(
     "BatchSerializationBatchSchedule",
     ["Scheduler", "Isomorphic", "OverlapOnIo", "OverlapOnCompute"],
     start=0,
 )
-BatchSerializationMethod = Enum(
+BatchSerializationMethod = IntEnum(
     "BatchSerializationMethod", ["UnrollDynamic", "UnrollStatic", "Loop"], start=0
 )
-BatchSerializationTransformContext = Enum(
+BatchSerializationTransformContext = IntEnum(
     "BatchSerializationTransformContext", ["Fwd", "Bwd"], start=0
 )
-CollectiveOperator = Enum(
+CollectiveOperator = IntEnum(
     "CollectiveOperator",
     ["Add", "Mean", "Mul", "Min", "Max", "LogicalAnd", "LogicalOr", "SquareAdd", "Local"],
     start=0,
 )
-CommGroupType = Enum("CommGroupType", ["All", "Consecutive", "Orthogonal", "None"], start=0)
-DeviceType = Enum("DeviceType", ["IpuModel", "Cpu", "Ipu", "OfflineIpu", "Sim"], start=0)
-ExecutionPhaseIOSchedule = Enum("ExecutionPhaseIOSchedule", ["Preload", "OnDemand"], start=0)
-ExecutionPhaseSchedule = Enum(
+CommGroupType = IntEnum("CommGroupType", ["All", "Consecutive", "Orthogonal", "None"], start=0)
+DeviceType = IntEnum("DeviceType", ["IpuModel", "Cpu", "Ipu", "OfflineIpu", "Sim"], start=0)
+ExecutionPhaseIOSchedule = IntEnum("ExecutionPhaseIOSchedule", ["Preload", "OnDemand"], start=0)
+ExecutionPhaseSchedule = IntEnum(
     "ExecutionPhaseSchedule", ["Interleaving", "Batch", "BatchClusteredIO"], start=0
 )
-GradientTensorTrackingMethod = Enum(
+GradientTensorTrackingMethod = IntEnum(
     "GradientTensorTrackingMethod",
     [
         "AllNonViewChangingGradientTensors",
@@ -52,13 +52,15 @@ GradientTensorTrackingMethod = Enum(
     ],
     start=0,
 )
-IrSerializationFormat = Enum("IrSerializationFormat", ["JSON"], start=0)
-ReplicatedStreamMode = Enum("ReplicatedStreamMode", ["Broadcast", "Replicate"], start=0)
-ReplicatedTensorSharding = Enum("ReplicatedTensorSharding", ["Off", "On"], start=0)
-SubgraphCopyingStrategy = Enum("SubgraphCopyingStrategy", ["OnEnterAndExit", "JustInTime"], start=0)
-TensorRemapType = Enum("TensorRemapType", ["FwdBwdReverse", "FwdBwd", "Fwd"], start=0)
-TensorStorage = Enum("TensorStorage", ["OnChip", "OffChip"], start=0)
-VariableRetrievalMode = Enum(
+IrSerializationFormat = IntEnum("IrSerializationFormat", ["JSON"], start=0)
+ReplicatedStreamMode = IntEnum("ReplicatedStreamMode", ["Broadcast", "Replicate"], start=0)
+ReplicatedTensorSharding = IntEnum("ReplicatedTensorSharding", ["Off", "On"], start=0)
+SubgraphCopyingStrategy = IntEnum(
+    "SubgraphCopyingStrategy", ["OnEnterAndExit", "JustInTime"], start=0
+)
+TensorRemapType = IntEnum("TensorRemapType", ["FwdBwdReverse", "FwdBwd", "Fwd"], start=0)
+TensorStorage = IntEnum("TensorStorage", ["OnChip", "OffChip"], start=0)
+VariableRetrievalMode = IntEnum(
     "VariableRetrievalMode", ["OnePerGroup", "AllReduceReplicas", "AllReplicas"], start=0
 )
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import onnx
 
 from simulator.graph.streams import ReplicatedStreamMode
 from simulator.popart.errors import popart_exception
+from simulator.popart.names import Choice
 
 
-class TileSet(Enum):
+class TileSet(Choice):
     """The tiles to which the host's data come: those that compute, or I/O tiles."""
 
     Compute = "Compute"
     IO = "IO"
 
 
-class ExchangeStrategy(Enum):
+class ExchangeStrategy(Choice):
     """When data are exchanged with the host: when they are needed, or while others compute.
 
     OverlapInnerLoop does so between the turns of the innermost loop (of micro-batches where

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, Ir, Node
+from simulator.popart.names import Choice
 from simulator.popart.operators.table import unsupported
 from simulator.popart.tensor_info import TensorInfo
 
 
-class ReductionType(Enum):
+class ReductionType(Choice):
     """How the losses of samples become one."""
 
-    Sum = "Sum"
     Mean = "Mean"
+    Sum = "Sum"
     NoReduction = "NoReduction"
 
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from enum import Enum
 
 
-class VirtualGraphMode(Enum):
+class Choice(Enum):
+    """One of a few; its number is its place, as in PopART: programs write int(SyncPattern.Full)."""
+
+    def __int__(self) -> int:
+        return list(type(self)).index(self)
+
+
+class VirtualGraphMode(Choice):
     """Whose word places nodes on IPUs: nobody's, the builder's, or the balance's."""
 
     Off = "Off"
@@ -14,7 +21,7 @@ class VirtualGraphMode(Enum):
     ExecutionPhases = "ExecutionPhases"  # refused: weights stay on the device
 
 
-class SyntheticDataMode(Enum):
+class SyntheticDataMode(Choice):
     """What inputs are: the host's, or there already, so that nothing is moved to or from it."""
 
     Off = "Off"
@@ -23,7 +30,7 @@ class SyntheticDataMode(Enum):
     RandomUniform = "RandomUniform"
 
 
-class RecomputeType(Enum):
+class RecomputeType(Choice):
     """Whether a node is computed again, or what it makes is kept."""
 
     Undefined = 0
@@ -31,7 +38,7 @@ class RecomputeType(Enum):
     Recompute = 2
 
 
-class RecomputationType(Enum):
+class RecomputationType(Choice):
     """Which nodes are computed again."""
 
     NoRecompute = "None"
@@ -41,21 +48,21 @@ class RecomputationType(Enum):
     RecomputeAll = "RecomputeAll"
 
 
-class Instrumentation(Enum):
+class Instrumentation(Choice):
     """What is measured of a run: all of it, or (not here) each IPU by itself."""
 
     Outer = "Outer"
     Inner = "Inner"
 
 
-class InitType(Enum):
+class InitType(Choice):
     """What a tensor holds that `init` makes: anything, or zeros."""
 
     NoInit = 0
     Zero = 1
 
 
-class DotCheck(Enum):
+class DotCheck(Choice):
     """A stage of which a DOT file is written."""
 
     Fwd0 = "FWD0"
@@ -65,15 +72,15 @@ class DotCheck(Enum):
     Final = "FINAL"
 
 
-class MeanReductionStrategy(Enum):
+class MeanReductionStrategy(Choice):
     """When a sum becomes a mean: at the end, whichever is asked for."""
 
+    Running = "Running"
     Post = "Post"
     PostAndLoss = "PostAndLoss"
-    Running = "Running"
 
 
-class DeviceConnectionType(Enum):
+class DeviceConnectionType(Choice):
     """When a device is attached: at once, whichever is asked for."""
 
     Always = "Always"
@@ -81,14 +88,14 @@ class DeviceConnectionType(Enum):
     Never = "Never"
 
 
-class DeviceSelectionCriterion(Enum):
+class DeviceSelectionCriterion(Choice):
     """Which of several devices is taken: the first, whichever is asked for."""
 
     First = "First"
     Random = "Random"
 
 
-class SyncPattern(Enum):
+class SyncPattern(Choice):
     """Which IPUs wait for each other: all of a device, whichever is asked for."""
 
     Full = "Full"

@@ -23,6 +23,7 @@ SCOPES, CLASSES, STACK = (
 )
 _FRAME = re.compile(r'File "(?P<file>.+?)", line (?P<line>\d+), in ')
 _LIBRARIES = {"torch", "onnxscript"}  # whose frames are no user's
+_FRONT_END = Path(__file__).parents[1] / "poptorch"  # nor are those of its operations
 _INSTALLED = "site-packages"
 
 
@@ -81,9 +82,11 @@ def users_line(stack: str) -> tuple[str, int]:
 
 
 def is_library(file: str) -> bool:
-    """Return whether a file is one of PyTorch's own."""
-    parts = Path(file).parts
-    return _INSTALLED in parts and parts[parts.index(_INSTALLED) + 1] in _LIBRARIES
+    """Return whether a file is one of PyTorch's own, or of PopTorch's."""
+    path = Path(file)
+    parts = path.parts
+    installed = _INSTALLED in parts and parts[parts.index(_INSTALLED) + 1] in _LIBRARIES
+    return installed or path.is_relative_to(_FRONT_END)
 
 
 def shown_file(file: str) -> str:

@@ -6,13 +6,13 @@ model = poptorch.trainingModel(module, poptorch.Options(), poptorch.optim.SGD(..
 
 from __future__ import annotations
 
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import MissingPackageError
 
 try:
     import onnxscript as _onnxscript  # noqa: F401 - asked for first: the error says what to install
     import torch as _torch  # noqa: F401
 except ImportError as error:
-    raise PoplarError(
+    raise MissingPackageError(
         f"poptorch needs torch and onnxscript ({error.name} is missing):"
         " pip install 'tilescope[torch]'"
     ) from None

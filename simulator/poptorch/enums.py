@@ -1,8 +1,27 @@
-"""PopTorch's names for choices."""
+"""PopTorch's names for choices; those that PopART has, too, are its."""
 
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+
+from simulator.popart.losses import ReductionType
+from simulator.popart.names import DeviceConnectionType as ConnectionType
+from simulator.popart.names import MeanReductionStrategy, SyncPattern
+
+__all__ = [
+    "AnchorMode",
+    "AutoStage",
+    "Compiler",
+    "ConnectionType",
+    "DataLoaderMode",
+    "HalfFloatCastingBehavior",
+    "MatMulSerializationMode",
+    "MeanReductionStrategy",
+    "OutputMode",
+    "OverlapMode",
+    "ReductionType",
+    "SyncPattern",
+]
 
 
 class OutputMode(IntEnum):
@@ -18,43 +37,12 @@ class OutputMode(IntEnum):
 AnchorMode = OutputMode
 
 
-class ReductionType(IntEnum):
-    """How values of several samples, micro-batches or replicas become one."""
-
-    Mean = 0
-    Sum = 1
-    NoReduction = 2
-
-
 class DataLoaderMode(IntEnum):
     """Where a DataLoader prepares the next batches."""
 
     Sync = 0
     Async = 1
     AsyncRebatched = 2
-
-
-class ConnectionType(IntEnum):
-    """When a device is attached."""
-
-    Always = 0
-    OnDemand = 1
-    Never = 2
-
-
-class SyncPattern(IntEnum):
-    """Which IPUs wait for each other."""
-
-    Full = 0
-    SinglePipeline = 1
-    ReplicaAndLadder = 2
-
-
-class MeanReductionStrategy(IntEnum):
-    """When a sum becomes a mean."""
-
-    Running = 0
-    Post = 1
 
 
 class AutoStage(IntEnum):

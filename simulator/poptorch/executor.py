@@ -16,15 +16,16 @@ from simulator.heap import reused_memory
 from simulator.poptorch import arguments, files
 from simulator.poptorch.errors import Error
 from simulator.poptorch.export import COUNTED, export, norms_of, to_numpy, values_of
-from simulator.poptorch.exported import Exported
+from simulator.poptorch.exported import Exported, place_of
 from simulator.poptorch.log import logger
 from simulator.poptorch.optimizers import to_popart, weights_of
 from simulator.poptorch.options import Options
 from simulator.poptorch.profiling import Channel
-from simulator.poptorch.sessions import session_of
+from simulator.poptorch.sessions import anchor_name, session_of
 from simulator.poptorch.timing import Timing
 
-# How often the weights of a module have come back from a device, and who trains it.
+# How often the weights of a module have come back from a device, and who trains it. Modules share
+# weights: a program trains one with a loss around it, and then runs it without.
 _generation: weakref.WeakKeyDictionary[torch.nn.Module, int] = weakref.WeakKeyDictionary()
 _trainers: weakref.WeakKeyDictionary[torch.nn.Module, Any] = weakref.WeakKeyDictionary()
 
@@ -152,9 +153,11 @@ class PoplarExecutor:
             trained = {name for name in wanted if values[name].requires_grad}
             missing = sorted(trained & exported.read - set(exported.weights.values()))
             if missing:
+                path = missing[0].rpartition(".")[0]
+                place = place_of(self._user_model, path, exported.origins)
                 raise Error(
-                    f"module {self._what!r}: the weight {missing[0]!r} is folded away by the"
-                    " exporter, and would not be trained; set Jit.traceModel the other way"
+                    f"{place}: the weight {missing[0]!r} is folded away by the exporter, and would"
+                    " not be trained; set Jit.traceModel the other way"
                 )
         stored = {tensor.name for tensor in exported.model.graph.initializer}
         return {name for name in stored if exported.weights.get(name) not in trained}
@@ -193,6 +196,8 @@ class PoplarExecutor:
         self._anchors = anchors
         self._batches += count // self._options.replication_factor
         self._dirty = self._training
+        if self._optimizer is not None:  # schedules of rates look for it: the device steps
+            self._optimizer._opt_called = True
         self._timing.note(session)
         if self._options.value("logCycleCount"):
             logger.info(f"Total number of IPU cycles: {session.getCycleCount()}")
@@ -203,11 +208,11 @@ class PoplarExecutor:
         """Take the weights of a training of the same module, once it has changed them."""
         if self._training:
             return
-        trainer = _trainers.get(self._user_model)
-        executor = trainer() if trainer else None
-        if executor is not None and executor._dirty:
-            executor.copyWeightsToHost()
-        if _generation.get(self._user_model, 0) != self._seen:
+        for trained, trainer in list(_trainers.items()):
+            executor = trainer()
+            if executor is not None and executor._dirty and _share(trained, self._user_model):
+                executor.copyWeightsToHost()
+        if _generation_of(self._user_model) != self._seen:
             self.copyWeightsToDevice()
 
     # Weights
@@ -225,7 +230,7 @@ class PoplarExecutor:
             self._count_batches(own)
         self._dirty = False
         _generation[self._user_model] = _generation.get(self._user_model, 0) + 1
-        self._seen = _generation[self._user_model]
+        self._seen = _generation_of(self._user_model)
 
     def _count_batches(self, own: dict[str, torch.Tensor]) -> None:
         """Count the batches that batch norms in training have seen, as PyTorch does."""
@@ -245,7 +250,7 @@ class PoplarExecutor:
             own = values_of(self._user_model)
             self._write({name: own[key] for name, key in exported.weights.items()})
             session.weightsFromHost()
-        self._dirty, self._seen = False, _generation.get(self._user_model, 0)
+        self._dirty, self._seen = False, _generation_of(self._user_model)
 
     def _write(self, tensors: Mapping[str, torch.Tensor]) -> None:
         session = self._compiled("copyWeightsToDevice")
@@ -338,7 +343,8 @@ class PoplarExecutor:
         if short_name not in anchors:
             known = ", ".join(map(repr, anchors)) or "none"
             raise Error(f"getAnchoredTensor: no anchor {short_name!r}; there are {known}")
-        name = anchors[short_name][0]
+        assert self._exported is not None
+        name = anchor_name(anchors[short_name][0], self._exported)
         if name not in self._anchors:
             raise Error(f"getAnchoredTensor: {short_name!r}: nothing has run yet")
         dims = self._compiled("getAnchoredTensor").getInfo(name).dims
@@ -389,6 +395,17 @@ class PoplarExecutor:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._user_model, name)
+
+
+def _share(one: torch.nn.Module, other: torch.nn.Module) -> bool:
+    """Return whether two modules have a parameter or buffer in common."""
+    mine = {id(tensor) for tensor in values_of(one).values()}
+    return any(id(tensor) in mine for tensor in values_of(other).values())
+
+
+def _generation_of(module: torch.nn.Module) -> int:
+    """Count how often weights have come back into a module, by itself or another with the same."""
+    return sum(n for trained, n in list(_generation.items()) if _share(trained, module))
 
 
 def inferenceModel(

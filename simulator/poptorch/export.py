@@ -20,7 +20,7 @@ from simulator.popart.origins import origin_of
 from simulator.poptorch.errors import Error
 from simulator.poptorch.export_program import export_program
 from simulator.poptorch.export_trace import export_trace
-from simulator.poptorch.exported import Exported, class_of
+from simulator.poptorch.exported import Exported, place_of
 
 NORM = "BatchNormalization"
 COUNTED = "num_batches_tracked"  # of a batch norm: a number that the host keeps
@@ -32,6 +32,7 @@ def export(
 ) -> Exported:
     """Export a module as it is, in training or not; raises Error for what cannot be run right."""
     made = (export_trace if trace else export_program)(module, args, kwargs)
+    _check_types(module, made)
     _check_norms(module, made)
     _check_buffers(module, made)
     _share_weights(module, made)
@@ -53,16 +54,28 @@ def _check_norms(module: torch.nn.Module, made: Exported) -> None:
         return
     paths = Counter(str(origin_of(node)) for node in left)
     missing = [
-        path
+        str(place_of(module, path, made.origins))
         for path, inner in module.named_modules()
         if isinstance(inner, torch.nn.modules.batchnorm._BatchNorm)
         and not any(f"{path!r}" in text for text in paths)
     ]
     which = f"; {', '.join(missing)} is missing" if missing else ""
     raise Error(
-        f"module {class_of(module)}: {made.norms} batch norms run and {len(left)} are exported"
-        f"{which}: the exporter has fused them into other nodes, and they would not be trained"
+        f"{place_of(module, '', made.origins)}: {made.norms} batch norms run and {len(left)} are"
+        f" exported{which}: the exporter has fused them into other nodes, and they would not be"
+        " trained"
     )
+
+
+def _check_types(module: torch.nn.Module, made: Exported) -> None:
+    """Raise Error for a weight of a type that the device has not."""
+    own = values_of(module)
+    for name in made.weights.values():
+        kind = own[name].dtype
+        if kind == torch.bfloat16 or kind.is_complex:
+            place = place_of(module, name.rpartition(".")[0], made.origins)
+            shown = str(kind).removeprefix("torch.")
+            raise Error(f"{place}: {name!r} is {shown}; the device has none: use half() or float()")
 
 
 def _check_buffers(module: torch.nn.Module, made: Exported) -> None:
@@ -70,17 +83,15 @@ def _check_buffers(module: torch.nn.Module, made: Exported) -> None:
     for name in made.changed:
         path, _, leaf = name.rpartition(".")
         inner = module.get_submodule(path)
+        place = place_of(module, path, made.origins)
         norm = isinstance(inner, torch.nn.modules.batchnorm._BatchNorm)
         if not norm or leaf not in RUNNING:
             raise Error(
-                f"module {path!r} ({class_of(inner)}): forward changes the buffer {name!r}; only "
+                f"{place}: forward changes the buffer {name!r}; only "
                 "the running statistics of batch norms are kept up to date"
             )
         if inner.momentum is None:
-            raise Error(
-                f"module {path!r} ({class_of(inner)}): momentum is None, the mean of all batches; "
-                "a number is needed"
-            )
+            raise Error(f"{place}: momentum is None, the mean of all batches; a number is needed")
 
 
 def _share_weights(module: torch.nn.Module, made: Exported) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import onnx
@@ -12,6 +13,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as trees
 
 from simulator.popart.builder_notes import annotate
+from simulator.popart.origins import Origin
 from simulator.poptorch import marks, refusals
 from simulator.poptorch.errors import Error
 from simulator.poptorch.exported import Constant, Exported, origin_of_node
@@ -27,7 +29,7 @@ def export_program(
     with refusals.one_line(module), marks.being_exported():
         program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
     _check_shapes(program)
-    with refusals.one_line(module, program):
+    with refusals.one_line(module, partial(refusals.in_program, program)):
         made = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False)
     lowered, signature = made.exported_program, program.graph_signature
     leaves = trees.tree_leaves((tuple(args), dict(kwargs)))
@@ -49,6 +51,7 @@ def export_program(
                   if node.op == "call_function"),
         read=_read(program),
         changed=sorted(lowered.graph_signature.buffers_to_mutate.values()),
+        origins=_origins(program),
     )  # fmt: skip
 
 
@@ -94,6 +97,12 @@ def _read(program: ExportedProgram) -> frozenset[str]:
     names = program.graph_signature.inputs_to_parameters
     nodes = [node for node in program.graph.nodes if node.op == "placeholder" and node.users]
     return frozenset(names[node.name] for node in nodes if node.name in names)
+
+
+def _origins(program: ExportedProgram) -> dict[str, Origin]:
+    """Return where each module is called first, by its path."""
+    places = [origin_of_node(n) for n in program.graph.nodes if n.op == "call_function"]
+    return {origin.module: origin for origin in reversed(places)}
 
 
 def _marks(program: ExportedProgram, model: onnx.ModelProto) -> dict[str, dict[str, Any]]:

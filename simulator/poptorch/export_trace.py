@@ -5,13 +5,14 @@ Nodes have their module in their names; the line is that where the module is cal
 
 from __future__ import annotations
 
-import inspect
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -19,12 +20,29 @@ import onnx
 import torch
 from torch.utils import _pytree as trees
 
-from simulator.popart.origins import CLASSES, SCOPES, STACK, is_library
+from simulator.popart.origins import (
+    CLASSES,
+    SCOPES,
+    STACK,
+    Origin,
+    is_library,
+    origin_of,
+    users_line,
+)
 from simulator.poptorch import marks, refusals, symbolics
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import Constant, Exported, class_of, tensor_places
+from simulator.poptorch.exported import (
+    Constant,
+    Exported,
+    class_of,
+    definition,
+    place_of,
+    tensor_places,
+)
 
 OPSET = symbolics.OPSET
+SIZED_BY_DATA = ("Compress", "NonMaxSuppression", "NonZero", "Unique")
+_LINE = re.compile(r"^(.+)\((\d+)\): ", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -43,7 +61,9 @@ def export_trace(
     changing = torch.onnx.TrainingMode.PRESERVE
     symbolics.register()
     with ExitStack() as stack:
-        stack.enter_context(refusals.one_line(module))
+        failed = stack.enter_context(_noting_graphs())
+        find = partial(_in_graphs, failed, dict(module.named_modules()))
+        stack.enter_context(refusals.one_line(module, find))
         calls = stack.enter_context(_noting_calls(module))
         hook = module.register_forward_hook(lambda _, __, out: returned.append(out))
         stack.callback(hook.remove)
@@ -55,12 +75,13 @@ def export_trace(
         )  # fmt: skip
     model = onnx.load_from_string(file.getvalue())
     _note_origins(model, module, calls.lines)
+    _check_sizes(model)
     leaves = trees.tree_leaves((tuple(args), dict(kwargs)))
     feeds = [value.name for value in model.graph.input]
     places = tensor_places(leaves)
     if len(feeds) != len(places):
         raise Error(
-            f"module {class_of(module)!r}: {len(places)} tensors are given, and the traced graph"
+            f"{place_of(module, '', {})}: {len(places)} tensors are given, and the traced graph"
             f" reads {len(feeds)}; leave out what forward does not use"
         )
     results, structure = trees.tree_flatten(returned[-1])
@@ -74,7 +95,50 @@ def export_trace(
         {name: name for name in stored if name in state}, norms=_norms(module, calls.counts),
         read=frozenset(n for n, _ in module.named_parameters()
                        if n.rpartition(".")[0] in calls.counts),
+        origins={path: Origin(path, "", *users_line(line)) for path, line in calls.lines.items()},
     )  # fmt: skip
+
+
+@contextmanager
+def _noting_graphs() -> Iterator[list[Any]]:
+    """Note the graphs that the exporter fails on, which it would print."""
+    graphs: list[Any] = []
+    own = torch._C._jit_onnx_log
+    torch._C._jit_onnx_log = lambda *said: graphs.extend(
+        one for one in said if hasattr(one, "nodes")
+    )
+    try:
+        yield graphs
+    finally:
+        torch._C._jit_onnx_log = own
+
+
+def _in_graphs(graphs: Sequence[Any], known: Mapping[str, Any], operator: str) -> Origin | None:
+    """Find an operator in graphs of a trace: a node knows its scope, a::b/c::b.0, and its lines."""
+    nodes = [node for graph in graphs for node in graph.nodes()]
+    for node in nodes:
+        if node.kind().replace("::", ".") == operator:
+            names = [part.rpartition("::")[2] for part in node.scopeName().split("/")[1:]]
+            path = module_path("/".join([*names, operator]), known)
+            frames = reversed(_LINE.findall(node.sourceRange()))
+            lines = "\n".join(f'File "{file}", line {number}, in call' for file, number in frames)
+            return Origin(path, class_of(known[path]), *users_line(lines))
+    return None
+
+
+def _check_sizes(model: onnx.ModelProto) -> None:
+    """Raise Error for a size that depends on the inputs: a trace keeps that of its example."""
+    read = {value.name for value in model.graph.input}
+    read -= {tensor.name for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        if not read.intersection(node.input) or node.op_type == "Shape":
+            continue
+        if node.op_type in SIZED_BY_DATA:
+            raise Error(
+                f"{origin_of(node)}: {node.op_type} makes a tensor whose size depends on the data;"
+                " shapes are fixed on the device"
+            )
+        read.update(node.output)
 
 
 @contextmanager
@@ -109,7 +173,7 @@ def _noting_calls(module: torch.nn.Module) -> Iterator[_Calls]:
                 file = frame.f_code.co_filename
                 calls.lines[path] = f'File "{file}", line {frame.f_lineno}, in call'
             else:
-                calls.lines[path] = _definition(inner)
+                calls.lines[path] = definition(inner)
 
         return hook
 
@@ -117,15 +181,6 @@ def _noting_calls(module: torch.nn.Module) -> Iterator[_Calls]:
         for path, inner in module.named_modules():
             stack.callback(inner.register_forward_pre_hook(note(path)).remove)
         yield calls
-
-
-def _definition(module: torch.nn.Module) -> str:
-    """Return where a module's forward begins, as a text of a traceback has it."""
-    try:
-        file, (_, line) = inspect.getfile(type(module)), inspect.getsourcelines(module.forward)
-    except (OSError, TypeError):
-        return ""
-    return f'File "{file}", line {line}, in forward'
 
 
 def _note_origins(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +29,7 @@ class Exported:
     the module returns, of the structure `returned`. `weights` are state_dict names by initialiser.
     `marks` are what the program noted of nodes, by their name; `norms` counts the batch norms that
     ran while exporting; `read` are the parameters that forward reads, by their state_dict names,
-    and `changed` the buffers that it changes.
+    and `changed` the buffers that it changes. `origins` are the places of modules that were called.
     """
 
     model: onnx.ModelProto
@@ -40,6 +41,7 @@ class Exported:
     norms: int = 0
     read: frozenset[str] = frozenset()
     changed: Sequence[str] = ()
+    origins: dict[str, Origin] = field(default_factory=dict)
 
 
 def tensor_places(leaves: Sequence[Any]) -> list[int]:
@@ -56,6 +58,22 @@ def class_of(module: torch.nn.Module) -> str:
     """Name the class of a module with where it is defined."""
     kind = type(module)
     return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def place_of(module: torch.nn.Module, path: str, known: Mapping[str, Origin]) -> Origin:
+    """Return a module within by its path, with its class and the line of its call or definition."""
+    inner = module.get_submodule(path)
+    place = known.get(path) or Origin(path, "", *users_line(definition(inner)))
+    return place._replace(kind=class_of(inner))
+
+
+def definition(module: torch.nn.Module) -> str:
+    """Return where a module's forward begins, as a text of a traceback has it."""
+    try:
+        file, (_, line) = inspect.getfile(type(module)), inspect.getsourcelines(module.forward)
+    except (OSError, TypeError):
+        return ""
+    return f'File "{file}", line {line}, in forward'
 
 
 def origin_of_node(node: Any) -> Origin:

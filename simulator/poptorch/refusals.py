@@ -7,7 +7,7 @@ import logging
 import re
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from types import TracebackType
 from typing import Any
@@ -17,42 +17,58 @@ import torch
 from simulator.graph.errors import PoplarError
 from simulator.popart.origins import Origin, is_library, shown_file
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import class_of, origin_of_node, paths_of
+from simulator.poptorch.exported import class_of, origin_of_node, paths_of, place_of
+from simulator.poptorch.log import logger
 
 EXPORTER = "torch"  # the logger of what the exporter has to say
+Find = Callable[[str], "Origin | None"]
 LONGEST = 240  # characters of a cause
-_OPERATOR = re.compile(r"(?:OpOverload\(op='|torch\.ops\.)(?P<name>[\w.]+)")
+_OPERATOR = re.compile(r"(?:OpOverload\(op='|torch\.ops\.|operator ')(?P<name>[\w.:]+)")
 _UNKNOWN = re.compile(r"No ONNX function found for|not supported|No decompositions registered")
 _SIZE_OF_DATA = ("GuardOnDataDependent", "data-dependent", "UserError")
 
 
 @contextmanager
-def one_line(module: torch.nn.Module, program: Any = None) -> Iterator[None]:
-    """Raise what an exporter raises as an Error of one line; keep its warnings to itself."""
+def one_line(module: torch.nn.Module, find: Find | None = None) -> Iterator[None]:
+    """Raise what an exporter raises as an Error of one line; keep its warnings to itself.
+
+    `find` returns where an operator is that the exporter names, such as aten.histc, or None.
+    """
     talk, level = logging.getLogger(EXPORTER), logging.getLogger(EXPORTER).level
     # torch.export prints the graph of what it refuses to stderr.
-    with warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+    with warnings.catch_warnings(record=True) as said, redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
+        warnings.simplefilter("always", torch.jit.TracerWarning)
         talk.setLevel(logging.CRITICAL)
         try:
             yield
-        except PoplarError:
-            raise
+        except PoplarError as error:  # of an operation of PopTorch in the user's forward
+            raise Error(f"{_where(module, None, error)}: {error}") from error
         except Exception as error:
-            raise Error(f"{_where(module, program, error)}: {cause_of(error)}") from error
+            raise Error(f"{_where(module, find, error)}: {cause_of(error)}") from error
         finally:
             talk.setLevel(level)
+    _say_what_is_fixed(said)
+
+
+def _say_what_is_fixed(said: list[warnings.WarningMessage]) -> None:
+    """Log each line of the user's where a trace keeps a value or branch of its example."""
+    for file, line in dict.fromkeys((one.filename, one.lineno) for one in said):
+        if not is_library(file):
+            logger.warning(
+                f"{shown_file(file)}:{line}: a trace keeps what the example has here, whatever"
+                " other inputs are; leave Jit.traceModel out to have it checked"
+            )
 
 
 def cause_of(error: BaseException) -> str:
     """Return the cause of a refusal in a sentence."""
-    chain = [error]
-    while (inner := chain[-1].__cause__ or chain[-1].__context__) and inner not in chain:
-        chain.append(inner)
+    chain = _chain(error)
     text = " ".join(str(one) for one in chain)
     operator = _OPERATOR.search(text)
     if operator and _UNKNOWN.search(text):
-        return f"{operator['name']} has no counterpart in ONNX; the exporter cannot write it"
+        named = operator["name"].replace("::", ".")
+        return f"{named} has no counterpart in ONNX; the exporter cannot write it"
     last = chain[-1]
     line = next((one.strip() for one in str(last).splitlines() if one.strip()), "")
     shown = line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
@@ -61,17 +77,24 @@ def cause_of(error: BaseException) -> str:
     return f"{type(last).__name__}: {shown}"
 
 
-def _where(module: torch.nn.Module, program: Any, error: BaseException) -> Origin:
+def _where(module: torch.nn.Module, find: Find | None, error: BaseException) -> Origin:
     """Find the module and the user's line where an exporter failed."""
-    node = _node_of(program, error) if program is not None else None
-    if node is not None:
-        return origin_of_node(node)
-    paths, inner = paths_of(module), error
-    found = Origin("", class_of(module))
-    while inner is not None:
-        found = _in_traceback(inner.__traceback__, paths, module) or found
-        inner = inner.__cause__ or inner.__context__  # type: ignore[assignment]
+    named = _OPERATOR.search(" ".join(str(one) for one in _chain(error)))
+    place = find(named["name"].replace("::", ".")) if find is not None and named else None
+    if place is not None:
+        return place
+    paths, found = paths_of(module), place_of(module, "", {})
+    for one in _chain(error):
+        found = _in_traceback(one.__traceback__, paths, module) or found
     return found
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """Return an error with those that it comes from, the first of them last."""
+    chain = [error]
+    while (inner := chain[-1].__cause__ or chain[-1].__context__) and inner not in chain:
+        chain.append(inner)
+    return chain
 
 
 def _in_traceback(
@@ -87,20 +110,14 @@ def _in_traceback(
     return Origin(path, class_of(module.get_submodule(path)), file, line) if inside else None
 
 
-def _node_of(program: Any, error: BaseException) -> Any:
-    """Find the node of an exported program that an error names by its operator."""
-    chain, text = error, ""
-    while chain is not None:
-        text += f" {chain}"
-        chain = chain.__cause__ or chain.__context__  # type: ignore[assignment]
-    operator = _OPERATOR.search(text)
-    if operator is None:
-        return None
+def in_program(program: Any, operator: str) -> Origin | None:
+    """Find an operator in an exported program."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
-    wanted = operator["name"]
-    same = [node for node in nodes if short(node.target).rpartition(".")[0] == wanted]
-    near = [node for node in nodes if short(node.target).startswith(wanted)]  # before it was cut up
-    return next(iter(same + near), None)
+    same = [node for node in nodes if short(node.target).rpartition(".")[0] == operator]
+    near = [
+        node for node in nodes if short(node.target).startswith(operator)
+    ]  # before it was cut up
+    return next((origin_of_node(node) for node in same + near), None)
 
 
 def short(target: Any) -> str:

@@ -17,7 +17,7 @@ from simulator.popart.origins import SCOPES
 from simulator.poptorch import marks
 from simulator.poptorch.enums import OutputMode, ReductionType
 from simulator.poptorch.errors import Error
-from simulator.poptorch.exported import Exported, class_of
+from simulator.poptorch.exported import Exported, class_of, place_of
 from simulator.poptorch.options import Options
 from simulator.poptorch.placement import PipelinedExecution, ShardedExecution, place_nodes
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
@@ -44,8 +44,8 @@ def loss_of(exported: Exported, module: torch.nn.Module) -> str:
         if one and kind.elem_type in FLOATS:
             return str(value.name)
     raise Error(
-        f"module {class_of(module)!r}: no loss to train by: the last output has to be a scalar of"
-        " floats, such as (output, loss), or an output made by identity_loss"
+        f"{place_of(module, '', exported.origins)}: no loss to train by: the last output has to be"
+        " a scalar of floats, such as (output, loss), or an output made by identity_loss"
     )
 
 
@@ -132,15 +132,25 @@ def profile_options(options: Options) -> dict[str, Any]:
             "autoReport.all": True}  # fmt: skip
 
 
-def flow_of(options: Options, names: list[str], *, training: bool) -> popart.DataFlow:
+def anchor_name(name: str, exported: Exported) -> str:
+    """Return an anchor's name here: PopTorch's has "model." before names of weights in training."""
+    prefix, bars, weight = name.rpartition("___")
+    inner = weight.removeprefix("model.")
+    return f"{prefix}{bars}{inner}" if inner in exported.weights.values() else name
+
+
+def flow_of(options: Options, exported: Exported, *, training: bool) -> popart.DataFlow:
     """Return which outputs come back, and of which micro-batches."""
     mode = options.value("outputMode")
     if mode == OutputMode.Default:
         mode = OutputMode.Final if training else OutputMode.All
     kind = popart.AnchorReturnType(KINDS[mode], options.value("period"))
+    names = [name for name in exported.outputs if isinstance(name, str)]
     anchors = dict.fromkeys(names, kind)
     for name, own, period in options.value("anchors").values():
-        anchors[name] = kind if own is None else popart.AnchorReturnType(KINDS[own], period)
+        anchors[anchor_name(name, exported)] = (
+            kind if own is None else popart.AnchorReturnType(KINDS[own], period)
+        )
     return popart.DataFlow(options.device_iterations, anchors)
 
 
@@ -168,14 +178,13 @@ def session_of(
     chosen = session_options(options, training=training, ipus=ipus, blocks=bool(blocks))
     if not values:
         chosen.engineOptions = {**chosen.engineOptions, VALUES_OPTION: False}
-    names = [name for name in exported.outputs if isinstance(name, str)]
     given: dict[str, Any] = {
         "userOptions": chosen,
         "patterns": popart.Patterns(dict(options._Popart.value("patterns"))),
         "name": options.value("modelName"),
     }
     source = (exported.model, f"module {class_of(module).rpartition('.')[2]}", None)
-    flow, device = flow_of(options, list(dict.fromkeys(names)), training=training), None
+    flow = flow_of(options, exported, training=training)
     device = device_of(options, ipus)
     if not training:
         return popart.InferenceSession(source, flow, device, **given), ""

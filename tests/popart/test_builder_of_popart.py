@@ -158,3 +158,10 @@ def test_an_engine_is_loaded_when_that_is_asked_for() -> None:
     out = session.initAnchorArrays()
     session.run(popart.PyStepIO({"input": np.float32([-1, 2])}, out))
     assert out[y].tolist() == [0, 2]
+
+
+def test_a_choice_is_also_its_number() -> None:
+    schedule = popart.AccumulateOuterFragmentSchedule
+    assert int(schedule.Scheduler) == 0 and int(schedule.OverlapMemoryOptimized) == 3
+    assert [int(one) for one in popart.SyntheticDataMode] == [0, 1, 2, 3]
+    assert int(popart.RecomputationType.Pipeline) == 3 and int(popart.ReductionType.Mean) == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -127,10 +128,60 @@ def test_what_cannot_run_is_refused_in_one_line_with_module_and_place(
     assert [word for word in words if word not in text] == []
 
 
-def test_a_trace_that_cannot_be_written_is_refused_in_one_line() -> None:
-    with pytest.raises(poptorch.Error, match=r"linalg_eig.* is not supported") as refused:
-        poptorch.inferenceModel(Complex(), options(trace=True))(torch.eye(3))
-    assert "\n" not in str(refused.value)
+class Applied(torch.nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Any) -> Any:
+        return self.function(x)
+
+
+class Part(torch.nn.Module):
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.part = Applied(function)
+
+    def forward(self, x: Any) -> Any:
+        return self.part(x)
+
+
+FAULTS = {
+    "eigvals has no counterpart in ONNX": lambda x: torch.linalg.eigvals(x).real,
+    "size depends on the data": lambda x: x[x > 0],
+    "custom_op 'Cube'": lambda x: poptorch.custom_op([x], name="Cube"),
+    "for_loop: count is -1": lambda x: poptorch.for_loop(-1, lambda y: y, [x]),
+    "set_available_memory: 3": lambda x: poptorch.set_available_memory(x @ x, 3),
+}
+
+
+@pytest.mark.parametrize("trace", [True, False])
+@pytest.mark.parametrize("words", FAULTS)
+def test_faults_within_forward_have_the_modules_path_and_the_users_line(
+    words: str, trace: bool, capfd: Any
+) -> None:
+    with pytest.raises(poptorch.Error) as refused:
+        poptorch.inferenceModel(Part(FAULTS[words]), options(trace=trace))(torch.eye(3))
+    place, _, cause = str(refused.value).partition(": ")
+    assert re.fullmatch(r"module 'part' \(\S*test_inference_of_modules\.py:\d+\)", place)
+    assert words.replace("eigvals", "") in cause and "\n" not in cause
+    assert capfd.readouterr().out == ""
+
+
+def test_a_trace_tells_where_it_keeps_a_branch_of_its_example(caplog: Any) -> None:
+    poptorch.log.logger.propagate = True
+    try:
+        branch = Part(lambda x: x if x.sum() > 0 else -x)
+        poptorch.inferenceModel(branch, options(trace=True))(torch.ones(3))
+    finally:
+        poptorch.log.logger.propagate = False
+    assert re.search(r"test_inference_of_modules\.py:\d+: a trace keeps", caplog.text)
+
+
+def test_a_weight_of_a_type_that_the_device_has_not_is_refused_by_name() -> None:
+    module = torch.nn.Sequential(torch.nn.Linear(3, 3).bfloat16())
+    with pytest.raises(poptorch.Error, match=r"module '0'.*'0\.weight' is bfloat16"):
+        poptorch.inferenceModel(module, options())(torch.ones(3).bfloat16())
 
 
 def test_neighbours_are_subtracted_by_a_trace_as_in_torch() -> None:

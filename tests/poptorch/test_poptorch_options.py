@@ -207,3 +207,10 @@ def test_conditions_take_one_of_two_ways() -> None:
     model = poptorch.inferenceModel(Chooses(), poptorch.Options().setTarget("tiny"))
     assert torch.equal(model(torch.ones(3)), torch.full((3,), 2.0))
     assert torch.equal(model(-torch.ones(3)), torch.full((3,), -2.0))
+
+
+def test_choices_that_popart_has_are_popart_s() -> None:
+    assert poptorch.SyncPattern is popart.SyncPattern
+    assert poptorch.ReductionType is popart.ReductionType
+    assert poptorch.ConnectionType is popart.DeviceConnectionType
+    assert poptorch.MeanReductionStrategy is popart.MeanReductionStrategy

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from simulator.popart.names import RecomputationType
+from simulator.popart.names import Choice
+from simulator.popart.session_options import OPTIONS
 from simulator.poptorch.enums import ReductionType
 from simulator.poptorch.errors import Error
 from simulator.poptorch.options.part import Part
-
-NUMBERED = {"autoRecomputation": RecomputationType}  # options of PopART that come as numbers
 
 
 class Training(Part):
@@ -155,8 +154,9 @@ class Popart(Part):
 
     def set(self, key: str, value: Any) -> Self:
         """Set an option of PopART's sessions; names of a group have a dot."""
-        if key in NUMBERED and isinstance(value, int):
-            value = list(NUMBERED[key])[value]
+        kind = type(OPTIONS.get(key))
+        if issubclass(kind, Choice) and isinstance(value, int):  # programs give its number
+            value = list(kind)[value]
         self._values["options"][key] = value
         return self
 
