@@ -72,7 +72,10 @@ def test_a_program_may_go_on_without_the_extra(monkeypatch: pytest.MonkeyPatch) 
         importlib.import_module("poptorch")
 
 
-def test_names_of_the_sdk_without_their_option_are_told_of_it(tmp_path: Path) -> None:
+def test_names_of_the_sdk_without_their_option_are_told_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "popart", None)  # tests/popart is none
     program = tmp_path / "train.py"
     program.write_text("import popart\n")
     done = CliRunner().invoke(tilescope, ["simulate", str(program), "--out", str(tmp_path / "o")])
