@@ -25,6 +25,7 @@ VIEWS: dict[str, tuple[str, dict[str, str]]] = {
     "overlap_io": ("/execution", {}),
     "longest_steps": ("/execution", {}),
     "main_run": ("/summary", {}),
+    "host_delays": ("/together", {}),
     "ipu_balance": ("/execution", {"tab": "waits"}),
     "critical_path": ("/execution", {"path": "on", "tab": "path"}),
 }

@@ -14,6 +14,7 @@ PAGES = {
     "items_per_second": "/summary", "latency": "/summary", "operation": "/operations",
     "layer": "/operations", "module": "/operations", "exchange": "/exchange",
     "program": "/programs", "insight": "/insights", "host": "/trace", "label": "/trace",
+    "host_delays": "/together",
     "trace": "/trace", "compare": "/compare", "critical_path": "/execution", "waits": "/execution",
 }  # fmt: skip
 

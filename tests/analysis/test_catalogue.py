@@ -83,7 +83,7 @@ def test_catalogue_has_what_users_ask_for() -> None:
 def test_every_analysis_answers_or_says_what_was_not_recorded(name: str, sample: str) -> None:
     result = answered(name, sample)
     if isinstance(result, NotRecordedError):
-        options = ("engine option", "compileIPUCode")
+        options = ("engine option", "compileIPUCode", "PVTI_OPTIONS")
         assert "\n" not in str(result) and any(option in str(result) for option in options)
         return
     assert isinstance(result, pd.DataFrame) or dataclasses.is_dataclass(result)
@@ -162,7 +162,7 @@ def test_a_report_with_an_empty_table_is_answered(name: str) -> None:
             assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("name", OF_REPORTS)
+@pytest.mark.parametrize("name", sorted({*OF_REPORTS} - {"host_delays"}))  # which has no trace
 def test_steps_of_unknown_programs_are_no_fault(name: str) -> None:
     table = dict(small().dataset.table("steps"))
     report = small(steps=table | {"program": np.full(len(table["program"]), -1)})

@@ -11,7 +11,7 @@ import pytest
 
 from pva.analysis import CATALOGUE
 from pva.analysis.columns import COLUMNS
-from pva.report import Report
+from pva.report import Report, openReport
 from pva.trace import openTrace
 from tests.analysis.samples import SAMPLES
 from tests.builders import small_report
@@ -22,6 +22,7 @@ SOURCES: dict[str, Any] = {
     "trace": lambda: openTrace(SAMPLES / "mlp_digits_tiny"),
     "served": lambda: openTrace(SERVED),
     "report": lambda: Report.of(small_report()),
+    "traced": lambda: openReport(SAMPLES / "mlp_digits_tiny"),
     "run": lambda: planted(Plan(instances=3), 0),
 }
 
@@ -29,8 +30,9 @@ SOURCES: dict[str, Any] = {
 def given_columns(name: str) -> list[str]:
     subject, *more = inspect.signature(CATALOGUE[name]).parameters.values()
     required = {p.name: 0 for p in more if p.default is inspect.Parameter.empty}
-    of_requests = CATALOGUE[name].__module__ == "pva.analysis.serving"
-    result = CATALOGUE[name](SOURCES["served" if of_requests else subject.name](), **required)
+    wing = CATALOGUE[name].__module__.removeprefix("pva.analysis.")
+    source = {"serving": "served", "delays": "traced"}.get(wing, subject.name)
+    result = CATALOGUE[name](SOURCES[source](), **required)
     if dataclasses.is_dataclass(result):
         return [field.name for field in dataclasses.fields(result)]
     return list((result.reset_index() if result.index.name else result).columns)

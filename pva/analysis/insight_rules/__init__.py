@@ -43,6 +43,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
         causes.bound_by_an_ipu,
         causes.ipus_in_turn,
         causes.on_the_critical_path,
+        causes.delayed_by_host,
         speed.uneven_work,
         speed.bound_by_sync,
         speed.bound_by_exchange,

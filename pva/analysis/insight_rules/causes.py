@@ -1,4 +1,4 @@
-"""Rules about causes: which IPU the others wait for, and which operation a run is long by.
+"""Rules about causes: which IPU or host function is waited for, which operation a run is long by.
 
 Each takes a report and gives findings, none when there is nothing to say. Raises NotRecordedError.
 """
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva.analysis.causes import SYNC, critical_path
-from pva.analysis.insight_rules.finding import RECORDED_RUNS, Finding, part
+from pva.analysis.delays import BETWEEN, host_delays
+from pva.analysis.insight_rules.finding import RECORDED_RUNS, RUNS_AND_WAITS, Finding, part
 from pva.analysis.programs import labels, operations
 from pva.analysis.stages import ipu_balance, kept_waits, layer_moves
 from pva.lazy import pandas as pd
-from pva.units import count, cycles_in_words, listed, share, times
+from pva.units import count, cycles_in_words, duration, listed, share, times
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -152,6 +153,42 @@ def on_the_critical_path(report: Report) -> list[Finding]:
             name=str(longest["name"]),
         )
     ]
+
+
+def delayed_by_host(report: Report) -> list[Finding]:
+    """Find which function of the host the device waits for, between runs or in callbacks."""
+    delays = host_delays(report)
+    if not len(delays) or delays["share"].iloc[0] <= WORTH_A_LOOK:
+        return []
+    worst = delays.iloc[0]
+    return [
+        Finding(
+            severity="cost",
+            what=f"The device waits for {worst['function']} on the host "
+            f"{share(worst['share'])} of the time",
+            where=_delayed(worst),
+            amount=float(worst["cycles"]),
+            of=RUNS_AND_WAITS,
+            whole=float(worst["cycles"] / worst["share"]),
+            advice="Do it in a thread of its own while the device runs, or before the first run."
+            if worst["where"] == BETWEEN
+            else "Call it ahead (exchange.enablePrefetch), or hand it values that are ready.",
+            saving=float(worst["cycles"]),
+            show="host_delays",
+            step=int(worst["step"]),
+        )
+    ]
+
+
+def _delayed(worst: Any) -> str:
+    """Return where a function of the host delays the device, and how long at most at once."""
+    total, longest = (duration(worst[name] / 1e9) for name in ("wait_ns", "longest_ns"))
+    run = f"{'before' if worst['where'] == BETWEEN else 'in'} run {worst['run']}"
+    run = f"{run}, {worst['name']}" if worst["name"] else run
+    where = "between runs" if worst["where"] == BETWEEN else "in stream callbacks"
+    copied = f", copied in step {worst['step']}" if worst["step"] >= 0 else ""
+    most = "all of it" if worst["events"] == 1 else f"{longest} at once"
+    return f"{total} {where}{copied}, {times(worst['events'])}; {most} {run}"
 
 
 def _operation_of(report: Report, names: pd.Series) -> pd.Series:

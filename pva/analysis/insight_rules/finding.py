@@ -10,7 +10,11 @@ Severity = Literal["problem", "cost", "note"]
 # What a saving is a part of, with its unit.
 FULLEST_TILE, AT_PEAK = "what the fullest tile needs", "what is live at the peak"
 ALL_TILES, RECORDED_RUNS = "what all tiles hold", "the recorded runs"
-UNITS = {FULLEST_TILE: "bytes", AT_PEAK: "bytes", ALL_TILES: "bytes", RECORDED_RUNS: "cycles"}
+RUNS_AND_WAITS = "the runs and their waits for the host"
+UNITS = {
+    FULLEST_TILE: "bytes", AT_PEAK: "bytes", ALL_TILES: "bytes", RECORDED_RUNS: "cycles",
+    RUNS_AND_WAITS: "cycles",
+}  # fmt: skip
 NOWHERE = -1
 # Kinds of memory on a tile: what two findings save of one kind may be the same bytes.
 ALL_KINDS, GAPS, VARIABLES = "everything", "gaps", "variables"
