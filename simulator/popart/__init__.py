@@ -13,7 +13,7 @@ try:
 except ImportError:
     raise MissingPackageError("popart needs onnx: pip install 'tilescope[popart]'") from None
 
-from simulator.popart.builder import Builder
+from simulator.popart.builder import Builder, defaultAiGraphcoreOpset, defaultAiOnnxOpset
 from simulator.popart.choices import (
     AccumulateOuterFragmentSchedule,
     AutodiffStitchStrategy,
@@ -158,6 +158,8 @@ __all__ = [
     "TileSet",
     "TrainingSession",
     "WeightDecayMode",
+    "defaultAiGraphcoreOpset",
+    "defaultAiOnnxOpset",
     "getLogger",
     "popart_exception",
     "PyStepIOCallback",

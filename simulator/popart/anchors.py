@@ -7,22 +7,31 @@ from collections.abc import Iterable, Mapping
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
 from simulator.popart.gradients import PREFIX
+from simulator.popart.ir import Ir
 from simulator.popart.lowering import Lowering
 from simulator.popart.names import reservedAccumPrefix
-from simulator.popart.tensor_info import TensorInfo
 
 
 def anchor_tensor(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
     """Return the tensor of an anchor; raises popart_exception for a gradient without a loss."""
     if name.startswith(PREFIX) and name not in more:
-        raise popart_exception(f"anchor {name!r}: no loss has a gradient of that tensor")
+        raise popart_exception(
+            f"Anchor tensor `{name}' not in Ir Tensors. No loss has a gradient of that tensor"
+        )
     if name.startswith(reservedAccumPrefix()) and name not in more:
         raise popart_exception(f"anchor {name!r}: no gradients are added up there")
     return more[name] if name in more else lowering.tensor(name)
 
 
-def check_anchors(what: str, anchors: Iterable[str], infos: dict[str, TensorInfo]) -> None:
-    """Raise popart_exception for an anchor that the model does not have."""
-    unknown = [name for name in anchors if name not in infos]
+def check_anchors(what: str, anchors: Iterable[str], ir: Ir, *, training: bool) -> None:
+    """Raise popart_exception for an anchor that the model lacks, or if none needs a node."""
+    names = list(anchors)
+    if not training and not names:
+        raise popart_exception("User must specify an anchor tensor when doing inference.")
+    if not training and {*names} <= {*ir.inputs, *ir.weights}:
+        raise popart_exception("All operations in the main graph were pruned, nothing to compute")
+    unknown = [name for name in names if name not in ir.infos]
     if unknown:
-        raise popart_exception(f"{what}: anchor {unknown[0]!r} is no tensor of the model")
+        raise popart_exception(
+            f"Anchor tensor `{unknown[0]}' not in Ir Tensors. {what} has no tensor of that name"
+        )

@@ -15,6 +15,7 @@ from onnx import helper
 from simulator.popart.builder_domain import Domain
 from simulator.popart.builder_forms import TYPED, attribute_of, is_set, type_number
 from simulator.popart.builder_notes import Notes, annotate
+from simulator.popart.builder_windows import WINDOWED, check_window
 from simulator.popart.errors import popart_exception
 from simulator.popart.external_data import save_externally
 from simulator.popart.importing import known_infos
@@ -26,6 +27,7 @@ from simulator.popart.operators.signatures import Signature
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
 OPSETS = {ONNX: 10, GRAPHCORE: 1}  # those that PopART's builder begins with
+defaultAiOnnxOpset, defaultAiGraphcoreOpset = OPSETS.values()
 NEWEST = 11  # the last that the user guide lists
 IR_VERSION = 7
 
@@ -50,6 +52,7 @@ class Builder(Notes):
         self._opsets: dict[str, int] = {**OPSETS, **(opsets or {})}
         if parent is not None:
             self._opsets = parent._opsets
+        self._chosen = ONNX in (opsets or {})  # by who builds it
         self._graph = onnx.GraphProto(name="graph")
         self._nodes: dict[str, onnx.NodeProto] = {}  # by what they make
         self._names: set[str] = set()
@@ -83,10 +86,10 @@ class Builder(Notes):
         if version == name or not version.isdecimal() or not 6 <= int(version) <= NEWEST:
             raise AttributeError(f"Builder has no {name!r}")
         if int(version) != self._opsets[ONNX]:
-            if any(not node.domain for node in self._graph.node):
+            if self._chosen or any(not node.domain for node in self._graph.node):
                 raise popart_exception(
-                    f"{name}: the model has nodes of operator set {self._opsets[ONNX]}; one is "
-                    "needed for all"
+                    f"Invalid opset '{name}' selected. Opset for domain {ONNX} already defined as "
+                    f"{self._opsets[ONNX]}; one is needed for all"
                 )
             self._opsets[ONNX] = int(version)
             self.aiOnnx = Domain(self.add, ONNX, self._opsets[ONNX])
@@ -141,7 +144,11 @@ class Builder(Notes):
         return name
 
     def addUntypedInputTensor(self, debugPrefix: str = "", debugContext: str = "") -> str:
-        """Add an input whose type InputShapeInfo gives; give its name."""
+        """Add an input of a graph within, whose type its caller gives; give its name."""
+        if self._parent is None:
+            raise popart_exception(
+                "Can not add untyped tensors to the top-level graph. addInputTensor gives a type"
+            )
         name = self._new(debugPrefix or debugContext or "input")
         self._graph.input.append(helper.make_value_info(name, onnx.TypeProto()))
         return name
@@ -206,6 +213,14 @@ class Builder(Notes):
             raise popart_exception(f"{what}: the type and shape of {name!r} are not known")
         return found[name]
 
+    def _shape_if_known(self, name: str) -> list[int] | None:
+        """Return the shape of an input or weight; None of what nodes make."""
+        for value in self._graph.input:
+            if value.name == name and value.type.tensor_type.HasField("shape"):
+                return [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        dims = (list(t.dims) for t in self._graph.initializer if t.name == name)
+        return next(dims, None)
+
     def _new(self, wanted: str) -> str:
         """Return a name that no tensor has here, in a graph around or in a branch within."""
         wanted = self._scoped(wanted)
@@ -252,6 +267,8 @@ class Builder(Notes):
         for tensor in filter(None, inputs):
             self._known(tensor, what)
         signature.check(attributes, len(inputs), what)
+        if signature.operator in WINDOWED and inputs:
+            check_window(signature.operator, inputs, attributes, self._shape_if_known)
         count = max(outputs, signature.outputs)
         made = [self._new(f"{signature.operator}:{place}") for place in range(count)]
         numbers = {

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from simulator.popart.builder_forms import by_name, of_convolutions, type_number
-from simulator.popart.errors import popart_exception
+from simulator.popart.errors import popart_exception, wrong_arguments
 from simulator.popart.ir import ONNX
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES
@@ -24,7 +24,7 @@ class Domain:
     """The operators of a domain as methods: inputs, attributes by name, a name for the node."""
 
     def __init__(self, add: Callable[..., Any], domain: str, opset: int) -> None:
-        self._add, self._domain = add, domain
+        self._add, self._domain, self._opset = add, domain, opset
         self._methods = signatures(domain, opset)
 
     def __getattr__(self, method: str) -> Any:
@@ -38,6 +38,8 @@ class Domain:
             if args is None and positional and signature.most:  # inputs come first
                 args, *positional = positional  # type: ignore[assignment]
             names = (*signature.positional, "debugPrefix")
+            if (args is None and signature.least) or not isinstance(args, Iterable | None):
+                raise wrong_arguments(method, ", ".join(("args: list of tensors", *names)))
             if signature.operator == "PrintTensor":  # whose name stands before its title
                 names = ("print_gradient", "debugPrefix", "title", *PRINTED)
             values = by_name(names, signature.kinds, positional, method)
@@ -59,6 +61,7 @@ class Domain:
         if signature.operator == "PrintTensor":
             values = {name: value for name, value in values.items() if name not in PRINTED}
         args = [args] if isinstance(args, str) else args
+        _check_outputs(signature, count)
         made = self._add(
             self._domain, signature, list(args), values, next(iter(label), ""),
             _count(count, method),
@@ -73,6 +76,9 @@ class Domain:
         made: str = self._add(ONNX, signature, [], values, name, 1)
         return made
 
+    def __repr__(self) -> str:
+        return f"Ai{self._domain.removeprefix('ai.').capitalize()}{self._opset}"
+
     def __dir__(self) -> list[str]:
         return sorted(self._methods)
 
@@ -84,6 +90,15 @@ def _count(asked: Any, method: str) -> int:
     if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
         raise popart_exception(f"{method}: num_outputs is {asked!r}; at least 1 is needed")
     return asked
+
+
+def _check_outputs(signature: Signature, asked: Any) -> None:
+    """Raise popart_exception for more outputs than an operator has."""
+    if isinstance(asked, int) and asked > signature.most_outputs:
+        raise popart_exception(
+            f"{signature.operator} has an invalid number of outputs: {asked}; "
+            f"at most {signature.most_outputs} can be"
+        )
 
 
 def _check_random(operator: str, values: dict[str, Any], method: str) -> None:

@@ -101,9 +101,7 @@ class Notes:
         """Choose the share of a tile's memory that a convolution or product may take."""
         share = availableMemoryProportion
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise popart_exception(
-                f"setAvailableMemoryProportion: {share!r}; more than 0 and at most 1 is needed"
-            )
+            raise popart_exception(f"availableMemoryProportion must be in (0,1], not {share!r}")
         self._note(MEMORY_ATTRIBUTE, float(share), nodeOutputNames)
 
     def recomputeOutputInBackwardPass(
@@ -187,7 +185,7 @@ class Notes:
         for node in self._makers(tensors, name):
             for attribute in node.attribute:
                 if attribute.name == name and attribute.type != kind:
-                    raise popart_exception(f"Node {name} is not {wanted}.")
+                    raise popart_exception(f"{name}: Node {name} is not {wanted}.")
                 if attribute.name == name:
                     return helper.get_attribute_value(attribute)
         raise popart_exception(f"Node does not have an attribute {name}.")
@@ -224,7 +222,14 @@ class Notes:
 
     def setEnableConvDithering(self, nodeOutputNames: Tensors, value: int) -> None:
         """Take that convolutions begin on tiles of their own choice; here on the first ones."""
-        self._makers(nodeOutputNames, "setEnableConvDithering")
+        for node in self._makers(nodeOutputNames, "setEnableConvDithering"):
+            if node.op_type not in ("Conv", "MultiConv", "ConvTranspose"):
+                raise popart_exception(
+                    "Builder::setEnableConvDithering should only be called on convolutions but was "
+                    f"given: {node.op_type}"
+                )
+        if value not in (0, 1):
+            raise popart_exception("enableConvDithering must be a bool value")
 
     def schedulePriority(self, value: float) -> AbstractContextManager[None]:
         """Take which nodes come first; here they come in the order of the model."""

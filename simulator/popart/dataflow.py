@@ -32,7 +32,7 @@ class AnchorReturnType:
     """
 
     kind: str
-    period: int | TileSet = 1
+    period: int | TileSet | None = None
     tileSet: TileSet | ExchangeStrategy = TileSet.Compute
     exchangeStrategy: ExchangeStrategy = ExchangeStrategy.JustInTime
 
@@ -43,18 +43,28 @@ class AnchorReturnType:
                 strategy = self.tileSet
             object.__setattr__(self, "exchangeStrategy", strategy)
             object.__setattr__(self, "tileSet", self.period)
-            object.__setattr__(self, "period", 1)
+            object.__setattr__(self, "period", None)
         checked_strategy(self.exchangeStrategy, "AnchorReturnType")
         if not isinstance(self.tileSet, TileSet):
             raise popart_exception(f"AnchorReturnType: {self.tileSet!r}; a TileSet is needed")
         kind = getattr(self.kind, "value", self.kind)
         object.__setattr__(self, "kind", str(kind).upper())
         if self.kind not in KINDS:
+            raise popart_exception(f"Invalid anchor return type ID supplied: {self.kind}")
+        self._check_period()
+
+    def _check_period(self) -> None:
+        """Take the n of EVERYN, 1 for others; raises popart_exception where it is not due."""
+        if self.kind != "EVERYN" and self.period not in (None, 1):
             raise popart_exception(
-                f"AnchorReturnType: {self.kind!r}; it must be one of {', '.join(KINDS)}"
+                "A return period should not be supplied for this anchor return type"
             )
-        if not isinstance(self.period, int) or self.period < 1:
-            raise popart_exception(f"AnchorReturnType: n is {self.period!r}; at least 1 is needed")
+        if self.kind == "EVERYN" and self.period is None:
+            raise popart_exception("Must specify return period with option 'EVERYN'")
+        period = 1 if self.period is None else self.period
+        if not isinstance(period, int) or period < 1:
+            raise popart_exception("Anchor return period must be greater than zero")
+        object.__setattr__(self, "period", period)
 
     def id(self) -> str:
         return self.kind
@@ -80,7 +90,12 @@ Anchors = Mapping[str, AnchorReturnType] | Iterable[str]
 class DataFlow:
     """How many batches a step has, and which tensors it gives back."""
 
-    def __init__(self, batchesPerStep: int, anchorTensors: Anchors = ()) -> None:
+    def __init__(
+        self,
+        batchesPerStep: int,
+        anchorTensors: Anchors = (),
+        anchorReturnType: AnchorReturnType | None = None,
+    ) -> None:
         try:
             batches = index(batchesPerStep)
         except TypeError:
@@ -95,7 +110,8 @@ class DataFlow:
         if isinstance(anchorTensors, Mapping):
             given = anchorTensors
         else:
-            given = {name: AnchorReturnType("ALL") for name in anchorTensors}
+            kind = anchorReturnType or AnchorReturnType("ALL")
+            given = dict.fromkeys(anchorTensors, kind)
         wrong = [name for name, kind in given.items() if not isinstance(kind, AnchorReturnType)]
         if wrong:
             raise popart_exception(

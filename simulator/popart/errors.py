@@ -2,6 +2,7 @@
 
 PoplarError
   popart_exception      a model, option or argument that cannot be used; names file, node, tensor
+    wrong_arguments     arguments that a method of the builder does not take; also a TypeError
 """
 
 from __future__ import annotations
@@ -11,3 +12,13 @@ from simulator.graph.errors import PoplarError
 
 class popart_exception(PoplarError):  # noqa: N801, N818 - PopART's name
     """A model that cannot be imported or run, or a wrong argument of PopART's functions."""
+
+
+class wrong_arguments(popart_exception, TypeError):  # noqa: N801, N818 - as its base
+    """Arguments that a method of the builder does not take: Python's TypeError, as in PopART."""
+
+    def __init__(self, method: str, taken: str) -> None:
+        super().__init__(
+            f"{method}(): incompatible function arguments. The following argument types are "
+            f"supported: {method}({taken})"
+        )

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from simulator.popart.einsum import einsum_function
+from simulator.popart.errors import popart_exception
 from simulator.popart.ir import ONNX
 
 # Where ONNX itself has a function of later versions alone, whose operators are not there yet.
@@ -74,6 +75,7 @@ def called_graph(
     graph = next((a.g for a in call.attribute if a.name == "callee"), None)
     if graph is None:
         return None
+    _check_call(call, graph)
     outer = sorted(captured(graph))
     nodes = [
         onnx.helper.make_node("Constant", [], [tensor.name], value=tensor)
@@ -94,6 +96,21 @@ def called_graph(
     plain.CopyFrom(call)
     plain.input.extend(outer)
     return function, plain
+
+
+def _check_call(call: onnx.NodeProto, graph: onnx.GraphProto) -> None:
+    """Raise popart_exception for a Call with other numbers of tensors than its graph has."""
+    name = "" if call.name in call.output else call.name  # which the builder gives without one
+    taken = len(captured(graph))  # of the graph around, which a call may name as well
+    for what, there, within, more in (
+        ("inputs", len(call.input), len(graph.input), taken),
+        ("outputs", len(call.output), len(graph.output), 0),
+    ):
+        if there not in (within, within + more):
+            raise popart_exception(
+                f"For CallOp '{name}', number of {what} ({there}) does not match that of the "
+                f"callee subgraph ({within})"
+            )
 
 
 def body_of(

@@ -63,7 +63,10 @@ def check_trainable(
     made = {name for node in backward_nodes(ir, losses, asked) for name in node.outputs}
     for name in asked:
         if name not in wanted and f"{PREFIX}{name}" not in made:
-            raise popart_exception(f"{what}: anchor {PREFIX + name!r}: no loss depends on {name!r}")
+            raise popart_exception(
+                f"Anchor tensor `{PREFIX}{name}' not in Ir Tensors. In {what} no loss depends on "
+                f"{name!r}"
+            )
         if not _is_float(ir, name):
             raise popart_exception(
                 f"{what}: anchor {PREFIX + name!r}: {name!r} is {ir.infos[name]}; only floats have "

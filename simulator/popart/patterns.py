@@ -10,6 +10,7 @@ from typing import TypeAlias
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import ONNX, Ir, Node
 from simulator.popart.logging import enabled, log
+from simulator.popart.mandatory_patterns import MANDATORY
 
 
 class PatternsLevel(Enum):
@@ -75,8 +76,10 @@ class Patterns:
         self, chosen: PatternsLevel | Iterable[str] | Mapping[str, bool] = PatternsLevel.Default
     ) -> None:
         self._on: dict[str, bool] = dict.fromkeys(NAMES, False)
-        every = (PatternsLevel.Default, PatternsLevel.All)
-        self._idle: dict[str, bool] = dict.fromkeys(WITHOUT_EFFECT, chosen in every)
+        every = isinstance(chosen, Mapping) or chosen in (PatternsLevel.Default, PatternsLevel.All)
+        self._idle: dict[str, bool] = dict.fromkeys(WITHOUT_EFFECT, every)
+        if chosen is PatternsLevel.Minimal:
+            self._idle |= dict.fromkeys(MANDATORY, True)
         if isinstance(chosen, Mapping):
             self._on = dict.fromkeys(NAMES, True)
             pairs = list(chosen.items())

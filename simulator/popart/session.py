@@ -46,6 +46,7 @@ from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
 from simulator.popart.report_folders import Folder
 from simulator.popart.serialised_ir import serialised
+from simulator.popart.session_calls import LOADING, unprepared
 from simulator.popart.session_files import Files
 from simulator.popart.session_generators import Generators
 from simulator.popart.session_options import SessionOptions
@@ -124,11 +125,11 @@ class InferenceSession(Weights, Generators, Reports, Files):
         named = {name: given.get(name) for name in given.getAllTensorIds()}
         self._losses = add_losses(self._ir, given_losses, named, what)
         self._ir.infos |= self._added_infos()
-        check_anchors(what, self._flow.anchors(), self._ir.infos)
+        check_anchors(what, self._flow.anchors(), self._ir, training=self.training)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
         self._programs = Programs()
-        self._uploaded = self._ran = False
+        self._uploaded = self._ran = self._connected = False
         self._in_flight = 1  # batches in a full pipeline
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
         self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
@@ -163,11 +164,15 @@ class InferenceSession(Weights, Generators, Reports, Files):
     # Compiling
     def prepareDevice(self, loadEngine: bool = True) -> None:
         """Compile the model and load it onto the device, or leave that to a call of its own."""
+        if not self._options.compileEngine:
+            self._built()
+            return
         with reused_memory():
             source, programs = self._source()
             options, name = self._options.engineOptions, self._folder.claimed()
             self._engine = Engine(source, programs, options, name=name, share=self._share)
             self._executable = self._engine.executable
+        log("devicex", "INFO", "Graph compiled")
         if loadEngine:
             self.loadEngineAndConnectStreams()
 
@@ -213,6 +218,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def loadEngineAndConnectStreams(self) -> None:
         """Load what is compiled onto the device; streams are connected when they are needed."""
         self._loaded("loadEngineAndConnectStreams").load(self._device.device)
+        self._connected = True
+        log("devicex", "INFO", "Engine loaded")
         self._uploaded = False
 
     def _built(self) -> Graph:
@@ -323,7 +330,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     def _loaded(self, what: str) -> Engine:
         if self._engine is None:
-            raise popart_exception(f"{what}: call prepareDevice first")
+            raise popart_exception(unprepared(what))
+        if not self._connected and what in LOADING:
+            self.loadEngineAndConnectStreams()
         return self._engine
 
     @property
@@ -364,8 +373,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
         engine = self._loaded("run")
         if self._programs.weights_in and not self._uploaded:
             if self.training or not self._options.constantWeights:
-                missing = "the weights are not on the device; call weightsFromHost"
-                raise popart_exception(f"run: {missing}")
+                raise popart_exception(
+                    "Must call weightsFromHost before run as the weights are not on the device"
+                )
             self.weightsFromHost()
         if isinstance(stepio, PyStepIOCallback):
             self._run_called(stepio, debugName)

@@ -27,6 +27,7 @@ OPTIONS: dict[str, Any] = {
     "accumulationFactor": 1,  # micro-batches whose gradients make one change of the weights
     "autoRecomputation": RecomputationType.NoRecompute,  # what the way back makes again
     "cachePath": "session_cache",  # folder of compiled models, where they are kept
+    "compileEngine": True,  # without it prepareDevice builds the graph alone
     "constantWeights": True,  # an inference loads its weights by itself, when it first runs
     "defaultPrefetchBufferingDepth": 1,  # buffers of an input that the host fills ahead
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL

@@ -217,7 +217,7 @@ def settings_for(request: Request) -> InputSettings:
 
 def flow_of(batches: int, anchors: Sequence[str], settings: InputSettings) -> DataFlow:
     """Return a flow that gives all batches of some tensors."""
-    art = AnchorReturnType("ALL", 1, settings.tileSet(), settings.exchangeStrategy())
+    art = AnchorReturnType("ALL", settings.tileSet(), settings.exchangeStrategy())
     return DataFlow(batches, dict.fromkeys(anchors, art))
 
 

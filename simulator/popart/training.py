@@ -18,6 +18,7 @@ from simulator.popart.gradients import (
     asked_for,
     backward_nodes,
     check_trainable,
+    dependent,
     direct_ways,
     lower_backward,
     seeded,
@@ -25,6 +26,7 @@ from simulator.popart.gradients import (
 from simulator.popart.ir import Node
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
+from simulator.popart.mandatory_patterns import check_gradients
 from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
@@ -74,6 +76,8 @@ class TrainingSession(InferenceSession):
         )
         self._asked = asked_for(self._flow.anchors())
         check_trainable(self._ir, self._losses, self._asked, self._trainable, self._what)
+        moving = dependent(self._ir, {*self._trainable, *self._asked})
+        check_gradients(self._ir, self._patterns, self._losses, moving, self._what)
         self._check_optimizer(optimizer)
         self._trained = True
         self._write_dot("BWD0")

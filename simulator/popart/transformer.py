@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from simulator.popart.errors import popart_exception
 from simulator.popart.external_data import save_externally
 from simulator.popart.model_file import Model, read_model, tensor_values
+from simulator.popart.tensor_info import ELEMENT_TYPES
 
 LARGEST = float(np.finfo(np.float16).max)
 
@@ -55,9 +56,7 @@ class GraphTransformer:
         stored = {tensor.name: tensor for tensor in graph.initializer}
         unknown = [name for name in names if name not in stored]
         if unknown:
-            raise popart_exception(
-                f"{self._what}: convertInitializersToConstants: {unknown[0]!r} is no initialiser"
-            )
+            raise popart_exception(f"TensorId {unknown[0]} not in the model initalizers")
         made = [helper.make_node("Constant", [], [n], n, value=stored[n]) for n in names]
         nodes, rest = list(graph.node), [t for t in graph.initializer if t.name not in names]
         inputs = [value for value in graph.input if value.name not in names]
@@ -66,6 +65,12 @@ class GraphTransformer:
             kept = [type(item).FromString(item.SerializeToString()) for item in items]
             del field[:]
             field.extend(kept)
+
+    def convertAllFixedPointInitializersToConstants(self) -> None:
+        """Make weights of whole numbers constants."""
+        stored = self._model.graph.initializer
+        kinds = {row.onnx for row in ELEMENT_TYPES.values() if np.dtype(row.host).kind in "iu"}
+        self.convertInitializersToConstants(t.name for t in stored if t.data_type in kinds)
 
     def saveInitializersExternally(self, ids: Iterable[str], fn: str) -> None:
         """Move the values of weights to a file, which the model then names."""

@@ -144,14 +144,17 @@ def flow_of(options: Options, exported: Exported, *, training: bool) -> popart.D
     mode = options.value("outputMode")
     if mode == OutputMode.Default:
         mode = OutputMode.Final if training else OutputMode.All
-    kind = popart.AnchorReturnType(KINDS[mode], options.value("period"))
+    kind = _returned(mode, options.value("period"))
     names = [name for name in exported.outputs if isinstance(name, str)]
     anchors = dict.fromkeys(names, kind)
     for name, own, period in options.value("anchors").values():
-        anchors[anchor_name(name, exported)] = (
-            kind if own is None else popart.AnchorReturnType(KINDS[own], period)
-        )
+        anchors[anchor_name(name, exported)] = kind if own is None else _returned(own, period)
     return popart.DataFlow(options.device_iterations, anchors)
+
+
+def _returned(mode: OutputMode, period: int) -> popart.AnchorReturnType:
+    """Return how an output comes back; the period counts for EveryN alone."""
+    return popart.AnchorReturnType(KINDS[mode], period if mode == OutputMode.EveryN else None)
 
 
 def device_of(options: Options, ipus: int) -> popart.DeviceInfo:

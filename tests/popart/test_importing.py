@@ -184,7 +184,9 @@ def test_an_input_that_has_to_be_known_is_named() -> None:
 
 
 def test_an_anchor_has_to_be_a_tensor() -> None:
-    with pytest.raises(popart.popart_exception, match="anchor 'x' is no tensor of the model"):
+    with pytest.raises(
+        popart.popart_exception, match="Anchor tensor `x' not in Ir Tensors. model has no"
+    ):
         prepared(model([node("Abs", "a", "b")], {"a": [2]}, ["b"]), ["x"])
 
 

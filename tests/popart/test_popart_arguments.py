@@ -90,9 +90,12 @@ def test_infos_of_arrays_and_names_agree() -> None:
         (lambda: popart.TensorInfo(np.array(["a"])), "an array of <U1"),
         (
             lambda: popart.AnchorReturnType("SOME"),
-            "'SOME'; it must be one of ALL, EVERYN, FINAL, SUM",
+            "Invalid anchor return type ID supplied: SOME",
         ),
-        (lambda: popart.AnchorReturnType("EVERYN", 0), "n is 0; at least 1"),
+        (
+            lambda: popart.AnchorReturnType("EVERYN", 0),
+            "Anchor return period must be greater than zero",
+        ),
         (lambda: popart.DataFlow(0, []), "0 batches a step; at least 1"),
         (lambda: popart.DataFlow(2, {"a": "ALL"}), "anchor 'a' is 'ALL'; an AnchorReturnType"),
         (

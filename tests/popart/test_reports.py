@@ -131,7 +131,9 @@ def test_summary_and_info_say_what_is_not_counted(tmp_path: Path) -> None:
 
 def test_reports_need_a_prepared_device() -> None:
     session = popart.InferenceSession(DOUBLE, popart.DataFlow(1, ["c"]), tiny())
-    with pytest.raises(popart.popart_exception, match="getGraphReport: call prepareDevice first"):
+    with pytest.raises(
+        popart.popart_exception, match="getGraphReport: Session must have been prepared"
+    ):
         session.getGraphReport()
 
 

@@ -250,7 +250,7 @@ def test_an_anchor_that_has_no_gradient_is_refused_at_once(anchor: str, text: st
              node("Softmax", "y", "p")]  # fmt: skip
     proto = model(nodes, {"x": [1]}, ["p"], {"w": WEIGHTS})
     shapes = popart.InputShapeInfo().add("labels", popart.TensorInfo("INT32", [1]))
-    with pytest.raises(popart.popart_exception, match=f"anchor 'Gradient___{anchor}': {text}"):
+    with pytest.raises(popart.popart_exception, match=f"Gradient___{anchor}'.*{text}"):
         popart.TrainingSession(
             proto, popart.DataFlow(1, [f"Gradient___{anchor}"]),
             [popart.NllLoss("p", "labels", "loss")], popart.SGD(0.1), tiny(), shapes,

@@ -44,6 +44,7 @@ class Signature:
     most: int = 1 << 30
     positional: tuple[str, ...] = ()
     kinds: Mapping[str, int] = field(default_factory=dict)
+    most_outputs: int = 1 << 30
 
     def check(self, given: Mapping[str, Any], inputs: int, what: str) -> None:
         """Raise popart_exception for an unknown attribute or a wrong number of inputs."""
@@ -53,7 +54,9 @@ class Signature:
             raise popart_exception(f"{what}: no attribute {unknown[0]!r}; there are {known}")
         if not self.least <= inputs <= self.most:
             wanted = f"{self.least} or more" if self.most > FEW else f"{self.least} to {self.most}"
-            raise popart_exception(f"{what}: {inputs} inputs; {wanted} are needed")
+            raise popart_exception(
+                f"{self.operator} has invalid number of inputs: {inputs}; {wanted} are needed"
+            )
 
 
 @cache
@@ -95,4 +98,6 @@ def _of_schema(operator: str, opset: int) -> Signature | None:
     many = () if schema.min_output == schema.max_output else ("num_outputs",)
     counts = (schema.min_input, schema.max_input)
     kinds = {name: int(schema.attributes[name].type.value) for name in attributes}
-    return Signature(operator, attributes, outputs, *counts, (*many, *ordered), kinds)
+    return Signature(
+        operator, attributes, outputs, *counts, (*many, *ordered), kinds, schema.max_output
+    )

@@ -63,7 +63,8 @@ def value_of(given: Any, what: str, *, constant: bool = True) -> OptimizerValue:
         return given
     if isinstance(given, tuple | list) and len(given) == 2:
         given, constant = given[0], bool(given[1])
-    if not isinstance(given, Real) or isinstance(given, bool) or not isfinite(given):
+    flag = what.endswith("nesterov") and isinstance(given, bool)  # on or off
+    if not isinstance(given, Real) or (isinstance(given, bool) and not flag) or not isfinite(given):
         raise popart_exception(f"{what} is {given!r}; a number is needed")
     return OptimizerValue(float(given), constant)
 
