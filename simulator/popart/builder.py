@@ -20,7 +20,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.external_data import save_externally
 from simulator.popart.importing import known_infos
 from simulator.popart.input_settings import InputSettings, note_settings
-from simulator.popart.ir import GRAPHCORE, ONNX
+from simulator.popart.ir import GRAPHCORE, ONNX, SLICES_ATTRIBUTE
 from simulator.popart.model_file import Model, opsets_of, read_model, typed_tensor
 from simulator.popart.operators.reductions import leaves_input
 from simulator.popart.operators.signatures import Signature
@@ -287,6 +287,8 @@ class Builder(Notes):
             for key, value in {**attributes, **numbers}.items()
             if is_set(value) or key in empty
         )
+        if signature.operator == "Scan":
+            annotate(node, SLICES_ATTRIBUTE, 1)
         for where in self._where:
             for key, value in where.items():
                 annotate(node, key, value)

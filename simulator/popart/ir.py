@@ -18,6 +18,7 @@ PHASE_ATTRIBUTE = "__execution_phase"
 RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
 TORCH_ATTRIBUTE = "__pytorch"  # of a norm: batch statistics and running ones by PyTorch's rules
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
+SLICES_ATTRIBUTE = "__popart_slices"  # of a Scan: slices keep their axis, outputs are joined
 
 
 class Bound(NamedTuple):

@@ -8,6 +8,7 @@ import pytest
 from models import model, node
 from onnx import TensorProto, helper
 
+from simulator import popart
 from simulator.popart import backend, popart_exception
 
 RANDOM = np.random.default_rng(3)
@@ -52,3 +53,37 @@ def test_a_state_that_changes_its_shape_is_refused() -> None:
                   {"first": [2], "x": [3, 2]}, ["last"])  # fmt: skip
     with pytest.raises(popart_exception, match=r"'first' goes in as FLOAT \[2\] and comes out"):
         backend.prepare(proto).run([np.zeros(2, np.float32), np.zeros((3, 2), np.float32)])
+
+
+def _built_scan(axis: int, *, back: bool) -> tuple[popart.Builder, list[str]]:
+    """Return a builder with a Scan of PopART's form: y = [s; 2 s] of the slices s of x."""
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2, 3]), "x")
+    body = builder.createSubgraphBuilder()
+    s = body.addUntypedInputTensor("s")
+    body.addOutputTensor(body.aiOnnx.concat([s, body.aiOnnx.add([s, s])], axis))
+    names = builder.aiOnnx.scan(
+        [x], num_scan_inputs=1, body=body, num_outputs=1, scan_input_axes=[axis],
+        scan_output_axes=[axis - 2], scan_output_directions=[int(back)],
+    )  # fmt: skip
+    return builder, names
+
+
+@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_scan_of_the_builder_keeps_the_axis_of_slices_and_joins_outputs(
+    axis: int, back: bool
+) -> None:
+    builder, [y] = _built_scan(axis, back=back)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    slices = [np.concatenate([s, 2 * s], axis) for s in np.split(x, x.shape[axis], axis)]
+    session = popart.InferenceSession(
+        builder.getModelProto(),
+        popart.DataFlow(1, [y]),
+        popart.DeviceManager().createCpuDevice(),
+    )
+    session.prepareDevice()
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"x": x}, anchors))
+    wanted = np.concatenate(slices[::-1] if back else slices, axis)
+    assert anchors[y].tolist() == wanted.tolist()

@@ -6,7 +6,7 @@ from simulator.graph.program import Copy, Repeat
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
-from simulator.popart.ir import Ir, Node
+from simulator.popart.ir import SLICES_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.loops import apart, stacked
 from simulator.popart.tensor_info import TensorInfo
@@ -18,6 +18,14 @@ from simulator.poplibs.popops.expr import _1
 def _carried(node: Node) -> int:
     """Count the tensors that each run of the body gives to the next."""
     return len(node.inputs) - int(node.attributes["num_scan_inputs"])
+
+
+def _keeps(node: Node) -> bool:
+    """Find whether slices keep their axis, of size 1, and outputs are joined along theirs.
+
+    So PopART's builder means a Scan (popart, `willow/src/op/scan.cpp`); ONNX drops the axis.
+    """
+    return bool(node.attributes.get(SLICES_ATTRIBUTE, 0))
 
 
 def _axes(node: Node, which: str, ranks: list[int]) -> list[int]:
@@ -35,7 +43,8 @@ def body_inputs(node: Node, ir: Ir) -> list[TensorInfo]:
     infos = [ir.infos[name] for name in node.inputs]
     count = _carried(node)
     cut = zip(infos[count:], _input_axes(node, infos[count:]), strict=True)
-    slices = [TensorInfo(i.type, [*i.dims[:axis], *i.dims[axis + 1 :]]) for i, axis in cut]
+    size = [1] if _keeps(node) else []
+    slices = [TensorInfo(i.type, [*i.dims[:axis], *size, *i.dims[axis + 1 :]]) for i, axis in cut]
     return [*infos[:count], *slices]
 
 
@@ -64,9 +73,14 @@ def inferred(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     body: Ir = node.attributes["body"]
     count, runs = _carried(node), _runs(node, [ir.infos[name] for name in node.inputs])
     infos = [body.infos[name] for name in body.outputs]
-    axes = _axes(node, "output", [len(info.dims) + 1 for info in infos[count:]])
-    stacks = [TensorInfo(info.type, [*info.dims[:axis], runs, *info.dims[axis:]])
-              for info, axis in zip(infos[count:], axes, strict=True)]  # fmt: skip
+    keeps = _keeps(node)
+    axes = _axes(node, "output", [len(info.dims) + (not keeps) for info in infos[count:]])
+    stacks = []
+    for info, axis in zip(infos[count:], axes, strict=True):
+        joined = [runs * info.dims[axis]] if keeps else [runs]
+        stacks.append(
+            TensorInfo(info.type, [*info.dims[:axis], *joined, *info.dims[axis + keeps :]])
+        )
     found = zip(node.outputs, [*infos[:count], *stacks], strict=False)
     return {name: info for name, info in found if name}
 
@@ -83,9 +97,13 @@ def scan(call: Call) -> list[Tensor]:
     inner = Program(name=f"{name}/body")
     outer, call.prog = call.prog, inner
     slices = [
-        popops.dynamicSlice(call.graph, rows, number, [0], [1], inner, name).squeeze([0])
+        popops.dynamicSlice(call.graph, rows, number, [0], [1], inner, name)
         for rows in _cut(call, infos, count)
     ]
+    axes = _input_axes(call.node, infos[count:])
+    kept = _keeps(call.node)
+    slices = [part.dimRoll(0, axis) if kept else part.squeeze([0])
+              for part, axis in zip(slices, axes, strict=True)]  # fmt: skip
     made = call.lower_graph(body, inner, dict(zip(body.inputs, [*carried, *slices], strict=True)))
     stacks = [stacked(call, part, number, runs) for part in made[count:]]
     for new, old in zip(apart(call, made[:count], carried), carried, strict=True):
@@ -108,7 +126,11 @@ def _cut(call: Call, infos: list[TensorInfo], count: int) -> list[Tensor]:
 
 def _turned(call: Call, stacks: list[Tensor]) -> list[Tensor]:
     """View each stack with its slices along the axis and in the direction that are asked."""
-    axes = _axes(call.node, "output", [stack.rank() for stack in stacks])
+    kept = _keeps(call.node)
+    axes = _axes(call.node, "output", [stack.rank() - kept for stack in stacks])
     backward = call.attribute("scan_output_directions") or [0] * len(axes)
     ways = zip(stacks, axes, backward, strict=True)
-    return [(stack.reverse(0) if way else stack).dimRoll(0, axis) for stack, axis, way in ways]
+    turned = [(stack.reverse(0) if way else stack).dimRoll(0, axis) for stack, axis, way in ways]
+    if not kept:
+        return turned
+    return [stack.flatten(axis, axis + 2) for stack, axis in zip(turned, axes, strict=True)]
