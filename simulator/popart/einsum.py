@@ -1,4 +1,4 @@
-"""Einsum as the nodes that compute it: sums over lone letters, one product, a transpose."""
+"""Einsum as the nodes that compute it: diagonals, sums of lone letters, a product, an order."""
 
 from __future__ import annotations
 
@@ -10,30 +10,52 @@ import onnx
 from onnx import helper, numpy_helper
 
 OPSET = 13  # of the nodes
+DOTS = "0123456789"  # letters of axes that dots stand for
 
 
 def einsum_function(proto: onnx.NodeProto, shapes: Sequence[Sequence[int]]) -> onnx.FunctionProto:
     """Return the function of an Einsum of one or two tensors; without nodes if there is none.
 
-    There is none for dots (...), for a letter that a term has twice, and for more tensors.
+    There is none for more tensors, and for dots (...) that stand for unlike sizes.
     """
     inputs = [f"x{place}" for place in range(len(shapes))]
     opsets = [helper.make_opsetid("", OPSET)]
     equation = next((a.s.decode() for a in proto.attribute if a.name == "equation"), "")
     left, arrow, out = "".join(equation.split()).partition("->")
-    terms = left.split(",")
-    if not arrow:  # letters that stand once, in the order of the alphabet
-        out = "".join(sorted(c for c in {*left} - {","} if left.count(c) == 1))
-    twice = any(len(set(term)) < len(term) for term in (*terms, out))
+    if not arrow:  # dots, then letters that stand once, in the order of the alphabet
+        out = "".join(sorted(c for c in {*left} - {*",."} if left.count(c) == 1))
+        out = "..." + out if "..." in left else out
+    terms, out = _without_dots(left.split(","), out, shapes)
     known = len(terms) == len(shapes) <= 2 and all(
         len(term) == len(shape) for term, shape in zip(terms, shapes, strict=True)
     )
     nodes: list[onnx.NodeProto] = []
-    if known and not twice and "." not in equation and {*out} <= {*left}:
-        sizes = {c: n for term, shape in zip(terms, shapes, strict=True)
-                 for c, n in zip(term, shape, strict=True)}  # fmt: skip
-        nodes = _nodes(terms, out, sizes, inputs)
+    if known and len({*out}) == len(out) and {*out} <= {*left, *DOTS}:
+        pairs = [(c, n) for term, shape in zip(terms, shapes, strict=True)
+                 for c, n in zip(term, shape, strict=True)]  # fmt: skip
+        sizes = dict(pairs)
+        if all(sizes[c] == n for c, n in pairs):
+            nodes = _nodes(terms, out, sizes, inputs)
     return helper.make_function("", "Einsum", inputs, ["y"], nodes, opsets)
+
+
+def _without_dots(
+    terms: list[str], out: str, shapes: Sequence[Sequence[int]]
+) -> tuple[list[str], str]:
+    """Put digits for dots: the last of them stand for the last axes of any dots."""
+    counts = [
+        max(len(shape) - len(term) + 3, 0) if "..." in term else 0
+        for term, shape in zip(terms, shapes, strict=False)
+    ]
+    most = max(counts, default=0)
+    if most > len(DOTS) or len(terms) != len(shapes):
+        return terms, out
+    letters = DOTS[:most]
+    plain = [
+        term.replace("...", letters[most - count :])
+        for term, count in zip(terms, counts, strict=True)
+    ]
+    return plain, out.replace("...", letters)
 
 
 def _nodes(
@@ -49,13 +71,32 @@ def _nodes(
         value = numpy_helper.from_array(np.asarray(values, dtype=np.int64))
         return add("Constant", name, [], value=value)
 
+    def diagonal(place: int) -> tuple[str, str]:
+        """Take of the axes that a letter stands for twice the elements with equal places."""
+        tensor, term = inputs[place], terms[place]
+        while len({*term}) < len(term):
+            twice = next(letter for letter in term if term.count(letter) > 1)
+            axes = [axis for axis, letter in enumerate(term) if letter == twice][:2]
+            rest = [axis for axis in range(len(term)) if axis not in axes]
+            name, size = f"diagonal{place}_{len(term)}", sizes[twice]
+            term = "".join(term[axis] for axis in rest)
+            turned = add("Transpose", f"{name}_last", [tensor], perm=[*rest, *axes])
+            shape = numbers([*(sizes[c] for c in term), size * size], f"{name}_shape")
+            rows = add("Reshape", f"{name}_rows", [turned, shape])
+            steps = zip(("from", "to", "axis", "step"), (0, size * size, len(term), size + 1),
+                        strict=True)  # fmt: skip
+            given = [numbers([number], f"{name}_{what}") for what, number in steps]
+            tensor, term = add("Slice", name, [rows, *given]), term + twice
+        return tensor, term
+
     def alone(place: int) -> tuple[str, str]:
         """Add up a tensor over letters that nothing else has; give it with its letters."""
-        term, others = terms[place], {*out}.union(*(t for n, t in enumerate(terms) if n != place))
+        tensor, term = diagonal(place)
+        others = {*out}.union(*(t for n, t in enumerate(terms) if n != place))
         axes = [axis for axis, letter in enumerate(term) if letter not in others]
         if not axes:
-            return inputs[place], term
-        given = [inputs[place], numbers(axes, f"axes{place}")]
+            return tensor, term
+        given = [tensor, numbers(axes, f"axes{place}")]
         kept = "".join(letter for letter in term if letter in others)
         return add("ReduceSum", f"sum{place}", given, keepdims=0), kept
 

@@ -96,7 +96,7 @@ def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto, *, branch: bool) 
     for tensor in graph.initializer:
         what = f"{state.what}: initialiser {tensor.name!r}"
         info = ir.infos[tensor.name] = tensor_info(tensor, what)
-        if branch or info.device.numpy.kind != "f":
+        if branch or info.bits or info.device.numpy.kind != "f":
             ir.constants[tensor.name] = tensor_values(tensor, state.folder, what)
         elif state.values or tensor.data_location != onnx.TensorProto.EXTERNAL:
             values = tensor_values(tensor, state.folder, what)

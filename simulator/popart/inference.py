@@ -93,7 +93,7 @@ def _few(ir: Ir, name: str, info: TensorInfo) -> onnx.TensorProto | None:
     value = ir.known(name)
     if value is None or value.size > FEW:
         return None
-    return onnx.numpy_helper.from_array(np.asarray(value, dtype=info.host), name)
+    return onnx.numpy_helper.from_array(np.asarray(value).astype(info.packed), name)
 
 
 def typed(ir: Ir, name: str) -> onnx.TypeProto:

@@ -64,7 +64,11 @@ def fitted(values: Array, info: TensorInfo, what: str) -> Array:
     shaped = values.reshape(info.dims)
     with np.errstate(all="ignore"):
         made = shaped.astype(info.host)
-    if info.host.kind != "f" and not bool((made == shaped).all()):
+    kept = bool((made == shaped).all())
+    if info.host.kind in "iu" and shaped.size:
+        least, most = info.limits
+        kept = kept and bool(shaped.min() >= least and shaped.max() <= most)
+    if info.host.kind != "f" and not kept:
         raise popart_exception(f"{what}: has values that {info.type} cannot hold")
     return made
 

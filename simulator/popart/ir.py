@@ -11,6 +11,7 @@ from simulator.popart.origins import Origin
 from simulator.popart.tensor_info import TensorInfo
 
 ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
+CLASSICAL, TRAINING = "ai.onnx.ml", "ai.onnx.preview.training"
 
 # By which PopART's builder notes where a node goes, and how it is planned.
 IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"

@@ -19,7 +19,7 @@ from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.external_data import WRITTEN
-from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
+from simulator.popart.tensor_info import TensorInfo, type_name
 
 MAX_BYTES = 2 << 30  # what protobuf reads
 LONGEST_PATH = 4096  # characters
@@ -127,13 +127,13 @@ def _external(tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, w
     path = _inside(entries.get("location", ""), folder, what)
     try:
         offset = int(entries.get("offset", 0))
-        length = int(entries.get("length", info.nbytes()))
+        length = int(entries.get("length", info.stored_bytes()))
     except ValueError:
         wanted = "offset and length are numbers"
         raise popart_exception(f"{what}: external data at {quoted(entries)}; {wanted}") from None
-    if length != info.nbytes() or offset < 0:
+    if length != info.stored_bytes() or offset < 0:
         raise popart_exception(
-            f"{what}: {length} bytes of external data at {offset}; {info} has {info.nbytes()}"
+            f"{what}: {length} bytes of external data at {offset}; {info} has {info.stored_bytes()}"
         )
     try:
         with opened(path, "external data") as stream:
@@ -143,13 +143,19 @@ def _external(tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, w
                     f"{what}: external data end at byte {offset + length} of {path}, which has "
                     f"{size}"
                 )
-            kind = ELEMENT_TYPES[info.type].host
-            data = np.fromfile(stream, kind, info.nelms(), offset=offset)
-        return data.reshape(info.dims)
+            kind = np.dtype(np.uint8) if info.bits else info.host
+            data = np.fromfile(stream, kind, length // kind.itemsize, offset=offset)
+        return unpacked(data, tensor) if info.bits else data.reshape(info.dims)
     except PvaError as error:
         raise popart_exception(f"{what}: external data {path}: {error.found}") from None
     except ValueError:  # of a file that was cut short meanwhile
         raise popart_exception(f"{what}: external data {path}: cut short") from None
+
+
+def unpacked(data: Array, tensor: onnx.TensorProto) -> Array:
+    """Return the numbers of which a file has several in a byte, as `tensor` describes them."""
+    packed = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims, raw_data=data.tobytes())
+    return np.asarray(onnx.numpy_helper.to_array(packed))
 
 
 def _inside(location: str, folder: Path | None, what: str) -> Path:

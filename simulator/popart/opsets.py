@@ -15,10 +15,9 @@ GUIDE_OPSET = 11  # the newest that the user guide lists versions of
 
 def version_of(domain: str, operator: str, opset: int) -> int:
     """Return the first opset that has the operator as this one has it."""
-    if domain != ONNX:
-        return opset
+    schemas = "" if domain == ONNX else domain
     try:
-        return int(onnx.defs.get_schema(operator, opset, "").since_version)
+        return int(onnx.defs.get_schema(operator, opset, schemas).since_version)
     except onnx.defs.SchemaError:
         return opset
 

@@ -28,11 +28,15 @@ from simulator.popart.errors import popart_exception
 
 
 class ElementType(NamedTuple):
-    """An element type: its number in ONNX, and the types of the host and of the device."""
+    """An element type: its number in ONNX, and the types of the host and of the device.
+
+    `bits` are those of a number for which both have wider ones.
+    """
 
     onnx: int
     host: str
     device: Type
+    bits: int = 0
 
 
 # Numbers of TensorProto.DataType. As in PopART, the device holds 64-bit numbers in 32 bits.
@@ -49,9 +53,18 @@ ELEMENT_TYPES = {
     "DOUBLE": ElementType(11, "<f8", FLOAT),
     "UINT32": ElementType(12, "<u4", UNSIGNED_INT),
     "UINT64": ElementType(13, "<u8", UNSIGNED_INT),
+    # Files pack these; host and device hold one in the least type that has all of its numbers.
+    "UINT4": ElementType(21, "u1", UNSIGNED_CHAR, 4),
+    "FLOAT4E2M1": ElementType(23, "<f2", HALF, 4),
+    "UINT2": ElementType(25, "u1", UNSIGNED_CHAR, 2),
+    "INT2": ElementType(26, "i1", CHAR, 2),
 }
 _BY_NUMBER = {row.onnx: name for name, row in ELEMENT_TYPES.items()}
-_BY_HOST = {np.dtype(row.host): name for name, row in ELEMENT_TYPES.items()}
+_BY_HOST = {np.dtype(row.host): name for name, row in ELEMENT_TYPES.items() if not row.bits}
+_NARROW = {  # by the name of the array's type: onnx has arrays of them by ml_dtypes
+    onnx.helper.tensor_dtype_to_np_dtype(row.onnx).name: name
+    for name, row in ELEMENT_TYPES.items() if row.bits
+}  # fmt: skip
 
 
 def type_name(number: int, what: str) -> str:
@@ -100,6 +113,10 @@ class TensorInfo:
         """Count the bytes on the host."""
         return self.nelms() * self.host.itemsize
 
+    def stored_bytes(self) -> int:
+        """Count the bytes in a file, which packs what is narrower than a byte."""
+        return -(-self.nelms() * self.bits // 8) if self.bits else self.nbytes()
+
     @property
     def host(self) -> np.dtype[Any]:
         """Return the type of the host's arrays."""
@@ -109,6 +126,24 @@ class TensorInfo:
     def device(self) -> Type:
         """Return the type of the device's elements."""
         return ELEMENT_TYPES[self.type].device
+
+    @property
+    def bits(self) -> int:
+        """Return how many bits a number has for which host and device have wider ones, else 0."""
+        return ELEMENT_TYPES[self.type].bits
+
+    @property
+    def packed(self) -> np.dtype[Any]:
+        """Return the type of the arrays that onnx has of the type: `host`, or a narrow one."""
+        row = ELEMENT_TYPES[self.type]
+        return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(row.onnx) if row.bits else row.host)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Return the least and the largest number of a type of whole numbers."""
+        kind = self.host
+        bits = self.bits or 8 * kind.itemsize
+        return (-(1 << bits - 1), (1 << bits - 1) - 1) if kind.kind == "i" else (0, (1 << bits) - 1)
 
     def __str__(self) -> str:
         return f"{self.type} {list(self.dims)}"
@@ -126,6 +161,8 @@ def _sizes(shape: object) -> tuple[int, ...]:
 
 def array_type(array: Array, what: str) -> str:
     """Return the name of an array's type; raises popart_exception naming `what`."""
+    if array.dtype.name in _NARROW:
+        return _NARROW[array.dtype.name]
     plain = array.dtype.newbyteorder("<")
     if plain not in _BY_HOST:
         known = ", ".join(ELEMENT_TYPES)
@@ -138,11 +175,13 @@ def to_host(values: Array, info: TensorInfo, what: str) -> Array:
 
     Raises popart_exception for a whole number that the type of the model does not hold.
     """
+    if values.dtype.name in _NARROW:
+        values = values.astype(info.host)
     if values.dtype == info.host or not {values.dtype.kind, info.host.kind} <= set("iu"):
         return values.astype(info.host) if values.dtype.kind == info.host.kind else values
-    limits = np.iinfo(info.host)
+    least, most = info.limits
     for found in (int(values.min()), int(values.max())) if values.size else ():
-        if not limits.min <= found <= limits.max:
+        if not least <= found <= most:
             raise popart_exception(f"{what}: value {found}; {info.type} is needed")
     return values.astype(info.host)
 
@@ -150,6 +189,8 @@ def to_host(values: Array, info: TensorInfo, what: str) -> Array:
 def to_device(values: Array, info: TensorInfo, what: str) -> Array:
     """Return values as the device holds them; raises popart_exception for what it cannot hold."""
     wanted = info.device.numpy
+    if values.dtype.name in _NARROW:
+        values = values.astype(wanted)
     if values.dtype == wanted:
         return values
     if values.dtype.kind not in ("biuf" if wanted.kind == "f" else "biu"):

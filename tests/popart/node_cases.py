@@ -44,10 +44,10 @@ OUTCOMES = {
 
 
 class Outcome(NamedTuple):
-    """A node test: its name, the operator that it is of, how it ended, and why."""
+    """A node test: its name, the domain and operator that it is of, how it ended, and why."""
 
     name: str
-    operator: str
+    operator: tuple[str, str]
     ended: str
     reason: str
 
@@ -63,15 +63,18 @@ def cases() -> list[Any]:
 
 
 @cache
-def operators() -> dict[str, str]:
+def operators() -> dict[str, tuple[str, str]]:
     """Give the operator that each test is of: that of its node, also where this is expanded."""
+    domains = {"": "ai.onnx"}
     single = {case.name: case.model.graph.node for case in cases()}
     found = {}
     for name in single:
         plain = re.sub(r"(_expanded(_ver\d+|_function)?)$", "", name)
         nodes = single.get(plain, single[name])
-        kinds = {node.op_type for node in nodes} - {"Constant"}
-        found[name] = next(iter(kinds)) if len(kinds) == 1 else nodes[-1].op_type
+        kinds = {(domains.get(n.domain, n.domain), n.op_type) for n in nodes}
+        kinds -= {("ai.onnx", "Constant")}
+        last = domains.get(nodes[-1].domain, nodes[-1].domain), nodes[-1].op_type
+        found[name] = next(iter(kinds)) if len(kinds) == 1 else last
     return found
 
 
@@ -138,9 +141,9 @@ def outcomes() -> list[Outcome]:
 
 def rows(found: Sequence[Outcome]) -> Iterator[str]:
     """Give a row for each operator: versions, tests that pass, tests there are."""
-    names = {(d, n) for d, n in OPERATORS} | {("ai.onnx", o.operator) for o in found}
+    names = {*OPERATORS, *(o.operator for o in found)}
     for domain, name in sorted(names | {*COMPOSITES, *(("ai.onnx", name) for name in DEFINED)}):
-        tests = [o for o in found if o.operator == name and domain == "ai.onnx"]
+        tests = [o for o in found if o.operator == (domain, name)]
         ended = Counter(o.ended for o in tests)
         others = ", ".join(f"{ended[kind]} {kind}" for kind in OUTCOMES if ended[kind])
         count = f"{len(tests)}: {others}" if tests else "none"

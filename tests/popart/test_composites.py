@@ -138,3 +138,98 @@ def test_a_constant_input_decides_how_often_a_loop_runs() -> None:
     given = [np.float32(n) for n in (1, 9, 3)]
     (found,) = backend.prepare(proto).run([np.float32([2]), *given])
     assert found.tolist() == [2, 8, 14]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 6])
+def test_a_determinant_is_numpys_also_where_a_pivot_is_zero(rows: int) -> None:
+    x = drawn(4, rows, rows)
+    x[0, 0, 0] = 0
+    x[1, -1] = x[1, 0] * (rows > 1)  # singular
+    proto = model([node("Det", "x", "y")], {"x": x.shape}, ["y"], opset=22)
+    wanted = np.linalg.det(x.astype(np.float64))
+    np.testing.assert_allclose(outcome(proto, {"x": x}, "y")[0], wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+def test_grams_are_counted_as_by_onnxs_evaluator(mode: str) -> None:
+    how = {"ngram_counts": [0, 3, 7], "ngram_indexes": [3, 0, 5, 1, 2, 4],
+           "pool_int64s": [1, 2, 0, 1, 2, 2, 1, 0, 1, 2], "min_gram_length": 1,
+           "max_gram_length": 3, "max_skip_count": 2, "weights": [2, 1, 3, 0.5, 4, 5]}  # fmt: skip
+    grams = [node("Cast", "x", "i", to=6), node("TfIdfVectorizer", "i", "y", mode=mode, **how)]
+    x = RANDOM.integers(0, 3, (4, 9)).astype(np.float32)
+    as_onnx_does(model(grams, {"x": x.shape}, ["y"], opset=9), x=x)
+
+
+def classical(made: onnx.NodeProto, shape: tuple[int, ...], version: int) -> onnx.ModelProto:
+    proto = model([made], {"x": shape}, ["y"], opset=21)
+    proto.opset_import.append(onnx.helper.make_opsetid(made.domain, version))
+    return proto
+
+
+@pytest.mark.parametrize("how", [0, 1])
+def test_trees_add_up_the_leaves_of_all_conditions(how: int) -> None:
+    # Two trees: nodes 0 to 4 below root 0, node 5 with two leaves; each condition once.
+    tensor = onnx.numpy_helper.from_array
+    attributes = {
+        "aggregate_function": how, "post_transform": 0, "n_targets": 2, "tree_roots": [0, 5],
+        "nodes_modes": tensor(np.uint8([0, 1, 2, 3, 4, 5])),
+        "nodes_splits": tensor(np.float32([0.5, 0.0, -0.5, 0.2, 1.0, 1.0])),
+        "nodes_featureids": [0, 1, 2, 1, 0, 2],
+        "nodes_missing_value_tracks_true": [1, 0, 0, 0, 0, 0],
+        "nodes_truenodeids": [1, 0, 4, 2, 4, 6], "nodes_trueleafs": [0, 1, 0, 1, 1, 1],
+        "nodes_falsenodeids": [2, 1, 3, 3, 5, 7], "nodes_falseleafs": [0, 1, 0, 1, 1, 1],
+        "leaf_targetids": [0, 1, 0, 1, 0, 1, 0, 1],
+        "leaf_weights": tensor(np.float32([1, 2, 4, 8, 16, 32, 64, 128])),
+    }  # fmt: skip
+    made = onnx.helper.make_node("TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", **attributes)
+    x = RANDOM.choice(np.float32([-1, -0.5, 0, 0.2, 0.5, 1, np.nan]), (40, 3))
+    found = outcome(classical(made, x.shape, 5), {"x": x}, "y")[0]
+    assert found.tolist() == [trees_by_hand(row, how) for row in x]
+
+
+def trees_by_hand(row: Any, how: int) -> list[float]:
+    """Walk through both trees of the test above."""
+    a, b, c = row
+    if a <= 0.5 or np.isnan(a):
+        leaf = 0 if b < 0 else 1
+    elif c >= -0.5:
+        leaf = 4 if a == 1 else 5
+    else:
+        leaf = 2 if b > 0.2 else 3
+    made = [0.0, 0.0]
+    for place in (leaf, 6 if c != 1 else 7):
+        made[place % 2] += 2.0**place / (1 if how else 2)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "how"),
+    [
+        ("Adagrad", 1, {"decay_factor": 0.1, "epsilon": 1e-3}),
+        ("Adam", 2, {"alpha": 0.7, "beta": 0.6, "epsilon": 1e-3, "norm_coefficient_post": 0.1}),
+        ("Momentum", 1, {"alpha": 0.9, "beta": 0.5, "mode": "standard"}),
+        ("Momentum", 1, {"alpha": 0.9, "beta": 0.5, "mode": "nesterov"}),
+    ],
+)
+def test_the_fourth_step_of_an_optimiser_is_that_of_onnxs_evaluator(
+    name: str, states: int, how: dict[str, Any]
+) -> None:
+    shapes = [(), *[(3,), (2, 2)] * (2 + states)]
+    names = ["r", "t", *(f"v{n}" for n in range(len(shapes) - 1))]
+    values = [onnx.helper.make_tensor_value_info("r", 1, []),
+              onnx.helper.make_tensor_value_info("t", 7, []),
+              *(onnx.helper.make_tensor_value_info(n, 1, s)
+                for n, s in zip(names[2:], shapes[1:], strict=True))]  # fmt: skip
+    outs = [f"o{n}" for n in range(2 * (1 + states))]
+    domain = "ai.onnx.preview.training"
+    how = how | {"norm_coefficient": 0.01}
+    step = onnx.helper.make_node(name, names, outs, domain=domain, **how)
+    made = [onnx.helper.make_tensor_value_info(o, 1, None) for o in outs]
+    graph = onnx.helper.make_graph([step], "step", values, made)
+    opsets = [onnx.helper.make_opsetid("", 18), onnx.helper.make_opsetid(domain, 1)]
+    proto = onnx.helper.make_model(graph, opset_imports=opsets)
+    given = [np.float32(0.1), np.int64(4), *(np.abs(drawn(*s)) for s in shapes[1:])]
+    inputs = {n: np.asarray(v) for n, v in zip(names, given, strict=True)}
+    wanted = ReferenceEvaluator(proto).run(None, inputs)
+    for found, exact in zip(backend.run_model(proto, given), wanted, strict=True):
+        np.testing.assert_allclose(found, exact, rtol=1e-5)

@@ -17,12 +17,16 @@ SIZES = {"b": 2, "h": 3, "i": 4, "j": 5, "d": 6}
     [
         "ij->ji", "ij->i", "ij->", "bij", "ij,jd->id", "bhid,bhjd->bhij", "bhij,bhjd->bihd",
         "i,i->", "i,j->ji", "bij,bj->bi", "bij,d->ibd", "ij,j", "b i d , d j -> b j i", "ib,jb->ij",
+        "ii->i", "ii", "bii->b", "ijij->ji", "iji,ij->j", "...d,dj->...j", "...ii->...i",
+        "b...d,b...d->b...", "...ij,...jd", "...i->...",
     ],
 )  # fmt: skip
 def test_an_einsum_is_numpys(equation: str) -> None:
     terms = equation.replace(" ", "").partition("->")[0].split(",")
     given = {
-        f"x{place}": RANDOM.normal(size=[SIZES[c] for c in term]).astype(np.float32)
+        f"x{place}": RANDOM.normal(size=[SIZES[c] for c in term.replace("...", "bh")]).astype(
+            np.float32
+        )
         for place, term in enumerate(terms)
     }
     made = node("Einsum", " ".join(given), "y", equation=equation)
@@ -49,7 +53,8 @@ def test_a_weight_of_an_einsum_is_trained() -> None:
     np.testing.assert_allclose(found["Gradient___w"], expected, rtol=1e-5)
 
 
-def test_a_letter_that_a_term_has_twice_is_refused() -> None:
-    proto = model([node("Einsum", "x", "y", equation="ii->i")], {"x": [2, 2]}, ["y"], opset=12)
+def test_an_einsum_of_three_tensors_is_refused() -> None:
+    three = node("Einsum", "x x x", "y", equation="ij,ij,ij->i")
+    proto = model([three], {"x": [2, 2]}, ["y"], opset=12)
     with pytest.raises(popart.popart_exception, match="Einsum-12.: the operator has no lowering"):
         prepared(proto, ["y"])

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 import onnx
 
 from simulator.graph.types import Array
-from simulator.popart.composites import grouped, ordered, selection, signals, windows
+from simulator.popart.composites import (
+    determinant,
+    grams,
+    grouped,
+    optimizer_steps,
+    ordered,
+    selection,
+    signals,
+    trees,
+    windows,
+)
 from simulator.popart.composites.body import Body
-from simulator.popart.ir import GRAPHCORE, ONNX, Node
+from simulator.popart.ir import CLASSICAL, GRAPHCORE, ONNX, TRAINING, Node
 from simulator.popart.tensor_info import TensorInfo
 
 
@@ -34,6 +44,7 @@ COMPOSITES = {
     (ONNX, "Compress"): Composite(selection.compressed, (9, 11, 28), (1,)),
     (ONNX, "DFT"): Composite(signals.fourier, (17, 20), (1, 2)),
     (ONNX, "DeformConv"): Composite(windows.deformed, (19, 22)),
+    (ONNX, "Det"): Composite(determinant.determinant, (11, 22)),
     (ONNX, "MaxUnpool"): Composite(windows.unpooled, (9, 11, 22), (2,)),
     (ONNX, "NonMaxSuppression"): Composite(selection.suppressed, (10, 11), (2,), bounded=0),
     (ONNX, "NonZero"): Composite(selection.non_zero, (9, 13), bounded=1),
@@ -43,6 +54,13 @@ COMPOSITES = {
     ),
     (ONNX, "RoiAlign"): Composite(windows.aligned_regions, (10, 16, 22)),
     (ONNX, "STFT"): Composite(signals.frames_transformed, (17,), (1, 3)),
+    (ONNX, "TfIdfVectorizer"): Composite(grams.counted_grams, (9,)),
+    (CLASSICAL, "ArrayFeatureExtractor"): Composite(trees.columns, (1,)),
+    (CLASSICAL, "Binarizer"): Composite(trees.thresholded, (1,)),
+    (CLASSICAL, "TreeEnsemble"): Composite(trees.tree_ensemble, (5,)),
+    (TRAINING, "Adagrad"): Composite(optimizer_steps.adagrad, (1,)),
+    (TRAINING, "Adam"): Composite(optimizer_steps.adam, (1,)),
+    (TRAINING, "Momentum"): Composite(optimizer_steps.momentum, (1,)),
     (GRAPHCORE, "GroupedGather"): Composite(grouped.grouped_gather, (1,)),
     (GRAPHCORE, "MultiConv"): Composite(grouped.convolutions, (1,)),
     (GRAPHCORE, "ReduceMedian"): Composite(ordered.median, (1,)),

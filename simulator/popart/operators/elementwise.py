@@ -180,12 +180,31 @@ def mean(call: Call) -> Tensor:
 
 # Types and truth
 def cast(call: Call) -> Tensor:
-    """Change the type; what is not zero becomes true."""
-    wanted = call.outputs[0].device
+    """Change the type; what is not zero becomes true, and narrow numbers keep their last bits."""
+    info = call.outputs[0]
+    wanted = info.device
+    if info.type == "FLOAT4E2M1":
+        return quarter(call, call.cast(call[0], FLOAT))
+    if info.bits:
+        signed = wanted.numpy.kind == "i"
+        return call.cast(_narrowed(call, call.cast(call[0], INT), info.bits, signed=signed), wanted)
     if wanted == BOOL and call[0].dtype != BOOL:
         zero = call.constant(0, call[0].dtype, "zero")
         return call.apply("NOT_EQUAL", call[0], zero)
     return call.cast(call[0], wanted)
+
+
+def quarter(call: Call, values: Tensor) -> Tensor:
+    """Round floats to those of four bits (FLOAT4E2M1): 0, 0.5, 1, 1.5, 2, 3, 4, 6 and -0.5 to -6.
+
+    Ties go to the even one, what is larger becomes 6, and what is no number 0, as in ONNX's tests.
+    """
+    half, one, two = map(expr.ConstFloat, (0.5, 1.0, 2.0))
+    size = expr.Abs(_1)
+    steps = call.map(expr.Select(half, expr.Select(one, two, size < 4.0), size < 2.0), values)
+    rounded = expr.Min(expr.NearbyInt(size / _2) * _2, 6.0) * expr.Signum(_1)
+    made = call.map(expr.Select(expr.ConstFloat(0.0), rounded, expr.IsNaN(_1)), values, steps)
+    return call.cast(made, call.outputs[0].device)
 
 
 def one_hot(call: Call) -> Tensor:

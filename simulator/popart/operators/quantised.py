@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
 from simulator.popart.operators import fields, products
 from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.elementwise import quarter
 from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 
@@ -17,16 +16,18 @@ from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 def quantised(call: Call) -> Tensor:
     """Return round(x / scale) + zero point, kept within the limits of the type."""
     wanted = call.outputs[0]
-    limits = np.iinfo(wanted.host)
-    moved = NearbyInt(_1 / _2) + _3
-    kept = Max(Min(moved, float(limits.max)), float(limits.min))
+    if wanted.type == "FLOAT4E2M1":  # its zero point is 0
+        real = call.map(_1 / _2, call.cast(call[0], FLOAT), _scale_and_zero(call)[0])
+        return quarter(call, real)
+    least, most = map(float, wanted.limits)
+    kept = Max(Min(NearbyInt(_1 / _2) + _3, most), least)
     made = call.map(kept, call.cast(call[0], FLOAT), *_scale_and_zero(call))
     return call.cast(call.cast(made, INT), wanted.device)
 
 
 def dequantised(call: Call) -> Tensor:
     """Return (x - zero point) scale."""
-    wide = call.cast(call.cast(call[0], INT), FLOAT)
+    wide = _real(call, call[0])
     made = call.map((_1 - _3) * _2, wide, *_scale_and_zero(call))
     return call.cast(made, call.outputs[0].device)
 
@@ -35,8 +36,14 @@ def _scale_and_zero(call: Call) -> tuple[Tensor, Tensor]:
     """Find both as floats in the shape of the input: one, one a row of an axis, or one a block."""
     shape = call.info().dims
     zero = call[2] if call.has(2) else call.constant(0, INT, "zero")
-    scale, zero = call.cast(call[1], FLOAT), call.cast(call.cast(zero, INT), FLOAT)
+    scale, zero = call.cast(call[1], FLOAT), _real(call, zero)
     return _wide(call, scale, shape), _wide(call, zero, shape)
+
+
+def _real(call: Call, tensor: Tensor) -> Tensor:
+    """Return quantised numbers as floats."""
+    whole = tensor.dtype.numpy.kind in "iu"
+    return call.cast(call.cast(tensor, INT) if whole else tensor, FLOAT)
 
 
 def _wide(call: Call, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -113,9 +120,9 @@ def _of_floats(call: Call, operands: list[Tensor]) -> Call:
 def _requantised(call: Call, made: Tensor, scales: list[Tensor], scale: int, zero: int) -> Tensor:
     """Return round(x times both scales / scale) + zero point, within the limits of the type."""
     wanted = call.outputs[0]
-    limits = np.iinfo(wanted.host)
+    least, most = map(float, wanted.limits)
     out = _along(call, call.cast(call[scale], FLOAT), made.shape, -2)
     point = _along(call, call.cast(call.cast(call[zero], INT), FLOAT), made.shape, -2)
     real = call.map(_1 * _2 * _3, made, *scales)
-    kept = Max(Min(NearbyInt(_1 / _2) + _3, float(limits.max)), float(limits.min))
+    kept = Max(Min(NearbyInt(_1 / _2) + _3, most), least)
     return call.cast(call.cast(call.map(kept, real, out, point), INT), wanted.device)
