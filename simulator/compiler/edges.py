@@ -10,7 +10,14 @@ import numpy as np
 from simulator.compiler.executable import BoolArray
 from simulator.graph import kernels
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import ascending, crossings, distinct, kinds, offsets_of
+from simulator.graph.intervals import (
+    ascending,
+    crossings,
+    distinct,
+    kinds,
+    offsets_of,
+    sorted_runs,
+)
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup
@@ -236,7 +243,7 @@ def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArr
         return tile, low, high
     stride = int(high.max()) + 1
     # Behind the k-th end, where no more than k have begun, none goes on: each is sorted by itself.
-    begin, end = np.sort(tile * stride + low), np.sort(tile * stride + high)
+    begin, end = sorted_runs(tile * stride + low), sorted_runs(tile * stride + high)
     first = np.ones(len(begin), dtype=bool)
     np.greater(begin[1:], end[:-1], out=first[1:])
     heads = np.flatnonzero(first)
