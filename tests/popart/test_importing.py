@@ -162,7 +162,8 @@ def test_external_data_in_the_folder_are_read(tmp_path: Path) -> None:
 
 
 def test_an_unknown_operator_is_refused_with_what_is_needed() -> None:
-    proto = model([node("Einsum", "a", "b", equation="ii->i")], {"a": [2, 2]}, ["b"], opset=13)
+    three = node("Einsum", "a a a", "b", equation="ij,ij,ij->i")
+    proto = model([three], {"a": [2, 2]}, ["b"], opset=13)
     assert "node 'Einsum/b' (ai.onnx.Einsum-12): the operator has no lowering" in refused(proto)
 
 
