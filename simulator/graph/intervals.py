@@ -223,11 +223,17 @@ def ascending(numbers: IntArray) -> IntArray:
 
     Sorting them with their places as the last digits takes a fifth of a stable argsort.
     """
+    return in_order(numbers)[1]
+
+
+def in_order(numbers: IntArray) -> tuple[IntArray, IntArray]:
+    """Return numbers that are not negative, sorted, and the order that sorts them (`ascending`)."""
     numbers, bits = numbers.astype(np.int64, copy=False), len(numbers).bit_length()
     if int(numbers.max(initial=0)) >> (63 - bits):
-        return np.argsort(numbers, kind="stable")
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], order
     places = sorted_runs(numbers << bits | np.arange(len(numbers), dtype=np.int64))
-    return places & ((1 << bits) - 1)
+    return places >> bits, places & ((1 << bits) - 1)
 
 
 def distinct(first: IntArray, second: IntArray, *columns: IntArray) -> tuple[IntArray, IntArray]:

@@ -14,6 +14,7 @@ from simulator.graph.intervals import (
     ascending,
     crossings,
     from_elements,
+    in_order,
     offsets_of,
     present,
     spread,
@@ -103,12 +104,14 @@ def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]
     elements = values.elements()
     if (np.diff(place) > 0).all():
         return elements, place, np.arange(len(place), dtype=np.int64)
-    sort = ascending(place)
-    fresh = np.append(True, np.diff(place[sort]) > 0)
+    place, sort = in_order(place)
+    fresh = np.append(True, np.diff(place) > 0)
     number = np.empty(len(sort), dtype=np.int64)
+    if fresh.all():
+        number[sort] = np.arange(len(sort))
+        return elements[sort], place, number
     number[sort] = np.cumsum(fresh) - 1
-    sort = sort[fresh]
-    return elements[sort], place[sort], number
+    return elements[sort[fresh]], place[fresh], number
 
 
 def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:

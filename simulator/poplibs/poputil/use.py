@@ -14,7 +14,7 @@ from simulator.graph.intervals import offsets_of, present, spread
 from simulator.graph.regions import parts_of
 from simulator.graph.strides import stepped
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.logging import library_call
 
 
@@ -119,12 +119,14 @@ def joint_broadcast_operand(
 
 def _uses(graph: Graph, tensor: Tensor, dim: int) -> Uses:
     """Find which tiles hold an element of which index of a dimension, each pair once."""
-    size, by_index = tensor.dim(dim), tensor.dimRoll(dim, 0)
-    low, high, tile = graph.tile_ranges(by_index)
-    inner = max(by_index.numElements() // max(size, 1), 1)
-    first, last = low // inner, (high - 1) // inner
-    counts, stride = last - first + 1, graph.target.num_tiles
-    pairs = present(spread(first, counts) * stride + np.repeat(tile, counts))
+    size, stride = tensor.dim(dim), graph.target.num_tiles
+    low, high, tile = graph.tile_ranges(tensor)
+    inner = max(element_count(tensor.shape[dim + 1 :]), 1)
+    first, last = low // inner, (high - 1) // inner  # rows of one index each
+    if (first != last).any():
+        counts = last - first + 1
+        first, tile = spread(first, counts), np.repeat(tile, counts)
+    pairs = present(first % max(size, 1) * stride + tile)
     return Uses(pairs // stride, pairs % stride, size)
 
 
