@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -58,6 +58,35 @@ def _without_dots(
     return plain, out.replace("...", letters)
 
 
+def _diagonal(
+    add: Callable[..., str], tensor: str, term: str, sizes: Mapping[str, int]
+) -> tuple[str, str]:
+    """Take of the axes that a letter stands for twice the elements with equal places."""
+    while len({*term}) < len(term):
+        twice = next(letter for letter in term if term.count(letter) > 1)
+        axes = [axis for axis, letter in enumerate(term) if letter == twice][:2]
+        rest = [axis for axis in range(len(term)) if axis not in axes]
+        name, size = f"{tensor}_diagonal", sizes[twice]
+        term = "".join(term[axis] for axis in rest)
+        rows = add("Transpose", f"{name}_last", [tensor], perm=[*rest, *axes])
+        numbers = {
+            "shape": [*(sizes[c] for c in term), size * size],
+            "from": [0], "to": [size * size], "axis": [len(term)], "step": [size + 1],
+        }  # fmt: skip
+        given = [
+            add(
+                "Constant",
+                f"{name}_{what}",
+                [],
+                value=numpy_helper.from_array(np.array(values, np.int64)),
+            )
+            for what, values in numbers.items()
+        ]
+        rows = add("Reshape", f"{name}_rows", [rows, given[0]])
+        tensor, term = add("Slice", name, [rows, *given[1:]]), term + twice
+    return tensor, term
+
+
 def _nodes(
     terms: Sequence[str], out: str, sizes: Mapping[str, int], inputs: Sequence[str]
 ) -> list[onnx.NodeProto]:
@@ -71,27 +100,9 @@ def _nodes(
         value = numpy_helper.from_array(np.asarray(values, dtype=np.int64))
         return add("Constant", name, [], value=value)
 
-    def diagonal(place: int) -> tuple[str, str]:
-        """Take of the axes that a letter stands for twice the elements with equal places."""
-        tensor, term = inputs[place], terms[place]
-        while len({*term}) < len(term):
-            twice = next(letter for letter in term if term.count(letter) > 1)
-            axes = [axis for axis, letter in enumerate(term) if letter == twice][:2]
-            rest = [axis for axis in range(len(term)) if axis not in axes]
-            name, size = f"diagonal{place}_{len(term)}", sizes[twice]
-            term = "".join(term[axis] for axis in rest)
-            turned = add("Transpose", f"{name}_last", [tensor], perm=[*rest, *axes])
-            shape = numbers([*(sizes[c] for c in term), size * size], f"{name}_shape")
-            rows = add("Reshape", f"{name}_rows", [turned, shape])
-            steps = zip(("from", "to", "axis", "step"), (0, size * size, len(term), size + 1),
-                        strict=True)  # fmt: skip
-            given = [numbers([number], f"{name}_{what}") for what, number in steps]
-            tensor, term = add("Slice", name, [rows, *given]), term + twice
-        return tensor, term
-
     def alone(place: int) -> tuple[str, str]:
         """Add up a tensor over letters that nothing else has; give it with its letters."""
-        tensor, term = diagonal(place)
+        tensor, term = _diagonal(add, inputs[place], terms[place], sizes)
         others = {*out}.union(*(t for n, t in enumerate(terms) if n != place))
         axes = [axis for axis, letter in enumerate(term) if letter not in others]
         if not axes:
