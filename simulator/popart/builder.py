@@ -22,7 +22,7 @@ from simulator.popart.importing import known_infos
 from simulator.popart.input_settings import InputSettings, note_settings
 from simulator.popart.ir import GRAPHCORE, ONNX, SLICES_ATTRIBUTE
 from simulator.popart.model_file import Model, opsets_of, read_model, typed_tensor
-from simulator.popart.operators.reductions import leaves_input
+from simulator.popart.operators.reductions import names_no_axis
 from simulator.popart.operators.signatures import Signature
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 
@@ -281,7 +281,7 @@ class Builder(Notes):
             self._scoped(name) if name else made[0],
             domain="" if domain == ONNX else domain,
         )
-        empty = ("axes",) if leaves_input(signature.operator, attributes) else ()
+        empty = ("axes",) if names_no_axis(signature.operator, attributes) else ()
         node.attribute.extend(
             attribute_of(key, value, signature.kinds.get(key), what)
             for key, value in {**attributes, **numbers}.items()

@@ -15,7 +15,7 @@ from simulator.popart.import_state import Import
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators import loops, scans
 from simulator.popart.operators.graphcore_table import infer_graphcore
-from simulator.popart.operators.reductions import leaves_input
+from simulator.popart.operators.reductions import names_no_axis
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
 
@@ -40,7 +40,7 @@ def inferred(
     if isinstance(node.attributes.get("body"), Ir):
         within = scans.inferred if node.operator == "Scan" else loops.inferred
         return within(node, ir)
-    if leaves_input(node.operator, node.attributes):
+    if names_no_axis(node.operator, node.attributes):
         return {node.outputs[0]: ir.infos[node.inputs[0]]}
     domain = "" if node.domain == ONNX else node.domain
     if not onnx.defs.has(node.operator, state.opsets[node.domain], domain):

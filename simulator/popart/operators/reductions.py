@@ -44,10 +44,19 @@ REDUCED = {
 }
 
 
-def leaves_input(operator: str, attributes: Mapping[str, Any]) -> bool:
-    """Return whether a reduction names no axis: PopART then gives its input (op/reduce.cpp)."""
+def names_no_axis(operator: str, attributes: Mapping[str, Any]) -> bool:
+    """Return whether a reduction names no axis: each element is then reduced by itself."""
     axes = attributes.get("axes")
     return operator in (*REDUCED, "ReduceMedian") and axes is not None and len(axes) == 0
+
+
+def leaves_input(operator: str, attributes: Mapping[str, Any]) -> bool:
+    """Return whether a reduction gives its input: of no axis, by what leaves a single number."""
+    kind = REDUCED.get(operator)
+    changes = kind is not None and (
+        kind.before or kind.after or kind.operation is Operation.SQUARE_ADD
+    )
+    return names_no_axis(operator, attributes) and not changes
 
 
 def check_axes(axes: Iterable[int], rank: int) -> None:
@@ -72,6 +81,8 @@ def reduced_axes(call: Call) -> list[int]:
     """Return the axes that go, from the attribute or, in newer versions, the input."""
     rank = len(call.info().dims)
     axes = call.numbers(1, "axes")
+    if names_no_axis(call.node.operator, call.node.attributes):
+        return []
     if not axes:
         return [] if call.attribute("noop_with_empty_axes", 0) else list(range(rank))
     return sorted(axis % rank for axis in axes)
