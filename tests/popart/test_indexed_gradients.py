@@ -136,3 +136,58 @@ def test_what_has_no_gradient_is_refused_by_name(wrong: onnx.NodeProto, said: st
     losses = [popart.IdentityLoss("y", "loss")]
     with pytest.raises(popart.popart_exception, match=said):
         popart.TrainingSession(proto, popart.DataFlow(1, ["loss"]), losses=losses, **given)
+
+
+LENGTHS = np.array([3, 1], np.int32)
+
+
+def recurrence_of_lengths(x: Any, first: Any) -> tuple[Any, Any]:
+    """Return all outputs and the last state of an RNN whose sequences have LENGTHS."""
+    state, every = first[0], []
+    for step, row in enumerate(x):
+        new = np.tanh(row @ RNN[1][0].T + RNN[3][0].reshape(2, 3).sum(0) + state @ RNN[2][0].T)
+        inside = (LENGTHS > step)[:, None]
+        state = np.where(inside, new, state)
+        every.append(np.where(inside, new, 0))
+    return np.stack(every), state
+
+
+@pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("trains", ["x", "first"])
+def test_behind_its_end_a_sequence_keeps_its_state_and_hands_gradients_on(
+    trains: str, constant: bool
+) -> None:
+    x, first = RNN[0], RNN[4][:1]
+    mix = [RANDOM.normal(size=(3, 2, 3)), RANDOM.normal(size=(2, 3))]
+
+    def total(changed: Any) -> float:
+        given = {"x": x, "first": first, trains: changed}
+        made = recurrence_of_lengths(given["x"], given["first"])
+        return float(sum((part * by).sum() for part, by in zip(made, mix, strict=True)))
+
+    names = {"x": x, "k": RNN[1][:1], "r": RNN[2][:1], "b": RNN[3][:1], "first": first}
+    nodes = [node("RNN", "x k r b lengths first", "all last", hidden_size=3),
+             node("Mul", "all m", "am"), node("Mul", "last n", "ln"),
+             node("ReduceSum", "am", "s", keepdims=0), node("ReduceSum", "ln", "t", keepdims=0),
+             node("Add", "s t", "z")]  # fmt: skip
+    weights = {**names, "m": mix[0][:, None], "n": mix[1][None]}
+    weights = {name: array.astype(np.float32) for name, array in weights.items()}
+    weights |= {"lengths": LENGTHS} if constant else {}
+    found = trained_with_lengths(nodes, weights, trains)
+    np.testing.assert_allclose(found["z"], total(names[trains]), rtol=1e-5)
+    expected = differences(total, names[trains])
+    np.testing.assert_allclose(found[f"Gradient___{trains}"], expected, rtol=2e-3, atol=2e-3)
+
+
+def trained_with_lengths(nodes: Any, weights: Any, trains: str) -> Any:
+    inputs = {} if "lengths" in weights else {"lengths": [2]}
+    proto = model(nodes, inputs, ["z"], weights)
+    for value in proto.graph.input:
+        value.type.tensor_type.elem_type = onnx.TensorProto.INT32
+    anchors = popart.DataFlow(1, ["z", f"Gradient___{trains}"])
+    session = popart.TrainingSession(proto, anchors, "z", popart.ConstSGD(0.1), tiny())
+    session.prepareDevice()
+    session.weightsFromHost()
+    found = session.initAnchorArrays()
+    session.run(popart.PyStepIO(dict.fromkeys(inputs, LENGTHS), found))
+    return found

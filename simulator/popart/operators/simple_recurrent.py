@@ -6,12 +6,13 @@ import numpy as np
 
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import INT
 from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.recurrent import ACTIVATIONS, Activation, directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import expr
-from simulator.poplibs.popops.expr import Expr, _1, _2
+from simulator.poplibs.popops.expr import Expr, Select, _1, _2, _3
 
 
 def onnx_rnn(call: Call) -> list[Tensor]:
@@ -39,8 +40,11 @@ def lacks(node: Node, ir: Ir) -> str:
     if len(node.inputs) > 4 and node.inputs[4]:
         lengths = ir.known(node.inputs[4])
         steps = ir.infos[node.inputs[0]].dims[1 if node.attributes.get("layout", 0) else 0]
-        if lengths is None or not bool((lengths == steps).all()):
-            return f"input 4 ({node.inputs[4]!r}): sequences of {steps} steps would be needed"
+        whole = lengths is not None and bool((lengths == steps).all())
+        if not whole and node.attributes.get("direction", "forward") != "forward":
+            return (
+                f"input 4 ({node.inputs[4]!r}): backward in time all sequences are of {steps} steps"
+            )
     return ""
 
 
@@ -60,18 +64,37 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor
         state = call[5][:, place] if by_batch else call[5][place]
     else:
         state = call.constant(np.zeros((batch, size), dtype.numpy), dtype, "state")
-    made, first = [], state
+    made, first, within = [], state, _within(call, steps, (batch, size))
     for step in range(steps):
         product = poplin.matMul(
             call.graph, state, kernels[1], call.prog, debugContext=f"{name}/Recurrent"
         )
         given = sums.slice(step * batch, (step + 1) * batch, 0)
-        state = call.map(_activated(call, place, _1 + _2), given, product)
+        found = call.map(_activated(call, place, _1 + _2), given, product)
+        state = call.map(Select(_1, _2, _3), found, state, within[step]) if within else found
         made.append(state.expand([0]))
     kept = call.variable(dtype, [steps, batch, size], "outputs")
     call.prog.add(Copy(concat(made, 0), kept, name=f"{name}/outputs"))
-    call.saved = (*call.saved, (inputs, first, kept))
-    return kept, state
+    call.saved = (*call.saved, (inputs, first, kept, within))
+    if not within:
+        return kept, state
+    mask = concat([part.expand([0]) for part in within], 0)
+    return call.map(Select(_1, _1 * 0.0, _2), kept, mask), state
+
+
+def _within(call: Call, steps: int, shape: tuple[int, int]) -> list[Tensor]:
+    """Return, for each step, which states of [batch, size] change: none where all of them do.
+
+    Behind its end a sequence keeps its state and gives zeros (ONNX, operator RNN).
+    """
+    if len(call.node.inputs) < 5 or not call.node.inputs[4]:
+        return []
+    known = call.value(4)
+    if known is not None and bool((known == steps).all()):
+        return []
+    lengths = call[4] if known is None else call.constant(known, INT, "lengths")
+    wide = broadcast(lengths.expand([1]), shape)
+    return [call.map(_1 > expr.Const(step, lengths.dtype), wide) for step in range(steps)]
 
 
 def _activated(call: Call, place: int, inner: Expr) -> Expr:

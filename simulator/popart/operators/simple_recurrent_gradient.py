@@ -10,7 +10,7 @@ from simulator.popart.operators.call import Call
 from simulator.popart.operators.recurrent import directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
-from simulator.poplibs.popops.expr import Expr, Select, _1, _2
+from simulator.poplibs.popops.expr import Expr, Select, _1, _2, _3
 
 Tensors = Sequence[Tensor]
 
@@ -58,7 +58,7 @@ def _of_direction(
     call: Call, place: int, whole: Tensor | None, last: Tensor | None
 ) -> list[Tensor]:
     """Return those of the inputs, of both weights, the biases and the first state."""
-    taken, first, made = call.saved[place]
+    taken, first, made, within = call.saved[place]
     steps, batch, size = made.shape
     names = call.attribute("activations") or ["Tanh"] * (place + 1)
     slope = _SLOPES[names[place].lower()]()
@@ -69,7 +69,14 @@ def _of_direction(
         parts = [part for part in (shown, reached) if part is not None]
         both = call.map(_1 + _2, *parts) if len(parts) > 1 else parts[0]
         sums.insert(0, call.map(slope, both, made[step]))
-        reached = _product(call, sums[0], call[2][place], "Recurrent")
+        if within:  # behind its end a sequence hands on what reached its state
+            passed, mask = reached, within[step]
+            sums[0] = call.map(Select(_1, _1 * 0.0, _2), sums[0], mask)
+            reached = _product(call, sums[0], call[2][place], "Recurrent")
+            if passed is not None:
+                reached = call.map(Select(_1, _2, _3), reached, passed, mask)
+        else:
+            reached = _product(call, sums[0], call[2][place], "Recurrent")
     together = concat(sums, 0)
     before = concat([first.expand([0]), made.slice(0, steps - 1)], 0)
     rows = [part.reshape((steps * batch, part.shape[2])) for part in (taken, before)]
