@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 FleetPath = str | PathLike[str]
 MAPS = "maps"
 READ, ASKED = 32, 8  # reports that a unit of work reads, or asks
+SCANNED = 64  # files of answers at once: Arrow holds some 80 kB of each while it scans
 Progress = Callable[[int, int], None]  # done, of all
 
 
@@ -82,13 +83,14 @@ def addReports(
             places.append((os.path.abspath(expanduser(place)), identity))
             named = tags(place) if tags else {}
             of_hash[identity] = {_tag(name): value for name, value in named.items()}
-    work = partial(read, tables=kept_tables)
+    work = partial(keep, tables=kept_tables, directory=path)
+    parts = [(batch, {identity: of_hash[identity] for _, identity in batch})
+             for batch in batches(places, READ)]  # fmt: skip
     done = added = 0
-    for batch, kept in mapped(work, list(batches(places, READ)), workers=workers or _cores(),
-                              client=client):  # fmt: skip
-        write_part(path, kept, of_hash)
-        problems += kept.problems
-        added += len(kept.rows)
+    for (batch, _), (count, failed) in mapped(work, parts, workers=workers or _cores(),
+                                              client=client):  # fmt: skip
+        problems += failed
+        added += count
         done += len(batch)
         if progress:
             progress(done, len(places))
@@ -229,8 +231,16 @@ class Fleet:
             else:
                 problems.append(_said(folder / f"{known}.txt", path))
         self.problems = tuple(problems)
-        found = _dataset(files)
-        return pd.DataFrame({REPORT: []}) if found is None else found.to_table().to_pandas()
+        if not files:
+            return pd.DataFrame({REPORT: []})
+        whole = _dataset(files)
+        import pyarrow as arrow
+        import pyarrow.dataset
+
+        tables = (pyarrow.dataset.dataset(list(map(str, some)), schema=whole.schema).to_table()
+                  for some in batches(files, SCANNED))  # fmt: skip
+        frame: pd.DataFrame = arrow.concat_tables(tables).to_pandas()
+        return frame
 
 
 def _said(file: Path, path: str) -> str:
@@ -251,6 +261,17 @@ class FleetFrames:
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._fleet.tables]
+
+
+Part = tuple[Sequence[tuple[str, str]], Mapping[str, Mapping[str, str]]]
+
+
+def keep(part: Part, tables: Sequence[str], directory: Path) -> tuple[int, list[str]]:
+    """Read reports (path, hash; tags by hash) and write a part; return how many, what failed."""
+    places, tags = part
+    kept = read(places, tables)
+    write_part(directory, kept, tags)
+    return len(kept.rows), kept.problems
 
 
 def ask(places: Sequence[tuple[str, str]], name: str, options: dict[str, Any], folder: str) -> int:
