@@ -1,8 +1,9 @@
 """What each reader chooses for all pages: light or dark, units, cycles or time, which runs count.
 
-Kept in cookies, so that the first answer already has them. `apply` runs before every request and
-`pva.units` then writes as chosen: pages and figures need to do nothing. The clock that turns cycles
-into time is that of the report of the request; `clocked` sets it.
+Kept in cookies, so that the first answer already has them; which runs count is in the address, too.
+`apply` runs before every request and `pva.units` then writes as chosen: pages and figures need to
+do nothing. The clock that turns cycles into time is that of the report of the request; `clocked`
+sets it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SIZES, CYCLES, RUNS = (
     "tilescope-units",
     "tilescope-cycles",
     "tilescope-runs",
-)  # the cookies; assets/controls.js writes them
+)  # the cookies; assets/controls.js writes them, and early.js which runs the address asks for
 SIZE_WORDS = {
     "kB": "kB, 1,024 bytes",
     "KiB": "KiB, 1,024 bytes",
@@ -45,8 +46,12 @@ def cycles() -> str:
 
 
 def runs() -> str:
-    """Return which runs the browser asks for; outside of a request those of the steady state."""
-    wanted = request.cookies.get(RUNS, "") if has_request_context() else ""
+    """Return which runs the address asks for; outside of a request those of the steady state.
+
+    Requests of the page bring it in a cookie, which assets/early.js writes.
+    """
+    told = has_request_context()
+    wanted = request.args.get("runs", request.cookies.get(RUNS, "")) if told else ""
     return wanted if wanted in RUN_WORDS else STEADY
 
 

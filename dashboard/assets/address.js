@@ -7,7 +7,7 @@
     "report", "against", "before", "after", "find", "chapter", "section", "tab", "graph", "breakdown", "order",
     "gaps", "limit", "scale", "lies", "show", "bsp", "level", "syncs", "columns", "by", "same", "merged",
     "lines", "align", "axis", "time", "path",
-    "arrows",
+    "arrows", "runs",
   ]);
   const DRAWN_BY = ["report", "node", "ipu", "tile"]; // what the window `seen` of a graph belongs to
 
@@ -47,7 +47,25 @@
     return [...parts, name].join("-");
   }
 
-  const arrived = [];
+  let runs = read("runs"); // which runs all pages count: null for those of the steady state
+
+  /** Have all pages count some runs, those of the steady state or all of them. */
+  function countRuns(chosen) {
+    runs = chosen === "all" ? chosen : null;
+    keepRuns();
+  }
+
+  /** Put the runs that count into the address, which links to other pages do not have. */
+  function keepRuns() {
+    if (read("runs") === runs) return;
+    const search = new URLSearchParams(window.location.search);
+    if (runs) search.set("runs", runs);
+    else search.delete("runs");
+    const text = search.toString().replace(/%2C/g, ",");
+    window.history.replaceState(window.history.state, "", window.location.pathname + (text ? "?" + text : ""));
+  }
+
+  const arrived = [keepRuns];
 
   /** Have something done whenever elements came to the page, once a frame. */
   function onArrival(act) {
@@ -96,7 +114,7 @@
     return [theme, theme];
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { fileName, go, read, onArrival });
+  window.tilescope = Object.assign(window.tilescope || {}, { countRuns, fileName, go, read, onArrival });
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
     remember,

@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { go, onArrival, read } = window.tilescope;
+  const { countRuns, go, onArrival, read } = window.tilescope;
   const none = () => window.dash_clientside.no_update;
   const client = window.dash_clientside.tilescope;
 
@@ -99,9 +99,11 @@
       const kept = "; path=/; max-age=31536000; samesite=strict";
       document.cookie = "tilescope-units=" + sizes + kept;
       document.cookie = "tilescope-cycles=" + cycles + kept;
-      document.cookie = "tilescope-runs=" + runs + kept;
-      // Steps and cycles are numbered by what is counted.
-      if (now && now.runs !== runs) go({ step: null, range: null, selection: null }, true);
+      if (now && now.runs !== runs) {
+        document.cookie = "tilescope-runs=" + runs + "; path=/; samesite=strict";
+        countRuns(runs);
+        go({ step: null, range: null, selection: null }, true); // numbered by what is counted
+      }
       return { sizes, cycles, runs };
     },
     reload: (clicks) => clicks || none(),

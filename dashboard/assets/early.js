@@ -9,6 +9,15 @@
   document.documentElement.setAttribute("data-mantine-color-scheme", theme);
   if (/(?:^|; )tilescope-menu=folded/.test(document.cookie)) document.documentElement.dataset.menu = "folded";
 
+  // Which runs count is in the address, so that a copied link opens the same view; requests bring it
+  // in a cookie, of the tab that is looked at.
+  function tellRuns() {
+    var all = /[?&]runs=all(&|$)/.test(window.location.search);
+    document.cookie = "tilescope-runs=" + (all ? "all" : "steady") + "; path=/; samesite=strict";
+  }
+  tellRuns();
+  document.addEventListener("visibilitychange", function () { if (!document.hidden) tellRuns(); });
+
   // What Dash asks for when its scripts have run; asked for now, it is there by then.
   var asked = {};
   var fetched = window.fetch;

@@ -35,6 +35,17 @@ def test_menu_is_folded_by_a_key_and_stays_so(open_page: Opener) -> None:
     page.wait_for_function(IS_HERE, arg="/execution")
 
 
+def test_runs_that_count_are_in_the_address_of_every_page(open_page: Opener) -> None:
+    page = open_page("/summary?runs=all")
+    expect(page.locator("#runs-choice")).to_have_value("all runs")
+    page.keyboard.press("g")
+    page.keyboard.press("e")
+    page.wait_for_function(IS_HERE, arg="/execution")
+    in_address(page, "runs=all")
+    other = open_page("/summary")  # a link of its own, as its reader sees it
+    expect(other.locator("#runs-choice")).to_have_value("steady state")
+
+
 @pytest.mark.parametrize("width", [1024, 1440])
 def test_no_entry_of_the_menu_is_cut_when_its_page_is_shown(open_page: Opener, width: int) -> None:
     page = open_page("/graph", width=width)
