@@ -146,7 +146,7 @@ def recurrence_of_lengths(x: Any, first: Any) -> tuple[Any, Any]:
     state, every = first[0], []
     for step, row in enumerate(x):
         new = np.tanh(row @ RNN[1][0].T + RNN[3][0].reshape(2, 3).sum(0) + state @ RNN[2][0].T)
-        inside = (LENGTHS > step)[:, None]
+        inside = (step < LENGTHS)[:, None]
         state = np.where(inside, new, state)
         every.append(np.where(inside, new, 0))
     return np.stack(every), state
