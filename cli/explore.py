@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,11 +68,13 @@ def engine_options(function: Any) -> Any:
     return function
 
 
-@click.command(
-    cls=Command,
-    epilog=EXAMPLES,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True},
-)
+def trying(examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command that hands unknown options on, as `explore` and `fit` do."""
+    settings = {"ignore_unknown_options": True, "allow_interspersed_args": True}
+    return click.command(cls=Command, epilog=examples, context_settings=settings)
+
+
+@trying(EXAMPLES)
 @click.argument("program", metavar="PROGRAM|MODEL")
 @click.argument("shared", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--vary", multiple=True, metavar="LEVER=V,V", help="A lever and its values.")

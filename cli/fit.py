@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from cli.declared import Declaration
-from cli.explore import check_program, engine_options, exploration, plan_of
-from cli.faults import Command
+from cli.explore import check_program, engine_options, exploration, plan_of, trying
 from cli.output import OBJECT, Rows, counted, printable, write_object, write_rows
 from cli.progress import steps_shown
 from pva import units
@@ -45,11 +44,7 @@ class IpuRange(click.ParamType[range]):
         return range(low, high + 1)
 
 
-@click.command(
-    cls=Command,
-    epilog=EXAMPLES,
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True},
-)
+@trying(EXAMPLES)
 @click.argument("program", metavar="MODEL|PROGRAM")
 @click.argument("shared", metavar="[ARGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--target", default="mk2", show_default=True, help="A part, or FILE.toml.")

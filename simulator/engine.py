@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 import numpy as np
 
 import pvti
+from simulator import options as engine_options
 from simulator.device import Device
 from simulator.engine_log import log_executable, log_run
 from simulator.executable import (
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from simulator.engine_report import Report
     from simulator.profile.write import ReportFiles
 
+CACHE = "POPLAR_EXECUTABLE_CACHE_PATH"
 OUTPUTS = (
     "autoReport.outputGraphProfile",
     "autoReport.outputExecutionProfile",
@@ -413,10 +416,30 @@ def _compiled(
     if not isinstance(graph, Executable):
         if programs is None or isinstance(programs, Mapping):
             raise PoplarError("Engine: a graph needs programs")
-        return compile_programs(graph, programs, options, progress), options
+        return _made_or_kept(graph, programs, options, progress), options
     if programs is not None and not isinstance(programs, Mapping):
         raise PoplarError("Engine: an executable has its programs; give it options alone")
     return graph, programs if options is None else options
+
+
+def _made_or_kept(
+    graph: Graph,
+    programs: Programs,
+    options: Mapping[str, object] | None,
+    progress: ProgressFunc | None,
+) -> Executable:
+    """Compile programs, or take them from the folder that an option or the environment names."""
+    folder = str(
+        engine_options.resolve(options).get(engine_options.CACHE_PATH, "")
+    ) or os.environ.get(CACHE, "")
+    if not folder:
+        return compile_programs(graph, programs, options, progress)
+    from simulator.popef.engine_cache import kept_program
+
+    def compiled() -> Executable:
+        return compile_programs(graph, programs, options, progress)
+
+    return kept_program(Path(folder), graph, programs, options, compiled)
 
 
 def _described(target: Target) -> str:

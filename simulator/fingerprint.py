@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
 from simulator.graph.errors import PoplarError
 
+VERSIONED = ("simulator", "pva", "pvti", "numpy", "builtins")  # these stand by their versions
 PLAIN = (type(None), bool, int, float, str, bytes, complex)
 
 
@@ -71,7 +72,9 @@ def _taken_apart(value: Any) -> tuple[str | bytes | memoryview, Iterable[object]
     if isinstance(value, list | tuple | deque):
         return "", value
     if isinstance(value, type | FunctionType | BuiltinFunctionType):
-        return f"{value.__module__}.{value.__qualname__}", _held(value)
+        return f"{value.__module__}.{value.__qualname__}", (*_held(value), *_written(value))
+    if isinstance(value, CodeType):
+        return value.co_code, (value.co_names, value.co_consts)
     if isinstance(value, partial):
         return "", (value.func, value.args, value.keywords)
     if hasattr(value, "SerializeToString"):  # a message of protobuf
@@ -82,6 +85,16 @@ def _taken_apart(value: Any) -> tuple[str | bytes | memoryview, Iterable[object]
 def _held(value: object) -> list[object]:
     """Return what a function refers to of the functions around it."""
     return [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+
+
+def _written(value: Any) -> list[object]:
+    """Return what a function or class does where it is the user's, who may change it."""
+    if str(value.__module__).partition(".")[0] in VERSIONED:
+        return []
+    if isinstance(value, type):
+        return [part for item in vars(value).items() if isinstance(item[1], FunctionType)
+                for part in item]  # fmt: skip
+    return [getattr(value, "__code__", None), getattr(value, "__defaults__", None)]
 
 
 def _attributes(value: object) -> list[object]:

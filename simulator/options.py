@@ -105,6 +105,17 @@ OPTIONS: dict[str, Option] = {
     "target.extendedMemory": Option(False, "let remote buffers of an IPU hold more than 16 GB"),
 }
 
+# Options that stand in a report only when they are set.
+CACHE_PATH = "simulator.cachePath"
+WHEN_SET: dict[str, Option] = {
+    CACHE_PATH: Option(
+        "",
+        "folder where engines keep compiled programs, and take them from; without it that of"
+        " POPLAR_EXECUTABLE_CACHE_PATH",
+    )
+}
+OF_REPORTS = ("autoReport.", "debug.graphReportDestination", CACHE_PATH)
+
 # Poplar's other options, which are taken: each with what the simulator does instead.
 _FILES = "no file is written"
 _ONE_WAY = "it compiles in one way"
@@ -147,6 +158,8 @@ NOT_MODELLED: dict[str, Option] = {
     "target.syncReplicasIndependently": Option(False, "all replicas sync together"),
 }
 
+KNOWN = OPTIONS | WHEN_SET | NOT_MODELLED
+
 # What is asked for by these values, and what happens instead.
 _NOT_DONE: dict[tuple[str, OptionValue], str] = {
     ("autoReport.outputArchive", True): "no archive is written: a simulator makes no object code",
@@ -161,6 +174,7 @@ _NOT_DONE: dict[tuple[str, OptionValue], str] = {
     ("profiler.includeCycleEstimates", False): "they are always in the graph profile",
 }
 _PATHS = (
+    CACHE_PATH,
     "autoReport.directory",
     "debug.graphReportDestination",
     "debug.loweredVarDumpFile",
@@ -175,11 +189,10 @@ def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
     Raises InvalidOptionError for an option that is not known, with near names, or a value that it
     cannot have.
     """
-    table = OPTIONS | NOT_MODELLED
-    chosen = {**checked(table, given or {}, "engine options")}
+    chosen = {**checked(KNOWN, given or {}, "engine options")}
     if os.environ.get(GRAPH_REPORT):
         chosen["debug.graphReportDestination"] = os.environ[GRAPH_REPORT]
-    chosen |= from_environment(table, ENVIRONMENT)
+    chosen |= from_environment(KNOWN, ENVIRONMENT)
     for name, value in chosen.items():
         instead = _instead(name, value)
         if instead:
@@ -188,6 +201,11 @@ def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
         lines = [f"option {name}: {_text(value)}" for name, value in chosen.items()]
         log("PO", "ENGINE", "DEBUG", "\n".join(lines))
     return defaults(OPTIONS, chosen) | chosen
+
+
+def that_compile(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """Leave out the options that say where reports and compiled programs go."""
+    return {name: v for name, v in options.items() if not name.startswith(OF_REPORTS)}
 
 
 def _instead(name: str, value: OptionValue) -> str:
@@ -201,7 +219,7 @@ def _instead(name: str, value: OptionValue) -> str:
 def as_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
     """Find options as texts for a report; of a path only its name, so that no machine's is kept."""
     shown = {
-        name: PurePath(str(options[name])).name or (OPTIONS | NOT_MODELLED)[name].default
+        name: PurePath(str(options[name])).name or KNOWN[name].default
         for name in _PATHS
         if name in options
     }

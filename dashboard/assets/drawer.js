@@ -3,11 +3,14 @@
   "use strict";
 
   const KEYS = ["object", "variable"]; // of the address, that open the drawer
+  const POINT = "point"; // of the address: the points of an exploration, by the keys of their rows
 
   /** Tell whether a row of a table is the object that is chosen. */
   function isChosen({ data }) {
     if (!data) return false;
     const { read } = window.tilescope;
+    const points = read(POINT);
+    if (points && data.key !== undefined) return points.split(",").slice(-2).includes(data.key);
     const [object, variable] = KEYS.map(read);
     if (object) return data.object === object || `variable:${data.variable}` === object;
     return variable !== null && String(data.variable) === variable.split(",").pop();
@@ -15,8 +18,8 @@
 
   window.dashAgGridFunctions = Object.assign(window.dashAgGridFunctions || {}, { isChosen });
 
-  const shown = () => KEYS.map((key) => window.tilescope.read(key) || "").join("\u0000");
-  let marked = "\u0000"; // nothing is chosen
+  const shown = () => [...KEYS, POINT].map((key) => window.tilescope.read(key) || "").join("\u0000");
+  let marked = "\u0000\u0000"; // nothing is chosen
 
   /** Have the tables whose rows choose objects draw them anew, where another one is chosen. */
   function mark() {

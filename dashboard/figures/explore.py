@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,13 +42,15 @@ class Scale:
 
 
 def points(
-    frame: pd.DataFrame, axes: tuple[Axis, Axis], colour: str, limit: float, theme: Theme
-) -> go.Figure:
+    frame: pd.DataFrame, axes: tuple[Axis, Axis], colour: str, limit: float, theme: Theme,
+    chosen: Sequence[str] = (),
+) -> go.Figure:  # fmt: skip
     """Draw a mark for each point: a circle where it fits, a cross where it does not.
 
     `frame` has the columns of points.parquet, `words` (on hover) and `best` (which no other is
     better than, joined by a line). Points without a value on an axis stand at its edge. `colour`
-    is a column, or empty; a `limit` above 0 is the memory of a tile. A click chooses a key.
+    is a column, or empty; a `limit` above 0 is the memory of a tile. A click chooses a key; those
+    that are `chosen` have a ring around them.
     """
     scales = [_scale(frame, axis, limit) for axis in axes]
     x, y = (scale.places for scale in scales)
@@ -56,17 +59,18 @@ def points(
     _front(figure, x[best], y[best], theme)
     groups = _groups(frame, colour)
     symbols = _symbols(frame)
-    for number, (name, chosen) in enumerate(groups.items()):
+    for number, (name, members) in enumerate(groups.items()):
         figure.add_scatter(
-            x=x[chosen], y=y[chosen], mode="markers", name=escaped(shortened(name, LONGEST)),
-            customdata=frame["key"].to_numpy(object)[chosen], meta="numbers",
-            text=frame["words"].to_numpy(object)[chosen], hovertemplate="%{text}<extra></extra>",
+            x=x[members], y=y[members], mode="markers", name=escaped(shortened(name, LONGEST)),
+            customdata=frame["key"].to_numpy(object)[members], meta="numbers",
+            text=frame["words"].to_numpy(object)[members], hovertemplate="%{text}<extra></extra>",
             marker={
-                "size": 11, "symbol": symbols[chosen], "opacity": 0.9,
+                "size": 11, "symbol": symbols[members], "opacity": 0.9,
                 "color": SERIES[number] if colour else token("accent", theme),
-                "line": {"width": np.where(best[chosen], 2.5, 0), "color": token("text", theme)},
+                "line": {"width": np.where(best[members], 2.5, 0), "color": token("text", theme)},
             },
         )  # fmt: skip
+    _ring(figure, x, y, frame["key"].isin(list(chosen)).to_numpy(bool), theme)
     _explain(figure, symbols, theme)
     layout = plot_layout(theme)
     for name, axis, scale in zip(("xaxis", "yaxis"), axes, scales, strict=True):
@@ -142,6 +146,15 @@ def _front(figure: go.Figure, x: Any, y: Any, theme: Theme) -> None:
         line = {"color": token("quiet", theme), "width": 1.5, "dash": "dot"}
         figure.add_scatter(x=x[order], y=y[order], mode="lines", name="no other is better",
                            line=line, hoverinfo="skip")  # fmt: skip
+
+
+def _ring(figure: go.Figure, x: Any, y: Any, chosen: Any, theme: Theme) -> None:
+    """Draw a ring around the points that are chosen, larger than those of the best."""
+    if chosen.any():
+        ring = {"symbol": "circle-open", "size": 22, "color": token("accent", theme),
+                "line": {"width": 3}}  # fmt: skip
+        figure.add_scatter(x=x[chosen], y=y[chosen], mode="markers", name="chosen", marker=ring,
+                           hoverinfo="skip")  # fmt: skip
 
 
 def _explain(figure: go.Figure, symbols: Any, theme: Theme) -> None:

@@ -97,7 +97,8 @@ The dashed line is the memory of a tile, where all points have the same.
 ## Choosing points
 
 A click on a point or a row shows it and leads to its report; Shift-click on a second point, or a
-click on a second row, leads to the comparison of both. The reports of the best points are kept.
+click on a second row, leads to the comparison of both. Chosen points have a ring in the plot and a
+coloured row in the table. The reports of the best points are kept.
 For another one the page shows the command that writes its report: the server runs nothing.
 
 ## The table
@@ -205,7 +206,7 @@ def layout(store: Store, state: Address) -> Element:
             view.panel("explore-answer", PATH, ()),
             section(
                 "Points",
-                view.plot("explore-plot", PATH, ("x", "y", "colour", "filter"), height=430,
+                view.plot("explore-plot", PATH, ("x", "y", "colour", "filter", POINT), height=430,
                           picks=POINT),
                 view.panel("explore-chosen", PATH, (POINT,)),
                 note="click a point; Shift-click a second one to compare both",
@@ -279,10 +280,9 @@ def plot(store: Store, state: Address, theme: Theme) -> Figure:
     limits = frame["bytes_per_tile"].dropna().unique()
     limit = float(limits[0]) if len(limits) == 1 else 0.0
     words = [_hover(row) for row in frame.to_dict("records")]
-    chosen = "" if colour == NO_COLOUR else colour
-    return figures.points(
-        frame.assign(words=words), axes(store, state), chosen, limit, theme
-    )  # fmt: skip
+    by = "" if colour == NO_COLOUR else colour
+    frame = frame.assign(words=words)
+    return figures.points(frame, axes(store, state), by, limit, theme, _chosen(state))
 
 
 def _hover(row: dict[str, Any]) -> str:
@@ -298,11 +298,10 @@ def _hover(row: dict[str, Any]) -> str:
 
 def chosen(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the chosen points, lead to their reports and to the comparison of two."""
-    keys = [key for key in state.text(POINT).split(",") if key]
+    keys = _chosen(state)
     if not keys:
         return None
     frame = _points(store, state).set_index("key")
-    keys = keys[-MOST_CHOSEN:]
     absent = [key for key in keys if key not in frame.index]
     if absent:
         return components.message(f"{POINT}={absent[0]}: no such point")
@@ -314,6 +313,11 @@ def chosen(store: Store, state: Address, _theme: Theme) -> Element:
         link = address.write(Address("/compare", reports[0], reports[1]))
         parts.append(dcc.Link("Compare both", href=link, className="button"))
     return html.Div(parts, className="tools-row")
+
+
+def _chosen(state: Address) -> list[str]:
+    """Return the keys of the points that are chosen, the last two of them."""
+    return [key for key in state.text(POINT).split(",") if key][-MOST_CHOSEN:]
 
 
 def _card(row: Any, report: str) -> Element:

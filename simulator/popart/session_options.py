@@ -60,7 +60,6 @@ OPTIONS: dict[str, Any] = {
 # Options of what the host does with a program, which is the same one whatever they are.
 OF_THE_HOST = ("cachePath", "enableEngineCaching", "constantWeights", "dotChecks", "logDir",
                "reportOptions")  # fmt: skip
-OF_REPORTS = ("autoReport.", "debug.graphReportDestination")
 _WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False",
            "float": "a number", "int": "a whole number of at least 1"}  # fmt: skip
 # What these take is one of few.
@@ -236,7 +235,7 @@ class SessionOptions:
         """Return what of the options a compiled program may depend on."""
         chosen = engine_options.resolve(self.engineOptions)
         own = {n: v for n, v in vars(self).items() if n not in (*WITHOUT_EFFECT, *OF_THE_HOST)}
-        own["engineOptions"] = {n: v for n, v in chosen.items() if not n.startswith(OF_REPORTS)}
+        own["engineOptions"] = engine_options.that_compile(chosen)
         return dict(sorted(own.items()))
 
     def enableExplicitIR(self, enable: bool) -> None:

@@ -49,7 +49,7 @@ def cached(
             with FileWriter(path) as writer:
                 write(writer)
             log("PO", "ENGINE", "INFO", f"cache: {path} written")
-        except (PvaError, OSError) as error:
+        except (PvaError, PoplarError, OSError) as error:
             _warn(f"{error}; the program is not kept")
     _make_room(directory, path)
     return False

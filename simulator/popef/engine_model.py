@@ -37,30 +37,45 @@ def save_executable(
     flow: Mapping[str, Iterable[int]] | None = None,
 ) -> None:
     """Write metadata and executable; raises PoplarError for a flow that it does not have."""
+    chosen = _checked_flow(executable, flow)
+    with FileWriter(path) as writer:
+        write_program(writer, executable, chosen)
+
+
+def write_program(
+    writer: FileWriter, executable: Executable, flow: Mapping[str, list[int]]
+) -> None:
+    """Write metadata and executable; raises PoplarError for one that cannot be kept."""
     kept, numbers = portable(executable), list(range(len(executable.programs)))
-    chosen = {step: list(programs) for step, programs in (flow or FLOW).items()}
-    wrong = sorted({n for programs in chosen.values() for n in programs} - {*numbers})
-    if wrong or set(chosen) - {"load", "main", "save"}:
-        found = f"program {wrong[0]}" if wrong else f"the steps {', '.join(chosen)}"
-        raise PoplarError(
-            f"saveExecutable: the flow has {found}; load, main and save of programs 0 to "
-            f"{len(numbers) - 1} are needed"
-        )
     graph = executable.graph
     metadata = Metadata(
         replicationFactor=graph.replication,
         anchors=_anchors(executable),
         engineOptions=options_of(executable.options),
-        programFlow=ProgramFlow(**chosen),
+        programFlow=ProgramFlow(**flow),
         programsMap={n: getattr(executable.programs[n], "name", "") for n in numbers},
     )
     set_machine(metadata, graph.device_target)
     content = content_of(kept)
     name = name_of(hashlib.sha256(content).hexdigest())
     metadata.setExecutable(name)
-    with FileWriter(path) as writer:
-        writer.write(metadata)
-        write_executable(writer, executable_info(name, kept), content, numbers, {})
+    writer.write(metadata)
+    write_executable(writer, executable_info(name, kept), content, numbers, {})
+
+
+def _checked_flow(
+    executable: Executable, flow: Mapping[str, Iterable[int]] | None
+) -> dict[str, list[int]]:
+    numbers = set(range(len(executable.programs)))
+    chosen = {step: list(programs) for step, programs in (flow or FLOW).items()}
+    wrong = sorted({n for programs in chosen.values() for n in programs} - numbers)
+    if wrong or set(chosen) - {"load", "main", "save"}:
+        found = f"program {wrong[0]}" if wrong else f"the steps {', '.join(chosen)}"
+        raise PoplarError(
+            f"saveExecutable: the flow has {found}; load, main and save of programs 0 to "
+            f"{len(numbers) - 1} are needed"
+        )
+    return chosen
 
 
 def save_tensors(values: Mapping[str, Array], path: str | PathLike[str]) -> None:

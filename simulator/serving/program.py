@@ -160,7 +160,7 @@ def batch_facts(settings: Settings, version: Version) -> dict[str, Any]:
             for tensor, desc in program._inputs.items()
         }
         cycles = program.run(inputs).cycles
-        clock = clock_of(program)
+        clock = program.runner.clock_frequency
     except PoplarError as error:
         raise PvaError(version.executable, str(error)) from error
     finally:
@@ -169,9 +169,3 @@ def batch_facts(settings: Settings, version: Version) -> dict[str, Any]:
         "batch_ns": max(round(cycles * 1e9 / clock), 1), "rows": program.rows, "cycles": cycles,
         "clock": clock,
     }  # fmt: skip
-
-
-def clock_of(program: Program) -> float:
-    """Return the clock of the device of a program, in hertz."""
-    session = program.runner._steps[0].session
-    return float(session.executable.graph.device_target.clock_frequency)

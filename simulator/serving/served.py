@@ -22,7 +22,7 @@ import numpy as np
 from pva.queueing.waiting import NEVER, Request, Waiting
 from simulator.model_runtime.spans import event, is_recorded, span
 from simulator.serving.model_config import Settings
-from simulator.serving.program import Answer, Program, clock_of, load_program
+from simulator.serving.program import Answer, Program, load_program
 from simulator.serving.repository import Model, Version
 from simulator.serving.statistics import Statistics
 from simulator.serving.tensors import Array
@@ -117,7 +117,7 @@ class Served:
     @property
     def clock(self) -> float:
         """Return the clock of the devices, in hertz."""
-        return clock_of(self.programs[0])
+        return self.programs[0].runner.clock_frequency
 
     def start(self) -> None:
         """Let the instances take requests."""

@@ -100,6 +100,15 @@ def test_a_point_without_a_report_shows_why_and_the_command(store: Store) -> Non
     assert "no such point" in words(explore.chosen(store, chosen("point=<b>"), "light"))
 
 
+def test_chosen_points_have_a_ring_of_their_own(store: Store) -> None:
+    rings = [trace for trace in explore.plot(store, chosen("point=k0,k1"), "light").data
+             if trace.name == "chosen"]  # fmt: skip
+    assert [sorted(ring.y) for ring in rings] == [[100, 180]]
+    assert rings[0].marker.size > 11 and rings[0].customdata is None
+    names = [trace.name for trace in explore.plot(store, chosen(), "light").data]
+    assert "chosen" not in names
+
+
 def test_what_is_saved_are_the_points_shown_with_their_columns(store: Store) -> None:
     frame = explore.saved(store, chosen("filter=configuration~batch 4"))
     assert frame["key"].tolist() == ["k3", "k2"]
