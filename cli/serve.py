@@ -87,9 +87,16 @@ def checked_paths(paths: Sequence[Path], *, strict: bool = False) -> Sequence[Pa
 def _fault(path: Path) -> PvaError | None:
     """Return why a path cannot be shown now; beside others it is served, and may yet be written."""
     from pva.errors import UnknownFormatError
+    from pva.many.exploration import ABOUT, openExploration
     from pva.report import openReport
 
     if path.is_dir() and _any_below(path):
+        return None
+    if (path / ABOUT).is_file():  # its reports lie deeper, and there may be none
+        try:
+            openExploration(path)
+        except PvaError as error:
+            return error
         return None
     if path.is_file() and _is_large_trace(path):
         return None

@@ -19,6 +19,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import pva
 from cli.main import tilescope
+from cli.serve import checked_paths
+from pva.errors import PvaError
 from pva.many.points import pareto
 from simulator.explore.engine import Processes
 from simulator.explore.levers import Space, read_levers
@@ -26,6 +28,7 @@ from simulator.explore.record import owned
 from simulator.explore.search import searched
 from simulator.explore.work import Task, run_point
 from simulator.graph.errors import PoplarError
+from tests.many.explored import write_explored
 
 pytest.importorskip("pyarrow")
 
@@ -277,3 +280,12 @@ def test_an_exploration_that_was_killed_as_it_began_is_begun_again(tmp_path: Pat
     (tmp_path / "lock").write_text("process 12 of host-1")
     with owned(tmp_path):
         assert (tmp_path / "lock").read_text().startswith("process ")
+
+
+@pytest.mark.parametrize("reports", [0, 2])
+def test_the_dashboard_takes_the_directory_of_an_exploration(reports: int, tmp_path: Path) -> None:
+    folder = write_explored(tmp_path / "space", reports=reports)
+    assert checked_paths([folder], strict=True) == [folder]
+    (folder / "exploration.json").write_text("{")
+    with pytest.raises(PvaError, match="not JSON"):
+        checked_paths([folder])
