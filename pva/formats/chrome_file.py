@@ -22,6 +22,7 @@ from pva.formats import chrome_pieces
 from pva.formats.budget import SHORTER, Budget
 from pva.formats.chrome_arguments import of_begins
 from pva.formats.chrome_events import KEY, Read
+from pva.formats.chrome_order import backward, taken
 from pva.formats.chrome_threads import Threads
 from pva.formats.growing import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
 from pva.formats.json_pieces import Array
@@ -39,6 +40,7 @@ EPOCH = 10**18  # nanoseconds since 1970: a time beyond is no time since a machi
 TEXT = 200  # bytes of a label that is held, and of those above it
 _WHAT = "a host trace"
 _UNWRAPPED = b'{"metadata":'
+THREAD, BEGIN, END, LABEL = range(4)  # columns of what has a begin and an end
 
 
 class ChromeFile:
@@ -128,13 +130,17 @@ class ChromeFile:
         begun = np.concatenate((some[0][nested.begin], some[1][crossing.begin]))
         ended = np.concatenate((some[0][nested.end], some[1][crossing.end]))
         unended = np.concatenate((some[0][nested.unended], some[1][crossing.unended]))
-        lanes, labels = ([column[complete], column[begun]] for column in (read.lane, read.label))
+        every = bool(complete.all())  # as in most files, of which no column is copied then
+        lanes, labels = (
+            [column if every else column[complete], column[begun]]
+            for column in (read.lane, read.label)
+        )
         self._threads.see(lanes)
         crossed = self._threads.crossing(lanes[1][len(nested.begin) :])
         waiting = self._open(read, unended, len(nested.unended))
         self._see(labels)
         first = len(read.duration)
-        begin = _filled(read.time[complete], read.time[begun])
+        begin = _filled(read.time if every else read.time[complete], read.time[begun])
         end = _filled(read.duration, read.time[ended])
         end[:first] += begin[:first]
         thread = _filled(*map(self._threads.of, lanes))
@@ -142,24 +148,19 @@ class ChromeFile:
         label = _filled(*map(self._label, labels))
         read.told, read.texts = of_begins(read.told, read.texts, begun, ended, self.budget)
         pairs = zip((thread, begin, label), waiting, strict=True)
-        told = tuple(np.concatenate(pair) for pair in pairs)
+        told = tuple(_filled(*pair) for pair in pairs)
         self._metadata(read, complete, np.concatenate((begun, unended)), told)
         self._end = max(self._end, int(end.max(initial=self._end)))
-        return [label, end, begin, thread]
+        return [thread, begin, end, label]
 
     def _sort(self, spans: list[Any]) -> None:
-        """Put events by thread, each in reverse order of begin.
-
-        As a file has it: of equal begins the longest last, and of equal events the first.
-        """
-        thread, begin, end, label = (spans.pop() for _ in range(4))
-        order = np.lexsort((end[::-1], np.negative(begin, out=begin)[::-1], thread[::-1]))
-        np.subtract(len(begin) - 1, order, out=order)
-        thread, label = thread[order], label[order]
-        begin = np.negative(begin[order])
-        self._events = begin, end[order], label
-        del order, end
-        self._chunks(thread)
+        """Put events by thread, each in reverse order of begin, one column after the other."""
+        rows = backward(*(spans[place] for place in (THREAD, BEGIN, END)))
+        for place in (BEGIN, END, LABEL, THREAD):
+            spans[place] = taken(spans[place], rows)
+        del rows
+        self._events = spans[BEGIN], spans[END], spans[LABEL]
+        self._chunks(spans[THREAD])
 
     def _count_unmatched(self, *pairs: Any) -> None:
         alone = sum(len(pair.unbegun) for pair in pairs)
@@ -180,7 +181,8 @@ class ChromeFile:
 
     def _chunks(self, thread: Codes) -> None:
         """Cut the events of each thread, so that a window is a few of the parts."""
-        starts = np.flatnonzero(np.diff(thread, prepend=0))
+        starts = np.flatnonzero(thread[1:] != thread[:-1]) + 1
+        starts = np.append(0, starts) if len(thread) else starts
         counts = np.diff(starts, append=len(thread))
         parts = -(-counts // CHUNK)
         within = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -297,7 +299,10 @@ class _Columns:
 
     def at(self, phases: Sequence[int]) -> Integers:
         """Find the events of some phases, in the order of the file."""
-        return np.flatnonzero(np.isin(self.phase, phases))
+        of_one = self.phase == phases[0]
+        for phase in phases[1:]:
+            of_one |= self.phase == phase
+        return np.flatnonzero(of_one)
 
     @property
     def identity(self) -> Codes:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pva import kernels
-from pva.formats import chrome_events, chrome_pieces
+from pva.formats import chrome_events, chrome_order, chrome_pieces
 from pva.formats.budget import Budget
 from pva.formats.json_pieces import Piece, scan
 
@@ -136,3 +136,27 @@ def test_the_kernel_is_not_used_where_it_is_not_wanted() -> None:
         for wanted in ("0", "1")
     ]  # fmt: skip
     assert told[0] == "None" != told[1]
+
+
+@pytest.mark.parametrize("few", [0, 64])
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(-3, 3), st.integers(0, 2)), max_size=30),
+    st.sampled_from(["as it is", "by begin", "by thread"]),
+)
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_events_stand_in_reverse_order_of_begin(
+    monkeypatch: pytest.MonkeyPatch, few: int, events: list[tuple[int, int, int]], by: str
+) -> None:
+    monkeypatch.setattr(chrome_order, "FEW", few)
+    if by == "by begin":
+        events.sort(key=lambda event: event[1])
+    if by == "by thread":
+        events.sort(reverse=True)
+    columns = np.array(events, np.int64).reshape(-1, 3).T
+    thread, begin, end = columns[0].astype(np.int32), columns[1], columns[1] + columns[2]
+    rows = chrome_order.backward(thread, begin, end)
+    places = range(len(events))
+    expected = sorted(places, key=lambda n: (thread[n], -begin[n], end[n], -n))
+    assert chrome_order.taken(np.arange(len(events)), rows).tolist() == expected
