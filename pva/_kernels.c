@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 1                         /* as in kernels.py */
+#define INTERFACE 2                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -685,11 +685,208 @@ static PyObject *events(PyObject *module, PyObject *const *given, Py_ssize_t cou
     return result;
 }
 
+/* ---- how events lie in each other ---- */
+
+typedef struct { Py_buffer view; char *first; Py_ssize_t count, step; } Column;
+typedef struct { int64_t end, until; int32_t row; } Open_span;
+typedef struct {
+    Column begin, end, label;               /* those of events, in the order of their begin */
+    int32_t *depth, *parent;                /* of events, or none */
+    int64_t *own, *count, *total;           /* `own` of events, or all of labels */
+    Py_ssize_t labels;
+} Sweep;
+
+static int64_t less(int64_t one, int64_t other) { return (int64_t)((uint64_t)one - (uint64_t)other); }
+
+static inline void add(int64_t *sum, int64_t more)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)more);
+}
+
+static inline int64_t long_at(const Column *column, Py_ssize_t row)
+{
+    int64_t value;
+    memcpy(&value, column->first + row * column->step, sizeof value);
+    return value;
+}
+
+static inline int32_t int_at(const Column *column, Py_ssize_t row)
+{
+    int32_t value;
+    memcpy(&value, column->first + row * column->step, sizeof value);
+    return value;
+}
+
+static inline void on_top(const Sweep *sweep, const Open_span *span, int64_t since, int64_t until)
+{
+    if (until > since)
+        add(&sweep->own[sweep->labels ? int_at(&sweep->label, span->row) : span->row],
+            less(until, since));
+}
+
+/* Sweep over events: the last begun of those open is around the next one, and on top until then.
+
+   Give 1 where each holds what is in it, 2 where not all do; 0 where more than `most` are open, or
+   a label is none; -1 where memory is out. Of an event that ended below others nothing is left. */
+static int swept(Sweep *sweep, Py_ssize_t most)
+{
+    Bytes open = {0};
+    Py_ssize_t count = sweep->begin.count, top = 0;
+    int64_t now = 0;
+    int state = 1;
+    for (Py_ssize_t row = 0; row < count; row++) {
+        int64_t begin = long_at(&sweep->begin, row), end = long_at(&sweep->end, row);
+        /* As in nesting.py: without a duration it is around what begins with it. */
+        Open_span new = {end, end > begin ? end : begin + (begin < INT64_MAX), (int32_t)row};
+        Open_span *spans = (Open_span *)open.data;
+        while (top && spans[top - 1].until <= begin) {
+            top--;
+            on_top(sweep, &spans[top], now, spans[top].end);
+            now = spans[top].end > now ? spans[top].end : now;
+        }
+        if (top)
+            on_top(sweep, &spans[top - 1], now, begin);
+        now = begin;
+        int32_t around = top ? spans[top - 1].row : -1;
+        if (top && spans[top - 1].until < new.until)
+            state = 2;
+        if (sweep->depth != NULL) {
+            sweep->parent[row] = around;
+            sweep->depth[row] = top ? sweep->depth[around] + 1 : 0;
+        }
+        if (sweep->labels) {
+            int32_t label = int_at(&sweep->label, row);
+            if (label < 0 || label >= sweep->labels) {
+                state = 0;
+                break;
+            }
+            add(&sweep->count[label], 1);
+            add(&sweep->total[label], less(end, begin));
+        }
+        else
+            sweep->own[row] = 0;
+        if (++top > most) {
+            state = 0;
+            break;
+        }
+        open.size = (size_t)(top - 1) * sizeof new;
+        if (!put(&open, &new, sizeof new)) {
+            state = -1;
+            break;
+        }
+    }
+    for (const Open_span *spans = (Open_span *)open.data; state > 0 && top;) {
+        top--;
+        on_top(sweep, &spans[top], now, spans[top].end);
+        now = spans[top].end > now ? spans[top].end : now;
+    }
+    free(open.data);
+    return state;
+}
+
+/* Take a row of numbers of a size; of those to be written, one without gaps. 0 where it is none. */
+static int column_of(PyObject *given, Column *column, Py_ssize_t size, int is_written)
+{
+    int flags = is_written ? PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE : PyBUF_STRIDED_RO;
+    if (PyObject_GetBuffer(given, &column->view, flags) < 0) {
+        PyErr_Clear();
+        column->view.obj = NULL;
+        return 0;
+    }
+    column->first = column->view.buf;
+    column->count = column->view.ndim == 1 ? column->view.shape[0] : -1;
+    column->step = column->view.ndim == 1 ? column->view.strides[0] : 0;
+    return column->view.ndim == 1 && column->view.itemsize == size;
+}
+
+static PyObject *answer(int state)
+{
+    if (state < 0)
+        return PyErr_NoMemory();
+    if (state == 0)
+        Py_RETURN_NONE;
+    return PyBool_FromLong(state == 1);
+}
+
+/* nest(begin, end, own, most[, depth, parent]): fill the last; whether each holds what is in it
+
+   None where it is for others. */
+static PyObject *nest(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Sweep sweep = {0};
+    Column own = {0}, depth = {0}, parent = {0};
+    if (arguments != 4 && arguments != 6) {
+        PyErr_SetString(PyExc_TypeError, "begin, end, own and the most that are open are needed");
+        return NULL;
+    }
+    Py_ssize_t most = PyLong_AsSsize_t(given[3]);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
+    int fit = column_of(given[0], &sweep.begin, 8, 0) && column_of(given[1], &sweep.end, 8, 0)
+        && column_of(given[2], &own, 8, 1)
+        && (arguments == 4
+            || (column_of(given[4], &depth, 4, 1) && column_of(given[5], &parent, 4, 1)
+                && depth.count == own.count && parent.count == own.count))
+        && sweep.begin.count == own.count && sweep.end.count == own.count
+        && own.count < INT32_MAX;
+    int state = 0;
+    if (fit) {
+        sweep.own = (int64_t *)own.first;
+        sweep.depth = (int32_t *)depth.first;
+        sweep.parent = (int32_t *)parent.first;
+        Py_BEGIN_ALLOW_THREADS
+        state = swept(&sweep, most);
+        Py_END_ALLOW_THREADS
+    }
+    Column *columns[] = {&sweep.begin, &sweep.end, &own, &depth, &parent};
+    for (int i = 0; i < 5; i++)
+        PyBuffer_Release(&columns[i]->view);
+    return answer(state);
+}
+
+/* sums(begin, end, label, most, count, total, own): add to the last three, which are of labels
+
+   The answer is that of `nest`. */
+static PyObject *sums(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Sweep sweep = {0};
+    Column sum[3];
+    memset(sum, 0, sizeof sum);
+    if (arguments != 7) {
+        PyErr_SetString(PyExc_TypeError, "three columns of events and of labels are needed");
+        return NULL;
+    }
+    Py_ssize_t most = PyLong_AsSsize_t(given[3]);
+    if (most == -1 && PyErr_Occurred())
+        return NULL;
+    int fit = column_of(given[0], &sweep.begin, 8, 0) && column_of(given[1], &sweep.end, 8, 0)
+        && column_of(given[2], &sweep.label, 4, 0) && sweep.begin.count < INT32_MAX
+        && sweep.end.count == sweep.begin.count && sweep.label.count == sweep.begin.count;
+    for (int i = 0; i < 3 && fit; i++)
+        fit = column_of(given[4 + i], &sum[i], 8, 1) && sum[i].count == sum[0].count;
+    int state = 0;
+    if (fit && sum[0].count) {
+        sweep.count = (int64_t *)sum[0].first;
+        sweep.total = (int64_t *)sum[1].first;
+        sweep.own = (int64_t *)sum[2].first;
+        sweep.labels = sum[0].count;
+        Py_BEGIN_ALLOW_THREADS
+        state = swept(&sweep, most);
+        Py_END_ALLOW_THREADS
+    }
+    Column *columns[] = {&sweep.begin, &sweep.end, &sweep.label, &sum[0], &sum[1], &sum[2]};
+    for (int i = 0; i < 6; i++)
+        PyBuffer_Release(&columns[i]->view);
+    return answer(state);
+}
+
 /* ---- the module ---- */
 
 static PyMethodDef methods[] = {
     {"scan", (PyCFunction)scan, METH_O, NULL},
     {"events", (PyCFunction)(void (*)(void))events, METH_FASTCALL, NULL},
+    {"nest", (PyCFunction)(void (*)(void))nest, METH_FASTCALL, NULL},
+    {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef module_definition = {

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva import kernels
+from pva.model import nesting
 from pva.model.nesting import Check, Part, parts
 from pva.model.trace_lanes import Stretch
 
@@ -84,6 +86,12 @@ def _summed(
     stretch: Stretch, labels: int, check: Check
 ) -> tuple[Integers, Integers, Integers] | None:
     """Add up the events of a stretch; None where they are not to be looked at backward."""
+    if kernels.compiled:
+        sums = np.zeros((3, labels), np.int64)
+        columns = stretch.begin, stretch.end, stretch.label
+        holds = kernels.compiled.sums(*columns, nesting.BLOCK, *sums)
+        if holds is not None:
+            return None if stretch.exact is not None and not holds else (sums[0], sums[1], sums[2])
     count, total, own = (np.zeros(labels, np.int64) for _ in range(3))
     for part in parts(stretch.begin, stretch.end, check):
         if stretch.exact is not None and not part.holds:

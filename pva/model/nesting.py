@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pva import kernels
+
 Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger[Any]]
 Check = Callable[[int], None]  # raises PvaError when so many bytes are too many
@@ -65,6 +67,8 @@ def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = No
         np.empty(count, np.int32 if count < 1 << 31 else np.int64),
         np.empty(count, np.int64),
     )
+    if _swept(begin, end, own, depth, parent):
+        return Nesting(depth, parent, own)
     for part in parts(begin, end, check):
         known, new = len(part.carried), slice(part.start, part.stop)
         depth[new] = part.depth[known:]
@@ -79,9 +83,17 @@ def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = No
 def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
     """Find the self time alone, in half of the memory of `nest`."""
     own = np.empty(len(begin), np.int64)
+    if _swept(begin, end, own):
+        return own
     for part in parts(begin, end, check):
         _add_own(own, part)
     return own
+
+
+def _swept(begin: Integers, end: Integers, own: Integers, *into: Rows) -> bool:
+    """Do the sweep in C, where that is there and not more than BLOCK events are open at once."""
+    kernel = kernels.compiled
+    return bool(kernel) and kernel.nest(begin, end, own, BLOCK, *into) is not None
 
 
 def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np.bool_]:

@@ -17,6 +17,9 @@ from pva import kernels
 from pva.formats import chrome_events, chrome_order, chrome_pieces
 from pva.formats.budget import Budget
 from pva.formats.json_pieces import Piece, scan
+from pva.model.label_sums import label_sums
+from pva.model.nesting import nest, self_times
+from pva.model.trace_lanes import Stretch
 
 pytestmark = pytest.mark.skipif(
     kernels.compiled is None, reason="not built: all tests run without it as they are"
@@ -160,3 +163,48 @@ def test_events_stand_in_reverse_order_of_begin(
     places = range(len(events))
     expected = sorted(places, key=lambda n: (thread[n], -begin[n], end[n], -n))
     assert chrome_order.taken(np.arange(len(events)), rows).tolist() == expected
+
+
+def spans(of: random.Random, scale: int) -> tuple[Any, Any, Any]:
+    """Begin and end of some events in the order of their begin, and a label of each."""
+    pairs = [(of.randrange(20), of.choice([0, 1, of.randrange(20)])) for _ in range(30)]
+    pairs.sort(key=lambda pair: (pair[0], -pair[1]))
+    begin, length = scale * np.array(pairs[: of.randrange(31)], np.int64).reshape(-1, 2).T
+    return begin, begin + length, (begin % 5).astype(np.int32)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.randoms(use_true_random=False), st.sampled_from([1, -3, 1 << 40]))
+def test_events_nest_in_c_as_they_do_in_numpy(of: random.Random, scale: int) -> None:
+    begin, end, label = spans(of, abs(scale))
+    if scale < 0:  # backward, and not without gaps
+        begin, end, label = -end[::-1], -begin[::-1], label[::-1]
+        order = np.argsort(begin, kind="stable")
+        begin, end, label = begin[order], end[order], label[::-1][::-1][order]
+    lanes = [Stretch(begin, end, label)]
+    told = []
+    for compiled in (kernels.compiled, None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "compiled", compiled)
+            sums = label_sums(lanes, 5 * abs(scale), lambda _: None) if abs(scale) < 5 else None
+            told.append(
+                (
+                    [*map(np.ndarray.tolist, nest(begin, end, lambda _: None))],
+                    self_times(begin, end, lambda _: None).tolist(),
+                    sums and [*map(np.ndarray.tolist, (sums.count, sums.total, sums.own))],
+                )
+            )
+    assert told[0] == told[1]
+
+
+def test_more_open_events_than_asked_for_are_for_numpy() -> None:
+    begin, end, own = np.arange(5), np.full(5, 9), np.zeros(5, np.int64)
+    assert kernels.compiled.nest(begin, end, own, 4) is None
+    assert kernels.compiled.nest(begin, end, own, 5) is True
+    assert own.tolist() == [1, 1, 1, 1, 5]
+
+
+@pytest.mark.parametrize("label", [-1, 3])
+def test_a_label_that_is_none_is_not_counted(label: int) -> None:
+    events = np.array([1]), np.array([2]), np.array([label], np.int32)
+    assert kernels.compiled.sums(*events, 9, *np.zeros((3, 3), np.int64)) is None
