@@ -42,7 +42,7 @@ def taken(column: npt.NDArray[Any], rows: Rows) -> npt.NDArray[Any]:
 
 def _backward(mine: slice, order: Any, begin: Integers, end: Integers) -> Any:
     """Return the rows of one thread, whose places in `order` these are."""
-    rows = mine if order is None else order[mine]
+    rows: Any = mine if order is None else order[mine]
     begins = begin[rows]
     if (begins[1:] < begins[:-1]).all():
         return rows
