@@ -16,6 +16,7 @@ from simulator.graph.intervals import (
     distinct,
     kinds,
     offsets_of,
+    present,
     sorted_runs,
 )
 from simulator.graph.mapping import Mapping
@@ -136,12 +137,32 @@ def _reach(group: VertexGroup, item: Field) -> _Reach:
     vertex = np.repeat(np.arange(len(group), dtype=np.int64), np.diff(item.starts))
     user = group.tile[vertex].astype(np.int64)
     once = np.ones(len(begins), dtype=np.int64)
+    if item.apart:
+        return _edges_apart(group, item)
     if item.rows is not None:
         return _Reach(begins, ends, _rows_of(item), user, once)
     if item.direction != "input" or len(begins) != len(group):
         return _Reach(begins, ends, vertex, user, once)
     chosen, times = distinct(user, begins, ends)
     return _Reach(begins[chosen], ends[chosen], vertex[: len(chosen)], user[chosen], times)
+
+
+def _edges_apart(group: VertexGroup, item: Field) -> _Reach:
+    """Cut what vertices take in into their edges, which are even shares of it."""
+    bounds = offsets_of(item.lengths)
+    first = bounds[item.starts]
+    vertex = np.repeat(np.arange(len(group), dtype=np.int64), item.edges)
+    place = np.arange(len(vertex), dtype=np.int64) - offsets_of(item.edges)[vertex]
+    cut = first[vertex] + place * np.diff(first)[vertex] // item.edges[vertex]
+    start = present(np.concatenate([bounds[:-1][item.lengths > 0], cut]))
+    start = start[start < bounds[-1]]
+    interval = np.searchsorted(bounds, start, side="right") - 1
+    begins = item.begins[interval] + start - bounds[interval]
+    lengths = np.diff(np.append(start, bounds[-1]))
+    edge = np.searchsorted(cut, start, side="right") - 1
+    user, size = group.tile[vertex[edge]].astype(np.int64), item.dtype.size
+    once = np.ones(len(start), dtype=np.int64)
+    return _Reach(begins * size, (begins + lengths) * size, edge, user, once)
 
 
 def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:

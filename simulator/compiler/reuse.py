@@ -138,7 +138,7 @@ class Reuse:
 
     def _take_alike(self, one: _Case, mine: _Use, other: _Case, its: _Use) -> bool:
         a, b = mine.item, its.item
-        if (a.rows is None) != (b.rows is None):
+        if (a.rows is None) != (b.rows is None) or a.apart != b.apart:
             return False
         of_rank = np.searchsorted(one.variables, mine.variable)
         if not np.array_equal(of_rank, np.searchsorted(other.variables, its.variable)):
@@ -150,6 +150,7 @@ class Reuse:
             and np.array_equal(a.starts, b.starts)
             and np.array_equal(a.begins - shift, b.begins)
             and (a.rows is None or b.rows is None or np.array_equal(a.rows, b.rows))
+            and not (a.apart and not np.array_equal(a.edges, b.edges))
         )
 
 

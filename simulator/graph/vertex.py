@@ -129,7 +129,8 @@ class Field:
     The intervals [starts[v], starts[v+1]) are vertex v's elements: `lengths` arena elements from
     `begins`. `edges` counts the edges a vertex (1; rows for a VectorList); `rows` holds the
     elements of every edge of a VectorList, None where a vertex has one edge. `interleaved` asks for
-    memory that can be read twice as wide.
+    memory that can be read twice as wide. `apart`: the edges of a vertex are even shares of its
+    elements, each with a pointer of its own, so that one may lie elsewhere than the next.
     """
 
     graph: Graph
@@ -142,6 +143,7 @@ class Field:
     edges: IntArray
     interleaved: bool = False
     rows: IntArray | None = None
+    apart: bool = False
 
     def counts(self) -> IntArray:
         """Count the elements of each vertex."""

@@ -7,7 +7,9 @@ from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
 from simulator.graph.target import TARGETS
+from simulator.graph.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import program
+from simulator.poplibs.poplin.operands import with_edges
 from tests.stream_copies import HOST_COPY
 
 PREAMBLE = 14  # rows: the control Sequence, its preamble and the Switch
@@ -82,6 +84,24 @@ def test_a_partly_remote_input_arrives_whole_in_a_message(graph):
     assert exchange.received.tolist() == [0, 0, 12, 0]
     assert exchange.sent.tolist() == [4, 4, 4, 0]
     assert accesses(executable, ("OnTileExecute", "add"), "read") == ["<message:a>"]
+
+
+@pytest.mark.parametrize(
+    ("apart", "message"), [(True, 8), (False, 16)], ids=["two edges", "one row"]
+)
+def test_of_edges_apart_those_at_hand_are_read_where_they_lie(graph, apart, message):
+    # Of two edges of two floats the second is in part on tile 0, so that it arrives whole.
+    tensor = variable(graph, "a", 2, 2, 0, 2)
+    item = cut_field("in_", "input", tensor, [0], [4])
+    item = with_edges(item, np.array([4]), np.array([2]), apart=apart)
+    number = graph.addComputeSet("read").id
+    group = VertexGroup(number, Codelet("r", None), np.array([2]), {"in_": item}, {}, np.array([9]))
+    graph.add_vertices(group)
+    executable, _ = compiled(graph, program.Execute(graph.compute_sets[number]))
+    sizes = {v.name: v.bytes.tolist() for v in executable.lowered.variables}
+    assert sizes["<message:a>"] == [message]
+    read = accesses(executable, ("OnTileExecute", "read"), "read")
+    assert read == (["<message:a>", "a"] if apart else ["<message:a>"])
 
 
 def test_an_input_out_of_order_at_hand_is_arranged_before(graph):

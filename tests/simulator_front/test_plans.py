@@ -218,6 +218,15 @@ def test_a_joint_plan_keeps_each_block_of_the_weights_on_its_tile() -> None:
     assert (blocks["TRAINING_FWD"] == blocks["TRAINING_WU"]).all()
 
 
+@pytest.mark.parametrize(("batch", "partials"), [(12, HALF), (16, HALF), (17, FLOAT)])
+def test_a_joint_update_of_one_step_makes_halves_at_once(batch: int, partials: Type) -> None:
+    settings_ = Settings(MK1.tiles_per_ipu, fully_connected="TRAINING_WU", is_joint=True)
+    plan = plan_of(MK1, Problem(1, 512, batch, 1024, (), HALF, HALF), settings_)
+    assert (plan.method.vertex, plan.method.partials) == ("AMP", partials)
+    assert plan.parts[-1] == 1
+    assert bool(dict(plan.cycles)["cast"]) == (partials == FLOAT)
+
+
 def test_what_is_added_is_regrouped_to_lie_as_what_it_is_added_to() -> None:
     values = Values("mk1")
     graph = values.graph

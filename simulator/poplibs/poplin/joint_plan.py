@@ -21,7 +21,7 @@ from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import Method, Plan
 from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, estimate
-from simulator.poplibs.poplin.planner import Settings, plan_convolution
+from simulator.poplibs.poplin.planner import Settings, made_at_once, plan_convolution
 from simulator.poplibs.poplin.problem import Problem, even_candidates
 from simulator.poplibs.poplin.rearrange_cost import LAYER, rearranging_cycles
 
@@ -102,6 +102,15 @@ def _problem(forward: Problem, pass_: Pass) -> Problem:
 
 
 def _methods(target: Target, forward: Problem, settings: Settings) -> Iterator[dict[str, Method]]:
+    """List the ways to compute all passes; what is summed in one step is of the smaller type."""
+    problems = {name: _problem(forward, pass_) for name, pass_ in PASSES.items()}
+    for methods in _ways(target, forward, settings):
+        yield {
+            name: made_at_once(target, problems[name], method) for name, method in methods.items()
+        }
+
+
+def _ways(target: Target, forward: Problem, settings: Settings) -> Iterator[dict[str, Method]]:
     """List the ways to compute all passes: weights stream by in each of them.
 
     The input channels of the forward pass are the outputs held in the weight update, whose input

@@ -106,8 +106,10 @@ def multiply(
     if plan.method.vertex != "OuterProduct":
         fields["worklists"] = _worklist_field(graph, plan, parameters, order, tiles, name)
     for which, edges in groups.items():
-        item = fields[which]
-        fields[which] = with_edges(item, item.counts(), edges[order])
+        item, apart = fields[which], which in CHANNEL and not plan.method.expanded
+        # An operand that lies in the plan's groups is read where it lies, group by group.
+        apart = apart and operands[which].in_groups(CHANNEL[which], plan.method.in_group)
+        fields[which] = with_edges(item, item.counts(), edges[order], apart=apart)
     layouts["out"] = partials.layout
     codelet = conv_codelet(
         _vertex_name(graph.target, plan), problem.dtype, plan.method.partials, layouts, steps

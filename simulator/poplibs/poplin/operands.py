@@ -28,6 +28,12 @@ class Operand:
     layout: Layout
     run: int
 
+    def in_groups(self, channel: int, group: int) -> bool:
+        """Return whether groups of so many channels lie together, or all where they are fewer."""
+        if self.layout.grouped >= 0:
+            return (self.layout.grouped, self.layout.group) == (channel, group)
+        return self.layout.order[-1] == channel and self.sizes[channel] <= group
+
     def rows(self, box: tuple[IntArray, IntArray]) -> Rows:
         """Return the rows of boxes, which take whole groups."""
         low, high = box
@@ -123,9 +129,9 @@ def field_of_boxes(
     return with_edges(item, sizes, edges)
 
 
-def with_edges(item: Field, sizes: IntArray, edges: IntArray) -> Field:
+def with_edges(item: Field, sizes: IntArray, edges: IntArray, *, apart: bool = False) -> Field:
     """Count edges of a field, among which the elements of each vertex are shared evenly."""
-    chosen: Field = replace(item, edges=np.minimum(edges, np.maximum(sizes, 1)))
+    chosen: Field = replace(item, edges=np.minimum(edges, np.maximum(sizes, 1)), apart=apart)
     return chosen
 
 

@@ -172,6 +172,20 @@ def _of_dot_products(problem: Problem, partials: Type) -> Iterator[Method]:
         yield way
 
 
+def made_at_once(target: Target, problem: Problem, method: Method) -> Method:
+    """Return the method whose matrix units make results of the smaller type: sums of one step.
+
+    Of ways with as many products a cycle PopLibs takes the one of the smaller type
+    (lib/poplin/ConvVertexType.cpp, sortConvVertexTypeCandidates).
+    """
+    made, group = problem.out_type, input_group(target, problem.dtype)
+    summed = ceil_div(problem.inputs, method.in_group) * method.in_group
+    if method.vertex != "AMP" or made.size >= method.partials.size or summed != group:
+        return method
+    units = min(target.getNumConvUnits(problem.dtype, made), method.out_group)
+    return replace(method, partials=made, units=units)
+
+
 def _of_short_sums(target: Target, problem: Problem, amp: Method) -> Iterator[Method]:
     """List the ways to make results of the smaller type at once: for sums of one step.
 
