@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
@@ -130,4 +131,5 @@ def _codelet(
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}{last}>"
     name = f"popops::BroadcastVector{family}{'InPlace' if in_place else ''}{kind}"
     state, code = (24, 170) if family == "Inner2D" else (16, 150)
-    return Codelet(name, compute, family != "Inner2D", state, code, flops=operations)
+    apart: Literal["", "outputs"] = "outputs" if family.startswith("Inner") else ""
+    return Codelet(name, compute, family != "Inner2D", state, code, flops=operations, apart=apart)

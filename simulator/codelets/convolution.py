@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -34,6 +34,13 @@ SIZES = {  # bytes of state and of code of each vertex type
     "poplin::OuterProduct": (16, 150),
 }
 WORKERS = {"poplin::OuterProduct"}  # vertices of one worker each
+# Whose operands lie in memory elements of their own (PopLibs lib/poplin/codelets, constraints).
+# Those of the matrix units, too, lie apart from what they make, which is interleaved.
+APART: dict[str, Literal["", "outputs", "inputs"]] = {
+    "poplin::ConvPartialHorizontalMac": "inputs",
+    "poplin::ConvPartialVerticalMac": "inputs",
+    "poplin::OuterProduct": "outputs",
+}
 CHANNELS = ("groups", "batch", "outputs", "inputs")  # parameters, and by dimension AXIS
 AXIS = ("input", "output", "kernel", "shift")
 AT_ONCE = 1 << 19  # elements on the left of a matrix product, so that it stays near the processor
@@ -166,7 +173,8 @@ def conv_codelet(
         return {"out": out}
 
     kind = vertex.partition("<")[0]
-    return Codelet(vertex, compute, kind not in WORKERS, *SIZES[kind], operations)
+    sizes, apart = SIZES[kind], APART.get(kind, "")
+    return Codelet(vertex, compute, kind not in WORKERS, *sizes, operations, apart=apart)
 
 
 def _convolve(
@@ -203,7 +211,7 @@ def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool)
             out[part["out"]].reshape(source.shape)[...] = source
         return {"out": out}
 
-    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
+    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200, apart="outputs")
 
 
 def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
@@ -213,7 +221,7 @@ def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
         blocks = operands.arrays["in"].reshape(-1, rows, columns)
         return {"out": blocks.transpose(0, 2, 1).reshape(-1)}
 
-    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
+    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200, apart="outputs")
 
 
 def _windows(source: Array, block: Block, steps: Steps) -> Array:

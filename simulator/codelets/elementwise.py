@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 
@@ -39,14 +40,16 @@ class ElementwiseVertices:
     region_2d: Cycles
 
 
-def codelet_pair(names: tuple[str, str], compute: Compute, flops: int) -> tuple[Codelet, Codelet]:
+def codelet_pair(
+    names: tuple[str, str], compute: Compute, flops: int, apart: Literal["", "outputs"] = ""
+) -> tuple[Codelet, Codelet]:
     """Make the 1D and the 2D codelet: state is a pointer a field and a count (2D: with lists)."""
 
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["out"].counts() * flops
 
-    one = Codelet(names[0], compute, True, state_bytes=16, code_bytes=150, flops=operations)
-    return one, Codelet(names[1], compute, False, state_bytes=24, code_bytes=170, flops=operations)
+    several = Codelet(names[1], compute, False, 24, 170, operations, apart=apart)
+    return Codelet(names[0], compute, True, 16, 150, operations, apart=apart), several
 
 
 def values_of(operands: Operands, name: str) -> Array:
@@ -132,7 +135,7 @@ def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices
 
     names = f"popops::Cast1D<{source},{destination}>", f"popops::Cast2D<{source},{destination}>"
     return ElementwiseVertices(
-        *codelet_pair(names, compute, 0),
+        *codelet_pair(names, compute, 0, apart="outputs"),
         lambda n: elementwise_cycles.cast_1d(n, source, destination, target),
         elementwise_cycles.CAST_2D,
         lambda n: elementwise_cycles.cast_region(n, source, destination, target),

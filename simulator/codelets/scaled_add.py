@@ -59,7 +59,7 @@ def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVert
         f"popops::{which.family}2D<{dtype},{kind}>",
     )
     return ElementwiseVertices(
-        *codelet_pair(names, compute, 3 if which.both else 2),
+        *codelet_pair(names, compute, 3 if which.both else 2, apart="outputs"),
         cycles_1d,
         base_2d,
         region_2d,

@@ -9,7 +9,8 @@ it. Code comes first and has its memory elements for itself, as an element serve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
 ALIGNMENT = 8  # bytes: one 64-bit word, the width of the data path
+ELEMENTS_APART = 2  # memory elements between which operands are held apart, above what always lives
 INTERVALS_AT_ONCE = 256  # whose pairs are held in memory at a time
 NON_INTERLEAVED, INTERLEAVED, OVERFLOWED = range(3)  # as in pva.schema.REGIONS
 
@@ -39,6 +41,7 @@ class Demand:
     interleaved              by variable: wants the interleaved region
     is_code                  by variable: fills whole memory elements
     conflicts                by pair of variables: live at the same time
+    apart                    pairs of variables that should lie in different memory elements
     """
 
     variable: IntArray
@@ -47,6 +50,7 @@ class Demand:
     interleaved: np.ndarray[tuple[int], np.dtype[np.bool_]]
     is_code: np.ndarray[tuple[int], np.dtype[np.bool_]]
     conflicts: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
 
 
 def conflicts_of(
@@ -96,6 +100,8 @@ def allocate(
     region = np.zeros(len(demand.variable), dtype=np.int64)
     with_all = np.logical_and.reduce(demand.conflicts, axis=1)
     apart = np.zeros(count, dtype=bool)  # what is placed and does not conflict with all
+    partners = _partners(demand.apart)
+    placed: dict[int, tuple[IntArray, ...]] = {}  # those of them: tile, address and size of pieces
     for variable in each(_order(demand, sizes).tolist(), "placing variables"):
         piece = slice(starts[variable], starts[variable + 1])
         on, size = demand.tile[piece], sizes[piece]
@@ -105,6 +111,9 @@ def allocate(
         for where in (*wanted, OVERFLOWED):
             stack = stacks[where]
             base = stack.base_of(below, on)
+            if where == NON_INTERLEAVED and below is not None and variable in partners:
+                others = [placed[other] for other in partners[variable] if other in placed]
+                base = _in_other_elements(base, size, on, stack.with_all, others, element_bytes)
             fits = waiting & (base + size <= stack.limit)
             address[piece] = np.where(fits, base, address[piece])
             region[piece] = np.where(fits, where, region[piece])
@@ -113,7 +122,42 @@ def allocate(
             if not waiting.any():
                 break
         apart[variable] = not with_all[variable]
+        if variable in partners:
+            here = region[piece] == NON_INTERLEAVED
+            placed[variable] = on[here], address[piece][here], size[here]
     return Allocation(address, region)
+
+
+def _partners(pairs: IntArray) -> dict[int, list[int]]:
+    """List for each variable those that should lie in other memory elements."""
+    found: dict[int, list[int]] = {}
+    for one, other in np.concatenate([pairs, pairs[:, ::-1]]).tolist():
+        found.setdefault(one, []).append(other)
+    return found
+
+
+def _in_other_elements(
+    base: IntArray,
+    size: IntArray,
+    on: IntArray,
+    always: IntArray,
+    others: Sequence[tuple[IntArray, ...]],
+    element: int,
+) -> IntArray:
+    """Move pieces to the next memory element where they would share one with others.
+
+    No further than the second boundary above what is always live, and as far as others are large:
+    as data lies in stacks here, rules that follow one another would else leave a gap for each.
+    """
+    for tile, begin, length in others:
+        low, high = np.zeros((2, len(always)), dtype=np.int64)
+        low[tile], high[tile] = begin // element, -(-(begin + length) // element)
+        shared = (base // element < high[on]) & ((base + size - 1) // element >= low[on])
+        large = np.zeros(len(always), dtype=np.int64)
+        large[tile] = length // element
+        near = high[on] <= always[on] // element + ELEMENTS_APART + large[on]
+        base = np.where(shared & near, high[on] * element, base)
+    return base
 
 
 @dataclass(slots=True, eq=False)

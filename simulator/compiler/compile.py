@@ -12,6 +12,7 @@ import numpy as np
 
 import pvti
 from simulator.compiler.allocate import Demand, allocate, conflicts_of
+from simulator.compiler.apart import operands_apart
 from simulator.compiler.costs import compute_costs
 from simulator.compiler.edges import sum_pairs
 from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
@@ -73,7 +74,7 @@ def compile_graph(
         fixed = fixed_data(graph, lowered, types, type_of_group, instrumentation, stacks)
         pieces = _with_fixed(placed, fixed, len(live))
         allocation = allocate(
-            _demand(graph, liveness, pieces, len(live)),
+            _demand(graph, lowered, liveness, pieces),
             target.num_tiles,
             target.bytes_per_tile,
             target.interleaved_base,
@@ -147,8 +148,9 @@ def _with_fixed(pieces: Pieces, fixed: dict[str, IntArray], number: int) -> Piec
     return Pieces(*(np.concatenate(column) for column in columns))
 
 
-def _demand(graph: Graph, liveness: Liveness, pieces: Pieces, variables: int) -> Demand:
+def _demand(graph: Graph, lowered: Lowered, liveness: Liveness, pieces: Pieces) -> Demand:
     """Return what needs room; the fixed data and the code come last, and are always live."""
+    variables = len(liveness.always_live)
     interleaved = np.zeros(variables + 2, dtype=bool)
     begins, _ = graph.variable_bounds()
     for group in graph.vertex_groups():
@@ -159,4 +161,7 @@ def _demand(graph: Graph, liveness: Liveness, pieces: Pieces, variables: int) ->
     always_live = np.append(liveness.always_live, [True, True])
     conflicts = conflicts_of(always_live, liveness.variable, liveness.begin, liveness.end)
     is_code = np.arange(variables + 2) == variables + 1
-    return Demand(pieces.variable, pieces.tile, pieces.bytes, interleaved, is_code, conflicts)
+    apart = operands_apart(graph, lowered)
+    return Demand(
+        pieces.variable, pieces.tile, pieces.bytes, interleaved, is_code, conflicts, apart
+    )

@@ -158,7 +158,8 @@ class Field:
 class Codelet:
     """A vertex type: its name, cost in bytes, and how a whole group of its vertices computes.
 
-    One that `reads_clock` finds the clocks of the tiles among the registers.
+    One that `reads_clock` finds the clocks of the tiles among the registers. `apart`: what it reads
+    lies in other memory elements than what it writes (outputs), or each input in others (inputs).
     """
 
     name: str
@@ -169,6 +170,7 @@ class Codelet:
     flops: Callable[[VertexGroup], IntArray] | None = None
     kind: Literal["user", "library", "copy"] = "library"
     reads_clock: bool = False
+    apart: Literal["", "outputs", "inputs"] = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -131,3 +131,26 @@ def test_code_comes_before_all_data_and_fills_whole_memory_elements():
 
 def test_equal_variables_lie_in_their_order():
     assert addresses([8, 8, 8], np.ones((3, 3), dtype=bool)) == [0, 8, 16]
+
+
+def placed_apart(pairs, sizes, conflicts):
+    """Place variables on a tile with elements of 32 bytes; return their addresses."""
+    count = len(sizes)
+    none, numbers = np.zeros(count, dtype=bool), np.arange(count)
+    together = np.eye(count, dtype=bool)
+    for one, other in conflicts:
+        together[one, other] = together[other, one] = True
+    asked = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    demand = Demand(numbers, numbers * 0, np.array(sizes), none, none, together, asked)
+    return allocate(demand, 1, 1000, 500, 32).address.tolist()
+
+
+def test_operands_of_a_vertex_begin_in_another_memory_element():
+    # The third is never live with the others; the second lies behind the first, or in the next one.
+    assert placed_apart([], [24, 16, 8], [(0, 1)]) == [0, 24, 0]
+    assert placed_apart([(0, 1)], [24, 16, 8], [(0, 1)]) == [0, 32, 0]
+
+
+def test_rules_that_follow_one_another_leave_two_elements_at_most():
+    chain = [(n, n + 1) for n in range(5)]
+    assert max(placed_apart(chain, [8] * 6, chain)) < 3 * 32
