@@ -211,7 +211,7 @@ def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool)
             out[part["out"]].reshape(source.shape)[...] = source
         return {"out": out}
 
-    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200, apart="outputs")
+    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
 
 
 def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
@@ -221,7 +221,7 @@ def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
         blocks = operands.arrays["in"].reshape(-1, rows, columns)
         return {"out": blocks.transpose(0, 2, 1).reshape(-1)}
 
-    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200, apart="outputs")
+    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
 
 
 def _windows(source: Array, block: Block, steps: Steps) -> Array:
