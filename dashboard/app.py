@@ -24,6 +24,7 @@ from dashboard import (
     view,
 )
 from dashboard.address import Address, AddressError
+from dashboard.ahead import Ahead, ahead_of
 from dashboard.declared import page_at
 from dashboard.pages import PAGES, broken_laws, documentation, start
 from dashboard.pages.documentation import help_link
@@ -33,7 +34,7 @@ from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
-from dashboard.timeline.ahead import ahead_of
+from dashboard.under_way import UnderWay
 from pva.analysis.steady import counted, setup_runs
 from pva.errors import NotRecordedError, PvaError
 from pva.plot import theme
@@ -80,15 +81,16 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
         add_log_handler=False,
     )
     app.layout = lambda: shell(store, preferences.chosen_theme())
+    ahead = ahead_of(app, Ahead(store, UnderWay(app.server).rest))
     preferences.follow(app.server)
     store.count_runs(preferences.runs, counted)
     scripts.register(app)
-    _register(app, store)
+    _register(app, store, ahead)
     controls.register(app)
     view.register(app)
     for page in PAGES:
         page.register(app, store)
-    broken_laws.register(app, store)
+    broken_laws.register(app, store, ahead.awaits)
     drawer.register(app, store)
     endpoint.register(app.server, store)
     downloads.register(app.server, store)
@@ -98,9 +100,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     return app
 
 
-def _register(app: Dash, store: Store) -> None:
-    prepare = ahead_of(store)
-
+def _register(app: Dash, store: Store, ahead: Ahead) -> None:
     def route(
         _place: object,
         _watch: int,
@@ -114,7 +114,7 @@ def _register(app: Dash, store: Store) -> None:
         components.check_texts(path, search)
         page, links, *rest, now = show(store, path, search, shown, ctx.triggered_id, writing)
         if isinstance(now, dict):
-            prepare(now["report"])
+            ahead.show(now["report"])
         known = no_update if store.keys == keys else store.keys
         return page, still.settled(links), *rest, now, known
 

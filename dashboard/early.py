@@ -1,4 +1,4 @@
-"""Do before the first visit what it would wait for: the first answers, the pages of a report."""
+"""Do before the first visit what it would wait for: first answers, pages, findings and laws."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ from typing import Any
 from dash import Dash
 
 from dashboard.address import Address
+from dashboard.ahead import Ahead, ahead_of
 from dashboard.app import show
 from dashboard.pages import PAGES, memory
-from dashboard.store import Store
+from dashboard.store import KEPT_OPEN, Store
 from dashboard.view import makers
 from pva.errors import PvaError
 from pva.plot.theme import THEMES
 
 FIRST = ("/", "/_dash-layout", "/_dash-dependencies")
-MAX_BYTES = 200_000_000  # of the files of a report that is made ready
+MAX_BYTES = 200_000_000  # of the files of the reports that are made ready
 MAX_SECONDS = 5.0  # that a server's end waits for a view
 
 
 @contextmanager
 def ready(app: Dash, store: Store) -> Iterator[None]:
-    """Make the first answers and the pages of the first report ready, beside the server.
+    """Make the first answers, the pages of the first report and what `ahead` makes ready.
 
-    At the end of the block no further view is begun, and the last one is waited for.
+    That is done beside the server. At the end of the block nothing further is begun, and what was
+    begun last is waited for.
     """
     stop = threading.Event()
     thread = threading.Thread(target=_make_ready, args=(app, store, stop.is_set), daemon=True)
@@ -36,6 +38,7 @@ def ready(app: Dash, store: Store) -> Iterator[None]:
         yield
     finally:
         stop.set()
+        ahead_of(app).end(MAX_SECONDS)
         thread.join(MAX_SECONDS)
 
 
@@ -45,17 +48,38 @@ def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
         for path in FIRST:
             client.get(path, buffered=True)
         if store.keys and store.has_report() and store.size() <= MAX_BYTES:
-            make_pages(app, store, stopped)
+            make_pages(app, store, stopped, ahead_of(app).rest)
+        _make_reports_ready(ahead_of(app), store)
     except Exception:  # who asks for the page is told
         logging.getLogger("tilescope").debug("no page is ready", exc_info=True)
 
 
-def make_pages(app: Dash, store: Store, stopped: Callable[[], bool] = lambda: False) -> None:
-    """Lay out the pages of the first report with their panels and plots; the store keeps them."""
+def _make_reports_ready(ahead: Ahead, store: Store) -> None:
+    """Have the reports made ready that are kept together, in the order given."""
+    size = 0
+    for key in store.reports[:KEPT_OPEN]:
+        size += store.size(key)
+        if size > MAX_BYTES:
+            return
+        ahead.prepare(key)
+
+
+def make_pages(
+    app: Dash,
+    store: Store,
+    stopped: Callable[[], bool] = lambda: False,
+    rest: Callable[[], None] = lambda: None,
+) -> None:
+    """Lay out the pages of the first report with their panels and plots; the store keeps them.
+
+    Each but those of the first page waits for a rest.
+    """
     known = makers(app)
     for page in sorted(PAGES, key=lambda page: page is not memory):
         views = _views(show(store, page.PATH, "", None)[0]) if page.available(store, "") else ()
         for make in (known[identifier] for identifier in views if identifier in known):
+            if page is not memory:
+                rest()
             if stopped():
                 return
             with suppress(PvaError):  # who opens the page is told

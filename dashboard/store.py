@@ -366,15 +366,16 @@ class Store:
                 self._answers[entry] = made
                 while len(self._answers) > KEPT_ANSWERS:
                     self._answers.popitem(last=False)
-                self._let_go()
+                self.let_go()
             return made
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
         """Let go of columns until few are held, the largest of all reports first.
 
         What is small is kept of each report, and so are names: an array is cheaper to read again.
         """
-        rooms = [one.report.dataset.room for one in self._opened.values() if one.report]
+        with self._lock:
+            rooms = [one.report.dataset.room for one in self._opened.values() if one.report]
         while sum(room.held for room in rooms) > HELD_BYTES:
             max(rooms, key=lambda room: room.largest).let_go_of_largest()
 

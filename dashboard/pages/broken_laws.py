@@ -1,20 +1,24 @@
 """Which laws of `pva.check` a report breaks: a mark on the pages whose figures they are about.
 
-The laws of a large report take a second: they are checked when its first page has been shown.
+The laws of a large report take a second: they are checked when its first page has been shown, or
+before, where `dashboard.ahead` has come to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from dash import Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
 
 from dashboard import components, view
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.declared import page_at
 from dashboard.pages.words import counted
-from dashboard.store import Report, Store
+from dashboard.store import Store
 from pva.check import LAWS, Law, Violation
 from pva.plot.axes import shortened
 from pva.plot.theme import Theme
@@ -40,16 +44,33 @@ def concerns(law: Law, path: str) -> bool:
     return any(need.startswith(laws_of(path)) for need in law.needs)
 
 
-def breaches(report: Report) -> list[tuple[Law, list[Violation]]]:
-    """Return the laws that a report breaks, each with its breaches."""
-    pairs = ((law, law.broken_by(report.dataset)) for law in LAWS)
-    return [(law, broken) for law, broken in pairs if broken]
+def breaches(store: Store, key: str) -> list[tuple[Law, list[Violation]]]:
+    """Return the laws that a report breaks, each with its breaches; raises PvaError."""
+
+    def find() -> list[tuple[Law, list[Violation]]]:
+        pairs = ((law, _breaches_of(store, key, law)) for law in LAWS)
+        return [(law, broken) for law, broken in pairs if broken]
+
+    return store.derived(key, PANEL, find)
+
+
+def _breaches_of(store: Store, key: str, law: Law) -> list[Violation]:
+    """Hold a report against a law once; raises PvaError."""
+    name = f"law {law.name}"
+    return store.derived(key, name, lambda: law.broken_by(store.report(key).dataset))
+
+
+def parts(store: Store, key: str) -> Iterator[Callable[[], object]]:
+    """Return what makes `breaches`, a part for each law."""
+    for law in LAWS:
+        yield partial(_breaches_of, store, key, law)
+    yield partial(breaches, store, key)
 
 
 def mark_or_wait(store: Store, state: Address, theme: Theme) -> Element:
     """Show the mark where the laws were checked before; else have the browser ask for it soon."""
     if store.has_report(state.report) and not store.knows(state.report, PANEL):
-        return dcc.Interval(id=LATER, interval=SOON, max_intervals=1)
+        return dcc.Interval(id=LATER, interval=SOON)
     return mark(store, state, theme)
 
 
@@ -58,7 +79,7 @@ def mark(store: Store, state: Address, theme: Theme) -> Element:
     del theme
     if not store.has_report(state.report) or not laws_of(state.path):
         return None
-    known = store.derived(state.report, PANEL, lambda: breaches(store.report(state.report)))
+    known = breaches(store, state.report)
     broken = [(law, found) for law, found in known if concerns(law, state.path)]
     if not broken:
         return None
@@ -84,10 +105,17 @@ def _row(law: Law, broken: list[Violation]) -> Element:
     return html.Li([html.Strong(law.meaning), f" {where}: {found}, expected {wanted}{more}."])
 
 
-def register(app: Dash, store: Store) -> None:
-    """Add the callbacks of the mark."""
+def register(app: Dash, store: Store, awaits: Callable[[str], bool]) -> None:
+    """Add the callbacks of the mark; the browser asks again for a source that something awaits."""
+
+    def mark_later(store: Store, state: Address, theme: Theme) -> Element:
+        key = state.report or store.keys[0]
+        if awaits(key) and not store.knows(key, PANEL):
+            raise PreventUpdate
+        return mark(store, state, theme)
+
     view.fill(app, store, PANEL, mark_or_wait, keep=False)
-    later = components.or_fault(view.following(store, mark))
+    later = components.or_fault(view.following(store, mark_later))
 
     def asked_later(_: object, seen: dict[str, Any] | None) -> Any:
         return view.or_empty(later(seen))

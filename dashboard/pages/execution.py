@@ -397,7 +397,7 @@ def path_frame(store: Store, state: Address) -> Any:
 def wait_frame(store: Store, state: Address) -> Any:
     """Return who is waited for in the recorded runs, filtered by name."""
     report = store.report(state.report)
-    frame = store.derived(state.report, "waits", lambda: causes.waits(report))
+    frame = causes.waits(report)
     tiles = frame["for_tile"].astype(str).where(frame["for_tile"] >= 0, "–")
     frame = frame.assign(kind=frame["type"].map(step_words), tile=tiles)
     return components.filtered(frame, state.filter)

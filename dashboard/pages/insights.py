@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from dash import Dash, dcc, html
@@ -148,7 +150,22 @@ def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
     """Return findings and unchecked rules; the words have the units that the reader chose."""
     report = store.report(state.report)
     name = f"insights {units.manner()}"
-    return store.derived(state.report, name, lambda: analysis.examination(report))
+    ask = partial(_asked, store, state.report)
+    return store.derived(state.report, name, lambda: analysis.examination(report, ask))
+
+
+def _asked(store: Store, key: str, rule: analysis.Rule, report: Report) -> analysis.Answer:
+    """Ask a rule once; who asks while another one does waits for this rule alone."""
+    name = f"rule {rule.__name__} {units.manner()}"
+    return store.derived(key, name, lambda: analysis.answer_of(rule, report))
+
+
+def parts(store: Store, state: Address) -> Iterator[Callable[[], object]]:
+    """Return what makes `examined`, a part for each rule; raises PvaError."""
+    report = store.report(state.report)
+    for _, rule in analysis.all_rules():
+        yield partial(_asked, store, state.report, rule, report)
+    yield partial(examined, store, state)
 
 
 def findings(store: Store, state: Address, _theme: Theme) -> Element:

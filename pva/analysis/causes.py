@@ -44,6 +44,11 @@ def critical_path(report: Report) -> pd.DataFrame:
     the way of a tile to a sync and of the next one from it. `cycles` add up to those of all
     recorded runs, and `share` to 1. Raises NotRecordedError.
     """
+    return report.dataset.kept("critical path", lambda _: _critical_path(report)).copy()
+
+
+def _critical_path(report: Report) -> pd.DataFrame:
+    """Work out `critical_path`."""
     clocks = clocks_of(report)
     chain = _path(clocks)
     parts = []
@@ -109,7 +114,12 @@ def waits(report: Report) -> pd.DataFrame:
     the IPU; `cycles` are those of its mean tile, `share` is of the cycles of the recorded runs.
     With what `cycles_by_tile` calls busy, they make up all cycles. Raises NotRecordedError.
     """
-    return _waits(report, clocks_of(report))
+    return _kept_waits(report, None).copy()
+
+
+def _kept_waits(report: Report, clocks: Clocks | None) -> pd.DataFrame:
+    """Return `waits`, worked out once; not to be changed."""
+    return report.dataset.kept("waits", lambda _: _waits(report, clocks or clocks_of(report)))
 
 
 def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
@@ -152,7 +162,7 @@ def why_idle(report: Report) -> pd.DataFrame:
     data = report.dataset
     clocks = clocks_of(report)
     ipus = data.of_replica("num_ipus")
-    frame = _waits(report, clocks)
+    frame = _kept_waits(report, clocks)
     each = data.of_replica("num_tiles") // max(ipus, 1)
     whole = max(_all_cycles(report) * each, 1)
     other = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")

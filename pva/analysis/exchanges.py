@@ -104,7 +104,7 @@ def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict
     cycles = np.zeros(0, dtype=np.int64)
     if len(received):
         cycles = data.array(f"{name}_cycles").max(axis=1, initial=0)
-    most = np.maximum(received, sent).max(axis=1, initial=0)
+    most = np.maximum(*(moved.max(axis=1, initial=0) for moved in (received, sent)))
     return {
         "bytes_received": received.sum(axis=1),
         "bytes_sent": sent.sum(axis=1),

@@ -33,7 +33,7 @@ def ipu_balance(report: Report) -> pd.DataFrame:
     """
     total = _all_cycles(report)
     ipus = report.dataset.of_replica("num_ipus")
-    frame = kept_waits(report)
+    frame = waits(report)
     frame = frame[(frame["ipu"] != frame["for_ipu"]) & (frame["type"] != SYNC)]
     waiting, waited_for = (_sums(frame, by, ipus) for by in ("ipu", "for_ipu"))
     table = pd.DataFrame(
@@ -45,11 +45,6 @@ def ipu_balance(report: Report) -> pd.DataFrame:
         }
     )
     return table.sort_values("waited_for", ascending=False, kind="stable", ignore_index=True)
-
-
-def kept_waits(report: Report) -> pd.DataFrame:
-    """Return `waits` of a report, worked out once; not to be changed. Raises NotRecordedError."""
-    return report.dataset.kept("waits", lambda _: waits(report))
 
 
 @analysis("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles")

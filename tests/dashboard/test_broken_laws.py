@@ -69,6 +69,6 @@ def test_every_law_is_about_a_page_beside_those_that_show_all(law: Any) -> None:
 def test_laws_are_checked_after_the_page_and_once(store: Store) -> None:
     chosen = Address("/execution", "broken")
     waiting = broken_laws.mark_or_wait(store, chosen, "light")
-    assert waiting.max_intervals == 1 and not words(waiting)
+    assert waiting.interval == broken_laws.SOON and not words(waiting)
     assert marked(store, "/execution", "broken")
     assert "1 law is broken" in words(broken_laws.mark_or_wait(store, chosen, "light"))

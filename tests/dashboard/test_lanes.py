@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +11,9 @@ import pytest
 from dashboard.address import parse
 from dashboard.pages import execution
 from dashboard.store import Store
-from dashboard.timeline import ahead, endpoint
-from dashboard.timeline.ahead import ahead_of
+from dashboard.timeline import endpoint
 from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
-from pva.analysis.pyramid import build
 from pva.errors import NotFoundError, NotRecordedError
 from pva.plot.device import device_timeline, layer_codes, overlapped
 from pva.plot.lanes import Labels, RowItems, Timeline
@@ -266,31 +263,3 @@ def test_two_executions_are_shown_and_described_together(tmp_path: Path) -> None
     shown = words(execution.range_details(store, chosen, "light"))
     assert all(f"{name}, IPU {ipu}" in shown for name in ("one", "two") for ipu in (0, 1))
     assert "two: 2 recorded runs took" in words(execution.layout(store, chosen))
-
-
-def test_a_timeline_is_made_once_a_page_of_its_report_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[str] = []
-    whole = Timeline("cycles", 1.0, (), build([]), [], [])
-    monkeypatch.setattr(endpoint, "device_timeline", lambda _: made.append("device") or whole)
-    monkeypatch.setattr(ahead, "SOON", 0)
-    store = Store([write_report(tmp_path / "small")])
-    shown = ahead_of(store)
-    for _ in range(2):
-        shown("small")
-    for thread in threading.enumerate():
-        if isinstance(thread, threading.Timer):
-            thread.join()
-    assert endpoint.timeline(store, "device", "small") is whole
-    assert made == ["device"]
-
-
-def test_a_source_that_went_away_is_prepared_in_silence(tmp_path: Path) -> None:
-    path = write_report(tmp_path / "small")
-    store = Store([path])
-    (path / "profile.pop").unlink()
-    thread = threading.Thread(target=ahead.prepare, args=(store, "small"))
-    thread.start()
-    thread.join()
-    assert store.trace("small") is None

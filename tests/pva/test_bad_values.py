@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import cbor2
 import numpy as np
 import pytest
 
-from pva import validation
+from pva import schema, validation
 from pva.check import check
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, InconsistentDataError
@@ -87,6 +89,37 @@ def test_a_machine_of_null_is_refused_when_opened(tmp_path: Path, column: str) -
     with closing(sqlite3.connect(path)) as file, file:
         file.execute(f"update target set {column} = null")
     assert f"target.{column}: found -1" in refused(lambda: openReport(path))
+
+
+@pytest.mark.parametrize("suffix", ["json", "cbor"])
+@pytest.mark.parametrize("column", MACHINE)
+def test_a_machine_of_null_in_a_document_is_refused_when_opened(
+    tmp_path: Path, column: str, suffix: str
+) -> None:
+    path = tmp_path / f"graph.{suffix}"
+    registry.write(small_report(), path)
+    codec: Any = json if suffix == "json" else cbor2
+    document = codec.loads(path.read_bytes())
+    key = schema.TABLE["target"].column(column).document_key
+    assert document["target"][key] > 0
+    document["target"][key] = None
+    path.write_bytes(codec.dumps(document).encode() if suffix == "json" else codec.dumps(document))
+    refused(lambda: openReport(path))
+
+
+@pytest.mark.parametrize("column", MACHINE)
+def test_a_machine_of_null_in_parquet_is_refused_when_opened(tmp_path: Path, column: str) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    folder = tmp_path / "report.parquet"
+    registry.write(small_report(), folder)
+    path = folder / "target.parquet"
+    table = parquet.read_table(path)
+    place = table.column_names.index(column)
+    nothing = arrow.nulls(len(table), table.schema.field(column).type)
+    parquet.write_table(table.set_column(place, table.schema.field(column), nothing), path)
+    with pytest.raises(DamagedFileError, match=f"target.parquet: {column}: null; no value missing"):
+        openReport(folder)
 
 
 def test_programs_that_contain_each_other_are_refused() -> None:

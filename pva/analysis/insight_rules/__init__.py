@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ORDER = 10  # of its analyses in the catalogue
 Rule = Callable[["Report"], list[Finding]]
+Answer = tuple[list[Finding], str]  # findings, and why the rule could not be checked
 
 MEMORY, TIME = "memory", "time"
 RULES: dict[str, tuple[Rule, ...]] = {
@@ -93,16 +94,26 @@ def unchecked_rules(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     return examination(counted(report, runs))[1]
 
 
-def examination(report: Report) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ask every rule once; return what `insights` and `unchecked_rules` do."""
+def answer_of(rule: Rule, report: Report) -> Answer:
+    """Ask a rule."""
+    try:
+        return rule(report), ""
+    except NotRecordedError as error:
+        return [], f"{error.found}; {error.wanted}"
+
+
+def examination(
+    report: Report, ask: Callable[[Rule, Report], Answer] = answer_of
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Ask every rule once, by `ask`; return what `insights` and `unchecked_rules` do."""
     findings: list[tuple[str, str, Finding]] = []
     unchecked = []
-    for about, rule in _rules():
-        try:
-            findings += [(rule.__name__, about, finding) for finding in rule(report)]
-        except NotRecordedError as error:
+    for about, rule in all_rules():
+        answer, lacking = ask(rule, report)
+        findings += [(rule.__name__, about, finding) for finding in answer]
+        if lacking:
             text = " ".join((rule.__doc__ or "").split())
-            unchecked.append((rule.__name__, about, text, f"{error.found}; {error.wanted}"))
+            unchecked.append((rule.__name__, about, text, lacking))
     rows = [_row(*finding) for finding in with_what_lacks(findings)]
     rows.sort(key=lambda row: (_ORDER[str(row["severity"])], -float(str(row["saving_share"]))))
     return (
@@ -111,7 +122,8 @@ def examination(report: Report) -> tuple[pd.DataFrame, pd.DataFrame]:
     )
 
 
-def _rules() -> Iterator[tuple[str, Rule]]:
+def all_rules() -> Iterator[tuple[str, Rule]]:
+    """Return every rule, with what it is about."""
     for about, rules in RULES.items():
         for rule in rules:
             yield about, rule

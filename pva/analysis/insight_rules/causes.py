@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.causes import SYNC, critical_path
+from pva.analysis.causes import SYNC, critical_path, waits
 from pva.analysis.delays import BETWEEN, host_delays
 from pva.analysis.insight_rules.finding import RECORDED_RUNS, RUNS_AND_WAITS, Finding, part
 from pva.analysis.programs import labels, operations
-from pva.analysis.stages import ipu_balance, kept_waits, layer_moves
+from pva.analysis.stages import ipu_balance, layer_moves
 from pva.lazy import pandas as pd
 from pva.units import count, cycles_in_words, duration, listed, share, times
 
@@ -80,7 +80,7 @@ def _waiting(others: pd.DataFrame) -> str:
 
 def _meanwhile(report: Report, ipu: int) -> str:
     """Name what an IPU does while the others wait for it."""
-    frame = kept_waits(report)
+    frame = waits(report)
     mine = frame[(frame["for_ipu"] == ipu) & (frame["ipu"] != ipu) & (frame["type"] != SYNC)]
     longest = mine.groupby("name")["cycles"].sum().sort_values(ascending=False, kind="stable")
     return f"longest for {longest.index[0]}" if len(longest) else ""
