@@ -12,8 +12,8 @@ from os.path import isdir, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 
 from pva.errors import PvaError
-from pva.many.exploration import ABOUT, TABLE
 from pva.plain_file import as_text
+from pva.schema.exploration import ABOUT, TABLE
 from pva.trace import CHROME_SUFFIXES, isTrace
 from pva.trace import SUFFIX as TRACE_SUFFIX
 

@@ -21,11 +21,12 @@ from typing import TypeVar
 
 from dashboard import sources
 from pva.errors import NotFoundError, PvaError
-from pva.many.exploration import REPORTS, Exploration, openExploration
+from pva.many.exploration import Exploration, openExploration
 from pva.many.run import Run, openRun
 from pva.plain_file import as_text
 from pva.report import Report as Report
 from pva.report import openReport
+from pva.schema.exploration import REPORTS
 from pva.trace import Align as Align
 from pva.trace import Trace as Trace
 from pva.trace import openTrace

@@ -7,6 +7,7 @@ hand, clocks and sums follow from them here, by other means than in the code und
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from pva import schema
 from pva.dataset import Dataset
+from pvti.schema import create_statements, insert_statement
 
 Values = npt.NDArray[Any]
 Columns = dict[str, Any]
@@ -150,6 +152,17 @@ def replicated_report(replicas: int) -> Dataset:
     columns = ("num_ipus", "num_tiles", "total_memory")
     more = {name: replicas * target[name] for name in columns}
     return small_report(target=target | more | {"num_replicas": [replicas]})
+
+
+def write_trace_rows(path: Path, rows: dict[str, list[tuple[object, ...]]]) -> None:
+    """Write a trace file of rows by table, as `pvti.schema` declares them."""
+    connection = sqlite3.connect(path)
+    with connection:
+        for statement in create_statements():
+            connection.execute(statement)
+        for table, values in rows.items():
+            connection.executemany(insert_statement(table), values)
+    connection.close()
 
 
 def write_report(directory: Path, dataset: Dataset | None = None) -> Path:

@@ -105,9 +105,9 @@ TABLE = {
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
                      + ("dash_ag_grid", "dash_mantine_components", "markdown_it")),
     "dashboard.store": Row(("dashboard.sources", "pva.many", "pva.report", "pva.trace")
-                           + ("pva.errors", "pva.plain_file")),
+                           + ("pva.errors", "pva.plain_file", "pva.schema.exploration")),
     "dashboard.sources": Row(
-        ("pva.many.exploration", "pva.trace", "pva.errors", "pva.plain_file")
+        ("pva.schema.exploration", "pva.trace", "pva.errors", "pva.plain_file")
     ),
     "dashboard.figures": Row(("plotly", "pva.units", "pva.plot"), ("pandas",)),
     "dashboard.timeline": Row(

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
 from pva.report import openReport
+from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pva.report import Report
 
-TABLE, ABOUT, REPORTS, POINTS = "points.parquet", "exploration.json", "reports", "points"
 INSTALL = "pip install 'tilescope[parquet]'"
 
 

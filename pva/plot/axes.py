@@ -170,6 +170,6 @@ def scaled_axis(top: float) -> dict[str, Any]:
 
 
 def picking(figure: go.Figure, numbers: list[Any] | None = None) -> go.Figure:
-    """Let dragging choose a range of x; `numbers` are those chosen at x = 0, 1, ... if not x."""
+    """Make dragging choose a range of x; `numbers` are those chosen at x = 0, 1, ... if not x."""
     figure.update_layout(dragmode="select", selectdirection="h", clickmode="event")
     return figure if numbers is None else figure.update_layout(meta={"picks": numbers})

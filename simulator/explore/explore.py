@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pva.schema.exploration import REPORTS
 from simulator.explore import record, search
 from simulator.explore.engine import Engine
 from simulator.explore.levers import Point, Space
@@ -84,7 +85,7 @@ class Exploration:
         self._record.tell_levers(point for point in points if point.key in self.rows)
         self.asked |= by_key
         missing = [point for point in by_key.values() if self._is_missing(point)]
-        reports = self._record.path / record.REPORTS
+        reports = self._record.path / REPORTS
         tasks = tasks_of(missing, reports.resolve(), self.plan.seconds, self.plan.memory)
         self._tell("the first point")
         for task, figures in self._engine.run(tasks):
@@ -97,7 +98,7 @@ class Exploration:
         return row is None or (self.plan.again and bool(row.get("error")))
 
     def _take(self, point: Point, figures: dict[str, Any], report: str) -> None:
-        where = f"{record.REPORTS}/{point.key}" if Path(report).is_dir() else ""
+        where = f"{REPORTS}/{point.key}" if Path(report).is_dir() else ""
         self._record.add(record.row_of(point, figures, where))
         self.computed += 1
         self._tell(" ".join(f"{name}={value}" for name, value in point.levers.items()))

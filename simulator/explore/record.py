@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from pva.errors import MissingPackageError, PvaError
+from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE
 from simulator.explore.levers import Space
 
-ABOUT, POINTS, TABLE, REPORTS, LOCK = (
-    "exploration.json", "points", "points.parquet", "reports", "lock",
-)  # fmt: skip
+LOCK = "lock"
 WRITER = "tilescope explore"  # by which a directory is known to be ours
 TRUTHS, TEXTS = {"fits"}, {"step_name", "live", "error"}  # columns that are no numbers
 Row = dict[str, Any]
@@ -129,7 +128,7 @@ def check_parquet(path: Path) -> None:
         import pyarrow  # noqa: F401
     except ImportError:
         hint = "pip install 'tilescope[parquet]'"
-        raise MissingPackageError(path, "points.parquet", hint) from None
+        raise MissingPackageError(path, TABLE, hint) from None
 
 
 @contextmanager

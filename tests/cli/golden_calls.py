@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 import struct
 import tempfile
 import zlib
@@ -22,8 +21,7 @@ from click.testing import CliRunner
 
 from cli.main import DECLARED, tilescope
 from pva.formats import registry
-from pvti.schema import create_statements, insert_statement
-from tests.builders import small_report, write_report
+from tests.builders import small_report, write_report, write_trace_rows
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 BUDGETS = 'largest_tile = "1 kB"\ntotal_cycles = 1024\ntile_balance = {min = "40 %"}\n'
@@ -98,13 +96,7 @@ def write_trace(path: Path) -> None:
         "series": [(1, "Loss", "", "train")],
         "series_points": [(1, 1_060_000, 0.5), (1, 1_090_000, 0.25)],
     }
-    connection = sqlite3.connect(path)
-    with connection:
-        for statement in create_statements():
-            connection.execute(statement)
-        for table, values in rows.items():
-            connection.executemany(insert_statement(table), values)
-    connection.close()
+    write_trace_rows(path, rows)
 
 
 def main() -> None:

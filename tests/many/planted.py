@@ -5,7 +5,6 @@ Instances run in lockstep: nobody leaves step k before all came to its collectiv
 
 from __future__ import annotations
 
-import sqlite3
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pva.formats.run_file import folder_name, write_instance
-from pvti.schema import create_statements, insert_statement
+from tests.builders import write_trace_rows
 from tests.many.runs import instance_file, write_instances
 
 STEP = 10_000_000  # ns, of which a fifth each is between runs and in callbacks
@@ -110,13 +109,7 @@ def _write_trace(path: Path, thread: Any, anchor: Any, index: int) -> None:
         "labels": [(number + 1, 1, label) for number, label in enumerate(LABELS)],
         "event_chunks": [(1, 1, len(order), first, last, zlib.crc32(data), data)],
     }
-    connection = sqlite3.connect(path)
-    with connection:
-        for statement in create_statements():
-            connection.execute(statement)
-        for table, values in rows.items():
-            connection.executemany(insert_statement(table), values)
-    connection.close()
+    write_trace_rows(path, rows)
 
 
 @dataclass(frozen=True)
