@@ -39,8 +39,22 @@ KINDS = {
 }  # fmt: skip
 GO = "link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }"
 IS_AT = "link => location.pathname + location.search === link"
-# AG Grid has its cells a moment after its rows, of those below the window, too.
-TABLES_ARE_DRAWN = "() => !document.querySelector('.ag-delay-render, .ag-header-row:empty')"
+# AG Grid comes after the answers, and has its cells a moment after its rows, of those below the
+# window, too: a page is whole when nothing of it lacks and nothing has changed for a while.
+WHOLE = """() => new Promise((done) => {
+  const LACKS = ".ag-delay-render, .ag-header-row:empty, .ag-row-loading";
+  let last = performance.now();
+  const watch = new MutationObserver(() => { last = performance.now(); });
+  watch.observe(document.body,
+    { subtree: true, childList: true, attributes: true, characterData: true });
+  const look = () => {
+    if (document.querySelector(LACKS)) last = performance.now();
+    if (performance.now() - last < 400) return setTimeout(look, 50);
+    watch.disconnect();
+    done(true);
+  };
+  look();
+})"""
 ALL: dict[str, Any] = {"resultTypes": ["violations"]}
 CONTRAST = ALL | {"runOnly": ["color-contrast"]}
 # The colours of a theme, of all but the plots, which the server draws anew.
@@ -83,21 +97,14 @@ def kineto() -> dict[str, Any]:
 
 
 def faults(page: Any, options: dict[str, Any]) -> list[tuple[str, str]]:
-    """Give the rules that the page breaks, with the first element that does.
-
-    A table that comes while axe reads is half there: where there is a fault, it looks again.
-    """
-    for _ in range(2):
-        broken = Axe().run(page, options=options).response["violations"]
-        if not broken:
-            break
-        settled(page).wait_for_function(TABLES_ARE_DRAWN)
+    """Give the rules that the whole page breaks, with the first element that does."""
+    assert settled(page).evaluate(WHOLE)
+    broken = Axe().run(page, options=options).response["violations"]
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in broken]
 
 
 def check_page(page: Any) -> None:
     """Assert that the page has no fault, no faint colour in the dark, and fits 1,024 pixels."""
-    settled(page).wait_for_function(TABLES_ARE_DRAWN)
     assert faults(page, ALL) == []
     page.evaluate(COLOUR, "dark")
     assert faults(page, CONTRAST) == []
@@ -119,7 +126,6 @@ def test_axe_finds_no_fault_in_both_themes(
         link = path if "report=" in path else f"{path}{'&' if '?' in path else '?'}report={kind}"
         settled(page).evaluate(GO, link)
         page.wait_for_function(IS_AT, arg=link)
-        settled(page).wait_for_function(TABLES_ARE_DRAWN)
         found[f"{link}, light"] = faults(page, ALL)
         assert page.locator(".fault").count() == (path in REFUSED)
         page.evaluate(COLOUR, "dark")
