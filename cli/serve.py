@@ -87,8 +87,9 @@ def checked_paths(paths: Sequence[Path], *, strict: bool = False) -> Sequence[Pa
 def _fault(path: Path) -> PvaError | None:
     """Return why a path cannot be shown now; beside others it is served, and may yet be written."""
     from pva.errors import UnknownFormatError
-    from pva.many.exploration import ABOUT, openExploration
+    from pva.many.exploration import openExploration
     from pva.report import openReport
+    from pva.schema.exploration import ABOUT
 
     if path.is_dir() and _any_below(path):
         return None
