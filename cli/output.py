@@ -261,7 +261,7 @@ def _cell(value: Any, column: str) -> str:
         return ""
     if _is_number(value) and column.endswith(_NANOSECONDS):
         return units.duration(value / 1e9)
-    if isinstance(value, float) and column.endswith("seconds"):
+    if isinstance(value, float) and f"_{column}".endswith("_seconds"):
         return units.duration(value)
     if isinstance(value, float):
         name = column.partition(".")[0].removesuffix("s")

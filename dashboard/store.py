@@ -119,10 +119,10 @@ class Store:
         """Look for reports that came or went since; those known keep their keys."""
         with self._lock:
             known, new = set(self._paths.values()), dict[Path, Path]()
-            for root in self._given:
-                for one in sources.sources(root):
-                    if one not in known:
-                        new.setdefault(one, root)
+            places = ((one, root) for root in self._given for one in sources.sources(root))
+            for one, root in places:
+                if one not in known:
+                    new.setdefault(one, root)
             names = Counter(map(sources.name_of, new))
             for one, root in new.items():
                 self._add(one, root, alone=names[sources.name_of(one)] == 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simulator.popart.builder_forms import by_name, of_convolutions, type_number
-from simulator.popart.errors import popart_exception, wrong_arguments
+from simulator.popart.errors import popart_exception, refused_call
 from simulator.popart.ir import ONNX
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES
@@ -39,7 +39,7 @@ class Domain:
                 args, *positional = positional  # type: ignore[assignment]
             names = (*signature.positional, "debugPrefix")
             if (args is None and signature.least) or not isinstance(args, Iterable | None):
-                raise wrong_arguments(method, ", ".join(("args: list of tensors", *names)))
+                raise refused_call(method, ", ".join(("args: list of tensors", *names)))
             if signature.operator == "PrintTensor":  # whose name stands before its title
                 names = ("print_gradient", "debugPrefix", "title", *PRINTED)
             values = by_name(names, signature.kinds, positional, method)

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from simulator.popart.errors import popart_exception, wrong_arguments
+from simulator.popart.errors import popart_exception, refused_call
 from simulator.popart.tensor_info import ELEMENT_TYPES
 
 _Kind = onnx.AttributeProto
@@ -81,7 +81,7 @@ def by_name(
 ) -> dict[str, Any]:
     """Return arguments by their names; a text where a number is due names the node."""
     if len(positional) > len(names):
-        raise wrong_arguments(method, ", ".join(("args", *names)))
+        raise refused_call(method, ", ".join(("args", *names)))
     found = dict(zip(names, positional, strict=False))
     for name, value in list(found.items()):
         number = kinds.get(name) in (_Kind.INT, _Kind.FLOAT) and name not in TYPED

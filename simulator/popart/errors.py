@@ -17,8 +17,10 @@ class popart_exception(PoplarError):  # noqa: N801, N818 - PopART's name
 class wrong_arguments(popart_exception, TypeError):  # noqa: N801, N818 - as its base
     """Arguments that a method of the builder does not take: Python's TypeError, as in PopART."""
 
-    def __init__(self, method: str, taken: str) -> None:
-        super().__init__(
-            f"{method}(): incompatible function arguments. The following argument types are "
-            f"supported: {method}({taken})"
-        )
+
+def refused_call(method: str, taken: str) -> wrong_arguments:
+    """Return the error for a method of the builder that does not take what a call has."""
+    return wrong_arguments(
+        f"{method}(): incompatible function arguments. The following argument types are "
+        f"supported: {method}({taken})"
+    )

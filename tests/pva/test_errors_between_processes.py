@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import simulator.popart
 import simulator.poplar
 from pva.analysis import CATALOGUE, budgets, filters, selection
 from pva.errors import NotRecordedError, PvaError
@@ -17,7 +18,13 @@ from pva.report import Report, openReport
 from simulator.poplar import PoplarError
 
 SAMPLE = Path(__file__).parents[2] / "sample_reports" / "matmul_chain_tiny"
-HOMES = (budgets, filters, selection, simulator.poplar)  # of kinds of errors, when imported
+HOMES = (
+    budgets,
+    filters,
+    selection,
+    simulator.popart,
+    simulator.poplar,
+)  # of kinds of errors, when imported
 
 
 def kinds(kind: type[Exception]) -> Iterator[type[Exception]]:
