@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,10 +18,13 @@ LOST = 1  # a point whose worker is lost is tried so often again
 SECONDS = 10  # until Dask's scheduler must have answered
 
 
+Rows = Generator[tuple[Task, Row], None, None]  # to be closed
+
+
 class Engine(Protocol):
     """What runs tasks: one at a time, until it is ended."""
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Row]]:
+    def run(self, tasks: Sequence[Task]) -> Rows:
         """Run tasks and give each with its row as it ends."""
 
 
@@ -32,7 +35,7 @@ class Processes:
         self._workers, self._running = workers, Running()
         self._by_memory = 0
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Row]]:
+    def run(self, tasks: Sequence[Task]) -> Rows:
         """Run tasks; raises what ends the run early, with all processes ended."""
         waiting = list(tasks)
         with ThreadPoolExecutor(max(self._workers, os.cpu_count() or 1)) as pool:
@@ -80,7 +83,7 @@ class Dask:
             raise PvaError(address, f"no scheduler of Dask answers: {error}",
                            "start one with `dask scheduler`") from None  # fmt: skip
 
-    def run(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Row]]:
+    def run(self, tasks: Sequence[Task]) -> Rows:
         """Run tasks; one whose worker is lost is tried again, and then is a row that says so."""
         from distributed import as_completed
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -88,10 +88,12 @@ class Exploration:
         reports = self._record.path / REPORTS
         tasks = tasks_of(missing, reports.resolve(), self.plan.seconds, self.plan.memory)
         self._tell("the first point")
-        for task, figures in self._engine.run(tasks):
-            if is_disk_full(figures):
-                raise record.disk_full(self._record.path)
-            self._take(by_key[task.key], figures, task.report)
+        # Closed at once, whatever ends it: Python waits for the threads of one that is only let go.
+        with closing(self._engine.run(tasks)) as rows:
+            for task, figures in rows:
+                if is_disk_full(figures):
+                    raise record.disk_full(self._record.path)
+                self._take(by_key[task.key], figures, task.report)
 
     def _is_missing(self, point: Point) -> bool:
         row = self.rows.get(point.key)

@@ -8,6 +8,7 @@ the sockets of the others and carries by MPI what comes there.
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
 import struct
@@ -120,16 +121,22 @@ def has_links() -> bool:
 def listening(path: Path) -> socket.socket:
     """Return a socket that listens at a path; raises PoplarError when a process listens there."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    early = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         if path.exists() and not _is_used(path):
             path.unlink()  # of a program of this instance that has ended
-        listener.bind(str(path))
+        listener.bind(str(early))
+        listener.listen(socket.SOMAXCONN)
+        # The path is there once the socket listens: before that it would refuse, as one that ended.
+        os.link(early, path)
     except OSError as error:
+        listener.close()
         raise PoplarError(
             f"instance {path.name}: {error.strerror or error}: {path}; one process at a time of an "
             "instance exchanges with others"
         ) from None
-    listener.listen(socket.SOMAXCONN)
+    finally:
+        early.unlink(missing_ok=True)
     return listener
 
 

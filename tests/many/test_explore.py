@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from cli.serve import checked_paths
 from pva.errors import PvaError
 from pva.many.points import pareto
 from simulator.explore.engine import Processes
+from simulator.explore.explore import Exploration, Plan
 from simulator.explore.levers import Space, read_levers
 from simulator.explore.record import owned
 from simulator.explore.search import searched
@@ -177,6 +179,28 @@ def test_what_an_interrupted_run_had_done_is_kept_and_not_done_again(tmp_path: P
     go.touch()
     found = run(program, *levers)
     assert (found["run"], found["computed"]) == (3, 2)
+
+
+def test_ctrl_c_while_a_point_is_recorded_ends_those_that_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, out = tmp_path / "pid", tmp_path / "s"
+    waits = f"open({str(pid)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    program = write_program(tmp_path / "p.py", f"if sys.argv[1] == '--how=b': {waits}")
+
+    def interrupted(*_: object) -> None:
+        while not (pid.exists() and pid.read_text()):
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Exploration, "_take", interrupted)
+    given = Plan((), lambda rows: rows, {}, 60, 1 << 32)
+    space = Space(str(program), (), read_levers(("how=a,b",)))
+    with owned(out), pytest.raises(KeyboardInterrupt) as kept:
+        Exploration(space, out, Processes(2), given).run()
+    assert kept.value.__traceback__ is not None  # its frames hold what was at work
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
 
 
 def test_a_full_disk_ends_the_run_and_keeps_what_is_done(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simulator.graph.errors import PoplarError
+from simulator.instances import sockets
 from simulator.popdist.starters import mpirun_path
 
 HERE = Path(__file__).parent
@@ -90,6 +93,25 @@ def test_a_wait_for_one_who_waits_names_whom_that_waits_for(tmp_path: Path) -> N
     )
     direct = "instance 2 has waited 2 s in 'w' (copy 1 of step 1, 'train') for instance 3; "
     assert whole in done.stderr or direct in done.stderr  # who gives up first ends the others
+
+
+def test_who_comes_before_an_instance_listens_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early: list[object] = []
+
+    class Slow(socket.socket):
+        def listen(self, *sizes: int) -> None:
+            early.append(sockets.connected(tmp_path / "0", deadline=0))
+            super().listen(*sizes)
+
+    monkeypatch.setattr(socket, "socket", Slow)
+    with sockets.listening(tmp_path / "0"):
+        later = sockets.connected(tmp_path / "0", deadline=0)
+        assert early == [None] and later is not None
+        later.close()
+        with pytest.raises(PoplarError, match="instance 0: File exists"):
+            sockets.listening(tmp_path / "0")
 
 
 @pytest.mark.parametrize(

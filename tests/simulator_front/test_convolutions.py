@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs import poplin
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform, planner
@@ -68,6 +70,16 @@ def only(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planner, "methods_of", chosen)
 
 
+@contextmanager
+def no_plan_passed_over() -> Iterator[None]:
+    """Pass over a problem that does not fit in the one way that the planner may take."""
+    try:
+        yield
+    except poplibs_error as error:
+        assume("no plan fits" not in str(error))
+        raise
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_convolutions_equal_numpys(way: str) -> None:
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
@@ -75,15 +87,16 @@ def test_convolutions_equal_numpys(way: str) -> None:
     def check(params: ConvParams, target: str, created: bool) -> None:
         values = Values(target)
         data, weights = numbers(*params.input_shape()), numbers(*params.weights_shape(), seed=1)
-        if created:
-            tensors = (
-                poplin.createInput(values.graph, params, "in"),
-                poplin.createWeights(values.graph, params, "weights"),
-            )
-            values._initial += zip(tensors, (data, weights), strict=True)
-        else:
-            tensors = values.tensor(data), values.tensor(weights)
-        out = poplin.convolution(values.graph, *tensors, params, False, values.program)
+        with no_plan_passed_over():
+            if created:
+                tensors = (
+                    poplin.createInput(values.graph, params, "in"),
+                    poplin.createWeights(values.graph, params, "weights"),
+                )
+                values._initial += zip(tensors, (data, weights), strict=True)
+            else:
+                tensors = values.tensor(data), values.tensor(weights)
+            out = poplin.convolution(values.graph, *tensors, params, False, values.program)
         expected = convolved(data, weights, params)
         assert out.shape == expected.shape
         np.testing.assert_allclose(values.run().read(out), expected, rtol=1e-4, atol=1e-4)
