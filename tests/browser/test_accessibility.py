@@ -16,7 +16,7 @@ from benchmarks.synthetic.size import Size
 from pva.formats import registry
 from tests.browser.conftest import HEIGHT, WIDTH, serving
 from tests.browser.reports import ROOT
-from tests.browser.waiting import settled
+from tests.browser.waiting import settled, whole
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -39,22 +39,6 @@ KINDS = {
 }  # fmt: skip
 GO = "link => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }"
 IS_AT = "link => location.pathname + location.search === link"
-# AG Grid comes after the answers, and has its cells a moment after its rows, of those below the
-# window, too: a page is whole when nothing of it lacks and nothing has changed for a while.
-WHOLE = """() => new Promise((done) => {
-  const LACKS = ".ag-delay-render, .ag-header-row:empty, .ag-row-loading";
-  let last = performance.now();
-  const watch = new MutationObserver(() => { last = performance.now(); });
-  watch.observe(document.body,
-    { subtree: true, childList: true, attributes: true, characterData: true });
-  const look = () => {
-    if (document.querySelector(LACKS)) last = performance.now();
-    if (performance.now() - last < 400) return setTimeout(look, 50);
-    watch.disconnect();
-    done(true);
-  };
-  look();
-})"""
 ALL: dict[str, Any] = {"resultTypes": ["violations"]}
 CONTRAST = ALL | {"runOnly": ["color-contrast"]}
 # The colours of a theme, of all but the plots, which the server draws anew.
@@ -98,8 +82,7 @@ def kineto() -> dict[str, Any]:
 
 def faults(page: Any, options: dict[str, Any]) -> list[tuple[str, str]]:
     """Give the rules that the whole page breaks, with the first element that does."""
-    assert settled(page).evaluate(WHOLE)
-    broken = Axe().run(page, options=options).response["violations"]
+    broken = Axe().run(whole(page), options=options).response["violations"]
     return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in broken]
 
 

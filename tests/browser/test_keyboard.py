@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 import pva
 from pva.analysis import tile_series
 from tests.browser.names import Opener
-from tests.browser.waiting import in_address, settled
+from tests.browser.waiting import in_address, settled, whole
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -32,9 +32,9 @@ PAGES = ("/summary", "/memory", "/liveness", "/programs?program=6", "/operations
 
 
 def into_the_rows(page: Any) -> None:
-    """Go from the first heading of the first table to the cell below it, once the page rests."""
+    """Go from the first heading of the first table to the cell below it, once rows come no more."""
     page.locator(".table .ag-cell").first.wait_for()
-    settled(page).locator(".table .ag-header-cell").first.focus()
+    whole(page).locator(".table .ag-header-cell").first.focus()
     page.keyboard.press("ArrowDown")
     page.wait_for_function(IN_CELL)
 

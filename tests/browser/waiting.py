@@ -21,6 +21,22 @@ AT_REST = """() => {
   window.restedFrames = rests ? (window.restedFrames || 0) + 1 : 0;
   return window.restedFrames > 4;
 }"""
+# AG Grid comes after the answers, and has its cells a moment after its rows, of those below the
+# window, too: a page is whole when nothing of it lacks and nothing has changed for a while.
+WHOLE = """() => new Promise((done) => {
+  const LACKS = ".ag-delay-render, .ag-header-row:empty, .ag-row-loading";
+  let last = performance.now();
+  const watch = new MutationObserver(() => { last = performance.now(); });
+  watch.observe(document.body,
+    { subtree: true, childList: true, attributes: true, characterData: true });
+  const look = () => {
+    if (document.querySelector(LACKS)) last = performance.now();
+    if (performance.now() - last < 400) return setTimeout(look, 50);
+    watch.disconnect();
+    done(true);
+  };
+  look();
+})"""
 IN_ADDRESS = "text => decodeURIComponent(location.search).includes(text)"
 NOT_IN_ADDRESS = "text => !decodeURIComponent(location.search).includes(text)"
 SAME_PLACE = """element => new Promise((done) => {
@@ -41,6 +57,12 @@ expect.set_options(timeout=TIMEOUT)
 def settled(page: Any) -> Any:
     """Wait until the page has answered all that it was asked; give the page."""
     page.wait_for_function(AT_REST)
+    return page
+
+
+def whole(page: Any) -> Any:
+    """Wait until nothing of the page lacks, and nothing has changed for a while; give the page."""
+    settled(page).evaluate(WHOLE)
     return page
 
 

@@ -98,7 +98,7 @@ def test_a_wait_for_one_who_waits_names_whom_that_waits_for(tmp_path: Path) -> N
 def test_who_comes_before_an_instance_listens_waits_for_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    early: list[object] = []
+    early: list[socket.socket | None] = []
 
     class Slow(socket.socket):
         def listen(self, *sizes: int) -> None:
@@ -110,8 +110,14 @@ def test_who_comes_before_an_instance_listens_waits_for_it(
         later = sockets.connected(tmp_path / "0", deadline=0)
         assert early == [None] and later is not None
         later.close()
-        with pytest.raises(PoplarError, match="instance 0: File exists"):
-            sockets.listening(tmp_path / "0")
+
+
+def test_an_instance_has_one_process_at_a_time_that_exchanges(tmp_path: Path) -> None:
+    text = "instance 0: File exists: .*; one process at a time"
+    with sockets.listening(tmp_path / "0"), pytest.raises(PoplarError, match=text):
+        sockets.listening(tmp_path / "0")
+    sockets.listening(tmp_path / "0").close()  # what has ended is replaced
+    assert [path.name for path in tmp_path.iterdir()] == ["0"]
 
 
 @pytest.mark.parametrize(
