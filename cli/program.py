@@ -129,7 +129,7 @@ def _say_raised(path: Path, error: Exception) -> int:
 
 
 def _installing(package: str | None) -> str:
-    """Say how a program can import a package of the SDK, or one that it needs; "" for others."""
+    """Return how a program can import a package of the SDK, or one it needs; "" for others."""
     if package in NAMES:
         return "give --sdk, by which programs of the SDK run unchanged"
     return f"pip install 'tilescope[{EXTRAS[package]}]'" if package in EXTRAS else ""

@@ -55,7 +55,7 @@ def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
 
 
 def _make_reports_ready(ahead: Ahead, store: Store) -> None:
-    """Have the reports made ready that are kept together, in the order given."""
+    """Begin the findings and laws of the reports that are kept open together, in their order."""
     size = 0
     for key in store.reports[:KEPT_OPEN]:
         size += store.size(key)
