@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
-from simulator.codelets.operation_cycles import BROADCAST, step_of
+from simulator.codelets.operation import step_of
+from simulator.codelets.operations import BINARY
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
@@ -121,7 +122,8 @@ def outer_1d(
     shared = columns >= target.workers * width
     elements = np.where(shared, ceil_div(columns, target.workers), columns)
     turns = np.where(shared, rows, ceil_div(rows, target.workers))
-    step = step_of(BROADCAST, operation, dtype)
+    entry = BINARY[operation]
+    step = step_of(entry.with_number, entry, dtype)
     loop = (step.cycles + 1) * (elements + width - 1) // width
     start = np.where(columns % width == 0, 7, 25)
     cycles: IntArray = target.workers * (15 + turns * (start + loop)) + SUPERVISOR_CALL

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from simulator.codelets.catalogue import CATALOGUE
-from simulator.codelets.operation_cycles import (
-    BINARY,
-    BROADCAST,
-    UNARY,
-    UNARY_IN_PLACE,
-    Step,
-    Table,
-)
+from simulator.codelets.operation import Step, Steps
+from simulator.codelets.operations import BINARY, UNARY
 from simulator.codelets.vertex_cost import VertexCost
 
 _HEAD = """# Vertex costs
@@ -34,13 +28,11 @@ subtract, multiply of float and half) or 5, 4 for a unary one, 1 or 4 with a num
 """
 
 _TYPES = ("float", "half", "int", "unsigned int", "long long", "short", "bool")
-_TABLES = {
-    "Unary": UNARY,
-    "Unary, in place, where it differs": {
-        name: steps for name, steps in UNARY_IN_PLACE.items() if steps != UNARY[name]
-    },
-    "Binary": BINARY,
-    "Binary with one number": BROADCAST,
+_TABLES: dict[str, list[tuple[str, Steps | None]]] = {
+    "Unary": [(name, entry.steps) for name, entry in UNARY.items()],
+    "Unary, in place, where it differs": [(name, entry.in_place) for name, entry in UNARY.items()],
+    "Binary": [(name, entry.steps) for name, entry in BINARY.items()],
+    "Binary with one number": [(name, entry.with_number) for name, entry in BINARY.items()],
 }
 
 
@@ -51,14 +43,11 @@ def markdown() -> str:
     for title, table in _TABLES.items():
         rows = [
             [name, *(_step(steps.get(dtype)) for dtype in _TYPES)]
-            for name, steps in _by_name(table)
+            for name, steps in sorted(table)
+            if steps
         ]
         tables += [f"### {title}", "", *_table([title.partition(",")[0], *_TYPES], rows), ""]
     return "\n".join(tables)
-
-
-def _by_name(table: Table) -> list[tuple[str, dict[str, Step]]]:
-    return [(name, dict(steps)) for name, steps in sorted(table.items())]
 
 
 def _cells(entry: VertexCost) -> list[str]:

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles, operation_cycles
+from simulator.codelets import elementwise_cycles
 from simulator.codelets import operator_cycles as cycles
-from simulator.codelets.operation_cycles import BROADCAST, step_of
+from simulator.codelets.operation import step_of
 from simulator.codelets.operations import BINARY, UNARY
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
@@ -74,11 +74,13 @@ def flops_of(dtype: Type, each: int = 1) -> int:
 def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> ElementwiseVertices:
     """Return the vertices of a binary operation; fields in1, in2 and out (in place: out, in2)."""
     entry = BINARY[operation]
-    step_of(operation_cycles.BINARY, operation, dtype)
+    step_of(entry.steps, entry, dtype)
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
     compute = computing(entry.compute, ("out" if in_place else "in1", "in2"))
     return ElementwiseVertices(
-        *codelet_pair(_names("BinaryOp", "", in_place, kind), compute, flops_of(dtype)),
+        *codelet_pair(
+            _names("BinaryOp", "", in_place, kind), compute, flops_of(dtype, entry.flops)
+        ),
         lambda n: cycles.binary_1d(n, operation, dtype, target, in_place),
         cycles.BINARY_2D_IN_PLACE if in_place else cycles.BINARY_2D,
         lambda n: cycles.binary_loop(n, operation, dtype, target),
@@ -87,7 +89,7 @@ def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> Eleme
 
 def has_broadcast(operation: str, dtype: Type) -> bool:
     """Return whether an operation has vertices whose second operand is one number."""
-    return dtype.name in BROADCAST.get(operation, {})
+    return dtype.name in (BINARY[operation].with_number or {})
 
 
 @cache
@@ -109,11 +111,11 @@ def broadcast_scalar(
 def unary(operation: str, dtype: Type, target: Target, in_place: bool) -> ElementwiseVertices:
     """Return the vertices of a unary operation; fields in and out (in place: out)."""
     entry = UNARY[operation]
-    step_of(operation_cycles.UNARY, operation, dtype)
+    step_of(entry.steps, entry, dtype)
     kind = f"<popops::expr::UnaryOpType::{operation},{dtype}>"
     compute = computing(entry.compute, ("out" if in_place else "in",))
     return ElementwiseVertices(
-        *codelet_pair(_names("UnaryOp", "", in_place, kind), compute, flops_of(dtype)),
+        *codelet_pair(_names("UnaryOp", "", in_place, kind), compute, flops_of(dtype, entry.flops)),
         lambda n: cycles.unary_1d(n, operation, dtype, target, in_place),
         cycles.UNARY_2D,
         lambda n: cycles.unary_loop(n, operation, dtype, target, in_place),

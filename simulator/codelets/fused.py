@@ -14,21 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles, operation_cycles
+from simulator.codelets import elementwise_cycles
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
 from simulator.codelets.elementwise import ElementwiseVertices, flops_of, values_of
-from simulator.codelets.operation_cycles import Table, step_of
-from simulator.codelets.operations import TERNARY_STEPS, Operation
+from simulator.codelets.operation import Operation, step_of
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
 FRAME_1D, FRAME_2D, VECTOR = 29, 5, 5
-_STEPS: dict[int, Table] = {
-    1: operation_cycles.UNARY,
-    2: operation_cycles.BINARY,
-    3: TERNARY_STEPS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,5 +121,5 @@ def _cycles(part: Node, n: IntArray, target: Target) -> IntArray:
     dtype = part.arguments[0].dtype
     if part.operation is None:
         return elementwise_cycles.cast_core(n, dtype, part.dtype, target)
-    step = step_of(_STEPS[len(part.arguments)], part.operation.name, dtype)
+    step = step_of(part.operation.steps, part.operation, dtype)
     return ceil_div(n, step.width(dtype, target)) * step.cycles

@@ -7,19 +7,20 @@ inner loop. Source: PopLibs lib/popops/popopsCycleEstimators.cpp.
 from __future__ import annotations
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
-from simulator.codelets.operation_cycles import BINARY, BROADCAST, UNARY, UNARY_IN_PLACE, step_of
+from simulator.codelets.operation import Step, step_of
+from simulator.codelets.operations import BINARY, UNARY
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
 
-_ASSEMBLY = ("ADD", "SUBTRACT", "MULTIPLY")  # with a loop in assembly for float and half
 # Cycles of a 2D vertex before its first region, and of a broadcast one for each region.
 BINARY_2D, BINARY_2D_IN_PLACE, UNARY_2D, BROADCAST_2D, BROADCAST_REGION = 5, 20, 20, 20, 28
 
 
 def binary_loop(n: IntArray, operation: str, dtype: Type, target: Target) -> IntArray:
     """Cycles over n elements; a vector costs 2 more where the loop is in assembly, else 5."""
-    step = step_of(BINARY, operation, dtype)
-    extra = (2 if operation in _ASSEMBLY else 5) if step.overhead else 0
+    entry = BINARY[operation]
+    step = step_of(entry.steps, entry, dtype)
+    extra = (2 if entry.assembly else 5) if step.overhead else 0
     return ceil_div(n, step.width(dtype, target)) * (step.cycles + extra)
 
 
@@ -30,6 +31,12 @@ def binary_1d(n: IntArray, operation: str, dtype: Type, target: Target, in_place
     return target.workers * (base + loop) + SUPERVISOR_CALL
 
 
+def unary_step(operation: str, dtype: Type, in_place: bool) -> Step:
+    """Return the step of a unary operator, which may have another one in place."""
+    entry = UNARY[operation]
+    return step_of(entry.in_place if in_place and entry.in_place else entry.steps, entry, dtype)
+
+
 def unary_loop(
     n: IntArray, operation: str, dtype: Type, target: Target, in_place: bool
 ) -> IntArray:
@@ -38,7 +45,7 @@ def unary_loop(
     Where a step has overhead, 4 cycles, the source multiplies before it divides: 4 floats of an
     operation of 2 cycles cost 6 * 5 // 2 = 15, not two steps of 6.
     """
-    step = step_of(UNARY_IN_PLACE if in_place else UNARY, operation, dtype)
+    step = unary_step(operation, dtype, in_place)
     width = step.width(dtype, target)
     if step.overhead:
         return (step.cycles + 4) * (n + width - 1) // width
@@ -47,15 +54,16 @@ def unary_loop(
 
 def unary_1d(n: IntArray, operation: str, dtype: Type, target: Target, in_place: bool) -> IntArray:
     """W * (17, 33 for exp, 55 in place, + loop of a worker's share) + 20."""
-    base = 55 if in_place else 33 if operation == "EXPONENT" else 17
+    base = 55 if in_place else UNARY[operation].start
     loop = unary_loop(ceil_div(n, target.workers), operation, dtype, target, in_place)
     return target.workers * (base + loop) + 9 + SUPERVISOR_CALL
 
 
 def broadcast_loop(n: IntArray, operation: str, dtype: Type, target: Target) -> IntArray:
     """Cycles over n elements and one number; a vector costs 1 more in assembly, else 4."""
-    step = step_of(BROADCAST, operation, dtype)
-    extra = (1 if operation in _ASSEMBLY else 4) if step.overhead else 0
+    entry = BINARY[operation]
+    step = step_of(entry.with_number, entry, dtype)
+    extra = (1 if entry.assembly else 4) if step.overhead else 0
     return ceil_div(n, step.width(dtype, target)) * (step.cycles + extra)
 
 

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 
 from simulator.codelets.elementwise import Cycles, ElementwiseVertices, computing, flops_of
-from simulator.codelets.operation_cycles import step_of
-from simulator.codelets.operations import TERNARY, TERNARY_STEPS
+from simulator.codelets.operation import step_of
+from simulator.codelets.operations import TERNARY
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.graph.vertex import Codelet, VertexGroup
@@ -29,14 +29,14 @@ def ternary(
     Fields are in1, in2, in3 and out; in place out stands for in1.
     """
     entry = TERNARY[operation]
-    step = step_of(TERNARY_STEPS, operation, dtype)
+    step = step_of(entry.steps, entry, dtype)
     fields = ("out", *FIELDS[1:]) if in_place else FIELDS
     name = BROADCASTS.get((operation, scalars), operation.capitalize())
     base, region = 5, _loop(step.width(dtype, target), step.cycles)
     if name in _SPECIAL:
         base, region = _SPECIAL[name](dtype)
     place = "InPlace" if in_place else ""
-    each = flops_of(dtype, 2) if operation == "CLAMP" else 0
+    each = flops_of(dtype, entry.flops)
 
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["out"].counts() * each

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.codelets.operations import BINARY, TERNARY, UNARY, Operation
+from simulator.codelets.operation import Operation
+from simulator.codelets.operations import BINARY, TERNARY, UNARY
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program

@@ -13,7 +13,8 @@ from operator import index as whole_number
 
 import numpy as np
 
-from simulator.codelets.operations import BINARY, TERNARY, UNARY, Operation
+from simulator.codelets.operation import Operation
+from simulator.codelets.operations import BINARY, TERNARY, UNARY
 from simulator.graph.errors import poplibs_error
 from simulator.graph.types import (
     BOOL,

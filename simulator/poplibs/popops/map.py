@@ -232,9 +232,7 @@ def _known_type(expression: Expr, request: Request) -> Type | None:
 
 def _shared_type(expression: Operator, request: Request) -> Type | None:
     """Return the type that the operands of an operator have; None when all are constants."""
-    compared = expression.arguments[:2] if len(expression.arguments) == 3 else expression.arguments
-    if expression.operation.name == "CLAMP":
-        compared = expression.arguments
+    compared = expression.arguments[:2] if expression.operation.predicate else expression.arguments
     types = (_known_type(argument, request) for argument in compared)
     return next((dtype for dtype in types if dtype is not None), None)
 
@@ -261,7 +259,7 @@ def _typed_operator(expression: Operator, request: Request, wanted: Type | None)
     usual = _shared_type(expression, request) or (None if operation.boolean else wanted)
     if usual is None:  # constants alone: a real one makes all real
         usual = max(_own_types(expression), key=lambda dtype: dtype.numpy.kind == "f")
-    select = operation.name == "SELECT"
+    select = operation.predicate
     wants = [BOOL if select and place == 2 else usual for place in range(3)]
     arguments = tuple(
         _typed(argument, request, want)

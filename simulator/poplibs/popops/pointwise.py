@@ -9,7 +9,7 @@ import numpy as np
 from simulator.codelets import elementwise as codelets
 from simulator.codelets.broadcast import has_vector
 from simulator.codelets.elementwise import ElementwiseVertices
-from simulator.codelets.operations import Operation
+from simulator.codelets.operation import Operation
 from simulator.codelets.ternary import BROADCASTS, FIELDS, ternary
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
@@ -72,14 +72,13 @@ def as_tensors(
     graph: Graph, operation: Operation, values: Sequence[Value], name: str
 ) -> list[Tensor]:
     """Return operands as tensors: a number becomes a constant of the other operands' type."""
-    select = operation.name == "SELECT"
-    compared = values[:2] if select else values
+    compared = values[:2] if operation.predicate else values
     dtypes = [value.dtype for value in compared if isinstance(value, Tensor)]
-    whole = select and all(isinstance(value, int | np.integer) for value in compared)
+    whole = operation.predicate and all(isinstance(value, int | np.integer) for value in compared)
     usual = dtypes[0] if dtypes else INT if whole else FLOAT
     tensors = []
     for place, value in enumerate(values):
-        wanted = BOOL if select and place == 2 else usual
+        wanted = BOOL if operation.predicate and place == 2 else usual
         tensors.append(as_tensor(graph, value, wanted, name))
     return tensors
 
@@ -97,11 +96,11 @@ def as_tensor(graph: Graph, value: Value, dtype: Type, name: str) -> Tensor:
 
 def operand_type(operation: Operation, tensors: Sequence[Tensor], name: str) -> Type:
     """Return the type that the operands have; raises poplibs_error when they differ."""
-    compared = tensors[:2] if operation.name == "SELECT" else tensors
+    compared = tensors[:2] if operation.predicate else tensors
     if len({tensor.dtype for tensor in compared}) > 1:
         found = " and ".join(str(tensor.dtype) for tensor in compared)
         raise poplibs_error(f"{name}: operands of types {found}")
-    if operation.name == "SELECT" and tensors[2].dtype != BOOL:
+    if operation.predicate and tensors[2].dtype != BOOL:
         raise poplibs_error(
             f"{name}: chooses by {tensors[2]!r}; a predicate of type bool is needed"
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator.codelets import broadcast, broadcast_cycles
 from simulator.codelets import elementwise as codelets
-from simulator.codelets.operations import Operation
+from simulator.codelets.operation import Operation
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import among, cut, offsets_of, spread
 from simulator.graph.types import HALF, BoolArray, IntArray, Type
