@@ -100,6 +100,7 @@ documents: $(VENV)/.dev
 	$(BIN)/python -m pva.check.document > docs/laws.md
 	$(BIN)/python -m tools.api_reference simulator > docs/api-simulator.md
 	$(BIN)/python -m tools.api_reference pvti > docs/api-pvti.md
+	$(BIN)/python -m tools.operator_stubs
 
 samples: $(VENV)/.dev
 	sh sample_reports/make.sh $(BIN)/tilescope

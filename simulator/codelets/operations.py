@@ -363,4 +363,4 @@ TERNARY: Table = table(
 )
 
 
-OPERATIONS: tuple[Operation, ...] = (*UNARY.values(), *BINARY.values(), *TERNARY.values())
+BY_OPERANDS: dict[int, Table] = {1: UNARY, 2: BINARY, 3: TERNARY}

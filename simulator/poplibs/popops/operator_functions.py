@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from simulator.codelets.operations import BINARY, TERNARY, UNARY
+from simulator.codelets.operation import Operation
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
 from simulator.logging import library_call
 from simulator.poplibs.popops.pointwise import apply
 
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 _C = TypeVar("_C", covariant=True)
 
 
@@ -104,16 +102,25 @@ class TernaryTo(Protocol):
     ) -> None: ...
 
 
-def _named(function: Callable[_P, _R], name: str, does: str) -> Callable[_P, _R]:
-    """Return a function its name in the library, and what is said of it."""
+def _named(function: Callable[..., object], does: str, name: str) -> Callable[..., object]:
+    """Give a function its name in the library, and what is said of it."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = does
     return library_call("POPOPS")(function)
 
 
-def unary(name: str, kind: str) -> tuple[Unary[Tensor], Unary[None], UnaryTo]:
+def _functions(entry: Operation, *forms: tuple[Callable[..., object], str]) -> dict[str, object]:
+    """Return the functions of an operator by name: two where it cannot be in place."""
+    names = (entry.function, f"{entry.function}InPlace", f"{entry.function}WithOutput")
+    return {
+        name: _named(*form, name)
+        for name, form in zip(names, forms, strict=True)
+        if entry.replaces or name != names[1]
+    }
+
+
+def unary(entry: Operation) -> dict[str, object]:
     """Make the functions of an operator with one operand."""
-    entry = UNARY[kind]
 
     def new(
         graph: Graph,
@@ -143,16 +150,16 @@ def unary(name: str, kind: str) -> tuple[Unary[Tensor], Unary[None], UnaryTo]:
     ) -> None:
         apply(graph, entry, [a], prog, debugContext, out=out, options=options)
 
-    return (
-        _named(new, name, f"Give {kind} of every element."),
-        _named(in_place, f"{name}InPlace", f"Replace every element by its {kind}."),
-        _named(to, f"{name}WithOutput", f"Write {kind} of every element to `out`."),
+    return _functions(
+        entry,
+        (new, f"Give {entry.name} of every element."),
+        (in_place, f"Replace every element by its {entry.name}."),
+        (to, f"Write {entry.name} of every element to `out`."),
     )
 
 
-def binary(name: str, kind: str) -> tuple[Binary[Tensor], Binary[None], BinaryTo]:
+def binary(entry: Operation) -> dict[str, object]:
     """Make the functions of an operator with two operands."""
-    entry = BINARY[kind]
 
     def new(
         graph: Graph,
@@ -185,16 +192,16 @@ def binary(name: str, kind: str) -> tuple[Binary[Tensor], Binary[None], BinaryTo
     ) -> None:
         apply(graph, entry, [a, b], prog, debugContext, out=out, options=options)
 
-    return (
-        _named(new, name, f"Give {kind} of elements of a and b."),
-        _named(in_place, f"{name}InPlace", f"Replace the elements of a by {kind} of a and b."),
-        _named(to, f"{name}WithOutput", f"Write {kind} of elements of a and b to `out`."),
+    return _functions(
+        entry,
+        (new, f"Give {entry.name} of elements of a and b."),
+        (in_place, f"Replace the elements of a by {entry.name} of a and b."),
+        (to, f"Write {entry.name} of elements of a and b to `out`."),
     )
 
 
-def ternary(name: str, kind: str) -> tuple[Ternary[Tensor], Ternary[None], TernaryTo]:
+def ternary(entry: Operation) -> dict[str, object]:
     """Make the functions of an operator with three operands."""
-    entry = TERNARY[kind]
 
     def new(
         graph: Graph,
@@ -230,8 +237,9 @@ def ternary(name: str, kind: str) -> tuple[Ternary[Tensor], Ternary[None], Terna
     ) -> None:
         apply(graph, entry, [a, b, c], prog, debugContext, out=out, options=options)
 
-    return (
-        _named(new, name, f"Give {kind} of elements of a, b and c."),
-        _named(in_place, f"{name}InPlace", f"Replace the elements of a by {kind} of a, b and c."),
-        _named(to, f"{name}WithOutput", f"Write {kind} of elements of a, b and c to `out`."),
+    return _functions(
+        entry,
+        (new, f"Give {entry.name} of elements of a, b and c."),
+        (in_place, f"Replace the elements of a by {entry.name} of a, b and c."),
+        (to, f"Write {entry.name} of elements of a, b and c to `out`."),
     )

@@ -1,0 +1,270 @@
+"""What expressions on the elements of tensors are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from operator import index as whole_number
+
+import numpy as np
+
+from simulator.codelets.operation import Operation
+from simulator.codelets.operations import BY_OPERANDS
+from simulator.graph.errors import poplibs_error
+from simulator.graph.types import (
+    BOOL,
+    FLOAT,
+    HALF,
+    INT,
+    UNSIGNED_INT,
+    Type,
+    checked_type,
+    checked_values,
+)
+from simulator.poplibs.popops.op_types import BinaryOpType, OpType, TernaryOpType, UnaryOpType
+
+
+class Expr:
+    """An expression; Python's operators on it make larger ones."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        raise poplibs_error(f"expression {self} has no truth value; And, Or and Not combine them")
+
+    def __neg__(self) -> Expr:
+        return operate("NEGATE", self)
+
+    def __invert__(self) -> Expr:
+        return operate("BITWISE_NOT", self)
+
+    def __abs__(self) -> Expr:
+        return operate("ABSOLUTE", self)
+
+    def __add__(self, other: Term) -> Expr:
+        return operate("ADD", self, other)
+
+    def __radd__(self, other: Term) -> Expr:
+        return operate("ADD", other, self)
+
+    def __sub__(self, other: Term) -> Expr:
+        return operate("SUBTRACT", self, other)
+
+    def __rsub__(self, other: Term) -> Expr:
+        return operate("SUBTRACT", other, self)
+
+    def __mul__(self, other: Term) -> Expr:
+        return operate("MULTIPLY", self, other)
+
+    def __rmul__(self, other: Term) -> Expr:
+        return operate("MULTIPLY", other, self)
+
+    def __truediv__(self, other: Term) -> Expr:
+        return operate("DIVIDE", self, other)
+
+    def __rtruediv__(self, other: Term) -> Expr:
+        return operate("DIVIDE", other, self)
+
+    def __mod__(self, other: Term) -> Expr:
+        return operate("REMAINDER", self, other)
+
+    def __rmod__(self, other: Term) -> Expr:
+        return operate("REMAINDER", other, self)
+
+    def __pow__(self, other: Term) -> Expr:
+        return operate("POWER", self, other)
+
+    def __rpow__(self, other: Term) -> Expr:
+        return operate("POWER", other, self)
+
+    def __and__(self, other: Term) -> Expr:
+        return operate("BITWISE_AND", self, other)
+
+    def __rand__(self, other: Term) -> Expr:
+        return operate("BITWISE_AND", other, self)
+
+    def __or__(self, other: Term) -> Expr:
+        return operate("BITWISE_OR", self, other)
+
+    def __ror__(self, other: Term) -> Expr:
+        return operate("BITWISE_OR", other, self)
+
+    def __xor__(self, other: Term) -> Expr:
+        return operate("BITWISE_XOR", self, other)
+
+    def __rxor__(self, other: Term) -> Expr:
+        return operate("BITWISE_XOR", other, self)
+
+    def __lshift__(self, other: Term) -> Expr:
+        return operate("SHIFT_LEFT", self, other)
+
+    def __rlshift__(self, other: Term) -> Expr:
+        return operate("SHIFT_LEFT", other, self)
+
+    def __rshift__(self, other: Term) -> Expr:
+        return operate("SHIFT_RIGHT", self, other)
+
+    def __rrshift__(self, other: Term) -> Expr:
+        return operate("SHIFT_RIGHT", other, self)
+
+    def __lt__(self, other: Term) -> Expr:
+        return operate("LESS_THAN", self, other)
+
+    def __le__(self, other: Term) -> Expr:
+        return operate("LESS_THAN_EQUAL", self, other)
+
+    def __gt__(self, other: Term) -> Expr:
+        return operate("GREATER_THAN", self, other)
+
+    def __ge__(self, other: Term) -> Expr:
+        return operate("GREATER_THAN_EQUAL", self, other)
+
+    def __eq__(self, other: Term) -> Expr:  # type: ignore[override]
+        return operate("EQUAL", self, other)
+
+    def __ne__(self, other: Term) -> Expr:  # type: ignore[override]
+        return operate("NOT_EQUAL", self, other)
+
+    __hash__ = object.__hash__
+
+
+Term = Expr | float | int | bool
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Const(Expr):
+    """A number; it takes the type of what it is combined with, else its own."""
+
+    value: float | int | bool
+    dtype: Type | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.value, int | float | np.number | np.bool_):
+            raise poplibs_error(f"Const: value is {self.value!r}; a number is needed")
+        checked_values(self.value, self.own_type, "Const", poplibs_error)
+
+    @property
+    def own_type(self) -> Type:
+        """Return the type that was given, or C++'s of such a number."""
+        if self.dtype is not None:
+            return self.dtype
+        whole = isinstance(self.value, int | np.integer)
+        return BOOL if isinstance(self.value, bool | np.bool_) else INT if whole else FLOAT
+
+    def __repr__(self) -> str:
+        return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
+
+
+def ConstHalf(value: float) -> Const:
+    """Make a constant of type half."""
+    return Const(value, HALF)
+
+
+def ConstFloat(value: float) -> Const:
+    """Make a constant of type float."""
+    return Const(value, FLOAT)
+
+
+def ConstInt(value: int) -> Const:
+    """Make a constant of type int."""
+    return Const(value, INT)
+
+
+def ConstUnsignedInt(value: int) -> Const:
+    """Make a constant of type unsigned int."""
+    return Const(value, UNSIGNED_INT)
+
+
+def ConstBool(value: bool) -> Const:
+    """Make a constant truth value."""
+    return Const(value, BOOL)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PlaceHolder(Expr):
+    """The element of a tensor, the first of which is number 1."""
+
+    index: int
+
+    def __post_init__(self) -> None:
+        if whole_number(self.index) < 1:
+            raise poplibs_error(f"PlaceHolder: index is {self.index}; the first tensor is 1")
+
+    def __repr__(self) -> str:
+        return f"_{self.index}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cast(Expr):
+    """An expression's value in another type."""
+
+    argument: Expr
+    dtype: Type
+
+    def __post_init__(self) -> None:
+        checked_type(self.dtype, "Cast")
+        object.__setattr__(self, "argument", term(self.argument))
+
+    def __repr__(self) -> str:
+        return f"Cast({self.argument!r},{self.dtype})"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Operator(Expr):
+    """An operator with its operands."""
+
+    operation: Operation
+    arguments: tuple[Expr, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.operation.debug_name}({','.join(map(repr, self.arguments))})"
+
+
+def term(value: Term) -> Expr:
+    """Return an expression as it is, a number as a constant."""
+    return value if isinstance(value, Expr) else Const(value)
+
+
+def function_of(operation: Operation, operands: int) -> Callable[..., Operator]:
+    """Return the function that makes an operator of operands."""
+
+    def one(a: Term) -> Operator:
+        return Operator(operation, (term(a),))
+
+    def two(a: Term, b: Term) -> Operator:
+        return Operator(operation, (term(a), term(b)))
+
+    def three(a: Term, b: Term, c: Term) -> Operator:
+        return Operator(operation, (term(a), term(b), term(c)))
+
+    functions: tuple[Callable[..., Operator], ...] = (one, two, three)
+    function = functions[operands - 1]
+    function.__name__ = function.__qualname__ = operation.expression
+    return function
+
+
+def operate(kind: str, *operands: Term) -> Operator:
+    """Return an operator on operands by its name in PopLibs' enumeration."""
+    return Operator(BY_OPERANDS[len(operands)][kind], tuple(map(term, operands)))
+
+
+def UnaryOp(op: UnaryOpType, a: Term) -> Operator:
+    """Make an operator with one operand by its name in PopLibs' enumeration."""
+    return operator(op, a)
+
+
+def BinaryOp(op: BinaryOpType, a: Term, b: Term) -> Operator:
+    """Make an operator with two operands by its name in PopLibs' enumeration."""
+    return operator(op, a, b)
+
+
+def TernaryOp(op: TernaryOpType, a: Term, b: Term, c: Term) -> Operator:
+    """Make an operator with three operands by its name in PopLibs' enumeration."""
+    return operator(op, a, b, c)
+
+
+def operator(op: OpType, *operands: Term) -> Operator:
+    """Make an operator by its name; raises poplibs_error when it has not so many operands."""
+    if not isinstance(op, OpType) or op.value not in BY_OPERANDS[len(operands)]:
+        raise poplibs_error(f"operator {op!r}: it is none with {len(operands)} operands")
+    return operate(op.value, *operands)
