@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.zoo.sources import Model, models
+from benchmarks.zoo.model import Model
+from benchmarks.zoo.sources import models
 from benchmarks.zoo.trial import Figures, in_a_process
 
 PAGE = Path(__file__).parents[2] / "docs" / "models.md"

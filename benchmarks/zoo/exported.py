@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.zoo.sources import MODEL_FILE, Model
+from benchmarks.zoo.model import MODEL_FILE, Model
 
 OPSET = 17  # of exports by TorchScript
 SEED = 7

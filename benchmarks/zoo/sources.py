@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import partial
 from importlib import metadata
@@ -15,8 +14,8 @@ from pathlib import Path
 import onnx
 
 from benchmarks.light_models import NAMES, light_model
+from benchmarks.zoo.model import MODEL_FILE, Model
 
-MODEL_FILE = "model.onnx"
 # Shapes that a file leaves open, and values that its branches need, as options of `simulate`.
 OPEN = (
     ("ddddocr/common.onnx", "--shape", "input1=1x1x64x160"),
@@ -36,19 +35,6 @@ OPEN = (
     ("*_rec_infer.onnx", "--shape", "x=1x3x48x320"),
     ("*_cls_infer.onnx", "--shape", "x=1x3x48x192"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """A model: `write` writes it into a folder and returns its path.
-
-    `options` are those of `tilescope simulate` for what the file leaves open.
-    """
-
-    name: str
-    source: str
-    write: Callable[[Path], Path]
-    options: tuple[str, ...] = ()
 
 
 def models() -> dict[str, Model]:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from benchmarks.zoo.sources import Model, models
+from benchmarks.zoo.model import Model
+from benchmarks.zoo.sources import models
 from pva import openReport
 from pva.analysis.main_runs import main_run
 
