@@ -7,17 +7,60 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
 
+from simulator.codelets import broadcast_cycles
 from simulator.codelets.elementwise import flops_of
 from simulator.codelets.operations import BINARY
+from simulator.codelets.vertex_type import (
+    ONE_REGION,
+    POPOPS_CYCLES,
+    SEVERAL_REGIONS,
+    VertexType,
+    VertexTypes,
+    supervisor,
+    worker,
+)
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
+
+def _types(place: str, fields: str) -> tuple[VertexType, ...]:
+    """Declare the vertices of a new tensor, or `InPlace`."""
+    name, in_place = "popops::BroadcastVector", bool(place)
+    return (
+        supervisor(
+            f"{name}Inner1D{place}<op,type>",
+            fields,
+            partial(broadcast_cycles.inner_1d, in_place=in_place),
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        worker(
+            f"{name}Inner2D{place}<op,type>",
+            fields,
+            partial(broadcast_cycles.inner_2d, in_place=in_place),
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        *(
+            supervisor(
+                f"{name}OuterBy{way}1D{place}<op,type,misaligned>",
+                fields,
+                broadcast_cycles.outer_1d,
+                POPOPS_CYCLES,
+                ONE_REGION,
+            )
+            for way in ("Row", "Column")
+        ),
+    )
+
+
+TYPES = VertexTypes(_types("", "data B out") + _types("InPlace", "out B"))
 OUTER_OPERATIONS = ("ADD", "SUBTRACT", "MULTIPLY")
 INNER_OPERATIONS = (*OUTER_OPERATIONS, "DIVIDE")
 
@@ -130,6 +173,5 @@ def _codelet(
 
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}{last}>"
     name = f"popops::BroadcastVector{family}{'InPlace' if in_place else ''}{kind}"
-    state, code = (24, 170) if family == "Inner2D" else (16, 150)
     apart: Literal["", "outputs"] = "outputs" if family.startswith("Inner") else ""
-    return Codelet(name, compute, family != "Inner2D", state, code, flops=operations, apart=apart)
+    return TYPES.codelet(name, compute, operations, apart=apart)

@@ -1,24 +1,39 @@
 """The library's vertex types as one table: fields, cycles, bytes, and where each formula is from.
 
-`docs/vertex-costs.md` is made from it.
+It is what the modules of this package declare. `docs/vertex-costs.md` is made from it.
 """
 
 from __future__ import annotations
 
-from simulator.codelets.catalogue_broadcast import VECTORS
-from simulator.codelets.catalogue_data import DATA
-from simulator.codelets.catalogue_others import POPLIN, POPRAND, POPSYS, RUN_TIME
-from simulator.codelets.catalogue_pooling import NORMS, POOLING
-from simulator.codelets.catalogue_popnn import POPNN
-from simulator.codelets.catalogue_popops import POPOPS
-from simulator.codelets.vertex_cost import VertexCost
+from importlib import import_module
+from pkgutil import iter_modules
 
-CATALOGUE: tuple[VertexCost, ...] = (
-    POPOPS + VECTORS + POPLIN + POPNN + POOLING + NORMS + POPRAND + POPSYS + RUN_TIME + DATA
-)
+from simulator import codelets
+from simulator.codelets.vertex_type import VertexType
+
+LIBRARIES = ("popops", "poplin", "popnn", "poprand", "popsys", "poplar_rt")
 
 
-def rows_of(codelet: str) -> tuple[VertexCost, ...]:
+READERS = ("catalogue", "document")  # modules that read the table
+
+
+def _declared() -> tuple[VertexType, ...]:
+    """Return the types of all modules, library by library."""
+    names = (module.name for module in iter_modules(codelets.__path__))
+    modules = (import_module(f"{codelets.__name__}.{n}") for n in names if n not in READERS)
+    tables = [module.TYPES for module in modules if hasattr(module, "TYPES")]
+    return tuple(sorted((entry for table in tables for entry in table.types), key=_library))
+
+
+def _library(entry: VertexType) -> int:
+    name = entry.name.partition("::")[0]
+    return LIBRARIES.index(name) if name in LIBRARIES else len(LIBRARIES)
+
+
+CATALOGUE: tuple[VertexType, ...] = _declared()
+
+
+def rows_of(codelet: str) -> tuple[VertexType, ...]:
     """Return the rows of a vertex type, by its name with or without its template."""
     name = codelet.partition("<")[0]
     return tuple(row for row in CATALOGUE if row.prefix.partition(",")[0] == name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets import indexing_cycles, loss_cycles
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.elementwise import Cycles
 from simulator.codelets.loss_cycles import (
@@ -15,9 +16,77 @@ from simulator.codelets.loss_cycles import (
     class_gather,
     class_sparse,
 )
+from simulator.codelets.vertex_type import (
+    POPNN_CYCLES,
+    POPOPS_CYCLES,
+    VertexTypes,
+    supervisor,
+    worker,
+)
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popops::EncodeOneHot<index,out>, 2019",
+            "indices out offsets sliceLength",
+            indexing_cycles.one_hot_2019,
+            f"{POPOPS_CYCLES} of 2019",
+            (28, 120),
+        ),
+        worker(
+            "popops::EncodeOneHot<index,out>",
+            "indices out",
+            indexing_cycles.one_hot,
+            POPOPS_CYCLES,
+            (16, 120),
+        ),
+        supervisor(
+            "popnn::ReduceMaxClassGather<type,index>",
+            "activations value index",
+            loss_cycles.class_gather,
+            POPNN_CYCLES,
+            (20, 120),
+        ),
+        supervisor(
+            "popnn::ReduceMinClassGather<type,index>",
+            "activations value index",
+            loss_cycles.class_gather,
+            POPNN_CYCLES,
+            (20, 120),
+        ),
+        supervisor(
+            "popnn::ReduceMaxClassGather<type,index>, several workers",
+            "activations value index",
+            loss_cycles.class_gather_supervisor,
+            POPNN_CYCLES,
+            (20, 120),
+        ),
+        worker(
+            "popnn::ReduceMaxClassSparse<type,index>",
+            "activations labels value index",
+            loss_cycles.class_sparse,
+            POPNN_CYCLES,
+            (16, 90),
+        ),
+        worker(
+            "popnn::ReduceMinClassSparse<type,index>",
+            "activations labels value index",
+            loss_cycles.class_sparse,
+            POPNN_CYCLES,
+            (16, 90),
+        ),
+        worker(
+            "popnn::CalcAccuracy<type>",
+            "maxPerBatch expected numCorrect",
+            loss_cycles.accuracy,
+            POPNN_CYCLES,
+            (16, 100),
+        ),
+    )
+)
 
 
 def one_hot_codelet(index: Type, output: Type) -> Codelet:
@@ -33,7 +102,7 @@ def one_hot_codelet(index: Type, output: Type) -> Codelet:
         label = np.repeat(operands.arrays["indices"], sizes)
         return {"out": (label == spread(first, sizes)).astype(output.numpy)}
 
-    return Codelet(f"popops::EncodeOneHot<{index},{output}>", compute, True, 28, 120)
+    return TYPES.codelet(f"popops::EncodeOneHot<{index},{output}>", compute)
 
 
 def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
@@ -54,7 +123,7 @@ def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
         return _best(values[found].astype(partial_type(dtype).numpy), places.astype(index.numpy))
 
     name = f"popnn::Reduce{_kind(largest)}ClassGather<{dtype},{index}>"
-    return Codelet(name, compute, True, 20, 120), lambda n: class_gather(n, dtype)
+    return TYPES.codelet(name, compute), lambda n: class_gather(n, dtype)
 
 
 def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
@@ -66,7 +135,7 @@ def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
         return _best(operands.arrays["activations"][found], operands.arrays["labels"][found])
 
     name = f"popnn::Reduce{_kind(largest)}ClassSparse<{dtype},{index}>"
-    return Codelet(name, compute, False, 16, 90), lambda n: class_sparse(n, dtype)
+    return TYPES.codelet(name, compute), lambda n: class_sparse(n, dtype)
 
 
 def partial_type(dtype: Type) -> Type:
@@ -100,4 +169,4 @@ def accuracy_codelet(dtype: Type) -> tuple[Codelet, Cycles]:
         counted = np.add.reduceat(right.astype(UNSIGNED_INT.numpy), bounds)
         return {"numCorrect": operands.arrays["numCorrect"] + counted}
 
-    return Codelet(f"popnn::CalcAccuracy<{dtype}>", compute, False, 16, 100), accuracy
+    return TYPES.codelet(f"popnn::CalcAccuracy<{dtype}>", compute), accuracy

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertex import Operands
 
 # Among the registers of a run: the clocks of all tiles before and after what runs now.
 CLOCKS = "clocks"
 LOW_WORD = np.uint64(0xFFFF_FFFF)
 WORD_BITS = np.uint64(32)
+
+
+# Estimate: read both halves of the clock (2), put the number in (2), load the count (1), compare
+# and branch (2), store (1), count (2), shift the bits of the open Blocks (2).
+EVENT_INSTRUCTIONS = 12
+EVENT_CYCLES = EVENT_INSTRUCTIONS  # the supervisor issues one a cycle while no worker runs
+INSTRUCTION_BYTES = 4
 
 
 def start_cycles(vertices: IntArray) -> IntArray:
@@ -29,9 +37,19 @@ def end_cycles(vertices: IntArray) -> IntArray:
     return np.full_like(vertices, 75)
 
 
+def record_cycles(vertices: IntArray) -> IntArray:
+    """12: it reads both words of the clock, and puts an event where there is room."""
+    return np.full_like(vertices, EVENT_CYCLES)
+
+
 def _start(operands: Operands) -> dict[str, Array]:
     _, after = operands.registers[CLOCKS]
     return {"out": _words(after[operands.group.tile])}
+
+
+def _record(_: Operands) -> dict[str, Array]:
+    """Compute nothing: the events are those of the model's clock."""
+    return {}
 
 
 def _end(operands: Operands) -> dict[str, Array]:
@@ -48,5 +66,22 @@ def _words(cycles: Array) -> Array:
     return np.stack([whole & LOW_WORD, whole >> WORD_BITS], axis=1).astype(np.uint32).reshape(-1)
 
 
-START = Codelet("popsys::TimeItStart", _start, True, 4, 40, reads_clock=True)
-END = Codelet("popsys::TimeItEnd", _end, True, 8, 76, reads_clock=True)
+_SOURCE = "PopLibs lib/popsys/popsysCycleEstimators.cpp of 2019"
+TYPES = VertexTypes(
+    (
+        supervisor("popsys::TimeItStart", "out", start_cycles, _SOURCE, (4, 40)),
+        supervisor("popsys::TimeItEnd", "startCount out", end_cycles, _SOURCE, (8, 76)),
+        supervisor(
+            "poplar_rt::RecordBlock",
+            "buffer end",
+            record_cycles,
+            "closed source; our estimate by its instructions",
+            (8, INSTRUCTION_BYTES * EVENT_INSTRUCTIONS),
+            exact=False,
+        ),
+    )
+)
+
+START = TYPES.codelet("popsys::TimeItStart", _start, reads_clock=True)
+END = TYPES.codelet("popsys::TimeItEnd", _end, reads_clock=True)
+RECORD_BLOCK = TYPES.codelet("poplar_rt::RecordBlock", _record)

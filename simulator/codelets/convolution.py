@@ -17,23 +17,98 @@ from typing import Any, Literal
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from simulator.codelets import convolution_cycles, transpose_cycles
 from simulator.codelets.block_layout import Layout
 from simulator.codelets.costs import runs_of_equals
 from simulator.codelets.reduction import accumulator
+from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
 from simulator.graph.intervals import offsets_of
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "poplin::ConvPartial1x1Out<in,out,worklist16,128bit>, 2019",
+            "in weights out",
+            convolution_cycles.conv_cycles,
+            f"{POPLIN_ESTIMATES} of 2019",
+            (28, 400),
+        ),
+        supervisor(
+            "poplin::ConvPartial1x1Out<in,out,worklist16,128bit>",
+            "in weights out",
+            convolution_cycles.conv_1x1,
+            POPLIN_ESTIMATES,
+            (28, 400),
+        ),
+        supervisor(
+            "poplin::ConvPartialnx1<in,out,worklist16,128bit>",
+            "in weights out",
+            convolution_cycles.conv_nx1,
+            POPLIN_ESTIMATES,
+            (44, 500),
+        ),
+        supervisor(
+            "poplin::ConvPartialHorizontalMac<in,out,worklist16>",
+            "in weights out",
+            convolution_cycles.conv_hmac,
+            POPLIN_ESTIMATES,
+            (36, 400),
+        ),
+        supervisor(
+            "poplin::ConvPartialVerticalMac<in,out,worklist16,groups>",
+            "in weights out partials",
+            convolution_cycles.conv_vmac,
+            POPLIN_ESTIMATES,
+            (36, 450),
+        ),
+        supervisor(
+            "poplin::ConvPartial1x4SLIC<in,out,stride,groups>",
+            "in weights out outFieldBuffer",
+            convolution_cycles.conv_slic,
+            POPLIN_ESTIMATES,
+            (36, 700),
+        ),
+        worker(
+            "poplin::OuterProduct<type>",
+            "in weights out",
+            convolution_cycles.outer_product,
+            POPLIN_ESTIMATES,
+            (16, 150),
+        ),
+        worker(
+            "poplin::DotProduct<in,out>",
+            "a b out",
+            convolution_cycles.dense_dot,
+            f"{POPLIN_ESTIMATES}, the inner loop of other vertices",
+            (12, 100),
+        ),
+        worker(
+            "DotProductVertex, tutorial 7",
+            "a b out",
+            convolution_cycles.tutorial_dot,
+            "the public tutorial 6 (7 of the user guide), its own codelet",
+            (12, 100),
+        ),
+        supervisor(
+            "popops::Transpose1D<type>",
+            "src dst",
+            transpose_cycles.transpose,
+            "PopLibs lib/popsparse/PerformanceEstimation.hpp",
+            (16, 200),
+        ),
+        worker(
+            "poplin::Transpose2d<type>, 2019",
+            "src dst",
+            transpose_cycles.transpose_2d,
+            "PopLibs lib/poplin/poplinCycleEstimators.cpp of 2019",
+            (16, 150),
+        ),
+    )
+)
+
 WORKLIST_ENTRIES = 3  # offset of the output, positions, offset of the input; of 2 bytes each
-SIZES = {  # bytes of state and of code of each vertex type
-    "poplin::ConvPartial1x1Out": (28, 400),
-    "poplin::ConvPartialnx1": (44, 500),
-    "poplin::ConvPartialHorizontalMac": (36, 400),
-    "poplin::ConvPartialVerticalMac": (36, 450),
-    "poplin::ConvPartial1x4SLIC": (36, 700),
-    "poplin::OuterProduct": (16, 150),
-}
-WORKERS = {"poplin::OuterProduct"}  # vertices of one worker each
 # Whose operands lie in memory elements of their own (PopLibs lib/poplin/codelets, constraints).
 # Those of the matrix units, too, lie apart from what they make, which is interleaved.
 APART: dict[str, Literal["", "outputs", "inputs"]] = {
@@ -172,9 +247,8 @@ def conv_codelet(
                 made[some] = layouts["out"].pack(sums).reshape(len(sums), -1)
         return {"out": out}
 
-    kind = vertex.partition("<")[0]
-    sizes, apart = SIZES[kind], APART.get(kind, "")
-    return Codelet(vertex, compute, kind not in WORKERS, *sizes, operations, apart=apart)
+    apart = APART.get(vertex.partition("<")[0], "")
+    return TYPES.codelet(vertex, compute, operations, apart=apart)
 
 
 def _convolve(
@@ -211,7 +285,7 @@ def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool)
             out[part["out"]].reshape(source.shape)[...] = source
         return {"out": out}
 
-    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
+    return TYPES.codelet(f"popops::Transpose1D<{dtype}>", compute)
 
 
 def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
@@ -221,7 +295,7 @@ def transpose_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
         blocks = operands.arrays["in"].reshape(-1, rows, columns)
         return {"out": blocks.transpose(0, 2, 1).reshape(-1)}
 
-    return Codelet(f"popops::Transpose1D<{dtype}>", compute, True, 16, 200)
+    return TYPES.codelet(f"popops::Transpose1D<{dtype}>", compute)
 
 
 def _windows(source: Array, block: Block, steps: Steps) -> Array:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
+from simulator.codelets.vertex_type import VertexTypes, supervisor, worker
 from simulator.graph.types import IntArray
 
 SHORT_CYCLES = 72
@@ -62,3 +63,62 @@ def loop_counter(vertices: IntArray) -> IntArray:
     Two loads, add, subtract, compare and two stores of a C++ codelet.
     """
     return np.full_like(vertices, COUNTER_CYCLES)
+
+
+_GUIDE = "closed source; cycles observed in the user guide's sample"
+_CLOSED = "closed source; our estimate after means in the user guide's sample"
+TYPES = VertexTypes(
+    (
+        worker("poplar_rt::ShortMemcpy", "src dst", short_copy, _GUIDE, (8, 72)),
+        supervisor(
+            "poplar_rt::Memcpy64BitSupervisor",
+            "src dst",
+            long_copy,
+            _CLOSED,
+            (12, 100),
+            exact=False,
+        ),
+        supervisor(
+            "poplar_rt::StridedCopyDA32",
+            "src dst",
+            strided_copy,
+            _CLOSED,
+            (16, 170),
+            exact=False,
+        ),
+        supervisor(
+            "poplar_rt::DstStridedCopyDA32",
+            "src dst",
+            strided_copy,
+            _CLOSED,
+            (16, 170),
+            exact=False,
+        ),
+        worker(
+            "poplar_rt::StridedCopy64BitMultiAccess",
+            "src dst",
+            strided_copy_64,
+            _CLOSED,
+            (16, 120),
+            exact=False,
+        ),
+        worker(
+            "poplar_rt::DstStridedCopy64BitMultiAccess",
+            "src dst",
+            strided_copy_64,
+            _CLOSED,
+            (16, 120),
+            exact=False,
+        ),
+        worker("poplar_rt::MemsetZero", "dst", zero, _CLOSED, (8, 70), exact=False),
+        worker("poplar_rt::MemsetZero64Bit", "dst", zero_64, _CLOSED, (8, 70), exact=False),
+        worker(
+            "poplar_rt::DstStridedMemsetZero64Bit",
+            "dst",
+            strided_zero_64,
+            _CLOSED,
+            (12, 90),
+            exact=False,
+        ),
+    )
+)

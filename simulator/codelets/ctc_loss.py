@@ -8,10 +8,12 @@ cuts both over tiles by a plan: an estimate.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from simulator.codelets.vertex_type import POPNN_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Codelet, Operands
 
@@ -20,11 +22,29 @@ ALPHA = 2 * (1 + 3) + 2 * (LOG_ADD + LOG_MULTIPLY) + 2  # of a symbol, the blank
 GRADIENT = 2 * (2 + 1) + 2 * (LOG_ADD + LOG_MULTIPLY)
 
 
-def cycles(steps: int, labels: int, *, gradient: bool) -> int:
-    """Return the cycles of a sample: forward, and with a gradient backward and joined."""
+def cycles(steps: IntArray, labels: IntArray, *, gradient: bool) -> IntArray:
+    """17 + 44 a label a step; with the gradient, which goes back too, 51 + 128: a worker."""
     last = LOG_ADD + LOG_MULTIPLY  # of the blank at the end
     alpha = ALPHA * steps * labels + last
     return 2 * alpha + GRADIENT * steps * labels + last if gradient else alpha
+
+
+TYPES = VertexTypes(
+    tuple(
+        worker(
+            f"popnn::{name}<blank>",
+            fields,
+            partial(cycles, gradient=gradient),
+            f"our estimate, from {POPNN_ESTIMATES}",
+            (60, 400),
+            exact=False,
+        )
+        for name, fields, gradient in (
+            ("CTCAlpha", "logProbs labels validTime validLabel loss", False),
+            ("CTCGradGivenAlpha", "logProbs labels validTime validLabel loss grad", True),
+        )
+    )
+)
 
 
 def codelet(classes: int, blank: int, *, gradient: bool) -> Codelet:
@@ -42,7 +62,7 @@ def codelet(classes: int, blank: int, *, gradient: bool) -> Codelet:
         return found
 
     name = "CTCGradGivenAlpha" if gradient else "CTCAlpha"
-    return Codelet(f"popnn::{name}<{blank}>", compute, False, 60, 400)
+    return TYPES.codelet(f"popnn::{name}<{blank}>", compute)
 
 
 def losses_of(

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
+from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.intervals import offsets_of
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
@@ -61,7 +62,7 @@ def cumulative_sum_codelet(dtype: Type, exclusive: bool, reverse: bool) -> Codel
         return {"out": out, "total": total}
 
     name = f"popops::CumulativeSum<{dtype},{str(exclusive).lower()},{str(reverse).lower()}>"
-    return Codelet(name, compute, False, 20, 130, _additions)
+    return TYPES.codelet(name, compute, _additions)
 
 
 @cache
@@ -74,7 +75,7 @@ def add_carry_codelet(dtype: Type) -> Codelet:
             out[places] = (out[places] + carry[ends][:, None]).astype(dtype.numpy)
         return {"out": out}
 
-    return Codelet(f"popops::CumulativeSumCarry<{dtype}>", compute, False, 16, 100, _additions)
+    return TYPES.codelet(f"popops::CumulativeSumCarry<{dtype}>", compute, _additions)
 
 
 def _additions(group: VertexGroup) -> IntArray:
@@ -99,3 +100,25 @@ def _blocks(operands: Operands) -> list[tuple[IntArray, IntArray]]:
         operands.prepared["blocks"] = found
     blocks: list[tuple[IntArray, IntArray]] = operands.prepared["blocks"]
     return blocks
+
+
+TYPES = VertexTypes(
+    (
+        worker(
+            "popops::CumulativeSum<type,exclusive,reverse>",
+            "in out total",
+            cumulative_sum_cycles,
+            "our estimate",
+            (20, 130),
+            exact=False,
+        ),
+        worker(
+            "popops::CumulativeSumCarry<type>",
+            "out carry",
+            cumulative_sum_cycles,
+            "our estimate",
+            (16, 100),
+            exact=False,
+        ),
+    )
+)

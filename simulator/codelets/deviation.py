@@ -8,12 +8,12 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise import ElementwiseVertices
+from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertex import Operands, VertexGroup
 
 START, REGION = 6, 4
 VECTOR, VECTOR_CYCLES = 2, 3 + 2  # floats, whatever the types: a root a float, and three
-STATE_BYTES, CODE_BYTES = 28, 200
 
 
 def deviation_region(n: IntArray) -> IntArray:
@@ -50,5 +50,18 @@ def inverse_deviation_vertices(
         return group.fields["out"].counts() * 4
 
     name = f"poplin::InverseStdDeviation<{mean},{power},{out},{str(centred).lower()}>"
-    codelet = Codelet(name, compute, False, STATE_BYTES, CODE_BYTES, operations)
+    codelet = TYPES.codelet(name, compute, operations)
     return ElementwiseVertices(None, codelet, deviation_region, START, deviation_region)
+
+
+TYPES = VertexTypes(
+    (
+        worker(
+            "poplin::InverseStdDeviation<mean,power,out,centred>",
+            "mean power iStdDev",
+            inverse_deviation,
+            "PopLibs lib/poplin/poplinCycleEstimators.cpp",
+            (28, 200),
+        ),
+    )
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simulator.codelets.catalogue import CATALOGUE
 from simulator.codelets.operation import Step, Steps
 from simulator.codelets.operations import BINARY, UNARY
-from simulator.codelets.vertex_cost import VertexCost
+from simulator.codelets.vertex_type import VertexType
 
 _HEAD = """# Vertex costs
 
@@ -50,7 +50,7 @@ def markdown() -> str:
     return "\n".join(tables)
 
 
-def _cells(entry: VertexCost) -> list[str]:
+def _cells(entry: VertexType) -> list[str]:
     runs = "supervisor" if entry.supervisor else "worker"
     sizes = [str(entry.state_bytes), str(entry.code_bytes)]
     quality = "exact" if entry.exact else "estimate"

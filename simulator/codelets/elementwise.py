@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -17,9 +17,128 @@ from simulator.codelets import elementwise_cycles
 from simulator.codelets import operator_cycles as cycles
 from simulator.codelets.operation import step_of
 from simulator.codelets.operations import BINARY, UNARY
+from simulator.codelets.vertex_type import (
+    ONE_REGION,
+    POPOPS_CYCLES,
+    POPOPS_ESTIMATES,
+    SEVERAL_REGIONS,
+    VertexTypes,
+    supervisor,
+    worker,
+)
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popops::BinaryOp1DSupervisor<op,type>",
+            "in1 in2 out",
+            partial(cycles.binary_1d, in_place=False),
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        supervisor(
+            "popops::BinaryOp1DInPlaceSupervisor<op,type>",
+            "out in2",
+            partial(cycles.binary_1d, in_place=True),
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::BinaryOp2D<op,type>",
+            "in1 in2 out",
+            partial(cycles.binary_2d, in_place=False),
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        worker(
+            "popops::BinaryOp2DInPlace<op,type>",
+            "out in2",
+            partial(cycles.binary_2d, in_place=True),
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        supervisor(
+            "popops::UnaryOp1DSupervisor<op,type>",
+            "in out",
+            partial(cycles.unary_1d, in_place=False),
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        supervisor(
+            "popops::UnaryOp1DInPlaceSupervisor<op,type>",
+            "out",
+            partial(cycles.unary_1d, in_place=True),
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::UnaryOp2D<op,type>",
+            "in out",
+            partial(cycles.unary_2d, in_place=False),
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        worker(
+            "popops::UnaryOp2DInPlace<op,type>",
+            "out",
+            partial(cycles.unary_2d, in_place=True),
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        supervisor(
+            "popops::BroadcastScalar1DSupervisor<op,type>",
+            "data B out",
+            cycles.broadcast_1d,
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        supervisor(
+            "popops::BroadcastScalar1DInPlaceSupervisor<op,type>",
+            "out B",
+            cycles.broadcast_1d,
+            POPOPS_CYCLES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::BroadcastScalar2DData<op,type>",
+            "data B out",
+            cycles.broadcast_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        worker(
+            "popops::BroadcastScalar2DDataInPlace<op,type>",
+            "out B",
+            cycles.broadcast_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        supervisor(
+            "popops::Cast1D<from,to>",
+            "in out",
+            elementwise_cycles.cast_1d,
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::Cast1DSingleWorker<from,to>",
+            "in out",
+            elementwise_cycles.cast_1d_single_worker,
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::Cast2D<from,to>",
+            "in out",
+            elementwise_cycles.cast_2d,
+            POPOPS_ESTIMATES,
+            SEVERAL_REGIONS,
+        ),
+    )
+)
 
 Cycles = Callable[[IntArray], IntArray]
 Compute = Callable[[Operands], dict[str, Array]]
@@ -41,15 +160,19 @@ class ElementwiseVertices:
 
 
 def codelet_pair(
-    names: tuple[str, str], compute: Compute, flops: int, apart: Literal["", "outputs"] = ""
+    types: VertexTypes,
+    names: tuple[str, str],
+    compute: Compute,
+    flops: int,
+    apart: Literal["", "outputs"] = "",
 ) -> tuple[Codelet, Codelet]:
-    """Make the 1D and the 2D codelet: state is a pointer a field and a count (2D: with lists)."""
+    """Make the 1D and the 2D codelet of declared types; `flops` are those of an element."""
 
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["out"].counts() * flops
 
-    several = Codelet(names[1], compute, False, 24, 170, operations, apart=apart)
-    return Codelet(names[0], compute, True, 16, 150, operations, apart=apart), several
+    one, several = (types.codelet(name, compute, operations, apart=apart) for name in names)
+    return one, several
 
 
 def values_of(operands: Operands, name: str) -> Array:
@@ -79,7 +202,7 @@ def binary(operation: str, dtype: Type, target: Target, in_place: bool) -> Eleme
     compute = computing(entry.compute, ("out" if in_place else "in1", "in2"))
     return ElementwiseVertices(
         *codelet_pair(
-            _names("BinaryOp", "", in_place, kind), compute, flops_of(dtype, entry.flops)
+            TYPES, _names("BinaryOp", "", in_place, kind), compute, flops_of(dtype, entry.flops)
         ),
         lambda n: cycles.binary_1d(n, operation, dtype, target, in_place),
         cycles.BINARY_2D_IN_PLACE if in_place else cycles.BINARY_2D,
@@ -100,7 +223,9 @@ def broadcast_scalar(
     kind = f"<popops::expr::BinaryOpType::{operation},{dtype}>"
     compute = computing(BINARY[operation].compute, ("out" if in_place else "data", "B"))
     return ElementwiseVertices(
-        *codelet_pair(_names("BroadcastScalar", "Data", in_place, kind), compute, flops_of(dtype)),
+        *codelet_pair(
+            TYPES, _names("BroadcastScalar", "Data", in_place, kind), compute, flops_of(dtype)
+        ),
         lambda n: cycles.broadcast_1d(n, operation, dtype, target),
         cycles.BROADCAST_2D,
         lambda n: cycles.BROADCAST_REGION + cycles.broadcast_loop(n, operation, dtype, target),
@@ -115,7 +240,9 @@ def unary(operation: str, dtype: Type, target: Target, in_place: bool) -> Elemen
     kind = f"<popops::expr::UnaryOpType::{operation},{dtype}>"
     compute = computing(entry.compute, ("out" if in_place else "in",))
     return ElementwiseVertices(
-        *codelet_pair(_names("UnaryOp", "", in_place, kind), compute, flops_of(dtype, entry.flops)),
+        *codelet_pair(
+            TYPES, _names("UnaryOp", "", in_place, kind), compute, flops_of(dtype, entry.flops)
+        ),
         lambda n: cycles.unary_1d(n, operation, dtype, target, in_place),
         cycles.UNARY_2D,
         lambda n: cycles.unary_loop(n, operation, dtype, target, in_place),
@@ -137,7 +264,7 @@ def cast(source: Type, destination: Type, target: Target) -> ElementwiseVertices
 
     names = f"popops::Cast1D<{source},{destination}>", f"popops::Cast2D<{source},{destination}>"
     return ElementwiseVertices(
-        *codelet_pair(names, compute, 0, apart="outputs"),
+        *codelet_pair(TYPES, names, compute, 0, apart="outputs"),
         lambda n: elementwise_cycles.cast_1d(n, source, destination, target),
         elementwise_cycles.CAST_2D,
         lambda n: elementwise_cycles.cast_region(n, source, destination, target),

@@ -6,8 +6,19 @@ from functools import cache
 
 import numpy as np
 
+from simulator.codelets import elementwise_cycles
+from simulator.codelets.vertex_type import POPOPS_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, Type
 from simulator.graph.vertex import Codelet, Operands
+
+TYPES = VertexTypes(
+    (
+        worker("popops::Fill<type>", "out", elementwise_cycles.fill_1d, POPOPS_ESTIMATES, (12, 80)),
+        worker(
+            "popops::Fill2d<type>", "out", elementwise_cycles.fill_2d, POPOPS_ESTIMATES, (16, 80)
+        ),
+    )
+)
 
 
 @cache
@@ -18,4 +29,4 @@ def fill_codelet(dtype: Type, *, several: bool) -> Codelet:
         return {"out": np.repeat(operands.group.parameters["in"], operands.counts["out"])}
 
     suffix = "2d" if several else ""
-    return Codelet(f"popops::Fill{suffix}<{dtype}>", compute, False, 12 + 4 * several, 80)
+    return TYPES.codelet(f"popops::Fill{suffix}<{dtype}>", compute)

@@ -15,12 +15,13 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.codelets import elementwise_cycles
-from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
+from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
 from simulator.codelets.elementwise import ElementwiseVertices, flops_of, values_of
 from simulator.codelets.operation import Operation, step_of
+from simulator.codelets.vertex_type import ONE_REGION, VertexTypes, supervisor, worker
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertex import Operands, VertexGroup
 
 FRAME_1D, FRAME_2D, VECTOR = 29, 5, 5
 
@@ -104,9 +105,9 @@ def fused(node: Node, target: Target) -> ElementwiseVertices:
         cycles = VECTOR * ceil_div(n, max(target.getVectorWidth(node.dtype), 1))
         return cycles + sum((_cycles(part, n, target) for part in parts), np.zeros_like(n))
 
-    kind, code = f"<{node.text()},{node.dtype}>", 100 + 50 * len(parts)
-    one = Codelet(f"popops::Fused1DSupervisor{kind}", compute, True, 16, code, operations)
-    several = Codelet(f"popops::Fused2D{kind}", compute, False, 24, code, operations)
+    kind, more = f"<{node.text()},{node.dtype}>", 50 * (len(parts) - 1)
+    one = TYPES.codelet(f"popops::Fused1DSupervisor{kind}", compute, operations, more_code=more)
+    several = TYPES.codelet(f"popops::Fused2D{kind}", compute, operations, more_code=more)
     return ElementwiseVertices(
         one,
         several,
@@ -123,3 +124,38 @@ def _cycles(part: Node, n: IntArray, target: Target) -> IntArray:
         return elementwise_cycles.cast_core(n, dtype, part.dtype, target)
     step = step_of(part.operation.steps, part.operation, dtype)
     return ceil_div(n, step.width(dtype, target)) * step.cycles
+
+
+# Cycles of a worker: `lengths` are the elements of all regions, vertex by vertex, `ranges` how many
+# regions each vertex has.
+def fused_1d(n: IntArray, expression: Node, target: Target) -> IntArray:
+    """W * (29 + 5 a vector + the loop of every operation on a share) + 11, of the tile."""
+    return fused(expression, target).cycles_1d(n)
+
+
+def fused_2d(lengths: IntArray, ranges: IntArray, expression: Node, target: Target) -> IntArray:
+    """5 + 5 a vector and the loop of every operation, for every region."""
+    vertices = fused(expression, target)
+    return vertices.base_2d + sum_by_vertex(vertices.region_2d(lengths), ranges)
+
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popops::Fused1DSupervisor<expression,type>",
+            "in out",
+            fused_1d,
+            "our estimate, from PopLibs' op table",
+            ONE_REGION,
+            exact=False,
+        ),
+        worker(
+            "popops::Fused2D<expression,type>",
+            "in out",
+            fused_2d,
+            "our estimate, from PopLibs' op table",
+            (24, 150),
+            exact=False,
+        ),
+    )
+)

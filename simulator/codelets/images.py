@@ -6,8 +6,22 @@ from functools import cache
 
 import numpy as np
 
+from simulator.codelets import sorting_cycles
+from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor
 from simulator.graph.types import FLOAT, Array, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popops::NormaliseImage<in,out>",
+            "in out scales offsets",
+            sorting_cycles.normalise_image,
+            POPOPS_CYCLES,
+            (28, 180),
+        ),
+    )
+)
 
 CHANNELS, PADDED = 3, 4
 
@@ -34,4 +48,4 @@ def normalise_image_codelet(dtype: Type, out: Type) -> Codelet:
         return 3 * group.fields["in"].counts()
 
     name = f"popops::NormaliseImage<{dtype},{out}>"
-    return Codelet(name, compute, True, 28, 180, operations)
+    return TYPES.codelet(name, compute, operations)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from functools import cache
 
+from simulator.codelets import indexing_cycles
+from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, worker
 from simulator.graph.intervals import spread
 from simulator.graph.types import Array, Type
 from simulator.graph.vertex import Codelet, Operands
+
+TYPES = VertexTypes(
+    (worker("popops::Iota<type>", "out offsets", indexing_cycles.iota, POPOPS_CYCLES, (24, 90)),)
+)
 
 
 @cache
@@ -18,4 +24,4 @@ def iota_codelet(dtype: Type) -> Codelet:
         numbers = spread(parameters["offsets"], parameters["lengths"])
         return {"out": numbers.astype(dtype.numpy)}
 
-    return Codelet(f"popops::Iota<{dtype}>", compute, state_bytes=24, code_bytes=90)
+    return TYPES.codelet(f"popops::Iota<{dtype}>", compute)

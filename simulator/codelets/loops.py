@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets import copy_cycles
+from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import BOOL, Array, Type
 from simulator.graph.vertex import Codelet, Operands
+
+TYPES = VertexTypes(
+    (
+        worker(
+            "popops::ForLoopCounter<type>",
+            "count limit increment comparisonResult",
+            copy_cycles.loop_counter,
+            "our estimate, from the C++ codelet of PopLibs",
+            (16, 60),
+            exact=False,
+        ),
+    )
+)
 
 
 def for_loop_counter(dtype: Type) -> Codelet:
@@ -20,4 +35,4 @@ def for_loop_counter(dtype: Type) -> Codelet:
         goes_on = np.where(step > 0, left > 0, (step < 0) & (left < 0))
         return {"count": count, "comparisonResult": goes_on.astype(BOOL.numpy)}
 
-    return Codelet(f"popops::ForLoopCounter<{dtype}>", compute, False, 16, 60)
+    return TYPES.codelet(f"popops::ForLoopCounter<{dtype}>", compute)

@@ -9,18 +9,38 @@ import numpy as np
 
 from simulator.codelets import loss_cycles
 from simulator.codelets.elementwise import Compute, Cycles
+from simulator.codelets.vertex_type import POPNN_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+TYPES = VertexTypes(
+    (
+        worker(
+            "popnn::LossSumSquaredTransform<type>",
+            "probs expected deltas transformed",
+            loss_cycles.sum_squared,
+            POPNN_ESTIMATES,
+            (20, 100),
+        ),
+        worker(
+            "popnn::LossCrossEntropyTransform<type>",
+            "probs expected deltas transformed deltasScale modelOutputScaling",
+            loss_cycles.cross_entropy,
+            POPNN_ESTIMATES,
+            (20, 120),
+        ),
+    )
+)
 
 # Added to a probability, so that the logarithm of 0 is finite: PopLibs' EncodingConstants.hpp.
 LEAST = {"float": 1.17549435e-38, "half": 5.9605e-8}
 
 
-def _codelet(name: str, compute: Compute, code_bytes: int, each: int, once: int = 0) -> Codelet:
+def _codelet(name: str, compute: Compute, each: int, once: int = 0) -> Codelet:
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["deltas"].counts() * each + once
 
-    return Codelet(name, compute, False, 20, code_bytes, operations)
+    return TYPES.codelet(name, compute, operations)
 
 
 def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
@@ -30,7 +50,7 @@ def sum_squared_transform(dtype: Type) -> tuple[Codelet, Cycles]:
         deltas = operands.arrays["probs"] - operands.arrays["expected"]
         return {"deltas": deltas, "transformed": deltas * deltas * deltas.dtype.type(0.5)}
 
-    codelet = _codelet(f"popnn::LossSumSquaredTransform<{dtype}>", compute, 100, 3)
+    codelet = _codelet(f"popnn::LossSumSquaredTransform<{dtype}>", compute, 3)
     return codelet, lambda n: loss_cycles.sum_squared(n, dtype)
 
 
@@ -52,5 +72,5 @@ def cross_entropy_transform(dtype: Type) -> tuple[Codelet, Cycles]:
         outputs = {"deltas": deltas, "transformed": -expected * logarithms}
         return {name: values.astype(dtype.numpy) for name, values in outputs.items()}
 
-    codelet = _codelet(f"popnn::LossCrossEntropyTransform<{dtype}>", compute, 120, 6, 2)
+    codelet = _codelet(f"popnn::LossCrossEntropyTransform<{dtype}>", compute, 6, 2)
     return codelet, lambda n: loss_cycles.cross_entropy(n, dtype)

@@ -15,10 +15,58 @@ import numpy as np
 from simulator.codelets import nonlinearity_cycles as cycles
 from simulator.codelets.elementwise import ElementwiseVertices, codelet_pair
 from simulator.codelets.operator_values import as_float, erf, gelu, relu, sigmoid
+from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, Type
 from simulator.graph.vertex import Operands
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popnn::NonLinearitySupervisor<type,kind>",
+            "in out",
+            cycles.nonlinearity_1d,
+            POPNN_CYCLES,
+            (16, 150),
+        ),
+        supervisor(
+            "popnn::NonLinearityInPlaceSupervisor<type,kind>",
+            "out",
+            cycles.nonlinearity_1d,
+            POPNN_CYCLES,
+            (16, 150),
+        ),
+        worker(
+            "popnn::NonLinearity2D<type,kind>",
+            "in out",
+            cycles.nonlinearity_2d,
+            POPNN_CYCLES,
+            (24, 170),
+        ),
+        worker(
+            "popnn::NonLinearity2DInPlace<type,kind>",
+            "out",
+            cycles.nonlinearity_2d,
+            POPNN_CYCLES,
+            (24, 170),
+        ),
+        supervisor(
+            "popnn::NonLinearityGradSupervisor<type,kind>",
+            "outGrad act inGrad",
+            cycles.gradient_1d,
+            POPNN_CYCLES,
+            (16, 150),
+        ),
+        worker(
+            "popnn::NonLinearityGrad2D<type,kind>",
+            "outGrad act inGrad",
+            cycles.gradient_2d,
+            POPNN_CYCLES,
+            (24, 170),
+        ),
+    )
+)
 
 Function = Callable[[Array], Array]
 ALPHA, BETA = 0.7978845608, 0.044715  # of GELU: sqrt(2 / pi), and the usual fit
@@ -109,7 +157,7 @@ def nonlinearity(
     kind = f"<{dtype},popnn::NonLinearityType::{name}>"
     names = f"popnn::NonLinearity{place}Supervisor{kind}", f"popnn::NonLinearity2D{place}{kind}"
     return ElementwiseVertices(
-        *codelet_pair(names, compute, entry.flops),
+        *codelet_pair(TYPES, names, compute, entry.flops),
         lambda n: cycles.nonlinearity_1d(n, name, dtype, target),
         cycles.NONLINEARITY_2D,
         lambda n: cycles.nonlinearity_region(n, name, dtype, target),
@@ -131,7 +179,7 @@ def nonlinearity_gradient(name: str, dtype: Type, target: Target) -> Elementwise
     kind = f"<{dtype},popnn::NonLinearityType::{name}>"
     names = f"popnn::NonLinearityGradSupervisor{kind}", f"popnn::NonLinearityGrad2D{kind}"
     return ElementwiseVertices(
-        *codelet_pair(names, compute, entry.slope_flops),
+        *codelet_pair(TYPES, names, compute, entry.slope_flops),
         lambda n: cycles.gradient_1d(n, name, dtype, target),
         cycles.GRADIENT_2D,
         lambda n: cycles.gradient_region(n, name, dtype, target),

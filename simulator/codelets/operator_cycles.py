@@ -6,7 +6,7 @@ inner loop. Source: PopLibs lib/popops/popopsCycleEstimators.cpp.
 
 from __future__ import annotations
 
-from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div
+from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
 from simulator.codelets.operation import Step, step_of
 from simulator.codelets.operations import BINARY, UNARY
 from simulator.graph.target import Target
@@ -71,3 +71,29 @@ def broadcast_1d(n: IntArray, operation: str, dtype: Type, target: Target) -> In
     """W * (20 + loop of a worker's share) + 11."""
     loop = broadcast_loop(ceil_div(n, target.workers), operation, dtype, target)
     return target.workers * (20 + loop) + SUPERVISOR_CALL
+
+
+# Of vertices with lists of regions: `lengths` are the elements of all regions, vertex by vertex,
+# `ranges` how many regions each vertex has. Cycles of a worker.
+def binary_2d(
+    lengths: IntArray, ranges: IntArray, operation: str, dtype: Type, target: Target, in_place: bool
+) -> IntArray:
+    """5 (in place 20) + the loop of every region; lines 1591-1651."""
+    base = BINARY_2D_IN_PLACE if in_place else BINARY_2D
+    return base + sum_by_vertex(binary_loop(lengths, operation, dtype, target), ranges)
+
+
+def unary_2d(
+    lengths: IntArray, ranges: IntArray, operation: str, dtype: Type, target: Target, in_place: bool
+) -> IntArray:
+    """20 + the loop of every region; lines 1526-1589."""
+    loops = unary_loop(lengths, operation, dtype, target, in_place)
+    return UNARY_2D + sum_by_vertex(loops, ranges)
+
+
+def broadcast_2d(
+    lengths: IntArray, ranges: IntArray, operation: str, dtype: Type, target: Target
+) -> IntArray:
+    """20 + the loop of every region and 28 for each; lines 303-372."""
+    loops = BROADCAST_REGION + broadcast_loop(lengths, operation, dtype, target)
+    return BROADCAST_2D + sum_by_vertex(loops, ranges)

@@ -10,9 +10,57 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from simulator.codelets import pooling_cycles
+from simulator.codelets.vertex_type import (
+    POPNN_CYCLES,
+    POPNN_ESTIMATES,
+    VertexTypes,
+    supervisor,
+    worker,
+)
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popnn::MaxPooling<type>",
+            "in out startPos offsetBase workList",
+            pooling_cycles.max_pooling,
+            POPNN_ESTIMATES,
+            (44, 400),
+        ),
+        supervisor(
+            "popnn::SumPooling<type>",
+            "in out startPos offsetBase workList",
+            pooling_cycles.sum_pooling,
+            POPNN_ESTIMATES,
+            (48, 400),
+        ),
+        supervisor(
+            "popnn::MaxPoolingGrad<type>",
+            "in out startPos offsetBase workList fwdActsIn fwdActsOut",
+            pooling_cycles.max_pooling_gradient,
+            POPNN_ESTIMATES,
+            (52, 400),
+        ),
+        supervisor(
+            "popnn::MaxPoolingGradientScale<type>",
+            "in out startPos offsetBase workList fwdActsOut",
+            pooling_cycles.max_pooling,
+            POPNN_ESTIMATES,
+            (48, 400),
+        ),
+        worker(
+            "popnn::SelectiveScaling<type>",
+            "inOut scaleWorklist",
+            pooling_cycles.selective_scaling,
+            POPNN_CYCLES,
+            (20, 150),
+        ),
+    )
+)
 
 Pair = tuple[IntArray, IntArray]  # rows of outputs and of their inputs, at one kernel position
 NOWHERE = -1  # in a table of inputs: the output has none there
@@ -87,7 +135,7 @@ def max_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
             out[output] = np.maximum(out[output], values[source])
         return {"out": out.reshape(-1)}
 
-    return _codelet("MaxPooling", dtype, compute, 44)
+    return _codelet("MaxPooling", dtype, compute)
 
 
 def sum_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
@@ -101,7 +149,7 @@ def sum_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
         scale = np.repeat(operands.group.parameters["scale"], operands.counts["out"])
         return {"out": (out.reshape(-1) * scale).astype(dtype.numpy)}
 
-    return _codelet("SumPooling", dtype, compute, 48)
+    return _codelet("SumPooling", dtype, compute)
 
 
 def max_pooling_gradient(dtype: Type, inputs: list[IntArray]) -> Codelet:
@@ -115,7 +163,7 @@ def max_pooling_gradient(dtype: Type, inputs: list[IntArray]) -> Codelet:
             out[output] += np.where(before[output] == after[source], gradient[source], 0)
         return {"out": out.reshape(-1).astype(dtype.numpy)}
 
-    return _codelet("MaxPoolingGrad", dtype, compute, 52)
+    return _codelet("MaxPoolingGrad", dtype, compute)
 
 
 def max_pooling_scale(dtype: Type, inputs: list[IntArray]) -> Codelet:
@@ -129,7 +177,7 @@ def max_pooling_scale(dtype: Type, inputs: list[IntArray]) -> Codelet:
         out = np.where(count > 0, 1 / np.maximum(count, 1), 0)
         return {"out": out.reshape(-1).astype(dtype.numpy)}
 
-    return _codelet("MaxPoolingGradientScale", dtype, compute, 48)
+    return _codelet("MaxPoolingGradientScale", dtype, compute)
 
 
 def selective_scaling(dtype: Type, used: IntArray) -> Codelet:
@@ -142,7 +190,7 @@ def selective_scaling(dtype: Type, used: IntArray) -> Codelet:
         return {"inOut": values.reshape(-1).astype(dtype.numpy)}
 
     name = f"popnn::SelectiveScaling<{dtype}>"
-    return Codelet(name, compute, False, 20, 150, _operations)
+    return TYPES.codelet(name, compute, _operations)
 
 
 def _divisor(group: VertexGroup, used: IntArray) -> Array:
@@ -154,10 +202,7 @@ def _divisor(group: VertexGroup, used: IntArray) -> Array:
     return divisor
 
 
-def _codelet(
-    name: str, dtype: Type, compute: Callable[[Operands], dict[str, Array]], state: int
-) -> Codelet:
+def _codelet(name: str, dtype: Type, compute: Callable[[Operands], dict[str, Array]]) -> Codelet:
     # That they read and write in different memory elements is a guess: no public constraint asks
     # for it, but the largest tiles of PopLibs' ten rows of pooling have a gap of an element.
-    whole = f"popnn::{name}<{dtype}>"
-    return Codelet(whole, compute, True, state, 400, _operations, apart="outputs")
+    return TYPES.codelet(f"popnn::{name}<{dtype}>", compute, _operations, apart="outputs")

@@ -11,12 +11,63 @@ from functools import cache
 
 import numpy as np
 
+from simulator.codelets import random_cycles
 from simulator.codelets.philox import STATE_WORDS, Words, draw, seeded
 from simulator.codelets.random_values import DISTRIBUTIONS, as_type, bernoulli
+from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.intervals import spread
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+_SOURCE = "PopLibs lib/poprand/poprandCycleEstimators.cpp"
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "poprand::UniformSupervisor<type>", "out", random_cycles.uniform, _SOURCE, (20, 120)
+        ),
+        supervisor(
+            "poprand::NormalSupervisor<type>", "out", random_cycles.normal, _SOURCE, (20, 120)
+        ),
+        supervisor(
+            "poprand::TruncatedNormalSupervisor<type>",
+            "out",
+            random_cycles.truncated_normal,
+            _SOURCE,
+            (20, 160),
+        ),
+        supervisor(
+            "poprand::BernoulliSupervisor<type>", "out", random_cycles.bernoulli, _SOURCE, (16, 110)
+        ),
+        supervisor(
+            "poprand::DropoutSupervisor<type>", "in out", random_cycles.dropout, _SOURCE, (20, 120)
+        ),
+        supervisor(
+            "poprand::SetSeedSupervisor, 2019",
+            "seed",
+            random_cycles.set_seed_2019,
+            f"{_SOURCE} of 2019",
+            (12, 28),
+        ),
+        supervisor("poprand::SetSeedSupervisor", "seed", random_cycles.set_seed, _SOURCE, (12, 28)),
+        supervisor(
+            "poplar_rt::GetHwSeeds",
+            "seeds",
+            random_cycles.hardware_seeds,
+            "our estimate, as setting a seed",
+            (8, 40),
+            exact=False,
+        ),
+        supervisor(
+            "poplar_rt::SetHwSeeds",
+            "seeds",
+            random_cycles.hardware_seeds,
+            "our estimate, as setting a seed",
+            (8, 40),
+            exact=False,
+        ),
+    )
+)
 
 GENERATORS = "random generators"  # their name among the registers of a run: [tile, worker, word]
 _AT_START = np.array([0x243F6A88, 0x85A308D3], dtype=np.uint32)  # the first bits of pi's fraction
@@ -85,8 +136,7 @@ def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
         words = _words_of_elements(operands, target, dtype, distribution.words(given))
         return {"out": as_type(distribution.values(words, given, dtype), dtype)}
 
-    sizes = {"Bernoulli": (16, 110), "TruncatedNormal": (20, 160)}.get(kind, (20, 120))
-    return Codelet(f"poprand::{kind}Supervisor<{dtype}>", compute, True, *sizes)
+    return TYPES.codelet(f"poprand::{kind}Supervisor<{dtype}>", compute)
 
 
 @cache
@@ -99,7 +149,7 @@ def dropout_codelet(dtype: Type, target: Target) -> Codelet:
         scaled = values * dtype.numpy.type(given["scale"])
         return {"out": np.where(kept, scaled, dtype.numpy.type(0))}
 
-    return Codelet(f"poprand::DropoutSupervisor<{dtype}>", compute, True, 20, 120)
+    return TYPES.codelet(f"poprand::DropoutSupervisor<{dtype}>", compute)
 
 
 @cache
@@ -113,7 +163,7 @@ def set_seed_codelet(target: Target) -> Codelet:
         _keep(operands, _of_workers(seeds, modifier, tiles, target.workers))
         return {}
 
-    return Codelet("poprand::SetSeedSupervisor", compute, True, 12, 28)
+    return TYPES.codelet("poprand::SetSeedSupervisor", compute)
 
 
 @cache
@@ -123,7 +173,7 @@ def get_seeds_codelet(target: Target) -> Codelet:
     def compute(operands: Operands) -> dict[str, Array]:
         return {"seeds": _generators(operands, target).reshape(-1)}
 
-    return Codelet("poplar_rt::GetHwSeeds", compute, True, 8, 40)
+    return TYPES.codelet("poplar_rt::GetHwSeeds", compute)
 
 
 @cache
@@ -135,4 +185,4 @@ def set_seeds_codelet(target: Target) -> Codelet:
         _keep(operands, operands.arrays["seeds"].reshape(held.shape))
         return {}
 
-    return Codelet("poplar_rt::SetHwSeeds", compute, True, 8, 40)
+    return TYPES.codelet("poplar_rt::SetHwSeeds", compute)

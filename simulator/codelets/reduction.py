@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simulator.codelets.costs import ceil_div, runs_of_equals
+from simulator.codelets.costs import ceil_div, runs_of_equals, sum_by_vertex
+from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.target import Target
 from simulator.graph.types import (
     BOOL,
     FLOAT,
@@ -122,7 +124,7 @@ def reduce_codelet(
     family = "ScaledReduce" if scaled else "Reduce"
     types = f"{dtype},{result},{str(update).lower()}"
     name = f"popops::{family}<popops::Reduce{kind.short},{types},{specialisation}>"
-    return Codelet(name, compute, False, 16 + 4 * scaled, 150, _operations)
+    return TYPES.codelet(name, compute, _operations)
 
 
 def _reduce(operands: Operands, function: np.ufunc, values: Array) -> Array:
@@ -256,4 +258,141 @@ def reduce_add_codelet(dtype: Type, out_type: Type | None = None) -> Codelet:
         return {"out": out.astype(result.numpy, copy=False)}
 
     result = out_type or dtype
-    return Codelet(f"poplin::ReduceAdd<{result},{dtype}>", compute, True, 16, 150, _operations)
+    return TYPES.codelet(f"poplin::ReduceAdd<{result},{dtype}>", compute, _operations)
+
+
+def general_reduce(
+    outs: IntArray, regions: IntArray, partials: IntArray, ranges: IntArray, dtype: Type
+) -> IntArray:
+    """33 + 28 (half 30) a region of outputs + its passes: 11, 10 a piece, 9 a partial, a worker.
+
+    lib/popops/reduction/CycleEstimationFunctions.cpp 64-205. `outs`, `regions` (pieces of the
+    input) and `partials` (of an output) are by region of outputs, `ranges` counts these by vertex.
+    A pass of a sum of floats fills an accumulator of 4 (halves: 8); what is left of the outputs
+    takes a shorter pass for each power of two.
+    """
+    found = general_reduce_cycles(outs, regions, partials, dtype)
+    return GENERAL_START + sum_by_vertex(found, ranges)
+
+
+def scalar_reduce_2019(n: IntArray, dtype: Type, out_type: Type = FLOAT) -> IntArray:
+    """26 + (6 for fewer than 6 elements, else 2 a wide vector and 1 for each left), a worker.
+
+    The form of April 2019 of lib/popops/reduction/CycleEstimationFunctions.cpp: it gives the 32
+    cycles of each small reduction of the user guide's sample.
+    """
+    width = 16 // dtype.size
+    body = np.where(n < 6, 6, 2 * (n // width) + n % width)
+    cycles: IntArray = 26 + body + (5 if out_type != FLOAT else 0)
+    return cycles
+
+
+def continuous_reduce(
+    outs: IntArray, partials: IntArray, dtype: Type, update: bool = False
+) -> IntArray:
+    """17 + 12 an output + a cycle a vector of its partials (+ 2 if their number is odd), a worker.
+
+    One more to update.
+
+    Source: lib/popops/reduction/CycleEstimationFunctions.cpp (ReduceAllRegionsContinuous).
+    """
+    cycles: IntArray = 17 + outs * (partials // (8 // dtype.size) + 12) + 2 * (partials & 1)
+    return cycles + update
+
+
+def _bits(values: IntArray) -> IntArray:
+    """Count the ones of small numbers."""
+    ones: IntArray = (values & 1) + (values >> 1 & 1) + (values >> 2 & 1)
+    return ones
+
+
+def reduce_add(
+    outs: IntArray, partials: IntArray, dtype: Type, target: Target, out_type: Type = FLOAT
+) -> IntArray:
+    """W * (32 + (3d + 6 to 9) a loop of a worker + the loop left over), of the tile; 930-975."""
+    width, workers, single = 16 // dtype.size, target.workers, dtype == FLOAT
+    loop, over = 3 * partials + (6 if single else 8) + (out_type == FLOAT), outs % width
+    loops = outs // width + _bits(over)
+    turns = loops // workers
+    last = np.where(over, 2 * partials + (13 if single else 11), loop)
+    left_over = np.where(loops == workers * turns, 0, last)
+    total: IntArray = workers * (32 + loop * turns + left_over)
+    return total
+
+
+def reduce_add_single_input(
+    outs: IntArray,
+    partials: IntArray,
+    dtype: Type,
+    target: Target,
+    step: int = 2,
+    out_type: Type = FLOAT,
+) -> IntArray:
+    """33 + W * (20 + (step * d + 7 to 10) a vector of a worker), of the tile; lines 901-928.
+
+    All partials but one lie in one region, of which d is the rows. `step` is the cycles to load a
+    vector of accumulators: 2, or 1 from interleaved memory.
+    """
+    vectors = ceil_div(outs // (16 // dtype.size), target.workers)
+    end = (7 if dtype == FLOAT else 9) + (out_type == FLOAT)
+    cycles: IntArray = 33 + target.workers * (20 + (step * partials + end) * vectors)
+    return cycles
+
+
+_SOURCE = "PopLibs lib/popops/reduction/CycleEstimationFunctions.cpp"
+TYPES = VertexTypes(
+    (
+        worker(
+            "popops::Reduce<op,in,out,update,0>",
+            "partials out",
+            general_reduce,
+            _SOURCE,
+            (16, 150),
+        ),
+        worker(
+            "popops::Reduce<op,in,out,update,1>",
+            "partials out",
+            continuous_reduce,
+            _SOURCE,
+            (16, 150),
+        ),
+        worker(
+            "popops::Reduce<op,in,out,update,2>",
+            "partials out",
+            scalar_reduce_cycles,
+            _SOURCE,
+            (16, 150),
+        ),
+        worker(
+            "popops::Reduce<op,in,out,update,2>, 2019",
+            "partials out",
+            scalar_reduce_2019,
+            f"{_SOURCE} of 2019",
+            (16, 150),
+        ),
+        worker(
+            "popops::Reduce<op,in,out,update,3>",
+            "partials out",
+            strided_reduce_cycles,
+            _SOURCE,
+            (16, 150),
+        ),
+        worker(
+            "popops::ScaledReduce<op,in,out,update,0>",
+            "partials out scale",
+            general_reduce,
+            _SOURCE,
+            (20, 150),
+        ),
+        supervisor(
+            "poplin::ReduceAdd<out,in>", "partials out", reduce_add, POPLIN_ESTIMATES, (16, 150)
+        ),
+        supervisor(
+            "poplin::ReduceAdd<out,in,true,interleaved>",
+            "partials out",
+            reduce_add_single_input,
+            POPLIN_ESTIMATES,
+            (16, 150),
+        ),
+    )
+)

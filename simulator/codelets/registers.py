@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands
+from simulator.graph.vertex import Operands
 
 
 def put_cycles(vertices: IntArray) -> IntArray:
@@ -18,5 +19,20 @@ def _nothing(operands: Operands) -> dict[str, Array]:
     return {}
 
 
-PUT = Codelet("popsys::PutSupervisorCSR", _nothing, True, 4, 20)
-MODIFY = Codelet("popsys::ModifySupervisorCSR", _nothing, True, 8, 28)
+_SOURCE = "our estimate, as how setting a seed begins"
+TYPES = VertexTypes(
+    (
+        supervisor("popsys::PutSupervisorCSR", "setVal", put_cycles, _SOURCE, (4, 20), exact=False),
+        supervisor(
+            "popsys::ModifySupervisorCSR",
+            "clearVal setVal",
+            put_cycles,
+            _SOURCE,
+            (8, 28),
+            exact=False,
+        ),
+    )
+)
+
+PUT = TYPES.codelet("popsys::PutSupervisorCSR", _nothing)
+MODIFY = TYPES.codelet("popsys::ModifySupervisorCSR", _nothing)

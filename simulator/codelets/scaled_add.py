@@ -6,13 +6,100 @@ ScaledAdd takes the cycles that it took in 2019, when the guide's sample was mad
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 from simulator.codelets import elementwise_cycles
 from simulator.codelets.elementwise import Cycles, ElementwiseVertices, codelet_pair, values_of
+from simulator.codelets.vertex_type import (
+    ONE_REGION,
+    POPOPS_CYCLES,
+    POPOPS_ESTIMATES,
+    SEVERAL_REGIONS,
+    VertexTypes,
+    supervisor,
+    worker,
+)
 from simulator.graph.target import Target
 from simulator.graph.types import Array, Type
 from simulator.graph.vertex import Operands
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popops::ScaledAddSupervisor<type,type,constant>, 2019",
+            "A B scale",
+            elementwise_cycles.scaled_add_1d_2019,
+            f"{POPOPS_CYCLES} of 2019",
+            ONE_REGION,
+        ),
+        worker(
+            "popops::ScaledAdd2D<type,constant>, 2019",
+            "A B scale",
+            elementwise_cycles.scaled_add_2d_2019,
+            f"{POPOPS_CYCLES} of 2019",
+            SEVERAL_REGIONS,
+        ),
+        supervisor(
+            "popops::ScaledAddSupervisor<type,type,constant>",
+            "A B scale",
+            elementwise_cycles.scaled_add_1d,
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        supervisor(
+            "popops::ScaledSubtractSupervisor<type,type>",
+            "A B scale",
+            partial(elementwise_cycles.scaled_add_1d, subtract=True),
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        supervisor(
+            "popops::aXPlusbYSupervisor<type,constant>",
+            "A B scaleA scaleB",
+            partial(elementwise_cycles.scaled_add_1d, axpby=True),
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::ScaledAdd2D<type,constant>",
+            "A B scale",
+            elementwise_cycles.scaled_add_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        worker(
+            "popops::ScaledSubtract2D<type,constant>",
+            "A B scale",
+            elementwise_cycles.scaled_add_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        supervisor(
+            "popops::aXMinusbYSupervisor<type,constant>",
+            "A B scaleA scaleB",
+            partial(elementwise_cycles.scaled_add_1d, axpby=True, subtract=True),
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+            exact=False,
+        ),
+        worker(
+            "popops::aXPlusbY2D<type,constant>",
+            "A B scaleA scaleB",
+            elementwise_cycles.scaled_add_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+            exact=False,
+        ),
+        worker(
+            "popops::aXMinusbY2D<type,constant>",
+            "A B scaleA scaleB",
+            elementwise_cycles.scaled_add_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+            exact=False,
+        ),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +146,7 @@ def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVert
         f"popops::{which.family}2D<{dtype},{kind}>",
     )
     return ElementwiseVertices(
-        *codelet_pair(names, compute, 3 if which.both else 2, apart="outputs"),
+        *codelet_pair(TYPES, names, compute, 3 if which.both else 2, apart="outputs"),
         cycles_1d,
         base_2d,
         region_2d,

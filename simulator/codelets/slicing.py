@@ -12,9 +12,85 @@ from typing import Any, Literal
 
 import numpy as np
 
+from simulator.codelets import indexing_cycles
+from simulator.codelets.vertex_type import (
+    POPOPS_CYCLES,
+    POPOPS_ESTIMATES,
+    VertexTypes,
+    supervisor,
+    worker,
+)
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
+
+TYPES = VertexTypes(
+    (
+        supervisor(
+            "popops::DynamicSlice1D<type>",
+            "offset baseT subT",
+            indexing_cycles.dynamic_slice_1d,
+            POPOPS_CYCLES,
+            (20, 120),
+        ),
+        worker(
+            "popops::DynamicSlice2D<type>",
+            "offset baseT subT",
+            indexing_cycles.dynamic_slice_2d,
+            POPOPS_CYCLES,
+            (24, 140),
+        ),
+        supervisor(
+            "popops::DynamicUpdateSlice1D<type>",
+            "offset baseT subT",
+            indexing_cycles.dynamic_slice_1d,
+            POPOPS_CYCLES,
+            (20, 120),
+        ),
+        worker(
+            "popops::DynamicUpdateSlice2D<type>",
+            "offset baseT subT",
+            indexing_cycles.dynamic_update_2d,
+            POPOPS_CYCLES,
+            (24, 140),
+        ),
+        supervisor(
+            "popops::MultiSlice<type>",
+            "offsets baseT subT",
+            indexing_cycles.multi_slice,
+            POPOPS_ESTIMATES,
+            (24, 150),
+        ),
+        supervisor(
+            "popops::MultiUpdate<type>",
+            "offsets baseT subT",
+            indexing_cycles.multi_update,
+            POPOPS_ESTIMATES,
+            (24, 150),
+        ),
+        supervisor(
+            "popops::MultiUpdateAdd<type>",
+            "offsets baseT subT",
+            indexing_cycles.multi_update_add,
+            POPOPS_ESTIMATES,
+            (24, 150),
+        ),
+        supervisor(
+            "popops::MultiUpdateOp<type,subwords,MAX>",
+            "offsets baseT subT",
+            indexing_cycles.multi_update_add,
+            POPOPS_ESTIMATES,
+            (24, 150),
+        ),
+        supervisor(
+            "popops::ScaledMultiUpdateAdd<type,scale,subwords>",
+            "offsets baseT subT scale",
+            indexing_cycles.multi_update_add,
+            POPOPS_ESTIMATES,
+            (28, 170),
+        ),
+    )
+)
 
 UpdateKind = Literal["", "ADD", "MAX"]
 
@@ -30,9 +106,7 @@ def dynamic_slice_codelet(dtype: Type, *, update: bool, several: bool) -> Codele
     compute = _update if update else _slice
     kind = "DynamicUpdateSlice" if update else "DynamicSlice"
     name = f"popops::{kind}{'2D' if several else '1D'}<{dtype}>"
-    if several:
-        return Codelet(name, compute, state_bytes=24, code_bytes=140)
-    return Codelet(name, compute, supervisor=True, state_bytes=20, code_bytes=120)
+    return TYPES.codelet(name, compute)
 
 
 def _slice(operands: Operands) -> dict[str, Array]:
@@ -84,8 +158,7 @@ def multi_slice_codelet(dtype: Type) -> Codelet:
         out[sub] = operands.arrays["baseT"][base]
         return {"subT": out}
 
-    name = f"popops::MultiSlice<{dtype}>"
-    return Codelet(name, compute, supervisor=True, state_bytes=24, code_bytes=150)
+    return TYPES.codelet(f"popops::MultiSlice<{dtype}>", compute)
 
 
 @cache
@@ -113,12 +186,12 @@ def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd:
         return group.fields["subT"].counts() * real * (2 if scale is not None else 1)
 
     words = str(odd).lower()
-    name, state, code = {
-        "": (f"popops::MultiUpdate<{dtype}>", 24, 150),
-        "ADD": (f"popops::ScaledMultiUpdateAdd<{dtype},{scale},{words}>", 28, 170),
-        "MAX": (f"popops::MultiUpdateOp<{dtype},{words},popops::Operation::MAX>", 24, 150),
+    name = {
+        "": f"popops::MultiUpdate<{dtype}>",
+        "ADD": f"popops::ScaledMultiUpdateAdd<{dtype},{scale},{words}>",
+        "MAX": f"popops::MultiUpdateOp<{dtype},{words},popops::Operation::MAX>",
     }[kind]
-    return Codelet(name, compute, True, state, code, operations)
+    return TYPES.codelet(name, compute, operations)
 
 
 def _replace(held: Array, places: IntArray, new: Array) -> None:

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
+from simulator.codelets import indexing_cycles, sorting_cycles
 from simulator.codelets.sorting_cycles import Values
+from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.intervals import spread
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands
+
+TYPES = VertexTypes(
+    (
+        worker(
+            "popops::HeapSortVertex<type>",
+            "out",
+            indexing_cycles.heap_sort,
+            POPOPS_CYCLES,
+            (8, 220),
+        ),
+        worker(
+            "popops::HeapSortVertexKV<key,value>",
+            "key value",
+            sorting_cycles.heap_sort_key_value,
+            POPOPS_CYCLES,
+            (12, 280),
+        ),
+        supervisor(
+            "popops::CompareAndSwapAtDistance<key>",
+            "keys",
+            partial(sorting_cycles.compare_and_swap, values="none"),
+            POPOPS_CYCLES,
+            (100, 200),
+        ),
+        supervisor(
+            "popops::CompareAndSwapAtDistanceKeyVal<key,value,stable>",
+            "keys values",
+            partial(sorting_cycles.compare_and_swap, values="moved"),
+            POPOPS_CYCLES,
+            (104, 260),
+        ),
+    )
+)
 
 
 @cache
@@ -21,7 +56,7 @@ def heap_sort_codelet(dtype: Type) -> Codelet:
         values = operands.arrays["out"]
         return {"out": values[_order(operands, values, "out")]}
 
-    return Codelet(f"popops::HeapSortVertex<{dtype}>", compute, False, 8, 220)
+    return TYPES.codelet(f"popops::HeapSortVertex<{dtype}>", compute)
 
 
 @cache
@@ -32,7 +67,7 @@ def heap_sort_key_value_codelet(key: Type, value: Type) -> Codelet:
         order = _order(operands, operands.arrays["key"], "key")
         return {name: operands.arrays[name][order] for name in ("key", "value")}
 
-    return Codelet(f"popops::HeapSortVertexKV<{key},{value}>", compute, False, 12, 280)
+    return TYPES.codelet(f"popops::HeapSortVertexKV<{key},{value}>", compute)
 
 
 def _order(operands: Operands, keys: Array, field: str) -> IntArray:
@@ -100,11 +135,10 @@ def compare_and_swap_codelet(
         return {name: array[source] for name, array in operands.arrays.items()}
 
     if value is None:
-        name = f"popops::CompareAndSwapAtDistance<{key}>"
-        return Codelet(name, compute, True, 100, 200)
+        return TYPES.codelet(f"popops::CompareAndSwapAtDistance<{key}>", compute)
     secondary = str(values == "compared").lower()
     name = f"popops::CompareAndSwapAtDistanceKeyVal<{key},{value},{secondary}>"
-    return Codelet(name, compute, True, 104, 260)
+    return TYPES.codelet(name, compute)
 
 
 def _places(operands: Operands) -> dict[str, IntArray]:

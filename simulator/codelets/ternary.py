@@ -6,16 +6,19 @@ BroadcastSelectorSelect, Clamp, BroadcastClamp).
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 import numpy as np
 
+from simulator.codelets.costs import sum_by_vertex
 from simulator.codelets.elementwise import Cycles, ElementwiseVertices, computing, flops_of
 from simulator.codelets.operation import step_of
 from simulator.codelets.operations import TERNARY
+from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexType, VertexTypes, worker
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
-from simulator.graph.vertex import Codelet, VertexGroup
+from simulator.graph.vertex import VertexGroup
 
 FIELDS = ("in1", "in2", "in3")
 
@@ -41,12 +44,8 @@ def ternary(
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["out"].counts() * each
 
-    several = Codelet(
-        f"popops::{name}{place}<{dtype}>",
-        computing(entry.compute, fields),
-        state_bytes=32,
-        code_bytes=150,
-        flops=operations,
+    several = TYPES.codelet(
+        f"popops::{name}{place}<{dtype}>", computing(entry.compute, fields), operations
     )
     return ElementwiseVertices(None, several, region, base, region)
 
@@ -80,3 +79,63 @@ def _choose_rows(dtype: Type) -> tuple[int, Cycles]:
 
 
 _SPECIAL = {"BroadcastSelect": _choose_numbers, "BroadcastSelectorSelect": _choose_rows}
+
+
+# Cycles of a worker: `lengths` are the elements of all regions, vertex by vertex, `ranges` how many
+# regions each vertex has.
+def ternary_2d(
+    lengths: IntArray,
+    ranges: IntArray,
+    operation: str,
+    dtype: Type,
+    target: Target,
+    scalars: tuple[bool, bool, bool] = (False, False, False),
+) -> IntArray:
+    """5 + the sum of 6 and the loop over the regions."""
+    vertices = ternary(operation, dtype, target, False, scalars)
+    return vertices.base_2d + sum_by_vertex(vertices.region_2d(lengths), ranges)
+
+
+def select(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
+    """5 + the sum of 6 + 5n over the regions; lines 2235-2300."""
+    return ternary_2d(lengths, ranges, "SELECT", dtype, target)
+
+
+def broadcast_select(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
+    """10 + the sum of 8 + 4n over the regions of 4-byte types: one of two numbers."""
+    return ternary_2d(lengths, ranges, "SELECT", dtype, target, (True, True, False))
+
+
+def selector_select(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
+    """12 + the sum of 35 and a cycle for 4 bytes over the regions: rows of one of two tensors."""
+    return ternary_2d(lengths, ranges, "SELECT", dtype, target, (False, False, True))
+
+
+def clamp(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
+    """5 + the sum of 6 and the loop over the regions."""
+    return ternary_2d(lengths, ranges, "CLAMP", dtype, target)
+
+
+def broadcast_clamp(lengths: IntArray, ranges: IntArray, dtype: Type, target: Target) -> IntArray:
+    """5 + the sum of 6 and the loop over the regions, between two numbers."""
+    return ternary_2d(lengths, ranges, "CLAMP", dtype, target, (False, True, True))
+
+
+_CYCLES: dict[str, Callable[..., IntArray]] = {
+    "Select": select,
+    "BroadcastSelect": broadcast_select,
+    "BroadcastSelectorSelect": selector_select,
+    "Clamp": clamp,
+    "BroadcastClamp": broadcast_clamp,
+}
+
+
+def _types() -> Iterator[VertexType]:
+    """Declare the vertices of each operator, and those that take numbers."""
+    usual = {kind.capitalize(): partial(ternary_2d, operation=kind) for kind in TERNARY}
+    for name, cycles in (usual | _CYCLES).items():
+        for place, fields in (("", "in1 in2 in3 out"), ("InPlace", "out in2 in3")):
+            yield worker(f"popops::{name}{place}<type>", fields, cycles, POPOPS_CYCLES, (32, 150))
+
+
+TYPES = VertexTypes(tuple(_types()))

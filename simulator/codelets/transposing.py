@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from simulator.codelets import transpose_cycles
 from simulator.codelets.convolution import transpose_codelet
+from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Type
 from simulator.graph.vertex import Codelet
+
+TYPES = VertexTypes(
+    (
+        worker(
+            "popops::Transpose2D<type>",
+            "in out",
+            transpose_cycles.transpose_2d,
+            "PopLibs lib/poplin/poplinCycleEstimators.cpp of 2019",
+            (16, 150),
+        ),
+    )
+)
 
 
 def transpose_worker_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
     """Return the worker that transposes matrices of its field `in`, each an edge of its own."""
     whole = transpose_codelet(dtype, rows, columns)
-    name = f"popops::Transpose2D<{dtype}>"
-    return replace(whole, name=name, supervisor=False, state_bytes=16, code_bytes=150)
+    return TYPES.codelet(f"popops::Transpose2D<{dtype}>", whole.compute)

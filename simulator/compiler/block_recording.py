@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simulator.codelets.clock import RECORD_BLOCK, record_cycles
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
 from simulator.compiler.instrumentation import EVENT_BYTES, BlockOptions
@@ -20,32 +21,15 @@ from simulator.compiler.lower_stream import in_phases, stream_copy
 from simulator.graph.errors import PoplarError
 from simulator.graph.program import Program
 from simulator.graph.target import Target
-from simulator.graph.types import Array, IntArray
+from simulator.graph.types import IntArray
 from simulator.graph.validate_programs import all_nodes
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertex import VertexGroup
 
 # Estimate. Before the events: how many there are, when the first was dropped, when the last flush
 # began and ended (8 bytes each), and a bit for each open Block, 64 of them: was its begin kept?
 HEADER_BYTES = 40
-# Estimate: read both halves of the clock (2), put the number in (2), load the count (1), compare
-# and branch (2), store (1), count (2), shift the bits of the open Blocks (2).
-EVENT_INSTRUCTIONS = 12
-EVENT_CYCLES = EVENT_INSTRUCTIONS  # the supervisor issues one a cycle while no worker runs
-INSTRUCTION_BYTES = 4
-
 FLUSH = "BlockFlush"
 RECORDER = "BlockRecorder"
-
-
-def _values(_: Operands) -> dict[str, Array]:
-    """Compute nothing: the events are those of the model's clock."""
-    return {}
-
-
-# Its state: where the buffer is and where it ends.
-CODELET = Codelet(
-    "poplar_rt::RecordBlock", _values, True, 8, INSTRUCTION_BYTES * EVENT_INSTRUCTIONS
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,8 +100,8 @@ def start_recording(
     number = np.array([building.add_variable(buffer)], dtype=np.int64)
     building.compute_sets.append(RECORDER)
     compute_set = len(building.compute_sets) - 1
-    cycles = np.full_like(tiles, EVENT_CYCLES)
-    building.groups.append(VertexGroup(compute_set, CODELET, tiles, {}, {}, cycles))
+    cycles = record_cycles(tiles)
+    building.groups.append(VertexGroup(compute_set, RECORD_BLOCK, tiles, {}, {}, cycles))
     flush: list[Part] = []
     if options.implicit_flush:
         # What a stream copy moves is fixed when it is compiled: all of the buffer, full or not.

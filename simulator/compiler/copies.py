@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets.copy_cycles import long_copy, short_copy, strided_copy
+from simulator.codelets.copy_cycles import TYPES, long_copy, short_copy, strided_copy
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertex import Operands, VertexGroup
 
 SHORT_BYTES = 16  # what the short copy takes at most; our choice, its limit is not public
 
@@ -16,9 +16,9 @@ def _values(_: Operands) -> dict[str, Array]:
     return {}
 
 
-SHORT = Codelet("poplar_rt::ShortMemcpy", _values, False, 8, 72, kind="copy")
-LONG = Codelet("poplar_rt::Memcpy64BitSupervisor", _values, True, 12, 100, kind="copy")
-STRIDED = Codelet("poplar_rt::StridedCopyDA32", _values, True, 16, 170, kind="copy")
+SHORT = TYPES.codelet("poplar_rt::ShortMemcpy", _values, kind="copy")
+LONG = TYPES.codelet("poplar_rt::Memcpy64BitSupervisor", _values, kind="copy")
+STRIDED = TYPES.codelet("poplar_rt::StridedCopyDA32", _values, kind="copy")
 
 
 def copy_vertices(

@@ -14,11 +14,10 @@ from simulator.codelets import (
     indexing_cycles,
     loss_cycles,
     nonlinearity_cycles,
-    operator_2d_cycles,
     operator_cycles,
     random_cycles,
     reduction,
-    reduction_cycles,
+    ternary,
     transpose_cycles,
 )
 from simulator.codelets.convolution import row_worklists
@@ -66,7 +65,7 @@ def test_the_end_of_the_classifier_of_the_guides_sample() -> None:
 
 
 def test_small_reductions_of_the_guides_sample() -> None:
-    assert reduction_cycles.scalar_reduce_2019(n(1, 5), FLOAT).tolist() == [32, 32]
+    assert reduction.scalar_reduce_2019(n(1, 5), FLOAT).tolist() == [32, 32]
     assert 112 * 32 == 3_584
 
 
@@ -107,8 +106,8 @@ def test_binary_operators(
 
 def test_binary_operators_over_regions() -> None:
     regions = (n(3, 4), n(2), "ADD", FLOAT, MK1)
-    assert one(operator_2d_cycles.binary_2d(*regions, False)) == 5 + 6 + 6
-    assert one(operator_2d_cycles.binary_2d(*regions, True)) == 20 + 6 + 6
+    assert one(operator_cycles.binary_2d(*regions, False)) == 5 + 6 + 6
+    assert one(operator_cycles.binary_2d(*regions, True)) == 20 + 6 + 6
 
 
 @pytest.mark.parametrize(
@@ -140,7 +139,7 @@ def test_operators_with_one_number() -> None:
     assert one(operator_cycles.broadcast_1d(n(120), "ADD", FLOAT, MK1)) == 6 * (20 + 10 * 2) + 11
     assert one(operator_cycles.broadcast_1d(n(24), "DIVIDE", FLOAT, MK1)) == 6 * (20 + 12) + 11
     regions = (n(3, 4), n(2), "ADD", FLOAT, MK1)
-    assert one(operator_2d_cycles.broadcast_2d(*regions)) == 20 + 2 * (2 * 2 + 28)
+    assert one(operator_cycles.broadcast_2d(*regions)) == 20 + 2 * (2 * 2 + 28)
 
 
 # Scaled addition: 57 or 63 of the supervisor, 19 + 6 + 3 a further vector of each worker.
@@ -256,7 +255,7 @@ def test_general_reductions() -> None:
 
 
 def test_a_whole_general_reduction_starts_with_33() -> None:
-    found = reduction_cycles.general_reduce(n(4, 4), n(1, 1), n(10, 10), n(2), FLOAT)
+    found = reduction.general_reduce(n(4, 4), n(1, 1), n(10, 10), n(2), FLOAT)
     assert one(found) == 33 + 2 * 139
 
 
@@ -264,7 +263,7 @@ def test_reductions_to_one_number() -> None:
     assert reduction.scalar_reduce_cycles(n(8, 9), FLOAT).tolist() == [21, 22]
     assert reduction.scalar_reduce_cycles(n(16), HALF, HALF).tolist() == [26]
     assert reduction.scalar_reduce_cycles(n(9), FLOAT, operation="MAX").tolist() == [17 + 4 + 1]
-    assert one(reduction_cycles.continuous_reduce(n(3), n(5), FLOAT)) == 17 + 3 * 14 + 2
+    assert one(reduction.continuous_reduce(n(3), n(5), FLOAT)) == 17 + 3 * 14 + 2
 
 
 def test_strided_reductions() -> None:
@@ -279,11 +278,10 @@ def test_strided_reductions() -> None:
 
 
 def test_additions_of_partial_results() -> None:
-    found = reduction_cycles.reduce_add(n(48, 50), n(4, 4), FLOAT, MK1)
+    found = reduction.reduce_add(n(48, 50), n(4, 4), FLOAT, MK1)
     assert found.tolist() == [6 * (32 + 2 * 19), 6 * (32 + 2 * 19 + 21)]
     single = [
-        one(reduction_cycles.reduce_add_single_input(n(48), n(4), FLOAT, MK1, step))
-        for step in (2, 1)
+        one(reduction.reduce_add_single_input(n(48), n(4), FLOAT, MK1, step)) for step in (2, 1)
     ]
     assert single == [33 + 6 * (20 + 16 * 2), 33 + 6 * (20 + 12 * 2)]
 
@@ -425,7 +423,7 @@ def test_additions_at_many_offsets() -> None:
 def test_counting_choosing_and_sorting() -> None:
     assert indexing_cycles.one_hot(n(2), FLOAT).tolist() == [205]
     assert indexing_cycles.one_hot(n(2), HALF).tolist() == [11 + 148]
-    assert one(operator_2d_cycles.select(n(3, 4), n(2), FLOAT, MK1)) == 5 + 21 + 26
+    assert one(ternary.select(n(3, 4), n(2), FLOAT, MK1)) == 5 + 21 + 26
     assert one(indexing_cycles.iota(n(3, 4), n(2), FLOAT, MK1)) == 10 + 2 * (4 + 3 * 2)
     found = indexing_cycles.heap_sort(n(1, 8, 9))
     assert found.tolist() == [8 * 8, 8 * (19 * 8 * 3 + 50), 8 * (19 * 9 * 3 + 56)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
-from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.codelets import (
-    broadcast,
-    classification,
-    convolution,
-    elementwise,
-    images,
-    loops,
-    losses,
-    nonlinearity,
-    random_values,
-    random_vertices,
-    reduction,
-    sorting,
-    ternary,
-    transposing,
-)
 from simulator.codelets.catalogue import CATALOGUE, rows_of, source_of
 from simulator.codelets.document import markdown
-from simulator.codelets.fused import Node, fused
+from simulator.codelets.fused import Node
 from simulator.codelets.operations import BINARY
-from simulator.codelets.scaled_add import ScaledSum, scaled_sum
-from simulator.codelets.vertex_cost import VertexCost
-from simulator.compiler import copies
+from simulator.codelets.vertex_type import VertexType, VertexTypes, worker
 from simulator.graph.target import TARGETS
-from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT
-from simulator.graph.vertex import Codelet
+from simulator.graph.types import FLOAT, HALF
 
 MK1 = TARGETS["mk1"]
+SOURCE = Path(__file__).parents[2] / "simulator"
+FOLDER = SOURCE / "codelets"
 PAGE = Path(__file__).parents[2] / "docs" / "vertex-costs.md"
 ROWS = pytest.mark.parametrize("entry", CATALOGUE, ids=[entry.name for entry in CATALOGUE])
 # What the arguments that are the same for all vertices are in these tests.
@@ -60,11 +44,11 @@ FIXED: dict[str, Any] = {
 SIZES = ("positions", "outputs", "inputs")  # of conv_cycles, which takes any number
 
 
-def function_of(entry: VertexCost) -> Any:
+def function_of(entry: VertexType) -> Any:
     return getattr(entry.cycles, "func", entry.cycles)
 
 
-def arguments(entry: VertexCost) -> tuple[list[str], dict[str, Any]]:
+def arguments(entry: VertexType) -> tuple[list[str], dict[str, Any]]:
     """Give the names of the array arguments, and values for the others."""
     parameters = inspect.signature(function_of(entry)).parameters.values()
     arrays = [p.name for p in parameters if p.annotation == "IntArray"]
@@ -77,20 +61,20 @@ def arguments(entry: VertexCost) -> tuple[list[str], dict[str, Any]]:
     return arrays, fixed
 
 
-def cost(entry: VertexCost, sizes: dict[str, Any]) -> Any:
+def cost(entry: VertexType, sizes: dict[str, Any]) -> Any:
     _, fixed = arguments(entry)
     return entry.cycles(**{name: np.asarray(size) for name, size in sizes.items()}, **fixed)
 
 
 @ROWS
-def test_each_row_says_what_it_is(entry: VertexCost) -> None:
+def test_each_row_says_what_it_is(entry: VertexType) -> None:
     assert entry.source and entry.fields
     assert entry.state_bytes > 0 and entry.code_bytes > 0
     assert entry.formula.endswith((".", ":")) and len(entry.formula) > 10
 
 
 @ROWS
-def test_formulas_take_arrays_and_give_what_they_give_for_each_number(entry: VertexCost) -> None:
+def test_formulas_take_arrays_and_give_what_they_give_for_each_number(entry: VertexType) -> None:
     arrays, _ = arguments(entry)
     vertices = [{name: 1 + (7 * v + 5 * i) % 41 for i, name in enumerate(arrays)} for v in range(9)]
     if "ranges" in arrays:
@@ -102,7 +86,7 @@ def test_formulas_take_arrays_and_give_what_they_give_for_each_number(entry: Ver
 
 
 @ROWS
-def test_a_vertex_of_no_region_costs_its_start_alone(entry: VertexCost) -> None:
+def test_a_vertex_of_no_region_costs_its_start_alone(entry: VertexType) -> None:
     arrays, _ = arguments(entry)
     if "ranges" not in arrays:
         return
@@ -115,7 +99,7 @@ def test_a_vertex_of_no_region_costs_its_start_alone(entry: VertexCost) -> None:
 @ROWS
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
-def test_more_to_do_never_costs_less(entry: VertexCost, data: st.DataObject) -> None:
+def test_more_to_do_never_costs_less(entry: VertexType, data: st.DataObject) -> None:
     arrays, _ = arguments(entry)
     # Whole vectors for every worker: what is left of a vector can cost more than the vector.
     sizes = {name: 48 * data.draw(st.integers(1, 3), name) for name in arrays}
@@ -130,65 +114,35 @@ def test_more_to_do_never_costs_less(entry: VertexCost, data: st.DataObject) -> 
         assert 0 < less <= greater, name
 
 
-def codelets() -> Iterator[Codelet]:
-    """Give the vertex types that programs use."""
-    for vertices in (
-        elementwise.binary("ADD", FLOAT, MK1, False),
-        elementwise.binary("ADD", FLOAT, MK1, True),
-        elementwise.unary("SQUARE", FLOAT, MK1, False),
-        elementwise.unary("SQUARE", FLOAT, MK1, True),
-        elementwise.broadcast_scalar("ADD", FLOAT, MK1, False),
-        elementwise.broadcast_scalar("ADD", FLOAT, MK1, True),
-        scaled_sum(ScaledSum(True), FLOAT, MK1),
-        elementwise.cast(FLOAT, HALF, MK1),
-        nonlinearity.nonlinearity("SIGMOID", FLOAT, MK1),
-        nonlinearity.nonlinearity("SIGMOID", FLOAT, MK1, True),
-        nonlinearity.nonlinearity_gradient("SIGMOID", FLOAT, MK1),
-        fused(FIXED["expression"], MK1),
-        *(ternary.ternary(kind, FLOAT, MK1, False, (False,) * 3) for kind in ("SELECT", "CLAMP")),
-        *(ternary.ternary(kind, FLOAT, MK1, False, one) for kind, one in ternary.BROADCASTS),
-    ):
-        yield from (one for one in (vertices.one, vertices.several) if one)
-    for in_place in (False, True):
-        yield broadcast.inner_1d("ADD", HALF, in_place)
-        yield broadcast.inner_2d("ADD", HALF, in_place)
-        yield broadcast.outer_1d("ADD", FLOAT, in_place, by_row=True, misaligned=False)
-        yield broadcast.outer_1d("ADD", FLOAT, in_place, by_row=False, misaligned=True)
-    yield losses.sum_squared_transform(FLOAT)[0]
-    yield losses.cross_entropy_transform(FLOAT)[0]
-    yield classification.one_hot_codelet(UNSIGNED_INT, FLOAT)
-    yield classification.class_gather_codelet(FLOAT, UNSIGNED_INT, largest=True)[0]
-    yield classification.class_gather_codelet(FLOAT, UNSIGNED_INT, largest=False)[0]
-    yield classification.class_sparse_codelet(FLOAT, UNSIGNED_INT, largest=True)[0]
-    yield classification.accuracy_codelet(UNSIGNED_INT)[0]
-    yield reduction.reduce_codelet("ADD", FLOAT, reduction.STRIDED)
-    yield reduction.reduce_codelet("ADD", FLOAT, reduction.GENERAL, scaled=True)
-    yield reduction.reduce_add_codelet(FLOAT)
-    for name in convolution.SIZES:
-        yield convolution.conv_codelet(f"{name}<float,float>", FLOAT, FLOAT, {}, ())
-    yield convolution.transpose_codelet(FLOAT, 2, 2)
-    for dtype in (FLOAT, HALF):
-        kinds = random_values.DISTRIBUTIONS
-        yield from (random_vertices.random_codelet(kind, dtype, MK1) for kind in kinds)
-        yield random_vertices.dropout_codelet(dtype, MK1)
-    yield random_vertices.set_seed_codelet(MK1)
-    yield random_vertices.get_seeds_codelet(MK1)
-    yield random_vertices.set_seeds_codelet(MK1)
-    yield sorting.heap_sort_codelet(FLOAT)
-    yield sorting.heap_sort_key_value_codelet(FLOAT, HALF)
-    yield sorting.compare_and_swap_codelet(FLOAT, None, True, "none")
-    yield sorting.compare_and_swap_codelet(FLOAT, UNSIGNED_INT, True, "compared")
-    yield transposing.transpose_worker_codelet(FLOAT, 2, 2)
-    yield images.normalise_image_codelet(HALF, HALF)
-    yield loops.for_loop_counter(UNSIGNED_INT)
-    yield from (copies.SHORT, copies.LONG, copies.STRIDED)
+def constructors(file: Path) -> list[int]:
+    """List the lines of a file that build a codelet, or change one."""
+    calls = (n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call))
+    return [call.lineno for call in calls if ast.unparse(call.func).split(".")[-1] == "Codelet"]
 
 
-@pytest.mark.parametrize("codelet", list(codelets()), ids=lambda codelet: codelet.name)
-def test_vertices_of_programs_have_the_bytes_of_their_rows(codelet: Codelet) -> None:
-    entry = rows_of(codelet.name)[0]
-    found = (codelet.state_bytes, codelet.code_bytes, codelet.supervisor)
-    assert found == (entry.state_bytes, entry.code_bytes, entry.supervisor)
+def test_every_codelet_of_the_libraries_is_made_from_its_declared_type() -> None:
+    # So its name, bytes and workers cannot differ from its row. The other file makes users' ones.
+    places = {file.name for file in SOURCE.rglob("*.py") if constructors(file)}
+    assert places == {"vertex_type.py", "user_compute.py"}
+
+
+def test_a_codelet_has_the_bytes_and_the_workers_of_its_type() -> None:
+    types = VertexTypes((worker("popops::X<type>", "out", abs, "a book", (12, 90)),))
+    one = types.codelet("popops::X<float>", dict)
+    more = types.codelet("popops::X<half>", dict, more_code=50)
+    assert (one.state_bytes, one.code_bytes, one.supervisor) == (12, 90, False)
+    assert (more.name, more.code_bytes) == ("popops::X<half>", 140)
+
+
+def test_a_codelet_without_a_declared_type_is_an_error() -> None:
+    with pytest.raises(KeyError, match="vertex popops::Y<float>: no type is declared for it"):
+        VertexTypes(()).codelet("popops::Y<float>", dict)
+
+
+def test_the_catalogue_has_the_types_of_every_module() -> None:
+    declared = [file.stem for file in FOLDER.glob("*.py") if "\nTYPES = " in file.read_text()]
+    tables = [import_module(f"simulator.codelets.{name}").TYPES.types for name in declared]
+    assert sorted(t.name for table in tables for t in table) == sorted(t.name for t in CATALOGUE)
 
 
 def test_names_stand_once() -> None:

@@ -14,7 +14,6 @@ from simulator.codelets import (
     losses,
     nonlinearity,
     reduction,
-    reduction_cycles,
 )
 from simulator.codelets.catalogue import source_of
 from simulator.codelets.scaled_add import ScaledSum, scaled_sum
@@ -86,10 +85,10 @@ def test_scaled_add_charges_supervisor_and_worker() -> None:
 def test_adding_partial_results_costs_by_rows_and_outputs() -> None:
     # 48 outputs of 4 rows: 12 loops of 19 cycles, two a worker: 6 * (32 + 38).
     # 50 outputs: 13 loops, one left over that is not a whole step: 6 * (32 + 38 + 21).
-    found = reduction_cycles.reduce_add(n(48, 50), n(4), FLOAT, MK1)
+    found = reduction.reduce_add(n(48, 50), n(4), FLOAT, MK1)
     assert found.tolist() == [420, 546]
     # Halves out of halves: 20 cycles a loop of 8, 6 loops, one a worker.
-    assert reduction_cycles.reduce_add(n(48), n(4), HALF, MK1, HALF).tolist() == [6 * (32 + 20)]
+    assert reduction.reduce_add(n(48), n(4), HALF, MK1, HALF).tolist() == [6 * (32 + 20)]
 
 
 def test_reducing_to_one_number_reads_two_floats_a_cycle() -> None:

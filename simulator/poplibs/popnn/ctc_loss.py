@@ -95,11 +95,10 @@ def _added(
                 "validLabel": given[3]}  # fmt: skip
         fields = {label: field(label, "input", tensor) for label, tensor in read.items()}
         fields |= {label: field(label, "output", tensor) for label, tensor in made.items()}
-        spent = vertices.cycles(steps, labels.shape[1], gradient=gradient)
+        sizes = np.full(batch, steps), np.full(batch, labels.shape[1])
+        cycles = vertices.cycles(*sizes, gradient=gradient)
         kind_of = vertices.codelet(classes, blank, gradient=gradient)
-        graph.add_vertices(
-            VertexGroup(compute_set.id, kind_of, tiles, fields, {}, np.full(batch, spent))
-        )
+        graph.add_vertices(VertexGroup(compute_set.id, kind_of, tiles, fields, {}, cycles))
         prog.add(Execute(compute_set, name))
     return list(made.values())
 

@@ -14,12 +14,12 @@ from simulator.codelets.reduction import (
     ONE_INPUT_TO_ONE_OUTPUT,
     STRIDED,
     Steps,
+    continuous_reduce,
     general_reduce_cycles,
     reduce_codelet,
     scalar_reduce_cycles,
     strided_reduce_cycles,
 )
-from simulator.codelets.reduction_cycles import continuous_reduce
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
