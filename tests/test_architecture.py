@@ -183,9 +183,8 @@ def modules() -> dict[str, Path]:
     }
 
 
-@cache
 def tree(path: Path) -> ast.Module:
-    """Parse a file once."""
+    """Parse a file. Trees are not kept: Python's collector walks all of them, again and again."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -198,18 +197,30 @@ def walk(node: ast.AST, lazy: bool = False) -> Iterator[tuple[ast.AST, bool]]:
         yield from walk(child, lazy or inside or typing)
 
 
-def imports(module: str) -> Iterator[Import]:
+def statements(body: list[ast.stmt], lazy: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """Walk the statements alone, among which all imports are; `lazy` as of `walk`."""
+    for node in body:
+        yield node, lazy
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for part in (node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            for name in ("body", "orelse", "finalbody"):
+                yield from statements(getattr(part, name, []), lazy or inside or typing)
+
+
+@cache
+def imports(module: str) -> tuple[Import, ...]:
     """List the imports of a module, `from package import module` resolved to the module."""
-    for node, lazy in walk(tree(modules()[module])):
+    found = []
+    for node, lazy in statements(tree(modules()[module]).body):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield Import(module, alias.name, lazy, node.lineno)
+            found += [Import(module, alias.name, lazy, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
-            for alias in node.names:
-                full = f"{base}.{alias.name}"
-                target = full if full in modules() else base
-                yield Import(module, target, lazy, node.lineno)
+            targets = (f"{base}.{alias.name}" for alias in node.names)
+            whole = (target if target in modules() else base for target in targets)
+            found += [Import(module, target, lazy, node.lineno) for target in whole]
+    return tuple(found)
 
 
 def under(name: str, prefixes: tuple[str, ...]) -> bool:

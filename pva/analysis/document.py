@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 
-from pva.analysis import CATALOGUE
+from pva import analysis
 from pva.analysis.catalogue import Analysis, told
 from pva.analysis.columns import COLUMNS
 
@@ -23,37 +23,37 @@ This file is made from their docstrings by `make documents`.
 """
 
 
-_ENTRIES = tuple(CATALOGUE.items())
-
-
 def markdown() -> str:
     """Write the page."""
-    contents = [f"| [{name}](#{name}) | {told(analysis)} |" for name, analysis in _ENTRIES]
+    contents = [
+        f"| [{name}](#{name}) | {told(analysis)} |"
+        for name, analysis in tuple(analysis.CATALOGUE.items())
+    ]
     table = "\n".join(["| analysis | what it tells |", "| --- | --- |", *contents, ""])
-    return "\n".join([_HEAD, table, *(_section(*entry) for entry in _ENTRIES)])
+    return "\n".join([_HEAD, table, *(_section(*entry) for entry in analysis.CATALOGUE.items())])
 
 
-def _section(name: str, analysis: Analysis) -> str:
-    subject, *keywords = inspect.signature(analysis).parameters.values()
+def _section(name: str, function: Analysis) -> str:
+    subject, *keywords = inspect.signature(function).parameters.values()
     call = ", ".join([subject.name, *map(_argument, keywords)])
     command = " ".join(["tilescope show", name, subject.name.upper(), *map(_option, keywords)])
     lines = (
         f"## {name}",
         "",
-        inspect.getdoc(analysis) or "",
+        inspect.getdoc(function) or "",
         "",
-        _columns(name, analysis),
+        _columns(name, function),
         "",
-        f"    {analysis.__module__}.{name}({call})",
+        f"    {function.__module__}.{name}({call})",
         f"    {command}",
         "",
     )
     return "\n".join(lines)
 
 
-def _columns(name: str, analysis: Analysis) -> str:
+def _columns(name: str, function: Analysis) -> str:
     """Name the columns, or the fields of a dataclass, with their units."""
-    of_frame = inspect.signature(analysis).return_annotation == "pd.DataFrame"
+    of_frame = inspect.signature(function).return_annotation == "pd.DataFrame"
     columns = COLUMNS[name].items()
     named = ((column.replace("*", "one for each that there is"), unit) for column, unit in columns)
     text = ", ".join(f"{column} ({unit})" if unit else column for column, unit in named)

@@ -14,13 +14,10 @@ from simulator.codelets.vertex_type import VertexType
 LIBRARIES = ("popops", "poplin", "popnn", "poprand", "popsys", "poplar_rt")
 
 
-READERS = ("catalogue", "document")  # modules that read the table
-
-
 def _declared() -> tuple[VertexType, ...]:
     """Return the types of all modules, library by library."""
-    names = (module.name for module in iter_modules(codelets.__path__))
-    modules = (import_module(f"{codelets.__name__}.{n}") for n in names if n not in READERS)
+    names = (f"{codelets.__name__}.{module.name}" for module in iter_modules(codelets.__path__))
+    modules = map(import_module, names)
     tables = [module.TYPES for module in modules if hasattr(module, "TYPES")]
     return tuple(sorted((entry for table in tables for entry in table.types), key=_library))
 

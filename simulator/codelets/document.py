@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.codelets.catalogue import CATALOGUE
+from simulator.codelets import catalogue
 from simulator.codelets.operation import Step, Steps
 from simulator.codelets.operations import BINARY, UNARY
 from simulator.codelets.vertex_type import VertexType
@@ -39,7 +39,7 @@ _TABLES: dict[str, list[tuple[str, Steps | None]]] = {
 def markdown() -> str:
     """Write the page."""
     head = ["vertex type", "fields", "cycles", "runs as", "state", "code", "source", "quality"]
-    tables = [_HEAD, *_table(head, [_cells(entry) for entry in CATALOGUE]), "", _STEPS]
+    tables = [_HEAD, *_table(head, [_cells(entry) for entry in catalogue.CATALOGUE]), "", _STEPS]
     for title, table in _TABLES.items():
         rows = [
             [name, *(_step(steps.get(dtype)) for dtype in _TYPES)]
