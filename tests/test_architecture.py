@@ -291,7 +291,7 @@ def rings(edges: dict[str, set[str]]) -> list[set[str]]:
 
 
 # Rooms whose modules still need each other inside functions or for types. None may join them.
-RINGS = {"simulator.graph": 15, "simulator.popart": 2}
+RINGS = {"simulator.graph": 15}
 
 
 def test_no_ring_of_lazy_imports_and_of_types_but_those_that_are_left() -> None:

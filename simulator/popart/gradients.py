@@ -17,7 +17,7 @@ from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
 from simulator.popart.operators.losses import through_softmax
-from simulator.popart.outlined import Use
+from simulator.popart.outlined import Use, functions_of
 from simulator.popart.outlined_gradients import comes_again, lower_back
 from simulator.popart.recompute import Again
 from simulator.poplibs import popops
@@ -179,8 +179,9 @@ def lower_backward(
     """
     changed = set(changed)
     moving, nodes = dependent(lowering.ir, changed), list(lowering.ir.nodes)
+    outlining = functions_of(lowering)
     while nodes:
-        use = lowering.outlining.ends.get(nodes[-1].name) if lowering.outlining else None
+        use = outlining.ends.get(nodes[-1].name) if outlining else None
         if use and not again and _is_whole(lowering, use, found, changed, direct or {}, moving):
             label, at, gradients = lower_back(lowering, use, found, prog, moving, lower_node_back)
             for name, gradient in gradients.items():
@@ -198,9 +199,10 @@ def _is_whole(
     outputs = [name for node in use.nodes for name in node.outputs]
     within = any(name in changed for name in outputs)
     jumped = any(node.name in direct for node in use.nodes)
-    if within or jumped or lowering.outlining is None:
+    outlining = functions_of(lowering)
+    if within or jumped or outlining is None:
         return False
-    return any(n in found for n in outputs) and comes_again(lowering.outlining, use, moving)
+    return any(n in found for n in outputs) and comes_again(outlining, use, moving)
 
 
 def lower_node_back(

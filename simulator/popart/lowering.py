@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
@@ -19,7 +19,6 @@ from simulator.popart.ir import MEMORY_ATTRIBUTE, PARTIALS_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.origins import Origin, within_module
-from simulator.popart.outlined import Outlining
 from simulator.popart.placement import brought, graphs_of
 from simulator.popart.tensor_info import TensorInfo, to_device
 from simulator.poplibs import poputil
@@ -31,6 +30,24 @@ _OUTPUT_NUMBER = re.compile(r":\d+(/\d+)?$")  # in a name that the builder gave:
 DEEPEST = 32  # views between a tensor and who says how it lies
 
 Progress = Callable[[int, int, str], None]
+
+
+class Span(Protocol):
+    """A sequence of nodes that comes again."""
+
+    @property
+    def length(self) -> int:
+        """Return the number of its nodes."""
+
+
+class Caller(Protocol):
+    """Lowers sequences of nodes that come again once, and calls them."""
+
+    def at(self, place: int, below: int) -> Span | None:
+        """Return the longest sequence of fewer than `below` nodes that begins at a node."""
+
+    def lower(self, lowering: Lowering, repeat: Any, place: int, prog: Program) -> None:
+        """Add a call in place of the nodes from a place on."""
 
 
 @dataclass(slots=True)
@@ -59,7 +76,7 @@ class Lowering:
     products: Mapping[str, object] = field(default_factory=dict)  # options of matrix products
     pools: Mapping[str, object] = field(default_factory=dict)  # options of poolings
     prefix: str = ""  # of the names of what a function has of its own
-    outlining: Outlining | None = None  # of the model's own nodes, not of those in a branch
+    outlining: Caller | None = None  # of the model's own nodes, not of those in a branch
     modules: dict[Origin, int] = field(default_factory=dict)  # of PyTorch -> debug context
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from itertools import count
 from os.path import commonprefix
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,15 +22,13 @@ from simulator.graph.regions import met, variables_of
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import Type
 from simulator.popart.ir import Ir, Node
+from simulator.popart.lowering import Lowering
 from simulator.popart.operators.call import Call as NodeCall
 from simulator.popart.outlining import Schedule, repeated_nodes
 from simulator.popart.repeats import Repeat
 from simulator.popart.session_options import SessionOptions
 from simulator.popart.stash import each_tensor, moved, whole_variable
 from simulator.poplibs.popops.regions import in_memory_order
-
-if TYPE_CHECKING:
-    from simulator.popart.lowering import Lowering
 
 LAYER = "popart"
 
@@ -221,6 +219,11 @@ def outlining_of(
     schedule, prune = Schedule(ir, placed, kept), options.enableOutliningCopyCostPruning
     repeats = repeated_nodes(schedule, options.outlineThreshold, prune=prune)
     return Outlining.of(schedule, repeats) if repeats else None
+
+
+def functions_of(lowering: Lowering) -> Outlining | None:
+    """Return the functions of a lowering; None where nothing is outlined."""
+    return lowering.outlining if isinstance(lowering.outlining, Outlining) else None
 
 
 def _is_new(lowering: Lowering, name: str, ipu: int) -> bool:

@@ -16,7 +16,15 @@ from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.ir import Node
 from simulator.popart.lowering import LAYER, Lowering
-from simulator.popart.outlined import Outlined, Outlining, Use, layer_of, together, used_by
+from simulator.popart.outlined import (
+    Outlined,
+    Outlining,
+    Use,
+    functions_of,
+    layer_of,
+    together,
+    used_by,
+)
 from simulator.popart.stash import whole_variable
 from simulator.poplibs import poputil
 
@@ -46,7 +54,7 @@ def lower_back(
     step: Step,
 ) -> tuple[str, Steps, dict[str, Tensor]]:
     """Add a call for the way back through a call; give its label, program and gradients."""
-    outlining, graph = lowering.outlining, lowering.graph
+    outlining, graph = functions_of(lowering), lowering.graph
     assert outlining is not None
     nodes, like = use.nodes, outlining.nodes_of(use.outlined)
     ipu, names = lowering.ipu_of(nodes[0]), renamed(like, nodes)

@@ -37,7 +37,7 @@ from simulator.popart.lowering import Lowering, Progress
 from simulator.popart.model_file import Model, read_model
 from simulator.popart.names import VirtualGraphMode
 from simulator.popart.optimizers import Optimizer
-from simulator.popart.outlined import outlining_of
+from simulator.popart.outlined import functions_of, outlining_of
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
 from simulator.popart.pipeline_steps import cycles_of
@@ -277,8 +277,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
             parts.add_cycle_count(made, graph)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
-        if lowering.outlining:  # now that all is there that reads
-            lowering.outlining.finish(whole, made.programs.values())
+        if outlining := functions_of(lowering):  # now that all is there that reads
+            outlining.finish(whole, made.programs.values())
         write_tile_map(whole, {**lowering.stored, **lowering.made, **more})
         lowering.calls.clear()  # which hold the lowering
         return whole
