@@ -1,4 +1,4 @@
-# One command each: demo, test, test-torch, test-serving, test-asan, lint, docs, bench, zoo. Each sets up what it needs first.
+# One command each: demo, test, test-browser, test-torch, test-serving, test-asan, lint, docs, bench, zoo. Each sets up what it needs first.
 PYTHON ?= python3
 VENV := .venv
 ZOO := .venv-zoo
@@ -12,14 +12,18 @@ DEMO := tilescope-demo
 # Compiled modules are kept, whatever the shell says: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo mutants test test-torch test-serving test-asan lint docs bench zoo documents samples clean
+.PHONY: demo mutants test test-browser test-torch test-serving test-asan lint docs bench zoo documents samples clean
 
 demo: $(VENV)/.demo
 	$(BIN)/tilescope demo --out $(DEMO)
 
 test: $(VENV)/.dev
+	$(BIN)/pytest -n 3 --dist loadgroup -m 'not browser'
+
+# The pages in a real Chromium; each of two processes serves and opens them by itself.
+test-browser: $(VENV)/.dev
 	@sh tools/install_chromium.sh
-	$(BIN)/pytest -n 3 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadfile -m browser tests/browser
 
 # The tests that need PyTorch, in an environment of its own (2 GB), made once. On Linux a plain
 # torch is a build for CUDA; this one is a build for CPUs where pip has one, and says which it is.
