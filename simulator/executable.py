@@ -15,12 +15,11 @@ from simulator.compiler.instrumentation import instrumentation_of
 from simulator.engine_log import overflow
 from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.errors import PoplarError, graph_memory_allocation_error
-from simulator.graph.graph import Graph
+from simulator.graph.graph import Graph, frozen
 from simulator.graph.program import Program, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.validate_programs import check_programs
 from simulator.graph.validate_streams import check_outside_copies
-from simulator.graph.views import frozen
 from simulator.logging import log
 
 ProgressFunc = Callable[[int, int], object]

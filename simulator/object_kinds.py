@@ -56,6 +56,7 @@ CLASSES = (
     "simulator.graph.tensor",
     "simulator.graph.types",
     "simulator.graph.user_vertices",
+    "simulator.graph.variable_graph",
     "simulator.graph.variables",
     "simulator.graph.vertex",
     "simulator.graph.views",
@@ -64,8 +65,8 @@ CLASSES = (
 GRAPH = (
     "replication", "device_target", "target", "top", "window", "variables", "initial_values",
     "replication_indexes", "compute_sets", "functions", "streams", "remote_buffers",
-    "host_reads", "host_writes", "host_functions", "debug_contexts", "_shared", "_mapping",
-    "_batches", "_bulk", "_codelets", "_scopes", "virtual_tiles",
+    "host_reads", "host_writes", "host_functions", "debug_contexts", "_bounds", "_mapping",
+    "_settled", "_grouped",    "_batches", "_bulk", "_codelets", "_scopes", "virtual_tiles",
 )  # fmt: skip
 # What an annotation of a field says of its value; one that is not here is not looked at.
 PLAIN: dict[str, tuple[type, ...]] = {

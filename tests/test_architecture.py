@@ -290,17 +290,12 @@ def rings(edges: dict[str, set[str]]) -> list[set[str]]:
     return [set(group) for group in groups]
 
 
-# Rooms whose modules still need each other inside functions or for types. None may join them.
-RINGS = {"simulator.graph": 15}
-
-
-def test_no_ring_of_lazy_imports_and_of_types_but_those_that_are_left() -> None:
+def test_no_ring_even_of_imports_in_functions_and_for_types() -> None:
     edges = {
         module: {i.target for i in imports(module) if i.target in modules()} - {module}
         for module in modules()
     }
-    of_rooms = {".".join(sorted(ring)[-1].split(".")[:2]): len(ring) for ring in rings(edges)}
-    assert of_rooms == RINGS
+    assert rings(edges) == []
 
 
 def test_a_ring_is_what_reaches_itself() -> None:

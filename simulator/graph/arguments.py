@@ -59,7 +59,10 @@ def refuse_in(cls: _C, *, making: bool = True) -> _C:
     So does its making, except for what is made too often to be held up.
     """
     special = ("__init__", "__getitem__") if making else ("__getitem__",)
-    for name, item in list(vars(cls).items()):
+    members = {
+        name: item for base in reversed(cls.__mro__[:-1]) for name, item in vars(base).items()
+    }
+    for name, item in members.items():
         if name.startswith("_") and name not in special:
             continue
         kind = type(item) if isinstance(item, staticmethod | classmethod) else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from simulator.graph import regions
+from simulator.graph.arena import Arena
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import (
@@ -22,9 +23,6 @@ from simulator.graph.intervals import (
 from simulator.graph.patterns import Pattern, Shifted, extent_of, intervals_from, placed
 from simulator.graph.strides import Strides, intervals_of
 from simulator.graph.types import IntArray, Type, element_count
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
 
 Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths
 WHOLE = (int, np.integer)  # what counts as a whole number
@@ -41,7 +39,7 @@ class ElementView:
     intervals, or loops that lead to them, or a pattern of them.
     """
 
-    graph: Graph
+    graph: Arena
     dtype: Type
     shape: tuple[int, ...]
     places: Intervals | Strides | Shifted

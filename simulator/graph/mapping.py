@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import TypeAlias
@@ -11,6 +11,8 @@ import numpy as np
 
 from simulator.graph.intervals import as_int64, ascending, crossings, offsets_of, present, spread
 from simulator.graph.types import IntArray
+
+TileIntervals = Sequence[Sequence[tuple[int, int]]]  # the parts [begin, end) on each tile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simulator.graph.arena import Arena
 from simulator.graph.errors import TileMappingError
 from simulator.graph.intervals import as_int64, cut
-from simulator.graph.mapping import Mapping, MappingTable, listed_pieces
+from simulator.graph.mapping import Mapping, MappingTable, TileIntervals, listed_pieces
 from simulator.graph.patterns import Shifted, recent, relative
 from simulator.graph.regions import pieces_of, variables_of
+from simulator.graph.replicas import everywhere
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.graph.views import everywhere
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph, TileIntervals
-    from simulator.graph.user_vertices import VertexRef
 
 
-def check_tiles(graph: Graph, tiles: IntArray, what: str) -> None:
+def check_tiles(arena: Arena, tiles: IntArray, what: str) -> None:
     """Raise TileMappingError for the first tile that the graph does not have."""
-    wrong = tiles[(tiles < 0) | (tiles >= graph.target.num_tiles)]
+    wrong = tiles[(tiles < 0) | (tiles >= arena.target.num_tiles)]
     if len(wrong):
-        last = graph.target.num_tiles - 1
+        last = arena.target.num_tiles - 1
         raise TileMappingError(f"{what}: tile {wrong[0]}; the target has tiles 0 to {last}")
 
 
-def place_vertex(graph: Graph, vertex: VertexRef, tile: int | TileIntervals) -> None:
-    """Put a vertex on a tile; raises TileMappingError for anything else."""
-    if not isinstance(tile, int | np.integer):
-        raise TileMappingError(f"{vertex.batch.describe(vertex.index)}: needs one tile")
-    if not 0 <= tile < graph.target.num_tiles:
-        check_tiles(graph, as_int64(tile), vertex.batch.describe(vertex.index))
-    vertex.batch.tiles[vertex.index] = int(graph.window.tiles[0, tile])
-
-
-def map_tensor(graph: Graph, table: MappingTable, tensor: Tensor, tile: int) -> None:
+def map_tensor(arena: Arena, table: MappingTable, tensor: Tensor, tile: int) -> None:
     """Put a whole tensor on a tile, in each replica; called for every vertex that is added."""
-    if not 0 <= tile < graph.target.num_tiles:
-        check_tiles(graph, as_int64(tile), f"variable {tensor.describe()!r}")
-    for replica, part in enumerate(_replicas(graph, tensor)):
-        size, place = part.dtype.size, int(graph.window.tiles[replica, tile])
+    if not 0 <= tile < arena.target.num_tiles:
+        check_tiles(arena, as_int64(tile), f"variable {tensor.describe()!r}")
+    for replica, part in enumerate(_replicas(arena, tensor)):
+        size, place = part.dtype.size, int(arena.window.tiles[replica, tile])
         if len(part.begins) == 1:
             begin = int(part.begins[0]) * size
             table.add_one(begin, begin + int(part.lengths[0]) * size, place)
@@ -54,7 +41,7 @@ def map_tensor(graph: Graph, table: MappingTable, tensor: Tensor, tile: int) -> 
 
 
 def map_ranges(
-    graph: Graph,
+    arena: Arena,
     table: MappingTable,
     tensor: Tensor,
     low: IntArray,
@@ -62,7 +49,7 @@ def map_ranges(
     tiles: IntArray,
 ) -> None:
     """Put the positions [low, high) of a flattened tensor on the tiles, in each replica."""
-    check_tiles(graph, tiles, f"variable {tensor.describe()!r}")
+    check_tiles(arena, tiles, f"variable {tensor.describe()!r}")
     outside = len(low) and (int(high.max()) > tensor.numElements() or int(low.min()) < 0)
     if outside or (low > high).any():
         raise TileMappingError(
@@ -70,9 +57,9 @@ def map_ranges(
             f"{int(high.max())}; it has {tensor.numElements()}"
         )
     size = tensor.dtype.size
-    for replica, part in enumerate(_replicas(graph, tensor)):
+    for replica, part in enumerate(_replicas(arena, tensor)):
         begins, lengths, starts = cut(part.begins, part.lengths, low, high)
-        places = np.repeat(graph.window.tiles[replica, tiles], np.diff(starts))
+        places = np.repeat(arena.window.tiles[replica, tiles], np.diff(starts))
         table.add(begins * size, (begins + lengths) * size, places)
 
 
@@ -100,50 +87,50 @@ def listed_ranges(tensor: Tensor, parts: TileIntervals) -> tuple[IntArray, IntAr
     return low, high, tiles
 
 
-def _check_held(graph: Graph, tensor: Tensor) -> None:
+def _check_held(arena: Arena, tensor: Tensor) -> None:
     """Raise TileMappingError for a tensor of another graph: its bytes are not the same ones."""
-    if not graph.holds(tensor):
+    if tensor.graph.variables is not arena.variables:
         raise TileMappingError(f"variable {tensor.describe()!r}: is not of this graph")
 
 
-def _replicas(graph: Graph, tensor: Tensor) -> list[Tensor]:
-    """Return a tensor in each replica; one without replicas takes any tensor of the whole graph."""
-    _check_held(graph, tensor)
-    if graph.window.replicas == 1:
+def _replicas(arena: Arena, tensor: Tensor) -> list[Tensor]:
+    """Return a tensor in each replica; one without replicas takes any tensor of the whole arena."""
+    _check_held(arena, tensor)
+    if arena.window.replicas == 1:
         return [tensor]
     whole = everywhere(tensor)
-    return [whole[replica] for replica in range(graph.window.replicas)]
+    return [whole[replica] for replica in range(arena.window.replicas)]
 
 
 def tile_ranges(
-    graph: Graph, table: MappingTable, tensor: Tensor
+    arena: Arena, table: MappingTable, tensor: Tensor
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the positions [low, high) of a tensor that lie on one tile of the graph, in order.
+    """Return the positions [low, high) of a tensor that lie on one tile of the arena, in order.
 
     A view leaves out what lies on none of its tiles.
     """
-    _check_held(graph, tensor)
-    mapping = settled_mapping(graph, table, variables_of(tensor))
+    _check_held(arena, tensor)
+    mapping = settled_mapping(arena, table, variables_of(tensor))
     if not isinstance(tensor.places, Shifted):
-        return _ranges(graph, mapping, tensor)
+        return _ranges(arena, mapping, tensor)
     where = relative(tensor.places, mapping, tensor.dtype.size)
-    return recent(("ranges", graph.window, where), lambda: _ranges(graph, mapping, tensor))
+    return recent(("ranges", arena.window, where), lambda: _ranges(arena, mapping, tensor))
 
 
-def _ranges(graph: Graph, mapping: Mapping, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
+def _ranges(arena: Arena, mapping: Mapping, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
     begins, lengths = tensor.intervals()
     low, high, piece, _ = pieces_of(begins, lengths, mapping.begin, mapping.end, tensor.dtype.size)
-    tiles = graph.window.inside(mapping.tile[piece])
+    tiles = arena.window.inside(mapping.tile[piece])
     seen = tiles >= 0
     return (low, high, tiles) if seen.all() else (low[seen], high[seen], tiles[seen])
 
 
 def listed_by_tile(
-    graph: Graph, table: MappingTable, tensor: Tensor
+    arena: Arena, table: MappingTable, tensor: Tensor
 ) -> list[list[tuple[int, int]]]:
     """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
-    result: list[list[tuple[int, int]]] = [[] for _ in range(graph.target.num_tiles)]
-    columns = (column.tolist() for column in tile_ranges(graph, table, tensor))
+    result: list[list[tuple[int, int]]] = [[] for _ in range(arena.target.num_tiles)]
+    columns = (column.tolist() for column in tile_ranges(arena, table, tensor))
     for low, high, tile in zip(*columns, strict=True):
         parts = result[tile]
         if parts and parts[-1][1] == low:
@@ -154,14 +141,14 @@ def listed_by_tile(
 
 
 def settled_mapping(
-    graph: Graph, table: MappingTable, variables: Iterable[int] | None = None
+    arena: Arena, table: MappingTable, variables: Iterable[int] | None = None
 ) -> Mapping:
     """Find the mapped bytes of variables (of all, when none are named), cut where the tile changes.
 
     On a CPU everything is on its one tile, mapped or not.
     """
-    begins, ends = graph.variable_bounds()
-    if graph.target.target_type != "CPU":
+    begins, ends = arena.variable_bounds()
+    if arena.target.target_type != "CPU":
         return table.settled((begins, ends), variables)
     used = np.flatnonzero(ends > begins)
     return Mapping(begins[used], ends[used], np.zeros_like(used), used)

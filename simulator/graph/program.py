@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.arguments import refuse_in
+from simulator.graph.checks import check_writable
 from simulator.graph.copy_ends import End, check_ends, check_same, moved_rows
 from simulator.graph.errors import PoplarError
-from simulator.graph.graph import ComputeSet, Function
 from simulator.graph.host_functions import HostFunction
+from simulator.graph.replicas import everywhere
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type, checked_values
-from simulator.graph.validate import check_writable
-from simulator.graph.views import everywhere
+from simulator.graph.vertex import ComputeSet
 
 
 class Program:
@@ -152,6 +152,14 @@ class Switch(Program):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A program that several places call; `id` is its place in the list of functions."""
+
+    id: int
+    name: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Program):
     """Run a function of the graph; or one of the host: `Call(function, inputs, outputs)`."""
@@ -161,12 +169,33 @@ class Call(Program):
 
     def __new__(cls, function: object = None, *arguments: Any, **named: Any) -> Any:
         if isinstance(function, HostFunction):
-            return function.call(*arguments, **named)
+            return _call_host(function, *arguments, **named)
         return object.__new__(cls)
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Function):
             raise PoplarError(f"Call: needs a function, not {self.function!r}; see addFunction")
+
+
+def _call_host(
+    function: HostFunction, inputs: list[Tensor], outputs: list[Tensor], name: str = ""
+) -> Program:
+    """Return the program that sends the inputs, has the function called, and takes its outputs.
+
+    Raises PoplarError for tensors of another number, type or size than the function has.
+    """
+    for what, given, needed in (
+        ("inputs", inputs, function.inputs),
+        ("outputs", outputs, function.outputs),
+    ):
+        if len(given) != len(needed):
+            raise PoplarError(
+                f"Call of host function {function.handle!r}: {len(given)} {what}; it has "
+                f"{len(needed)}"
+            )
+    sent = [Copy(tensor, end) for tensor, end in zip(inputs, function.inputs, strict=True)]
+    taken = [Copy(end, tensor) for end, tensor in zip(function.outputs, outputs, strict=True)]
+    return Sequence([*sent, *taken], name=name or function.handle)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from simulator.graph import kernels
+from simulator.graph.arena import Arena
 from simulator.graph.intervals import Interval, crossings, offsets_of, touch
-from simulator.graph.types import BoolArray, IntArray
+from simulator.graph.types import BoolArray, IntArray, Type
 
-if TYPE_CHECKING:
-    from simulator.graph.element_view import ElementView
+
+class Elements(Protocol):
+    """Elements of an arena: intervals of `lengths` elements from `begins`, of one type."""
+
+    @property
+    def graph(self) -> Arena: ...
+    @property
+    def dtype(self) -> Type: ...
+    @property
+    def begins(self) -> IntArray: ...
+    @property
+    def lengths(self) -> IntArray: ...
+    def intervals(self) -> tuple[IntArray, IntArray]: ...
+    def numElements(self) -> int: ...
+    def extent(self) -> tuple[int, int]: ...
 
 
 class VariableInterval(NamedTuple):
@@ -33,7 +47,7 @@ class Parts(NamedTuple):
     first: IntArray
 
 
-def parts_of(tensor: ElementView) -> Parts:
+def parts_of(tensor: Elements) -> Parts:
     """Cut the intervals of a tensor at variables."""
     bounds = tensor.graph.variable_bounds()
     parts = Parts(*pieces_of(*tensor.intervals(), *bounds, tensor.dtype.size))
@@ -63,13 +77,13 @@ def pieces_of(
     return low // size + shift, high // size + shift, piece, first
 
 
-def contiguous_regions(tensor: ElementView) -> list[Interval]:
+def contiguous_regions(tensor: Elements) -> list[Interval]:
     """List the parts of the flattened tensor that lie together in one variable."""
     parts = parts_of(tensor)
     return list(map(Interval, parts.low.tolist(), parts.high.tolist()))
 
 
-def variable_regions(tensor: ElementView) -> list[VariableInterval]:
+def variable_regions(tensor: Elements) -> list[VariableInterval]:
     """List the parts of flattened variables that follow one another in a tensor."""
     parts = parts_of(tensor)
     ends = (parts.first + parts.high - parts.low).tolist()
@@ -77,7 +91,7 @@ def variable_regions(tensor: ElementView) -> list[VariableInterval]:
     return list(map(VariableInterval, parts.variable.tolist(), intervals))
 
 
-def variables_of(tensor: ElementView) -> list[int]:
+def variables_of(tensor: Elements) -> list[int]:
     """List the numbers of the variables that a tensor views, ascending."""
     size, (bounds, ends) = tensor.dtype.size, tensor.graph.variable_bounds()
     if not tensor.numElements():
@@ -105,7 +119,7 @@ def met(
     return result & (piece_ends > piece_begins)
 
 
-def have_common_bytes(left: ElementView, right: ElementView) -> bool:
+def have_common_bytes(left: Elements, right: Elements) -> bool:
     """Return whether two tensors view a byte of the same variable."""
     if left.graph.variables is not right.graph.variables or not len(right.begins):
         return False

@@ -10,13 +10,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import index
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from simulator.graph.arena import Arena
 from simulator.graph.errors import HostAccessError, PoplarError
 from simulator.graph.types import Type, checked_type
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
 
 MEGABYTE = 1 << 20
 ROW_LIMIT = 256 * MEGABYTE  # bytes of one transfer of a remote buffer
@@ -128,7 +126,8 @@ class RemoteBuffer:
 
 
 def new_stream(
-    graph: Graph,
+    arena: Arena,
+    known: list[Stream],
     direction: Direction,
     handle: str,
     dtype: Type,
@@ -142,29 +141,30 @@ def new_stream(
     (1), and `splitLimit`, the bytes above which a copy is split (0 and more than the target's
     limit: at that).
     """
-    what = checked_handle("stream", handle, [stream.handle for stream in graph.streams])
+    what = checked_handle("stream", handle, [stream.handle for stream in known])
     checked_type(dtype, what)
     if not isinstance(mode, ReplicatedStreamMode):
-        known = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
-        raise HostAccessError(f"{what}: mode is {mode!r}; {known} is needed")
+        modes = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
+        raise HostAccessError(f"{what}: mode is {mode!r}; {modes} is needed")
     chosen = _stream_options(what, options or {}, {"bufferingDepth": 1, "splitLimit": dtype.size})
-    chosen["splitLimit"] = min(chosen["splitLimit"], graph.target.stream_copy_limit)
+    chosen["splitLimit"] = min(chosen["splitLimit"], arena.target.stream_copy_limit)
     stream = Stream(
-        len(graph.streams),
+        len(known),
         handle,
         dtype,
         _count(what, "elements", elements),
         direction,
         mode,
-        graph.window.replicas,
+        arena.window.replicas,
         **chosen,
     )
-    graph.streams.append(stream)
+    known.append(stream)
     return stream
 
 
 def new_remote_buffer(
-    graph: Graph,
+    arena: Arena,
+    known: list[RemoteBuffer],
     handle: str,
     dtype: Type,
     num_elements: int,
@@ -173,8 +173,7 @@ def new_remote_buffer(
     optimise_memory: bool = False,
 ) -> RemoteBuffer:
     """Check a remote buffer and add it; raises HostAccessError naming it and what is wrong."""
-    known = [buffer.handle for buffer in graph.remote_buffers]
-    what = checked_handle("remote buffer", handle, known)
+    what = checked_handle("remote buffer", handle, [buffer.handle for buffer in known])
     buffer = RemoteBuffer(
         len(known),
         handle,
@@ -183,14 +182,14 @@ def new_remote_buffer(
         _count(what, "repeats", repeats),
         bool(rearrange_on_host),
         bool(optimise_memory),
-        graph.window.replicas,
+        arena.window.replicas,
     )
     if buffer.row_bytes > ROW_LIMIT:
         raise HostAccessError(
             f"{what}: a row of {buffer.num_elements:,} x {dtype} is {buffer.row_bytes:,} bytes; "
             f"a transfer is at most {ROW_LIMIT:,}; use shorter rows and more repeats"
         )
-    graph.remote_buffers.append(buffer)
+    known.append(buffer)
     return buffer
 
 

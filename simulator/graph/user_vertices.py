@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from simulator.graph.arena import Arena
+from simulator.graph.checks import check_held
 from simulator.graph.errors import GraphConnectionError, PoplarError, TileMappingError
 from simulator.graph.intervals import as_int64, offsets_of
+from simulator.graph.mapping import TileIntervals
+from simulator.graph.placement import check_tiles
+from simulator.graph.replicas import placed_group
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import Array, Type, checked_values
 from simulator.graph.user_compute import FLOPS, codelet_of
-from simulator.graph.validate import check_held
+from simulator.graph.variable_graph import VariableGraph
 from simulator.graph.vertex import (
     Codelet,
+    ComputeSet,
     Edge,
     Field,
     Vector,
@@ -24,9 +30,6 @@ from simulator.graph.vertex import (
     VertexGroup,
     declared,
 )
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import ComputeSet, Graph
 
 Number: TypeAlias = float | np.number[Any] | np.bool_
 Connectable: TypeAlias = Tensor | Sequence[Tensor] | Number | Sequence[Number] | Array
@@ -93,10 +96,8 @@ class VertexRef:
         return self.batch.describe(self.index)
 
 
-def new_batch(graph: Graph, compute_set: ComputeSet, vertex: type[Vertex]) -> Batch:
+def new_batch(compute_set: ComputeSet, vertex: type[Vertex]) -> Batch:
     """Start a batch, reading the fields of the class."""
-    if graph.compute_sets[compute_set.id : compute_set.id + 1] != [compute_set]:
-        raise GraphConnectionError(f"compute set {compute_set.name!r}: is not of this graph")
     edges, values = declared(vertex)
     codelet = codelet_of(vertex, compute_set.name)
     batch = Batch(compute_set.id, vertex, codelet, edges, values)
@@ -145,7 +146,7 @@ def checked_codelet(codelet: object) -> type[Vertex]:
     return codelet
 
 
-def connect(graph: Graph, reference: FieldRef, what: Connectable) -> None:
+def connect(graph: VariableGraph, reference: FieldRef, what: Connectable) -> None:
     """Join a field to a tensor, a VectorList to several or the rows of one, an Input to numbers."""
     batch, index = reference.vertex.batch, reference.vertex.index
     edge = batch.edges.get(reference.name)
@@ -199,7 +200,7 @@ def _are_numbers(what: object) -> bool:
     return isinstance(what, (np.ndarray, *NUMBER))
 
 
-def _constant(graph: Graph, reference: FieldRef, edge: Edge, values: object) -> Tensor:
+def _constant(graph: VariableGraph, reference: FieldRef, edge: Edge, values: object) -> Tensor:
     """Add a constant for a field; it goes to the tile of the vertex."""
     if edge.direction != "input":
         raise GraphConnectionError(
@@ -312,12 +313,12 @@ def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
     vertex.batch.flops[vertex.index] = int(flops)
 
 
-def to_group(graph: Graph, batch: Batch) -> VertexGroup:
+def to_group(arena: Arena, batch: Batch) -> VertexGroup:
     """Batch the vertices into arrays; every one must be mapped, connected and have an estimate.
 
     A target that is not modelled needs neither tile nor estimate.
     """
-    modelled = graph.target.target_type != "CPU"
+    modelled = arena.target.target_type != "CPU"
     for index, tile in enumerate(batch.tiles if modelled else ()):
         if tile < 0:
             raise TileMappingError(f"{batch.describe(index)}: is not mapped to a tile")
@@ -325,7 +326,7 @@ def to_group(graph: Graph, batch: Batch) -> VertexGroup:
             raise PoplarError(
                 f"{batch.describe(index)}: has no cycle estimate; see setPerfEstimate"
             )
-    fields = {name: _field(graph, batch, name, edge) for name, edge in batch.edges.items()}
+    fields = {name: _field(arena, batch, name, edge) for name, edge in batch.edges.items()}
     parameters = {name: _column(batch, name, kind) for name, kind in batch.values.items()}
     parameters[FLOPS] = as_int64(batch.flops)
     tiles, cycles = as_int64(batch.tiles), as_int64(batch.cycles)
@@ -349,7 +350,7 @@ def _column(batch: Batch, name: str, kind: Type | Vector) -> Array:
     return column
 
 
-def _field(graph: Graph, batch: Batch, name: str, edge: Edge) -> Field:
+def _field(arena: Arena, batch: Batch, name: str, edge: Edge) -> Field:
     connections = [
         _joined(batch, name, index) if connection is None else connection
         for index, connection in enumerate(batch.connections[name])
@@ -360,7 +361,7 @@ def _field(graph: Graph, batch: Batch, name: str, edge: Edge) -> Field:
     is_list, nothing = isinstance(edge.shape, VectorList), as_int64([])
     rows = as_int64([tensor.numElements() for tensor in tensors]) if is_list else None
     return Field(
-        graph=graph,
+        graph=arena,
         name=name,
         dtype=edge.dtype,
         direction=edge.direction,
@@ -386,13 +387,28 @@ def _joined(batch: Batch, name: str, index: int) -> Connection:
     return [concat([tensor.flatten() for tensor in tensors])]
 
 
-def place_constants(graph: Graph, batch: Batch) -> None:
-    """Put the constants that vertices are joined to on the tiles of the vertices."""
-    placed = [(index, constant) for index, constant in batch.constants if batch.tiles[index] >= 0]
-    if graph.window.replicas == 1:
-        for index, constant in placed:
-            graph.top.setTileMapping(constant, batch.tiles[index])
-    else:
-        tiles = graph.window.inside(as_int64(batch.tiles))
-        for index, constant in placed:
-            graph.setTileMapping(constant, int(tiles[index]))
+def constant_places(batch: Batch) -> list[tuple[Tensor, int]]:
+    """List the constants that vertices are joined to, each with the tile of its vertex."""
+    placed = [(constant, batch.tiles[index]) for index, constant in batch.constants]
+    return [(constant, tile) for constant, tile in placed if tile >= 0]
+
+
+def group_of_batch(arena: Arena, batch: Batch) -> VertexGroup:
+    """Make the group of vertices that were added one by one through a view."""
+    group = to_group(arena, batch)
+    if arena.window.replicas == 1:
+        return group
+    tile = arena.window.inside(group.tile)
+    if (tile < 0).any():
+        vertex = int(np.flatnonzero(tile < 0)[0])
+        raise TileMappingError(f"{batch.describe(vertex)}: is on no tile of the first replica")
+    return placed_group(arena, replace(group, tile=tile))
+
+
+def place_vertex(arena: Arena, vertex: VertexRef, tile: int | TileIntervals) -> None:
+    """Put a vertex on a tile; raises TileMappingError for anything else."""
+    if not isinstance(tile, int | np.integer):
+        raise TileMappingError(f"{vertex.batch.describe(vertex.index)}: needs one tile")
+    if not 0 <= tile < arena.target.num_tiles:
+        check_tiles(arena, as_int64(tile), vertex.batch.describe(vertex.index))
+    vertex.batch.tiles[vertex.index] = int(arena.window.tiles[0, tile])

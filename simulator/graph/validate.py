@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simulator.graph.errors import GraphConnectionError, TileMappingError
+from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64, ascending, crossings
-from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import IntArray
+from simulator.graph.variables import Variable
 from simulator.graph.vertex import Field, VertexGroup
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
-    from simulator.graph.variables import Variable
 
 
 def check_mapped(graph: Graph, tensors: Iterable[Tensor] = ()) -> None:
@@ -55,20 +50,6 @@ def _report_unmapped(graph: Graph, begin: int, end: int) -> None:
         f"{kind} {variable.name!r}: element {element} of {variable.elements} "
         "is not mapped to a tile"
     )
-
-
-def check_writable(tensor: Tensor, where: str) -> None:
-    """Raise GraphConnectionError when a written tensor holds a constant, or an element twice."""
-    if tensor.containsAliases():
-        raise GraphConnectionError(
-            f"{where}: writes an element of {tensor.describe()} twice; each must stand there once"
-        )
-    for number in variables_of(tensor):
-        variable = tensor.graph.variables[number]
-        if variable.constant:
-            raise GraphConnectionError(
-                f"{where}: writes constant {variable.name!r}; a variable is needed"
-            )
 
 
 def check_writers(graph: Graph) -> None:
@@ -136,42 +117,3 @@ def _writer(outputs: list[tuple[VertexGroup, Field]], interval: int) -> str:
             )
         interval -= len(field.begins)
     raise AssertionError("the interval is one of the outputs'")
-
-
-def check_held(graph: Graph, item: Field | Tensor, where: str) -> None:
-    """Raise GraphConnectionError for elements of another graph, whose bytes are not these.
-
-    A replicated view's are not this graph's, either, which would use those of the first replica.
-    """
-    owner = item.graph
-    if owner.variables is not graph.variables:
-        raise GraphConnectionError(f"{where}: {_named(item)} is not of this graph")
-    if owner.window.replicas not in (1, graph.window.replicas):
-        raise GraphConnectionError(
-            f"{where}: {_named(item)} has {owner.window.replicas} replica(s), the graph that uses "
-            f"it {graph.window.replicas}; see getNonReplicatedTensor"
-        )
-
-
-def _named(item: Field | Tensor) -> str:
-    first = item.begins[:1].tolist()
-    names = [item.graph.variable_at(element * item.dtype.size).name for element in first]
-    return f"variable {names[0]!r}" if names else "an empty tensor"
-
-
-def check_group(graph: Graph, group: VertexGroup) -> None:
-    """Raise for a group on a tile that is not there, or whose fields have other lengths."""
-    tiles: IntArray = group.tile
-    wrong = np.flatnonzero((tiles < 0) | (tiles >= graph.target.num_tiles))
-    if len(wrong):
-        raise TileMappingError(
-            f"vertex {group.codelet.name}[{wrong[0]}]: tile {tiles[wrong[0]]}; "
-            f"the target has tiles 0 to {graph.target.num_tiles - 1}"
-        )
-    for field in group.fields.values():
-        check_held(graph, field, f"vertices {group.codelet.name}, field {field.name!r}")
-        if len(field.starts) != len(group) + 1 or len(field.edges) != len(group):
-            raise GraphConnectionError(
-                f"vertices {group.codelet.name}, field {field.name!r}: {len(field.edges)} "
-                f"connections for {len(group)} vertices"
-            )

@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from simulator.graph.arena import Arena
 from simulator.graph.errors import PoplarError
 from simulator.graph.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, checked_type
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
 
 Direction = Literal["input", "output", "inout"]
 
@@ -133,7 +131,7 @@ class Field:
     elements, each with a pointer of its own, so that one may lie elsewhere than the next.
     """
 
-    graph: Graph
+    graph: Arena
     name: str
     dtype: Type
     direction: Direction
@@ -171,6 +169,15 @@ class Codelet:
     kind: Literal["user", "library", "copy"] = "library"
     reads_clock: bool = False
     apart: Literal["", "outputs", "inputs"] = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ComputeSet:
+    """A set of vertices that run together; `id` is its place in the graph's list of them."""
+
+    id: int
+    name: str
+    debug_context: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,23 +6,15 @@ every replica.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from simulator.graph.errors import PoplarError, TileMappingError
-from simulator.graph.intervals import as_int64, offsets_of
-from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray
-from simulator.graph.user_vertices import Batch, place_constants, to_group
-from simulator.graph.vertex import Field, VertexGroup
-
-if TYPE_CHECKING:
-    from simulator.graph.graph import Graph
-    from simulator.graph.target import Target
+from simulator.graph.intervals import as_int64
+from simulator.graph.target import Target
+from simulator.graph.types import IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,107 +112,3 @@ def replicated_window(target: Target, window: Window, replicas: int) -> Window:
             "each replica needs as many IPUs"
         )
     return Window(window.tiles.reshape(replicas, -1))
-
-
-def frozen(graph: Graph) -> Graph:
-    """Return a graph as it is now: what is added to it afterwards is no part of it."""
-    graph.vertex_groups()  # made once, for both
-    kept = copy.copy(graph)
-    kept.top = kept
-    for name, held in vars(graph).items():
-        if isinstance(held, list | dict):
-            setattr(kept, name, held.copy())
-        elif name in ("_shared", "_mapping"):
-            parts = {part.name: copy.copy(getattr(held, part.name)) for part in fields(held)}
-            setattr(kept, name, replace(held, **parts))
-    return kept
-
-
-def everywhere(tensor: Tensor, owner: Graph | None = None) -> Tensor:
-    """Return a tensor of a replicated graph in all its replicas, as a first dimension.
-
-    Raises PoplarError when it is not a tensor of `owner`.
-    """
-    graph = tensor.graph
-    if owner is not None and not owner.holds(tensor):
-        raise PoplarError(f"{tensor!r} is not of this graph")
-    replicas = graph.window.replicas
-    if replicas == 1:
-        return tensor
-    shift = _shifts(graph, tensor.begins, tensor.dtype.size, replicas)
-    begins = (tensor.begins + np.arange(replicas)[:, None] * shift).reshape(-1)
-    lengths = np.tile(tensor.lengths, replicas)
-    shape = (replicas, *tensor.shape)
-    return Tensor(graph.top, tensor.dtype, shape, (begins, lengths))
-
-
-def non_replicated(replication: int, tensor: Tensor) -> Tensor:
-    """Return a tensor of a replicated view with its replicas as the first dimension."""
-    if replication > 1:
-        raise PoplarError(
-            "getNonReplicatedTensor: a graph replicated from its start has no parent, in which "
-            "its tensors would be one; see createReplicatedGraph"
-        )
-    return everywhere(tensor)
-
-
-def _shifts(graph: Graph, begins: IntArray, size: int, replicas: int) -> IntArray:
-    """Return the elements from an interval of replica 0 to the same one of the next replica."""
-    bounds, _ = graph.variable_bounds()
-    held = np.searchsorted(bounds, begins * size, side="right") - 1
-    numbers, which = np.unique(held, return_inverse=True)
-    variables = [graph.variables[number] for number in numbers.tolist()]
-    for variable in variables:
-        if variable.replicas != replicas:
-            raise PoplarError(
-                f"variable {variable.name!r}: has {variable.replicas} replica(s), the graph that "
-                f"uses it {replicas}; see getNonReplicatedTensor"
-            )
-    steps = as_int64([v.bytes // v.replicas // size for v in variables])
-    shifts: IntArray = steps[which] if len(variables) else np.zeros(0, dtype=np.int64)
-    return shifts
-
-
-def group_of_batch(graph: Graph, batch: Batch) -> VertexGroup:
-    """Make the group of vertices that were added one by one through a view."""
-    group = to_group(graph, batch)
-    place_constants(graph, batch)
-    if graph.window.replicas == 1:
-        return group
-    tile = graph.window.inside(group.tile)
-    if (tile < 0).any():
-        vertex = int(np.flatnonzero(tile < 0)[0])
-        raise TileMappingError(f"{batch.describe(vertex)}: is on no tile of the first replica")
-    return placed_group(graph, replace(group, tile=tile))
-
-
-def placed_group(graph: Graph, group: VertexGroup) -> VertexGroup:
-    """Put the vertices that were added through a view on their tiles, once for every replica."""
-    window = graph.window
-    tiles = window.tiles[:, group.tile].reshape(-1)
-    if window.replicas == 1:
-        return replace(group, tile=tiles)
-    return replace(
-        group,
-        tile=tiles,
-        fields={name: _in_replicas(graph, item) for name, item in group.fields.items()},
-        parameters={name: _repeated(v, window.replicas) for name, v in group.parameters.items()},
-        cycles=np.tile(group.cycles, window.replicas),
-    )
-
-
-def _in_replicas(graph: Graph, item: Field) -> Field:
-    replicas = graph.window.replicas
-    shift = _shifts(graph, item.begins, item.dtype.size, replicas)
-    return replace(
-        item,
-        begins=(item.begins + np.arange(replicas)[:, None] * shift).reshape(-1),
-        lengths=np.tile(item.lengths, replicas),
-        starts=offsets_of(np.tile(np.diff(item.starts), replicas)),
-        edges=np.tile(item.edges, replicas),
-        rows=None if item.rows is None else np.tile(item.rows, replicas),
-    )
-
-
-def _repeated(values: Array, replicas: int) -> Array:
-    return np.tile(values, (replicas, *[1] * (values.ndim - 1)))

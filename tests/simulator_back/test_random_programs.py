@@ -15,7 +15,7 @@ from pva.check import check
 from pva.formats import registry
 from simulator import poplar
 from simulator.compiler.executable import Executable
-from simulator.graph.views import everywhere
+from simulator.graph.replicas import everywhere
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.storage import Storage
 from tests.poisoned_run import PoisonedRun, live_variables, run_together

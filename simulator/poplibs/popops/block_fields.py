@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.graph.graph import Graph
+from simulator.graph.arena import Arena
 from simulator.graph.intervals import cut, offsets_of, spread
 from simulator.graph.strides import Loops, Strides, by_dimension, stepped
 from simulator.graph.tensor import Tensor
@@ -18,7 +18,7 @@ from simulator.graph.vertex import Direction, Field
 class Pieces:
     """What blocks of elements are made of: block b of the intervals [starts[b], starts[b + 1])."""
 
-    graph: Graph
+    graph: Arena
     dtype: Type
     begins: IntArray
     lengths: IntArray
