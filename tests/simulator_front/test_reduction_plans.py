@@ -7,7 +7,7 @@ import pytest
 from value_program import Values, numbers
 
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import FLOAT
+from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.reduce_plan import parts_of_rows
@@ -46,3 +46,18 @@ def test_rows_are_cut_where_that_is_quicker_for_the_slowest_worker(rows, parts) 
     outs, tile = np.array([8, 8]), np.array([0, 0])
     found = parts_of_rows(outs, np.array([rows, rows]), tile, 6, FLOAT, "ADD")
     assert found.tolist() == [parts, parts]
+
+
+def test_parts_of_rows_are_summed_by_one_vertex_and_what_is_not_cut_is_done_at_once() -> None:
+    # On tile 0, 96 rows of 8 columns, which 6 workers share; on tile 1, 4 rows.
+    values = Values("mk1")
+    tensor = values.graph.addVariable(HALF, [100, 8], "values")
+    values.graph.setTileMapping(tensor[:96], 0)
+    values.graph.setTileMapping(tensor[96:], 1)
+    popops.reduce(values.graph, tensor, [0], Operation.ADD, values.program)
+    first, second = (
+        [tile for group in values.graph.groups_of(number) for tile in group.tile.tolist()]
+        for number in (0, 1)
+    )
+    assert sorted(first) == [0] * 6 + [1]
+    assert second == [0]

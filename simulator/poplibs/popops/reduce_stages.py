@@ -20,7 +20,10 @@ from simulator.poplibs.popops.reduce_plan import (
     tiles_between,
 )
 from simulator.poplibs.popops.reduce_regions import (
+    Memory,
     Partials,
+    Regions,
+    Slots,
     arrange_slots,
     cut_rows,
     find_blocks,
@@ -111,52 +114,114 @@ def add_reduction(progress: Progress, partials: Partials, result: Result, name: 
 
 
 def _add_stage(
-    progress: Progress, partials: Partials, tile: IntArray, name: str, result: Result | None
+    progress: Progress,
+    partials: Partials,
+    tile: IntArray,
+    name: str,
+    result: Result | None,
+    held: Partials | None = None,
 ) -> Partials:
     """Add a stage that reduces each value on `tile`, into the result or new partial results.
 
     Another compute set puts together what an output has in several runs of memory, each reduced by
-    itself, and the parts into which rows are cut where workers would be idle.
+    itself, and the parts into which rows are cut where workers would be idle. These go, the parts
+    of a region by one vertex, to where regions that are not cut are `held` (PopLibs
+    lib/popops/reduction/ReductionConnection.cpp, connectTwoStageReductions).
     """
-    graph = progress.stages.graph
-    dtype, workers = partials.values.dtype, graph.target.workers
-    memory, number = in_memory(graph, partials.values)
-    place = result.place if result else None
-    on_tile, runs = bool((partials.tile == tile).all()), None
-    if on_tile:
-        size, blocks, number = find_blocks(partials, number, memory.place, place)
-        slots, values = find_slots(blocks, number, blocks.tile, place)
-        runs = split_runs(slots, values, memory.place) if size == 1 else None
-        if runs:
-            slots, values = runs
-            place = None
-        slots, regions = widen(slots, join_slots(slots, values, memory.place, place, size), size)
-    else:
-        slots, values = find_slots(partials, number, tile, place)
-        memory, regions = arrange_slots(slots, values, memory, place)
-    regions = share_regions(regions, workers, grain_of(dtype, progress.operation))
+    graph, operation = progress.stages.graph, progress.operation
+    work, runs = _work_of(graph, partials, tile, result)
+    regions, slots = work.regions, work.slots
+    if held is None:
+        grain = grain_of(partials.values.dtype, operation)
+        regions = share_regions(regions, graph.target.workers, grain)
     out_type = result.output.values.dtype if result else progress.partials_type
     shape = regions.outs, regions.rows, regions.tile
-    parts = parts_of_rows(*shape, workers, out_type, progress.operation)
-    in_parts = bool((parts > 1).any())
-    if in_parts:
-        regions, source = cut_rows(regions, parts)
-        slots = replace(slots, column=slots.column[source], tile=slots.tile[source])
-    whole = not in_parts and not runs
-    if result and whole:
-        elements = result.output.values.elements()[slots.column]
-        output = replace(result.output, values=result.output.values.view(elements))
-    else:
-        output = Output(_new_partials(graph, progress.partials_type, slots.tile, name))
+    parts = parts_of_rows(*shape, graph.target.workers, out_type, operation)
+    cut = (parts > 1) | runs
     compute_set = progress.stages.at(progress.stage, name)
-    stage = Stage(graph, compute_set, progress.operation, memory, output, on_tile)
-    add_reduce_vertices(stage, regions)
+
+    def add(output: Output, regions: Regions) -> None:
+        stage = Stage(graph, compute_set, operation, work.memory, output, work.on_tile)
+        add_reduce_vertices(stage, regions)
+
+    if not runs:
+        output = _output_of(progress, slots, name, result, held)
+        held = Partials(output.values, slots.column, slots.tile)
+        if not cut.all():
+            add(output, regions.where(~cut))
     progress.stage += 1
-    progress.operation = REDUCTIONS[progress.operation].then or progress.operation
-    after = Partials(output.values, slots.column, slots.tile)
-    if not whole:
-        return _add_stage(progress, after, after.tile, f"{name}/SecondStage", result)
-    return after
+    progress.operation = REDUCTIONS[operation].then or operation
+    if cut.any():
+        regions, source = cut_rows(regions.where(cut), parts[cut])
+        column, on = slots.column[source], slots.tile[source]
+        pieces = Partials(_new_partials(graph, progress.partials_type, on, name), column, on)
+        add(Output(pieces.values), regions)
+        second = _add_stage(progress, pieces, on, f"{name}/SecondStage", result, held)
+        held = held or second
+    assert held is not None
+    return held
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    """What a stage reduces: its memory, its outputs, the regions of them, and if all is at hand."""
+
+    memory: Memory
+    slots: Slots
+    regions: Regions
+    on_tile: bool
+
+
+def _work_of(
+    graph: Graph, partials: Partials, tile: IntArray, result: Result | None
+) -> tuple[_Work, bool]:
+    """Find the work of a stage, and whether it only reduces the runs of outputs in memory."""
+    memory, number = in_memory(graph, partials.values)
+    place = result.place if result else None
+    if not (partials.tile == tile).all():
+        slots, values = find_slots(partials, number, tile, place)
+        memory, regions = arrange_slots(slots, values, memory, place)
+        return _Work(memory, slots, regions, on_tile=False), False
+    size, blocks, number = find_blocks(partials, number, memory.place, place)
+    slots, values = find_slots(blocks, number, blocks.tile, place)
+    runs = split_runs(slots, values, memory.place) if size == 1 else None
+    if runs:
+        slots, values = runs
+        place = None
+    slots, regions = widen(slots, join_slots(slots, values, memory.place, place, size), size)
+    return _Work(memory, slots, regions, on_tile=True), runs is not None
+
+
+def _output_of(
+    progress: Progress, slots: Slots, name: str, result: Result | None, held: Partials | None
+) -> Output:
+    """Return where the outputs of a stage go: in the result, where they are held, or anew."""
+    if result:
+        elements = result.output.values.elements()[slots.column]
+        return replace(result.output, values=result.output.values.view(elements))
+    if held:
+        columns = int(held.column.max()) + 1
+        key = held.tile * columns + held.column
+        order = np.argsort(key)
+        found = order[np.searchsorted(key[order], slots.tile * columns + slots.column)]
+        return Output(held.values.view(held.values.elements()[found]))
+    partials = _new_partials(progress.stages.graph, progress.partials_type, slots.tile, name)
+    return Output(_by_column(partials, slots))
+
+
+def _by_column(partials: Tensor, slots: Slots) -> Tensor:
+    """View the outputs of tiles, which lie there by column, in the order of their values.
+
+    A vertex whose outputs do not follow one another by column writes them elsewhere, and a copy on
+    the tile puts them right (PopLibs lib/popops/reduction/ReductionStages.cpp,
+    createInputReductions).
+    """
+    by_column = np.lexsort((slots.column, slots.tile))
+    if (np.diff(by_column) == 1).all():
+        return partials
+    place = np.empty_like(by_column)
+    place[by_column] = np.arange(len(by_column))
+    return partials.view(partials.elements()[place])
 
 
 def _new_partials(graph: Graph, dtype: Type, tiles: IntArray, name: str) -> Tensor:

@@ -71,22 +71,16 @@ def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
     regular = (counts == 1) & (stride[first] >= 0)
     outs, rows = regions.outs[first], regions.rows[first]
     one = regular & (outs == 1) & ((stride[first] == 1) | (rows == 1))
-    _add_regular(stage, _select(regions, first[one]), ONE_INPUT_TO_ONE_OUTPUT, stride[first[one]])
+    _add_regular(stage, regions.where(first[one]), ONE_INPUT_TO_ONE_OUTPUT, stride[first[one]])
     strided = first[regular & ~one]
-    _add_regular(stage, _select(regions, strided), STRIDED, stride[strided])
+    _add_regular(stage, regions.where(strided), STRIDED, stride[strided])
     continuous = (counts > 1) & _are_continuous(stage, regions, stride, first)
     row = np.flatnonzero(continuous)
-    chosen = _select(regions, spread(first[row], counts[row]))
+    chosen = regions.where(spread(first[row], counts[row]))
     _add_continuous(stage, chosen, tiles[row], counts[row])
     rest = np.flatnonzero(~regular & ~continuous)
-    chosen = _select(regions, spread(first[rest], counts[rest]))
+    chosen = regions.where(spread(first[rest], counts[rest]))
     _add_general(stage, chosen, tiles[rest], counts[rest])
-
-
-def _select(regions: Regions, chosen: IntArray) -> Regions:
-    rows = regions.rows[chosen]
-    first = regions.first[spread(regions.starts[chosen], rows)]
-    return Regions(regions.tile[chosen], regions.slot[chosen], regions.outs[chosen], rows, first)
 
 
 def _stride(stage: Stage, regions: Regions) -> IntArray:
