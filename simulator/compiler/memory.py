@@ -12,7 +12,7 @@ from simulator.compiler.allocate import Allocation, shares_its_place, union_byte
 from simulator.compiler.executable import BoolArray, Liveness, Lowered, MemoryUse, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, types_on_tiles, vertex_bytes
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import present
+from simulator.graph.intervals import among, present
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
 
@@ -54,7 +54,7 @@ def measure_memory(
     for table in (by_set, by_type):
         table["total"] = sum(table.values(), np.zeros_like(table["code"]))
     return MemoryUse(
-        by_tile=_by_tile(graph, pieces, allocation),
+        by_tile=_by_tile(graph, lowered, pieces, allocation),
         by_category=_by_category(graph, lowered, pieces, allocation, is_fixed, fixed),
         by_compute_set=by_set,
         by_vertex_type=by_type,
@@ -63,24 +63,36 @@ def measure_memory(
     )
 
 
-def _by_tile(graph: Graph, pieces: Pieces, allocation: Allocation) -> ByTile:
-    """Count bytes of each region without and with gaps; gaps run from the region's base."""
+def _by_tile(graph: Graph, lowered: Lowered, pieces: Pieces, allocation: Allocation) -> ByTile:
+    """Count bytes of each region without and with gaps; gaps run from the region's base.
+
+    A gap follows what vertices read, as they may read past its end.
+    """
     target = graph.target
     bases = (0, target.interleaved_base, target.bytes_per_tile)
+    limits = (*bases[1:], np.iinfo(np.int64).max)
     result: ByTile = {}
-    for region, (name, base) in enumerate(zip(schema.REGIONS, bases, strict=True)):
+    last = np.zeros(target.num_tiles, dtype=np.int64)
+    past = target.read_past_bytes * among(pieces.variable, _operands(lowered))
+    for region, (name, base, limit) in enumerate(zip(schema.REGIONS, bases, limits, strict=True)):
         here = allocation.region == region
         tile, address, length = pieces.tile[here], allocation.address[here], pieces.bytes[here]
         column = schema.snake(name)
         result[column] = union_bytes(tile, address, length, target.num_tiles)
         end = np.full(target.num_tiles, base, dtype=np.int64)
-        np.maximum.at(end, tile, address + length)
+        np.maximum.at(end, tile, np.minimum(address + length + past[here], limit))
         result[f"{column}_including_gaps"] = end - base
-    result["total"] = sum((result[schema.snake(name)] for name in schema.REGIONS), end * 0)
-    last = np.zeros(target.num_tiles, dtype=np.int64)
-    np.maximum.at(last, pieces.tile, allocation.address + pieces.bytes)
+        last = np.where(end > base, end, last)
+    result["total"] = sum((result[schema.snake(name)] for name in schema.REGIONS), last * 0)
     result["total_including_gaps"] = last
     return result
+
+
+def _operands(lowered: Lowered) -> IntArray:
+    """List the variables that vertices read."""
+    executes = np.array([p.type == "OnTileExecute" for p in lowered.programs], dtype=bool)
+    access = lowered.access
+    return present(access.variable[executes[access.program] & ~access.write])
 
 
 def _by_category(

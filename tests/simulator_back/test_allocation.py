@@ -1,10 +1,17 @@
 """Addresses: what is alive together never shares a byte, and everything lies in its region."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.compiler.allocate import Demand, allocate, conflicts_of, union_bytes
+from simulator.compiler.compile import compile_graph
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, Sequence
+from simulator.graph.target import make_target
+from simulator.graph.types import FLOAT
+from simulator.poplibs import popops
 
 STEPS, TILES, BASE, MEMORY = 6, 2, 96, 200
 variables = st.tuples(
@@ -154,3 +161,20 @@ def test_operands_of_a_vertex_begin_in_another_memory_element():
 def test_rules_that_follow_one_another_leave_two_elements_at_most():
     chain = [(n, n + 1) for n in range(5)]
     assert max(placed_apart(chain, [8] * 6, chain)) < 3 * 32
+
+
+@pytest.mark.parametrize(("machine", "past"), [("mk1", 24), ("mk2", 0)])
+def test_what_a_vertex_reads_is_followed_by_bytes_that_it_may_read_past(machine, past):
+    graph, sequence = Graph(make_target(machine, tiles_per_ipu=2)), Sequence()
+    tensor = graph.addVariable(FLOAT, [100], "given")
+    graph.setTileMapping(tensor, 0)
+    for _ in range(3):  # the second result lies above the first, and is read
+        tensor = popops.neg(graph, tensor, sequence)
+    idle = graph.addVariable(FLOAT, [100], "idle")
+    graph.setTileMapping(idle, 1)
+    sequence.add(Copy(tensor, idle))
+    found = compile_graph(graph, [sequence])
+    ends = np.zeros(2, dtype=np.int64)
+    np.maximum.at(ends, found.pieces.tile, found.allocation.address + found.pieces.bytes)
+    needs = found.memory.by_tile["total_including_gaps"]
+    assert (needs - ends).tolist() == [past, 0]
