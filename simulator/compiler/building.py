@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from simulator.compiler.copies import copy_vertices, short_copies
+from simulator.compiler.copies import WORD_BYTES, copy_vertices, short_copies
 from simulator.compiler.edges import Layout, sum_pairs
 from simulator.compiler.exchange import exchange_cost
 from simulator.compiler.executable import (
@@ -166,13 +166,19 @@ class Building:
         return [sync("External"), with_access(Part(program), reads, writes, whole)]
 
     def tile_copy(self, name: str, tile: IntArray, size: IntArray, rows: IntArray) -> Part:
-        """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile."""
+        """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile.
+
+        A piece that goes on in the row of the one before it has no rows of its own.
+        """
         tiles, which = kinds(tile)
         total = np.bincount(which, weights=size).astype(np.int64)
         pieces = np.bincount(which, weights=rows).astype(np.int64)
+        broken = size % (WORD_BYTES * np.maximum(rows, 1)) > 0
+        in_words = np.bincount(which, weights=broken) == 0
         self.compute_sets.append(name)
         number = len(self.compute_sets) - 1
-        self.groups += copy_vertices(number, tiles, total, pieces)
+        workers = self.graph.target.workers
+        self.groups += copy_vertices(number, tiles, total, pieces, in_words, workers)
         return Part(LoweredProgram("OnTileExecute", name, compute_set=number))
 
     def packet_copy(self, name: str, tile: IntArray) -> Part:
