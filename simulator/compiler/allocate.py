@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,10 +28,15 @@ NON_INTERLEAVED, INTERLEAVED, OVERFLOWED = range(3)  # as in pva.schema.REGIONS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Allocation:
-    """Where each piece lies: `address` in bytes from the tile's first byte, and `region`."""
+    """Where each part of a piece lies: `address` in bytes from the tile's first byte, and `region`.
+
+    `piece` numbers the pieces, in their order, and `bytes` are those of the part.
+    """
 
     address: IntArray
     region: IntArray
+    piece: IntArray
+    bytes: IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +48,7 @@ class Demand:
     is_code                  by variable: fills whole memory elements
     conflicts                by pair of variables: live at the same time
     apart                    pairs of variables that should lie in different memory elements
+    divisible                by variable: may lie in two regions, if it fits in none; None: none may
     """
 
     variable: IntArray
@@ -51,6 +58,7 @@ class Demand:
     is_code: np.ndarray[tuple[int], np.dtype[np.bool_]]
     conflicts: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    divisible: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
 
 def conflicts_of(
@@ -88,20 +96,15 @@ def allocate(
     starts = np.searchsorted(demand.variable, np.arange(count + 1))
     unit = np.where(demand.is_code[demand.variable], element_bytes, ALIGNMENT)
     sizes = -(-demand.bytes // unit) * unit
-    stacks = [
-        _Stack.on(tiles, count, base, limit)
-        for base, limit in (
-            (0, interleaved_base),
-            (interleaved_base, bytes_per_tile),
-            (bytes_per_tile, np.iinfo(np.int64).max),
-        )
-    ]
+    limits = (0, interleaved_base, bytes_per_tile, np.iinfo(np.int64).max)
+    stacks = [_Stack.on(tiles, count, *ends) for ends in pairwise(limits)]
     address = np.zeros(len(demand.variable), dtype=np.int64)
     region = np.zeros(len(demand.variable), dtype=np.int64)
     with_all = np.logical_and.reduce(demand.conflicts, axis=1)
     apart = np.zeros(count, dtype=bool)  # what is placed and does not conflict with all
     partners = _partners(demand.apart)
     placed: dict[int, tuple[IntArray, ...]] = {}  # those of them: tile, address and size of pieces
+    divided: list[tuple[IntArray, ...]] = []  # piece, bytes of its first part, address of the other
     for variable in each(_order(demand, sizes).tolist(), "placing variables"):
         piece = slice(starts[variable], starts[variable + 1])
         on, size = demand.tile[piece], sizes[piece]
@@ -109,11 +112,20 @@ def allocate(
         waiting = np.ones(len(on), dtype=bool)
         wanted = (INTERLEAVED,) if demand.interleaved[variable] else (NON_INTERLEAVED, INTERLEAVED)
         for where in (*wanted, OVERFLOWED):
+            if where == OVERFLOWED and demand.divisible is not None and demand.divisible[variable]:
+                rows = np.flatnonzero(waiting)
+                found = _divide(
+                    stacks, None if below is None else variable, below, on[rows], size[rows]
+                )
+                rows = rows[found[0]]
+                address[piece.start + rows], waiting[rows] = found[2], False
+                divided.append((piece.start + rows, found[1], found[3]))
             stack = stacks[where]
             base = stack.base_of(below, on)
             if where == NON_INTERLEAVED and below is not None and variable in partners:
                 others = [placed[other] for other in partners[variable] if other in placed]
-                base = _in_other_elements(base, size, on, stack.with_all, others, element_bytes)
+                moved = _in_other_elements(base, size, on, stack.with_all, others, element_bytes)
+                base = np.where(moved + size <= stack.limit, moved, base)
             fits = waiting & (base + size <= stack.limit)
             address[piece] = np.where(fits, base, address[piece])
             region[piece] = np.where(fits, where, region[piece])
@@ -125,7 +137,45 @@ def allocate(
         if variable in partners:
             here = region[piece] == NON_INTERLEAVED
             placed[variable] = on[here], address[piece][here], size[here]
-    return Allocation(address, region)
+    return _in_parts(demand.bytes, address, region, divided)
+
+
+def _divide(
+    stacks: Sequence[_Stack],
+    variable: int | None,
+    below: IntArray | None,
+    on: IntArray,
+    size: IntArray,
+) -> tuple[IntArray, ...]:
+    """Fill what is left of the first region with pieces, and put their rest into the second.
+
+    Returns which of them fit so, the bytes of their first parts, and the addresses of both parts.
+    """
+    first, second = stacks[NON_INTERLEAVED], stacks[INTERLEAVED]
+    begin, rest_begin = first.base_of(below, on), second.base_of(below, on)
+    room = np.maximum(first.limit - begin, 0) // ALIGNMENT * ALIGNMENT
+    fit = np.flatnonzero((room > 0) & (room < size) & (rest_begin + size - room <= second.limit))
+    on, room, begin, rest_begin = on[fit], room[fit], begin[fit], rest_begin[fit]
+    first.put(variable, on, begin + room)
+    second.put(variable, on, rest_begin + size[fit] - room)
+    return fit, room, begin, rest_begin
+
+
+def _in_parts(
+    sizes: IntArray, address: IntArray, region: IntArray, divided: Sequence[tuple[IntArray, ...]]
+) -> Allocation:
+    """Put the second parts of pieces that are divided behind the first."""
+    sizes, piece = sizes.copy(), np.arange(len(sizes), dtype=np.int64)
+    if not divided:
+        return Allocation(address, region, piece, sizes)
+    source, room, rest = (np.concatenate(column) for column in zip(*divided, strict=True))
+    rest_bytes = sizes[source] - room
+    sizes[source] = room
+    piece = np.concatenate([piece, source])
+    order = np.argsort(piece, kind="stable")
+    columns = (address, rest), (region, np.full(len(rest), INTERLEAVED)), (sizes, rest_bytes)
+    where, which, length = (np.concatenate(column)[order] for column in columns)
+    return Allocation(where, which, piece[order], length)
 
 
 def _partners(pairs: IntArray) -> dict[int, list[int]]:

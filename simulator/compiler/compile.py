@@ -28,6 +28,8 @@ from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
 from simulator.logging import enabled, log
 
+MESSAGES = ("message", "globalMessage")  # categories of variables that an exchange brings
+
 
 @contextmanager
 def _phase(name: str) -> Iterator[None]:
@@ -80,6 +82,8 @@ def compile_graph(
             target.interleaved_base,
             target.memory_element_bytes,
         )
+        part = allocation.piece
+        pieces = Pieces(pieces.variable[part], pieces.tile[part], allocation.bytes)
         memory = measure_memory(
             graph, lowered, types, type_of_group, liveness, pieces, allocation, fixed
         )
@@ -162,6 +166,8 @@ def _demand(graph: Graph, lowered: Lowered, liveness: Liveness, pieces: Pieces) 
     conflicts = conflicts_of(always_live, liveness.variable, liveness.begin, liveness.end)
     is_code = np.arange(variables + 2) == variables + 1
     apart = operands_apart(graph, lowered)
-    return Demand(
-        pieces.variable, pieces.tile, pieces.bytes, interleaved, is_code, conflicts, apart
-    )
+    # A vertex has a pointer for each of its edges, which an exchange brings one after another.
+    named = [False] * len(graph.variables) + [v.category in MESSAGES for v in lowered.variables]
+    divisible = np.array([*named, False, False])
+    wants = interleaved, is_code, conflicts, apart, divisible
+    return Demand(pieces.variable, pieces.tile, pieces.bytes, *wants)

@@ -161,7 +161,10 @@ class Liveness:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pieces:
-    """Where variables lie: one piece for all that a variable has on one tile, by variable."""
+    """Where variables lie: one piece for all that a variable has on one tile, by variable.
+
+    A message that fits in no region has two where it is placed.
+    """
 
     variable: IntArray
     tile: IntArray

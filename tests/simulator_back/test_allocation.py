@@ -163,6 +163,24 @@ def test_rules_that_follow_one_another_leave_two_elements_at_most():
     assert max(placed_apart(chain, [8] * 6, chain)) < 3 * 32
 
 
+@pytest.mark.parametrize(
+    ("divisible", "places"), [(True, [(56, 0, 40), (160, 1, 40)]), (False, [(200, 2, 80)])]
+)
+def test_what_fits_in_no_region_lies_in_two_if_it_may(divisible, places):
+    # Of 96 bytes 56 are taken, of the interleaved 104 bytes 64: 40 and 40 are left.
+    sizes, wants = np.array([56, 64, 80]), np.array([False, True, False])
+    conflicts = np.ones((3, 3), dtype=bool)
+    demand = Demand(
+        np.arange(3), np.zeros(3, dtype=np.int64), sizes, wants, np.zeros(3, dtype=bool),
+        conflicts, divisible=np.array([False, False, divisible]),
+    )  # fmt: skip
+    conflicts[2, 2] = False  # it is placed last, as it conflicts with one less
+    found = allocate(demand, 1, MEMORY, BASE)
+    last = found.piece == 2
+    columns = found.address, found.region, found.bytes
+    assert list(zip(*(column[last].tolist() for column in columns), strict=True)) == places
+
+
 @pytest.mark.parametrize(("machine", "past"), [("mk1", 24), ("mk2", 0)])
 def test_what_a_vertex_reads_is_followed_by_bytes_that_it_may_read_past(machine, past):
     graph, sequence = Graph(make_target(machine, tiles_per_ipu=2)), Sequence()
