@@ -130,8 +130,8 @@ def _take(out: Path, plan: Plan) -> None:
     if (out / PLAN).is_file():
         earlier = read_plan(out)
         if (earlier.command, earlier.folder) != (plan.command, plan.folder):
-            wanted = "give another --out"
-            raise OverwriteError(out, "has the reports of another command", wanted)
+            remedy = "give another --out"
+            raise OverwriteError(out, "has the reports of another command", remedy)
     elif out.exists() and any(out.iterdir()):
         raise OverwriteError(out, "is not empty, and not of a bisection", "give another --out")
     for name in (COMMITS, REPORTS):
@@ -202,13 +202,13 @@ def _suspects(out: Path, worktree: Path, ends: Sequence[str]) -> list[str]:
         ["git", "bisect", "run", *step], cwd=worktree, text=True, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment() | {"LC_ALL": "C"},
     ) as process:  # fmt: skip
-        said = "it ended"
+        last_line = "it ended"
         for line in process.stdout or ():
-            said = line.strip() or said
+            last_line = line.strip() or last_line
             if line.startswith("Bisecting: "):
-                _say(said.removeprefix("Bisecting: "))
+                _say(last_line.removeprefix("Bisecting: "))
     if process.returncode not in (0, ONLY_SKIPPED):
-        raise PvaError("git bisect run", said)
+        raise PvaError("git bisect run", last_line)
     bad = git(worktree, "rev-parse", "refs/bisect/bad")
     if process.returncode == 0:
         return [bad]
@@ -229,16 +229,16 @@ def _answer(
               "suspects": suspects, "first_bad": None, "causes": []}  # fmt: skip
     if len(suspects) != 1:
         return answer
-    found = suspects[0]
-    before = _before(out, top, plan, found, ends[0])
-    reports = opened(out, before), opened(out, found)
+    culprit = suspects[0]
+    before = _before(out, top, plan, culprit, ends[0])
+    reports = opened(out, before), opened(out, culprit)
     figure = plan.figure or _worst(reports)
     causes = causes_of(figure, *reports) if figure else []
-    subject = next(row["subject"] for row in rows if row["commit"] == found)
+    subject = next(row["subject"] for row in rows if row["commit"] == culprit)
     return answer | {
         "first_bad": {
-            "commit": found, "subject": subject, "before": before, "figure": figure,
-            "reports": [str(out / REPORTS / commit) for commit in (before, found)],
+            "commit": culprit, "subject": subject, "before": before, "figure": figure,
+            "reports": [str(out / REPORTS / commit) for commit in (before, culprit)],
         },
         "causes": [dict(zip(CAUSE_COLUMNS, row[1:], strict=True)) for row in causes],
     }  # fmt: skip
@@ -285,9 +285,9 @@ def _rows(
         yield commit, verdict, value, subject
 
 
-def _before(out: Path, top: Path, plan: Plan, found: str, good: str) -> str:
+def _before(out: Path, top: Path, plan: Plan, culprit: str, good: str) -> str:
     """Name the good commit that the first bad one is compared with: a parent, if it was run."""
-    for parent in git(top, "rev-parse", f"{found}^@").split():
+    for parent in git(top, "rev-parse", f"{culprit}^@").split():
         with suppress(PvaError):
             if is_good(out, parent, plan):
                 return parent

@@ -67,16 +67,16 @@ def environment() -> dict[str, str]:
 
 def git(folder: Path, *arguments: str, check: bool = True) -> str:
     """Run git in a folder and return what it writes to stdout; raises PvaError if it fails."""
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", *arguments], cwd=folder, capture_output=True, text=True, errors="replace",
         env=environment() | {"LC_ALL": "C"},
     )  # fmt: skip
-    if check and done.returncode:
-        said = (done.stderr or done.stdout).strip().splitlines() or [
-            f"ended with {done.returncode}"
+    if check and process.returncode:
+        lines = (process.stderr or process.stdout).strip().splitlines() or [
+            f"ended with {process.returncode}"
         ]
-        raise PvaError(f"git {arguments[0]}", said[0])
-    return done.stdout.strip()
+        raise PvaError(f"git {arguments[0]}", lines[0])
+    return process.stdout.strip()
 
 
 def report_of(out: Path, worktree: Path, commit: str, plan: Plan) -> str:
@@ -107,14 +107,14 @@ def _run(plan: Plan, worktree: Path, report: Path) -> str:
         "PYTHONDONTWRITEBYTECODE": "1",  # a commit's bytecode may look as new as the next one's
     }
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             words, cwd=folder if folder.is_dir() else worktree, env=environment() | extra,
             stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
         )  # fmt: skip
     except OSError as error:
         return f"{words[0]}: {error.strerror}"
-    last = " / ".join(done.stderr.strip().splitlines()[-LAST_LINES:])
-    return f"ended with {done.returncode}: {last}" if done.returncode else ""
+    last = " / ".join(process.stderr.strip().splitlines()[-LAST_LINES:])
+    return f"ended with {process.returncode}: {last}" if process.returncode else ""
 
 
 def _options() -> dict[str, Any]:
@@ -128,10 +128,10 @@ def _keep(worktree: Path, report: Path) -> str:
     """Bring the report to its place from where the command left it; return why there is none."""
     if any(report.glob("*")):
         return ""
-    left = [file.parent for file in sorted(worktree.rglob("profile.pop")) if _untracked(file)]
-    if len(left) != 1:
-        return f"{len(left)} reports were written" if left else "no report was written"
-    shutil.copytree(left[0], report)
+    folders = [file.parent for file in sorted(worktree.rglob("profile.pop")) if _untracked(file)]
+    if len(folders) != 1:
+        return f"{len(folders)} reports were written" if folders else "no report was written"
+    shutil.copytree(folders[0], report)
     return ""
 
 
@@ -163,9 +163,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command for the commit that is checked out here."""
     out = Path((arguments or sys.argv[1:])[0])
     try:
-        plan, here = read_plan(out), Path(git(Path.cwd(), "rev-parse", "--show-toplevel"))
-        commit = git(here, "rev-parse", "HEAD")
-        if report_of(out, here, commit, plan):
+        plan, root = read_plan(out), Path(git(Path.cwd(), "rev-parse", "--show-toplevel"))
+        commit = git(root, "rev-parse", "HEAD")
+        if report_of(out, root, commit, plan):
             return SKIPPED
         return GOOD if is_good(out, commit, plan) else BAD
     except PvaError as error:

@@ -113,9 +113,9 @@ def _causes(frame: pd.DataFrame, unit: str, title: str) -> Iterator[str]:
     yield ""
     yield "| cause | change | share of the change |"
     yield "| --- | ---: | ---: |"
-    others = int((frame["change"] != 0).sum()) - CAUSES
+    unlisted = int((frame["change"] != 0).sum()) - CAUSES
     for name, part in steps[["name", "change"]].itertuples(index=False):
-        cause = _code(name) if name else f"{others:,} others"
+        cause = _code(name) if name else f"{unlisted:,} others"
         yield f"| {cause} | {signed(part)} | {_share(part, change)} |"
     yield f"| all | {signed(change)} | {_share(change, change)} |"
     if change and gross > 2 * abs(change):

@@ -101,13 +101,13 @@ def check(
     opened = open_report(report)
     data = opened.dataset
     verdicts = [row for law in progress.each(LAWS, "checking") for row in law.verdict(data)]
-    left = {law: why for law, _, holds, _, why, *_ in verdicts if holds is None}
+    skipped = {law: why for law, _, holds, _, why, *_ in verdicts if holds is None}
     broken = [
-        (law, place, found, wanted, count)
-        for law, _, holds, place, found, wanted, count in verdicts
+        (law, place, value, limit, count)
+        for law, _, holds, place, value, limit, count in verdicts
         if holds is False
     ]
-    held = len(LAWS) - len(left) - len({law for law, *_ in broken})
+    law_count = len(LAWS) - len(skipped) - len({law for law, *_ in broken})
     old = None if baseline is None else open_report(baseline)
     budgets = _budgets(opened, budget, old)
     causes = [] if old is None or budgets is None else _causes(old, opened, budgets)
@@ -120,27 +120,27 @@ def check(
         else:
             write_json(sarif(report, checked))
     elif form == OBJECT:
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "ok": not rows,
             "laws": {
-                "held": held,
-                "broken": len(LAWS) - len(left) - held,
-                "not_checked": len(left),
+                "held": law_count,
+                "broken": len(LAWS) - len(skipped) - law_count,
+                "not_checked": len(skipped),
             },
-            "not_checked": left,
+            "not_checked": skipped,
             "budgets": [] if budgets is None else budgets.to_dict("records"),
             "broken": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
             "causes": [dict(zip(CAUSE_COLUMNS, row, strict=True)) for row in causes],
         }
-        write_object("check", report, **found)
+        write_object("check", report, **fields)
     elif rows or form != "table":
         write_rows(Rows(COLUMNS, rows, len(rows)), form, limit)
         if causes and form == "table":
             write([""])
             write_rows(Rows(CAUSE_COLUMNS, causes, len(causes)), form, limit)
     else:
-        kept = _kept(told(str(opened.path)), held, list(left), budgets)
-        write(list(labelled((("", line) for line in kept), 0)))
+        lines = _kept(told(str(opened.path)), law_count, list(skipped), budgets)
+        write(list(labelled((("", line) for line in lines), 0)))
     ctx.exit(BROKEN if rows else 0)
 
 
@@ -185,9 +185,9 @@ def causes_of(figure: str, old: Report, new: Report) -> list[tuple[str, str, int
 def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return the budgets that are not kept as rows of COLUMNS."""
     return [
-        ("budget", name, number(found), wanted(found, least, most), 1)
-        for name, found, least, most, kept, *_ in budgets.itertuples(index=False)
-        if not kept
+        ("budget", name, number(value), wanted(value, least, most), 1)
+        for name, value, least, most, within, *_ in budgets.itertuples(index=False)
+        if not within
     ]
 
 
@@ -195,28 +195,32 @@ def number(value: float) -> str:
     """Write a number of a budget: large ones without decimals."""
     if value != value:
         return "no row"
-    whole = float(value).is_integer() or abs(value) >= WHOLE
-    return f"{value:,.0f}" if whole else f"{value:,.6g}"
+    integral = float(value).is_integer() or abs(value) >= WHOLE
+    return f"{value:,.0f}" if integral else f"{value:,.6g}"
 
 
-def wanted(found: float, least: float, most: float) -> str:
+def wanted(value: float, least: float, most: float) -> str:
     """Write the limit that a number of a budget misses, and by how much."""
-    if found != found:
+    if value != value:
         return "a row that the filter lets through"
-    limit, word = (most, "at most") if found > most else (least, "at least")
-    apart = abs(found - limit)
+    limit, word = (most, "at most") if value > most else (least, "at least")
+    apart = abs(value - limit)
     part = apart / abs(limit) if limit else 0.0
     by = units.share(part) if SHOWN[0] <= part < SHOWN[1] else number(apart)
     return f"{word} {number(limit)}, by {by}"
 
 
-def _kept(report: str, held: int, left: list[str], budgets: pd.DataFrame | None) -> list[str]:
+def _kept(
+    report: str, law_count: int, skipped: list[str], budgets: pd.DataFrame | None
+) -> list[str]:
     report = printable(report)
-    more = f"; {len(left)} not checked, as it does not hold what they need" if left else ""
-    lines = [f"{report}: keeps all {held} laws that were checked{more}"]
+    unchecked = (
+        f"; {len(skipped)} not checked, as it does not hold what they need" if skipped else ""
+    )
+    lines = [f"{report}: keeps all {law_count} laws that were checked{unchecked}"]
     if budgets is not None:
         tightest = max(
-            ((found / most, name) for name, found, _, most, *_ in budgets.itertuples(index=False)
+            ((value / most, name) for name, value, _, most, *_ in budgets.itertuples(index=False)
              if most > 0), default=None,
         )  # fmt: skip
         nearest = (

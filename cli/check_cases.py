@@ -63,7 +63,7 @@ def cases(
     why: dict[str, list[str]] = {}
     for name, cause, change, share in causes:
         why.setdefault(name, []).append(f"{cause} {change:+,} ({share})")
-    broken = {name: (found, wanted) for _, name, found, wanted, _ in over}
+    broken = {name: (value, limit) for _, name, value, limit, _ in over}
     names = [] if budgets is None else budgets["budget"].tolist()
     return [*_laws(verdicts), *(_budget(name, broken, why) for name in names), *_insights(report)]
 
@@ -73,20 +73,20 @@ def _laws(verdicts: Sequence[Sequence[Any]]) -> Iterator[Case]:
     for law, meaning in meanings.items():
         rows = [row[2:] for row in verdicts if row[0] == law]
         results = tuple(
-            Result(ERROR, f"{place}: found {found}, wanted {wanted}; {count:,} such places", place)
-            for holds, place, found, wanted, count in rows
+            Result(ERROR, f"{place}: found {value}, wanted {limit}; {count:,} such places", place)
+            for holds, place, value, limit, count in rows
             if holds is False
         )
-        skipped = next((found for holds, _, found, *_ in rows if holds is None), "")
+        skipped = next((reason for holds, _, reason, *_ in rows if holds is None), "")
         yield Case(LAWS, law, meaning, results, skipped)
 
 
 def _budget(name: str, broken: dict[str, tuple[str, str]], why: dict[str, list[str]]) -> Case:
     results: tuple[Result, ...] = ()
     if name in broken:
-        found, wanted = broken[name]
+        value, limit = broken[name]
         causes = f"; causes: {', '.join(why[name])}" if name in why else ""
-        results = (Result(ERROR, f"{name} is {found}; {wanted}{causes}"),)
+        results = (Result(ERROR, f"{name} is {value}; {limit}{causes}"),)
     return Case(BUDGETS, name, f"{name} keeps its limit", results)
 
 
@@ -94,13 +94,13 @@ def _insights(report: Report) -> Iterator[Case]:
     from pva.analysis.insight_rules import RULES, examination
     from pva.analysis.steady import STEADY, counted
 
-    found, unchecked = examination(counted(report, STEADY))
-    rows = found.to_dict("records")
+    findings, unchecked = examination(counted(report, STEADY))
+    rows = findings.to_dict("records")
     why = {row["rule"]: str(row["why"]) for row in unchecked.to_dict("records")}
     for rule in (rule for rules in RULES.values() for rule in rules):
         name, meaning = rule.__name__, " ".join((rule.__doc__ or "").split())
-        own = tuple(_result(report, row) for row in rows if row["rule"] == name)
-        yield Case(INSIGHTS, name, meaning, own, why.get(name, ""))
+        results = tuple(_result(report, row) for row in rows if row["rule"] == name)
+        yield Case(INSIGHTS, name, meaning, results, why.get(name, ""))
 
 
 def _result(report: Report, row: dict[Any, Any]) -> Result:
@@ -117,13 +117,13 @@ def junit(path: str, checked: Sequence[Case]) -> str:
     """Write the cases as JUnit's XML: suites of laws, of budgets and of findings, which pass."""
     top = Element("testsuites", name=f"tilescope check {_text(path)}")
     for suite in (LAWS, BUDGETS, INSIGHTS):
-        own = [case for case in checked if case.suite == suite]
-        failed = 0 if suite == INSIGHTS else sum(bool(case.results) for case in own)
-        counts = {"tests": len(own), "failures": failed, "errors": 0,
-                  "skipped": sum(bool(case.skipped) for case in own)}  # fmt: skip
+        cases = [case for case in checked if case.suite == suite]
+        failed = 0 if suite == INSIGHTS else sum(bool(case.results) for case in cases)
+        counts = {"tests": len(cases), "failures": failed, "errors": 0,
+                  "skipped": sum(bool(case.skipped) for case in cases)}  # fmt: skip
         texts = {name: str(count) for name, count in counts.items()}
         group = SubElement(top, "testsuite", {"name": suite, **texts})
-        for case in own:
+        for case in cases:
             _junit_case(group, case)
     indent(top)
     return tostring(top, encoding="unicode", xml_declaration=True)
@@ -143,11 +143,11 @@ def _junit_case(group: Element, case: Case) -> None:
 
 def sarif(path: str, checked: Sequence[Case]) -> dict[str, Any]:
     """Return the cases as a log of SARIF 2.1.0 (OASIS standard, section 3): rules and results."""
-    told = [case for case in checked if case.results]
+    failed = [case for case in checked if case.results]
     rules = [
         {"id": _rule(case), "shortDescription": {"text": _message(case.meaning or case.rule)},
          "defaultConfiguration": {"level": case.results[0].level}}
-        for case in told
+        for case in failed
     ]  # fmt: skip
     results = [
         {
@@ -158,7 +158,7 @@ def sarif(path: str, checked: Sequence[Case]) -> dict[str, Any]:
             "locations": [_location(path, result)],
             "partialFingerprints": {"tilescope/v1": f"{_rule(case)} {_text(result.about)}".strip()},
         }
-        for at, case in enumerate(told)
+        for at, case in enumerate(failed)
         for result in case.results
     ]
     driver = {"name": "tilescope", "version": VERSION, "rules": rules}

@@ -152,8 +152,8 @@ def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int 
 def _comparison(reports: tuple[Report, Report], name: str) -> pd.DataFrame:
     from pva.analysis import COMPARISONS
 
-    found: pd.DataFrame = COMPARISONS[name](*reports)
-    return found
+    changes: pd.DataFrame = COMPARISONS[name](*reports)
+    return changes
 
 
 def _settings(reports: tuple[Report, Report]) -> pd.DataFrame:
@@ -262,10 +262,12 @@ def _rows(frame: pd.DataFrame, name: str, limit: int | None) -> Iterator[str]:
     if len(shown):
         rows = of_frame(shown)
         yield from table_lines(rows.columns, list(rows.rows))
-    rest = frame.iloc[len(shown) :]
-    if len(rest):
-        sum_of = f", {signed(int(rest['change'].sum()))} together" if "change" in rest else ""
-        yield f"... {counted(len(rest), 'more row')}{sum_of}; --by {name} --limit 0 shows all"
+    unlisted = frame.iloc[len(shown) :]
+    if len(unlisted):
+        sum_of = (
+            f", {signed(int(unlisted['change'].sum()))} together" if "change" in unlisted else ""
+        )
+        yield f"... {counted(len(unlisted), 'more row')}{sum_of}; --by {name} --limit 0 shows all"
 
 
 def _write_object(

@@ -63,8 +63,8 @@ def convert(
         registry.write(dataset, path, form)
     files = list(path.iterdir()) if path.is_dir() else [path]
     size = units.size(sum(file.stat().st_size for file in files))
-    more = f" in {counted(len(files), 'file')}" if path.is_dir() else ""
-    click.echo(f"{path}: {size}{more}", err=True)
+    extent = f" in {counted(len(files), 'file')}" if path.is_dir() else ""
+    click.echo(f"{path}: {size}{extent}", err=True)
 
 
 def _write_to_stdout(dataset: Dataset, form: str | None) -> None:

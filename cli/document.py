@@ -110,8 +110,8 @@ def help_text(command: click.Command, path: str) -> str:
     context = click.Context(command, parent=parent, info_name=name, **settings)
     text = command.get_help(context)
     if command.name in LISTED_ELSEWHERE:
-        head, _, rest = text.partition("\nCommands:\n")
-        text = head + "\n" + rest.partition("\n\n")[2]
+        head, _, tail = text.partition("\nCommands:\n")
+        text = head + "\n" + tail.partition("\n\n")[2]
     return "\n".join(line.rstrip() for line in text.splitlines())
 
 
@@ -124,9 +124,9 @@ def with_commands(text: str) -> str:
         for declared in DECLARED
         for call, question in declared.usage.items()
     ]
-    before, head, rest = text.partition(README_HEAD)
-    table = rest.partition("\n\n")[0]
-    return before + head + "".join(rows).rstrip("\n") + rest.removeprefix(table)
+    before, head, tail = text.partition(README_HEAD)
+    table = tail.partition("\n\n")[0]
+    return before + head + "".join(rows).rstrip("\n") + tail.removeprefix(table)
 
 
 if __name__ == "__main__":

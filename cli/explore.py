@@ -44,12 +44,12 @@ def memory_size(_context: click.Context, _: click.Parameter, text: str | None) -
     number = text.upper().rstrip("KMGIB ")
     unit = text.upper()[len(number) :].strip().replace("IB", "B") or "B"
     try:
-        found = float(number) * UNITS[unit if unit.endswith("B") else f"{unit}B"]
+        size = float(number) * UNITS[unit if unit.endswith("B") else f"{unit}B"]
     except (ValueError, KeyError):
         raise click.BadParameter(f"{text}: write a size, as 4GB") from None
-    if not (math.isfinite(found) and found >= 1):
+    if not (math.isfinite(size) and size >= 1):
         raise click.BadParameter(f"{text}: write a size, as 4GB")
-    return int(found)
+    return int(size)
 
 
 def engine_options(function: Any) -> Any:
@@ -133,29 +133,31 @@ def check_program(program: str) -> None:
         if not Path(program).is_file():
             raise PvaError(program, "no such file", "give the path of a program or model")
     elif program not in simulate.commands:
-        known = ", ".join(simulate.commands)
-        raise PvaError(program, "no such program", f"a .py or .onnx file, or one of {known}")
+        names = ", ".join(simulate.commands)
+        raise PvaError(program, "no such program", f"a .py or .onnx file, or one of {names}")
 
 
-def plan_of(objectives: Sequence[str], seconds: float, memory: int, **more: Any) -> Plan:
+def plan_of(objectives: Sequence[str], seconds: float, memory: int, **limits: Any) -> Plan:
     """Make a plan; raises click.UsageError for an objective that is no column."""
     from pva.many.points import FIGURES, ranked
     from simulator.explore.explore import Plan
 
-    known = {name: sign for name, (_, sign) in FIGURES.items() if sign}
-    wrong = [name for name in objectives if name not in known]
+    signs = {name: sign for name, (_, sign) in FIGURES.items() if sign}
+    wrong = [name for name in objectives if name not in signs]
     if wrong:
-        raise click.UsageError(f"--objective {wrong[0]}: there are {', '.join(known)}")
-    chosen = {name: known[name] for name in objectives or ("samples_per_second",)}
-    first = next(iter(chosen))
-    return Plan(tuple(FIGURES), lambda rows: ranked(rows, first), chosen, seconds, memory, **more)
+        raise click.UsageError(f"--objective {wrong[0]}: there are {', '.join(signs)}")
+    directions = {name: signs[name] for name in objectives or ("samples_per_second",)}
+    first = next(iter(directions))
+    return Plan(
+        tuple(FIGURES), lambda rows: ranked(rows, first), directions, seconds, memory, **limits
+    )
 
 
 def _run(space: Space, out: Path, plan: Plan, dask: str, workers: int) -> tuple[int, list[str]]:
     """Run the space; return how many points were computed, and the keys of those asked for."""
-    with exploration(space, out, plan, dask, workers) as found:
-        found.run()
-        return found.computed, list(found.asked)
+    with exploration(space, out, plan, dask, workers) as results:
+        results.run()
+        return results.computed, list(results.asked)
 
 
 def exploration(space: Space, out: Path, plan: Plan, dask: str, workers: int) -> Any:

@@ -38,10 +38,10 @@ def export(paths: tuple[Path, ...], out: str, force: bool) -> None:
     target = Path(out)
     if out != STANDARD and not force and (target.exists() or target.is_symlink()):
         raise OverwriteError(target, "already there", "give another name, or --force to replace it")
-    chosen = checked_paths(paths, strict=True)
+    sources = checked_paths(paths, strict=True)
     with with_dashboard():
         from dashboard.export.write import html_of
-    data = html_of(chosen)
+    data = html_of(sources)
     if out == STANDARD:
         write_bytes(data)
         return

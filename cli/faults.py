@@ -92,8 +92,8 @@ class Group(Command, click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command that the first argument names."""
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            known = self.known_names(ctx)
-            hint = nearest(args[0], known, self.lists)
+            names = self.known_names(ctx)
+            hint = nearest(args[0], names, self.lists)
             raise click.UsageError(f"no {self.member} {args[0]!r}; {hint}")
         return super().resolve_command(ctx, args)
 

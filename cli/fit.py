@@ -98,7 +98,7 @@ def fit(
 
 
 def _way(row: Mapping[str, Any], answer: Any, base: Mapping[str, str], out: Path) -> dict[str, Any]:
-    first = next(each for each in answer.ways if each["key"] == answer.first)
+    first = next(way for way in answer.ways if way["key"] == answer.first)
     figures = ("samples_per_second", "cycles_per_sample", "fullest_tile", "tile", "bytes_per_tile")
     return {
         "fits": True,
@@ -126,16 +126,18 @@ def _cost(row: Mapping[str, Any], first: Mapping[str, Any]) -> str:
     """Write what a way costs against the first that fits."""
     if row["key"] == first["key"]:
         return "the first that fits"
-    more = _ratio(row.get("cycles_per_sample"), first.get("cycles_per_sample"))
-    return "" if more is None else f"{100 * more:+.0f} % cycles"
+    ratio = _ratio(row.get("cycles_per_sample"), first.get("cycles_per_sample"))
+    return "" if ratio is None else f"{100 * ratio:+.0f} % cycles"
 
 
 def _miss(row: Mapping[str, Any], answer: Any, base: Mapping[str, str]) -> dict[str, Any]:
     """Return the nearest miss: by how much, where, what is live there, what each lever did."""
     names = ("over", "tile", "fullest_tile", "bytes_per_tile", "tiles_over", "step", "step_name",
              "live", "command")  # fmt: skip
-    why = [{"way": _words(each, base), "over": each.get("over"), "error": each.get("error") or ""}
-           for each in answer.tried]  # fmt: skip
+    why = [
+        {"way": _words(trial, base), "over": trial.get("over"), "error": trial.get("error") or ""}
+        for trial in answer.tried
+    ]
     return {"fits": False, "way": _words(row, base), **{n: row.get(n) for n in names}, "why": why}
 
 
@@ -167,8 +169,8 @@ def _write_miss(answer: Any, base: Mapping[str, str]) -> None:
     for line in lines:
         click.echo(printable(line))
     for row in answer.tried:
-        found = row.get("error") or f"{int(row['over']):,} bytes"
-        click.echo(printable(f"  {_words(row, base)}: {found}"))
+        outcome = row.get("error") or f"{int(row['over']):,} bytes"
+        click.echo(printable(f"  {_words(row, base)}: {outcome}"))
 
 
 COMMAND = Declaration(

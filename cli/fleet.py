@@ -84,12 +84,12 @@ def add(
     )  # fmt: skip
     for line in problems:
         click.echo(f"tilescope: left out: {printable(line)}", err=True)
-    there = len(reports) - len(problems) - added
+    existing = len(reports) - len(problems) - added
     if form == OBJECT:
-        write_object("fleet add", directory, added=added, known=there, problems=problems)
+        write_object("fleet add", directory, added=added, known=existing, problems=problems)
     else:
-        more = f", {there} there already" if there else ""
-        click.echo(f"{printable(directory)}: {counted(added, 'report')} added{more}")
+        suffix = f", {existing} there already" if existing else ""
+        click.echo(f"{printable(directory)}: {counted(added, 'report')} added{suffix}")
     if problems and len(problems) == len(reports):
         sys.exit(1)
 
@@ -121,8 +121,8 @@ def _tags(tag: tuple[str, ...], pattern: str | None) -> Callable[[str], Mapping[
         raise click.UsageError(f"--tag {wrong[0]}: a name is of letters, digits and _")
 
     def of(path: str) -> Mapping[str, str]:
-        found = compiled.search(path)
-        named = found.groupdict() if found else {}
+        match = compiled.search(path)
+        named = match.groupdict() if match else {}
         return fixed | {name: value for name, value in named.items() if value is not None}
 
     return of

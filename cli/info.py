@@ -138,9 +138,9 @@ def _parts(report: Report) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
     parts: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
     everything: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
-    whole, _ = report.whole
+    is_whole, _ = report.whole
     for declared in everything:
-        side = parts[0 if whole.dataset.has(declared.name) else 1]
+        side = parts[0 if is_whole.dataset.has(declared.name) else 1]
         side.setdefault(declared.option, []).append(declared.name)
     if not counts_code(report):
         parts[1]["compileIPUCode"] = ["code"]
@@ -162,11 +162,11 @@ def _missing(report: Report) -> str:
     recorded, missing = _parts(report)
     texts = []
     for option, names in missing.items():
-        few = ", ".join(names[:_NAMED]) + (
+        names_text = ", ".join(names[:_NAMED]) + (
             f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
         )
-        what = few if option in recorded else PARTS.get(option, option)
-        texts.append(f"{what} ({option})")
+        part = names_text if option in recorded else PARTS.get(option, option)
+        texts.append(f"{part} ({option})")
     return "; ".join(texts) or "nothing"
 
 
@@ -267,8 +267,8 @@ def _memory(report: Report) -> str:
     overview = memory_overview(report)
     over = overview.tiles_out_of_memory
     fits = f"does not fit, {counted(over, 'tile')} out of memory" if over else "fits"
-    more = units.size(overview.fullest_bytes - overview.bytes_per_tile)
-    much = f"{units.share(overview.fullest_share)}{f', {more} too much' if over else ''}"
+    excess = units.size(overview.fullest_bytes - overview.bytes_per_tile)
+    much = f"{units.share(overview.fullest_share)}{f', {excess} too much' if over else ''}"
     fits += "" if overview.code_counted else ", without code"
     how = "" if overview.code_counted else f"; to count code, {COUNT_CODE}"
     return (
@@ -309,7 +309,9 @@ def _execution(report: Report) -> str:
     if not overview.runs:
         return "no run has ended"
     runs, steps = counted(overview.runs, "run"), counted(overview.steps, "step")
-    shares = [f"{units.share(share)} {what}" for what, share in overview.time_shares.items()]
+    shares = [
+        f"{units.share(share)} {activity}" for activity, share in overview.time_shares.items()
+    ]
     return (
         f"{overview.cycles:,} cycles ({units.duration(overview.seconds)}): {', '.join(shares)};"
         f" on average {units.share(overview.compute_share)} of the tiles compute;"

@@ -20,8 +20,8 @@ def _declared() -> tuple[Declaration, ...]:
     """Import the modules of this folder; return the commands that they declare, in order."""
     files = [module.name for module in iter_modules(cli.__path__) if not module.ispkg]
     modules = [import_module(f"cli.{name}") for name in files if name not in NOT_READ]
-    found = [vars(module)["COMMAND"] for module in modules if "COMMAND" in vars(module)]
-    return tuple(sorted(found, key=lambda command: command.order))
+    declarations = [vars(module)["COMMAND"] for module in modules if "COMMAND" in vars(module)]
+    return tuple(sorted(declarations, key=lambda command: command.order))
 
 
 DECLARED = _declared()
@@ -36,8 +36,8 @@ Examples:
 """
 
 
-def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
-    if not asked:
+def _show_version(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value:
         return
     click.echo(f"tilescope {VERSION}")
     context.exit()

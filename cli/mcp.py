@@ -42,8 +42,8 @@ def mcp(paths: tuple[Path, ...], dashboard: str, out: Path, time_limit: float) -
     nothing is written but its report. Names from reports are marked as data. Needs
     tilescope[agent].
     """
-    given = list(paths) or [Path()]
-    for path in given:
+    roots = list(paths) or [Path()]
+    for path in roots:
         path.stat()  # raises where it is not there
     try:
         from cli.agent.server import server
@@ -54,7 +54,7 @@ def mcp(paths: tuple[Path, ...], dashboard: str, out: Path, time_limit: float) -
     from cli.agent.tools import Tools
     from dashboard.store import Store
 
-    server(Tools(Store(given), Links(dashboard), out, time_limit), VERSION).run()
+    server(Tools(Store(roots), Links(dashboard), out, time_limit), VERSION).run()
 
 
 COMMAND = Declaration(

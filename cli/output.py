@@ -108,9 +108,9 @@ def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def write_object(command: str, of: Any, **found: Any) -> None:
+def write_object(command: str, of: Any, **fields: Any) -> None:
     """Write the one JSON object of --json: the command, what it was given, what it found."""
-    write([_json({"command": command, "of": of, **found})])
+    write([_json({"command": command, "of": of, **fields})])
 
 
 def write_json(value: Any) -> None:
@@ -124,13 +124,13 @@ def write_rows_object(
     rows: Rows,
     limit: int | None = None,
     units: Mapping[str, str] | None = None,
-    **found: Any,
+    **fields: Any,
 ) -> None:
     """Write rows as the object of --json: columns with their units, how many rows, the rows."""
     named = [{"name": name, "unit": (units or {}).get(name, "")} for name in rows.columns]
     shown = islice(rows.rows, limit) if limit else rows.rows
     records = [dict(zip(rows.columns, row, strict=True)) for row in shown]
-    write_object(command, of, **found, columns=named, count=rows.count, rows=records)
+    write_object(command, of, **fields, columns=named, count=rows.count, rows=records)
 
 
 def write_result(result: Any, form: str, limit: int | None = None) -> None:
@@ -168,8 +168,8 @@ def write_rows(rows: Rows, form: str = "table", limit: int | None = None) -> Non
         write(map(printable, texts) if sys.stdout.isatty() else texts)
     else:
         lines = list(table_lines(rows.columns, list(shown)))
-        more = [f"... {left_out:,} more rows; --limit 0 shows all"] if left_out else []
-        write_paged([*lines, *more])
+        notes = [f"... {left_out:,} more rows; --limit 0 shows all"] if left_out else []
+        write_paged([*lines, *notes])
 
 
 def write_paged(lines: Sequence[str]) -> None:
@@ -200,16 +200,16 @@ def write(lines: Iterable[str], *, colours: bool | None = None) -> None:
 
 def write_texts(texts: Iterable[str]) -> None:
     """Write texts to stdout as they are, the first at once, the others as they come."""
-    held: list[str] = []
+    pending: list[str] = []
     size = most = 0
     with ended_by_reader():
         for text in texts:
-            held.append(text)
+            pending.append(text)
             size += len(text)
             if size > most:
-                click.echo("".join(held), nl=False, color=True)
-                held, size, most = [], 0, _BUFFER
-        click.echo("".join(held), nl=False, color=True)
+                click.echo("".join(pending), nl=False, color=True)
+                pending, size, most = [], 0, _BUFFER
+        click.echo("".join(pending), nl=False, color=True)
 
 
 def write_bytes(data: bytes) -> None:

@@ -44,7 +44,7 @@ def main() -> int:
 def _simulate(arguments: list[str], report: str) -> int:
     """Simulate, and return the exit code; a MemoryError goes on."""
     try:
-        found = tilescope.main(
+        outcome = tilescope.main(
             ["simulate", *arguments[:1], "--out", report, *arguments[1:]],
             "tilescope",
             standalone_mode=False,
@@ -56,7 +56,7 @@ def _simulate(arguments: list[str], report: str) -> int:
     except Exception as error:
         print(str(error) or type(error).__name__, file=sys.stderr)
         return MISSES
-    return found if isinstance(found, int) else FITS
+    return outcome if isinstance(outcome, int) else FITS
 
 
 def _figures(report: Path) -> dict[str, Any]:

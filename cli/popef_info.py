@@ -40,11 +40,11 @@ def write_popef_info(path: str, form: str, limit: int | None) -> None:
 
     reader = Reader()
     reader.parseFile(path)
-    found = anchors(reader)
+    anchor_list = anchors(reader)
     if form == OBJECT:
         write_object(
             "info", path, kind="a PopEF file of tilescope", facts=dict(_facts(path, reader)),
-            blobs=kinds(reader), space=space(reader), anchors=found,
+            blobs=kinds(reader), space=space(reader), anchors=anchor_list,
             executables=[executable.info.values() for executable in reader.executables()],
             fits=[{"executable": executable.name, **dataclasses.asdict(fit), "fits": fit.fits}
                   for executable in reader.executables() for fit in fits(executable)],
@@ -53,10 +53,10 @@ def write_popef_info(path: str, form: str, limit: int | None) -> None:
     if form == "table":
         facts = _facts(path, reader)
         write(labelled(((label, printable(text)) for label, text in facts), _LABEL_WIDTH))
-        if not found:
+        if not anchor_list:
             return
         write([""])
-    rows = [tuple(_text(row[name]) for name in _COLUMNS) for row in found]
+    rows = [tuple(_text(row[name]) for name in _COLUMNS) for row in anchor_list]
     write_rows(Rows(_COLUMNS, rows, len(rows)), form, limit)
 
 
@@ -87,10 +87,10 @@ def _of_executable(executable: ExecutableReader) -> Iterator[tuple[str, str]]:
     ipus = counted(info.numIpus(), "IPU")
     used, tiles = info.tilesUsed(), info.tilesPerIpu()
     yield "machine", f"{info.machine()}: {ipus}, {used:,} of {tiles:,} tiles used"
-    found = fits(executable)
-    if found:
-        yield "fits", f"{_fit(found[0])} for its fullest tile"
-        guesses = "; ".join(map(_fit, found[1:]))
+    compatible = fits(executable)
+    if compatible:
+        yield "fits", f"{_fit(compatible[0])} for its fullest tile"
+        guesses = "; ".join(map(_fit, compatible[1:]))
         yield "elsewhere", f"guessed, as if compiled alike: {guesses}"
 
 
@@ -126,7 +126,7 @@ def _space(reader: Reader) -> str:
         + f" {units.size(row['bytes'])} ({units.share(row['bytes'] / total)})"
         for row in rows[:_LARGEST]
     ]
-    left = rows[_LARGEST:]
-    rest = units.size(sum(row["bytes"] for row in left))
-    texts += [f"{counted(len(left), 'other blob')} {rest}"] if left else []
+    unlisted = rows[_LARGEST:]
+    size = units.size(sum(row["bytes"] for row in unlisted))
+    texts += [f"{counted(len(unlisted), 'other blob')} {size}"] if unlisted else []
     return ", ".join(texts)

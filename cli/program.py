@@ -70,15 +70,15 @@ def _environment(variable: str, options: Mapping[str, object]) -> Iterator[None]
     """Put options into a variable that holds a JSON object, over those that it has."""
     before = os.environ.get(variable)
     try:
-        given = json.loads(before) if before and before.strip() else {}
-        if not isinstance(given, dict):
+        defaults = json.loads(before) if before and before.strip() else {}
+        if not isinstance(defaults, dict):
             raise PvaError(variable, "no object", "a JSON object of options")
-        wanted = json.dumps({**given, **options})
+        merged = json.dumps({**defaults, **options})
     except RecursionError:
         raise PvaError(variable, "nested too deeply", "a JSON object of options") from None
     except ValueError:
         raise PvaError(variable, "not JSON", "a JSON object of options") from None
-    os.environ[variable] = wanted
+    os.environ[variable] = merged
     try:
         yield
     finally:
@@ -91,7 +91,7 @@ def _environment(variable: str, options: Mapping[str, object]) -> Iterator[None]
 def _run_file(path: Path, arguments: Sequence[str]) -> int:
     """Run a file as the main program; its folder is the last place to import from."""
     directory = Path.cwd()
-    kept, sys.argv = sys.argv, [str(path), *arguments]
+    arguments_before, sys.argv = sys.argv, [str(path), *arguments]
     sys.path.append(str(path.parent.resolve()))
     try:
         runpy.run_path(str(path), run_name="__main__")
@@ -103,7 +103,7 @@ def _run_file(path: Path, arguments: Sequence[str]) -> int:
     except Exception as error:
         return _say_raised(path, error)
     finally:
-        sys.argv = kept
+        sys.argv = arguments_before
         sys.path.pop()
         os.chdir(directory)
     return 0
@@ -114,14 +114,14 @@ def _say_raised(path: Path, error: Exception) -> int:
     from simulator.graph.errors import PoplarError
 
     frames = traceback.extract_tb(error.__traceback__)
-    own = [at for at, frame in enumerate(frames) if frame.filename == str(path)]
-    if isinstance(error, PoplarError | PvaError) and own:
-        line = frames[own[-1]].lineno
+    places = [at for at, frame in enumerate(frames) if frame.filename == str(path)]
+    if isinstance(error, PoplarError | PvaError) and places:
+        line = frames[places[-1]].lineno
         raise PvaError(f"{path}:{line}", f"{type(error).__name__}: {error}") from error
-    if isinstance(error, ModuleNotFoundError) and own and (hint := _installing(error.name)):
-        raise PvaError(f"{path}:{frames[own[-1]].lineno}", str(error), hint) from error
+    if isinstance(error, ModuleNotFoundError) and places and (hint := _installing(error.name)):
+        raise PvaError(f"{path}:{frames[places[-1]].lineno}", str(error), hint) from error
     # A program that cannot be read has no frame of its own: nothing of ours is worth showing.
-    for _ in range(own[0] if own else len(frames)):
+    for _ in range(places[0] if places else len(frames)):
         assert error.__traceback__ is not None
         error.__traceback__ = error.__traceback__.tb_next
     click.echo("".join(traceback.format_exception(error)).rstrip(), err=True)

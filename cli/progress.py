@@ -43,10 +43,10 @@ class Line:
             self.erase()
         elif moment - self._began >= QUICK and moment - self._shown >= APART:
             self._shown, self._is_shown = moment, True
-            left = (moment - self._began) * (total - done) / max(done - self._first, 1e-9)
-            known = f", about {_time(left)} left" if done > self._first else ""
+            remaining = (moment - self._began) * (total - done) / max(done - self._first, 1e-9)
+            estimate = f", about {_time(remaining)} left" if done > self._first else ""
             text = printable(
-                f"{work}: {100 * done / total:.0f} %{known}{f'; {now}' if now else ''}"
+                f"{work}: {100 * done / total:.0f} %{estimate}{f'; {now}' if now else ''}"
             )
             _write(f"{ERASE}{text[: _width() - 1]}")
 
@@ -108,8 +108,8 @@ def _width() -> int:
 
 def _time(seconds: float) -> str:
     """Write a time in the two largest of hours, minutes and seconds."""
-    minutes, rest = divmod(max(round(seconds), 1), 60)
+    minutes, remainder = divmod(max(round(seconds), 1), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours:,} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes} min {remainder} s" if minutes else f"{remainder} s"

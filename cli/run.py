@@ -201,15 +201,15 @@ def _launcher(options: Mapping[str, Any], topology: Topology) -> Any:
     from simulator.popdist.hosts import is_local
     from simulator.popdist.starters import INSTALL, mpirun_path
 
-    chosen, has_mpi = options["launcher"], mpirun_path() is not None
-    if chosen == "mpi" and not has_mpi:
+    launcher, has_mpi = options["launcher"], mpirun_path() is not None
+    if launcher == "mpi" and not has_mpi:
         raise PvaError("--launcher mpi", "no mpirun with mpi4py", INSTALL)
-    if has_mpi and chosen != "processes":
+    if has_mpi and launcher != "processes":
         return "mpi"
-    others = [host for host in topology.hosts if not is_local(host)]
-    if others:
-        raise PvaError(f"--host {others[0]}", "other hosts are reached by MPI alone", INSTALL)
-    if chosen is None:
+    remote = [host for host in topology.hosts if not is_local(host)]
+    if remote:
+        raise PvaError(f"--host {remote[0]}", "other hosts are reached by MPI alone", INSTALL)
+    if launcher is None:
         click.echo(f"poprun: instances are plain processes of this host; {INSTALL} brings MPI",
                    err=True)  # fmt: skip
     if options["numa_aware"]:
@@ -224,7 +224,7 @@ def _mpi_words(options: Mapping[str, Any]) -> tuple[bool, dict[str, str], tuple[
     words = [word for name in ("mpi_global_args", "mpi_local_args") for text in options[name]
              for word in shlex.split(text)]  # fmt: skip
     variables: dict[str, str] = {}
-    left: list[str] = list(NUMA) if options["numa_aware"] else ["--bind-to", "none"]
+    arguments: list[str] = list(NUMA) if options["numa_aware"] else ["--bind-to", "none"]
     position = 0
     while position < len(words):
         word = words[position]
@@ -233,14 +233,14 @@ def _mpi_words(options: Mapping[str, Any]) -> tuple[bool, dict[str, str], tuple[
             variables[name] = value
             position += 2
             continue
-        left += [] if word == TAG else [word]
+        arguments += [] if word == TAG else [word]
         position += 1
-    return TAG in words, variables, tuple(left)
+    return TAG in words, variables, tuple(arguments)
 
 
 def _own_variables(texts: Sequence[str]) -> dict[int, dict[str, str]]:
     """Read IDX:"-x NAME=VALUE ..." for each instance; raises click.UsageError."""
-    own: dict[int, dict[str, str]] = {}
+    variables: dict[int, dict[str, str]] = {}
     for text in texts:
         index, _, words = text.partition(":")
         parts = shlex.split(words)
@@ -249,8 +249,8 @@ def _own_variables(texts: Sequence[str]) -> dict[int, dict[str, str]]:
             raise click.UsageError(
                 f'--instance-mpi-local-args {text!r}: IDX:"-x NAME=VALUE ..." is needed'
             )
-        own.setdefault(int(index), {}).update({name: value for name, _, value in pairs})
-    return own
+        variables.setdefault(int(index), {}).update({name: value for name, _, value in pairs})
+    return variables
 
 
 def _command(program: Sequence[str]) -> tuple[str, ...]:
@@ -274,26 +274,26 @@ def _directory(out: Path | None) -> Path:
     return directory.absolute()
 
 
-def _imported(ctx: click.Context, chosen: dict[str, Any]) -> dict[str, Any]:
+def _imported(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options, those of --import-config under those of the command line."""
-    path = chosen["import_config"]
+    path = options["import_config"]
     if path is None:
-        return chosen
+        return options
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
         values = None
-    names = {name.replace("_", "-"): name for name in chosen}
+    names = {name.replace("_", "-"): name for name in options}
     if not isinstance(values, dict) or (set(values) - set(names)):
         unknown = sorted(set(values) - set(names)) if isinstance(values, dict) else []
         raise PvaError(path, f"no option {unknown[0]}" if unknown else "no JSON object",
                        "what --export-config writes")  # fmt: skip
     words = [word for name, value in values.items() for one in _listed(value)
              for word in (f"--{name}={one}",)]  # fmt: skip
-    given = run.make_context("poprun", [*words, "program"], ignore_unknown_options=True).params
+    imported = run.make_context("poprun", [*words, "program"], ignore_unknown_options=True).params
     source = click.core.ParameterSource.COMMANDLINE
-    own = {name for name in chosen if ctx.get_parameter_source(name) == source}
-    return {name: chosen[name] if name in own else given.get(name) for name in chosen}
+    explicit = {name for name in options if ctx.get_parameter_source(name) == source}
+    return {name: options[name] if name in explicit else imported.get(name) for name in options}
 
 
 def _listed(value: object) -> list[object]:

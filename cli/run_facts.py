@@ -32,22 +32,22 @@ def run_facts(report: Report) -> Iterator[tuple[str, str]]:
     from pva.analysis import main_run
 
     try:
-        found = main_run(report)
+        model_run = main_run(report)
     except NotRecordedError:
         return
-    if found.runs:
-        yield "run", _took(found)
-        yield "items", _items(found)
-    yield from _flow(found)
-    if found.setup_runs:
-        yield "set-up", _setup(report, found)
+    if model_run.runs:
+        yield "run", _took(model_run)
+        yield "items", _items(model_run)
+    yield from _flow(model_run)
+    if model_run.setup_runs:
+        yield "set-up", _setup(report, model_run)
 
 
 def _took(run: MainRun) -> str:
-    several = f"{counted(run.runs, 'run')}, " if run.runs > 1 else ""
+    run_count = f"{counted(run.runs, 'run')}, " if run.runs > 1 else ""
     if run.cycles < 0:
-        return f"{several}cycles not known"
-    return f"{several}{run.cycles:,} cycles{_time(run.seconds)}"
+        return f"{run_count}cycles not known"
+    return f"{run_count}{run.cycles:,} cycles{_time(run.seconds)}"
 
 
 def _items(run: MainRun) -> str:
@@ -68,9 +68,9 @@ def _flow(run: MainRun) -> Iterator[tuple[str, str]]:
         full = f", all {run.stages} stages full" if run.stages > 1 else ""
         yield "steady", f"{units.rate(run.steady_items_per_second)}, {batch}{full}"
     elif 1 <= run.batches <= run.stages > 1:
-        few = "1 batch is" if run.batches == 1 else f"{run.batches:,} batches are"
+        batches = "1 batch is" if run.batches == 1 else f"{run.batches:,} batches are"
         needed = f"--repeat {run.stages + 1} or more is needed"
-        yield "steady", f"– items/s: {few} too few for {run.stages} stages; {needed}"
+        yield "steady", f"– items/s: {batches} too few for {run.stages} stages; {needed}"
     if run.latency_cycles >= 0:
         cycles = f"{run.latency_cycles:,} cycles{_time(run.latency_seconds)}"
         yield "latency", f"{cycles} from the input of an item to its output"

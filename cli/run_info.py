@@ -96,14 +96,14 @@ def _spread(values: pd.DataFrame, name: str, words: Callable[[float], str]) -> s
 
 
 def _graphs(graphs: pd.DataFrame) -> str:
-    others = graphs[graphs["differs"]]
+    different = graphs[graphs["differs"]]
     if not len(graphs):
         return "none was recorded"
-    if not len(others):
+    if not len(different):
         return f"equal in all {len(graphs)}" if len(graphs) > 1 else "of one instance alone"
-    first: Any = next(others.itertuples())
+    first: Any = next(different.itertuples())
     where = f"{first.table}.{first.column}" + (f" row {first.row}" * (first.row == first.row))
     return (
-        f"{len(others)} of {len(graphs)} differ: instance {first.instance} first in {where},"
+        f"{len(different)} of {len(graphs)} differ: instance {first.instance} first in {where},"
         f" {first.value} instead of {first.most}"
     )

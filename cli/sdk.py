@@ -30,8 +30,8 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Import what stands for a module."""
-        first, dot, rest = spec.name.partition(".")
-        return importlib.import_module(f"{NAMES[first]}{dot}{rest}")
+        first, dot, submodule = spec.name.partition(".")
+        return importlib.import_module(f"{NAMES[first]}{dot}{submodule}")
 
     def exec_module(self, module: ModuleType) -> None:
         """Leave a module as it is: it has been imported under its own name."""

@@ -62,25 +62,25 @@ class Selection:
 
 
 def write_selected(
-    name: str, path: str, result: Any, units: dict[str, str], chosen: Selection, note: str = ""
+    name: str, path: str, result: Any, units: dict[str, str], selection: Selection, note: str = ""
 ) -> None:
     """Write the rows that are chosen of what an analysis or table gave; raises PvaError.
 
     `note` ends a table.
     """
     record = dataclasses.is_dataclass(result) and not isinstance(result, type)
-    if record and (chosen.where or chosen.sort or chosen.form == PARQUET):
+    if record and (selection.where or selection.sort or selection.form == PARQUET):
         result, record = frame_of_record(result), False
     if not record:
-        result = selected(result, chosen)
-    if chosen.form == PARQUET:
+        result = selected(result, selection)
+    if selection.form == PARQUET:
         _write_parquet(result)
-    elif chosen.form == OBJECT:
+    elif selection.form == OBJECT:
         rows = _with_units(of_record(result), units) if record else of_frame(result)
-        write_rows_object("show", path, rows, chosen.limit, units, name=name)
+        write_rows_object("show", path, rows, selection.limit, units, name=name)
     else:
-        write_result(result, chosen.form, chosen.limit)
-        write([note] if note and chosen.form == FORMATS[0] else [])
+        write_result(result, selection.form, selection.limit)
+        write([note] if note and selection.form == FORMATS[0] else [])
 
 
 def _with_units(rows: Rows, units: dict[str, str]) -> Rows:
@@ -97,7 +97,7 @@ def frame_of_record(record: Any) -> pd.DataFrame:
     return pd.DataFrame([(field, str(value)) for field, value in rows.rows], columns=rows.columns)
 
 
-def selected(frame: pd.DataFrame, chosen: Selection) -> pd.DataFrame:
+def selected(frame: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Keep and order rows as the options say; raises PvaError for an unknown column."""
     from pandas.api.types import is_numeric_dtype
 
@@ -105,14 +105,14 @@ def selected(frame: pd.DataFrame, chosen: Selection) -> pd.DataFrame:
 
     if frame.index.name:
         frame = frame.reset_index()
-    frame = matching(frame, map(parse_filter, chosen.where))
-    if chosen.sort:
-        column = chosen.sort.removeprefix("-")
-        turned = column != chosen.sort
+    frame = matching(frame, map(parse_filter, selection.where))
+    if selection.sort:
+        column = selection.sort.removeprefix("-")
+        turned = column != selection.sort
         rising = turned if is_numeric_dtype(column_of(frame, column)) else not turned
         frame = frame.sort_values(column, ascending=rising, kind="stable")
-    if chosen.limit and chosen.form == PARQUET:
-        frame = frame.head(chosen.limit)
+    if selection.limit and selection.form == PARQUET:
+        frame = frame.head(selection.limit)
     return frame
 
 

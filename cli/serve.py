@@ -152,11 +152,13 @@ def reports_below(directory: Path) -> list[Path]:
     """Find the report of a directory, or those of the directories in it; raises PvaError."""
     if _holds_report(directory):
         return [directory]
-    found = [path for path in sorted(directory.iterdir()) if path.is_dir() and _holds_report(path)]
-    if not found:
-        wanted = "give the path of a report or a trace"
-        raise NotFoundError(directory.resolve(), "no report here or in a directory below", wanted)
-    return found
+    reports = [
+        path for path in sorted(directory.iterdir()) if path.is_dir() and _holds_report(path)
+    ]
+    if not reports:
+        remedy = "give the path of a report or a trace"
+        raise NotFoundError(directory.resolve(), "no report here or in a directory below", remedy)
+    return reports
 
 
 def _holds_report(directory: Path) -> bool:
@@ -164,8 +166,8 @@ def _holds_report(directory: Path) -> bool:
 
     parts = {"profile", "graph", "execution", "trace"}
     try:
-        there = bool(parts & set(registry.directory_files(directory)))
-        return there or bool(trace_files.in_directory(directory))
+        has_parts = bool(parts & set(registry.directory_files(directory)))
+        return has_parts or bool(trace_files.in_directory(directory))
     except PvaError:  # one that may not be read
         return False
 

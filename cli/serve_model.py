@@ -66,8 +66,8 @@ def check_packages() -> None:
     from importlib.util import find_spec
 
     if find_spec("google") is None or find_spec("google.protobuf") is None:
-        wanted = "pip install 'tilescope[serving]'"
-        raise MissingPackageError("serve-model", "needs the package protobuf", wanted)
+        remedy = "pip install 'tilescope[serving]'"
+        raise MissingPackageError("serve-model", "needs the package protobuf", remedy)
 
 
 def batch_time(_context: click.Context, _: click.Parameter, text: str | None) -> int:
@@ -135,10 +135,10 @@ def replay(
     settings, version, device, facts = _served(repository, model, batch_ns, compiled_batch)
     arrivals = read_arrivals(source, requests=requests or 0, seed=seed, rows=rows,
                              experiment=experiment)  # fmt: skip
-    chosen = list(variants(settings.rules, device, choices))
-    long = len(arrivals.at_ns) * len(chosen) > LONG
-    results, outcome = replayed(arrivals, chosen, steps_shown("replaying", 10) if long else None)
-    frame = table(chosen, results)
+    models = list(variants(settings.rules, device, choices))
+    long = len(arrivals.at_ns) * len(models) > LONG
+    results, outcome = replayed(arrivals, models, steps_shown("replaying", 10) if long else None)
+    frame = table(models, results)
     if spans is not None:
         _write_spans(spans, outcome, settings.name, version)
     if form == OBJECT:
@@ -184,9 +184,9 @@ def _served(
 
 def _only(repository: Path, names: list[str]) -> str:
     if len(names) != 1:
-        found = f"models {', '.join(names)}" if names else "no model"
+        content = f"models {', '.join(names)}" if names else "no model"
         raise PvaError(
-            repository, found, "choose one with --model" if names else "a folder a model"
+            repository, content, "choose one with --model" if names else "a folder a model"
         )
     return names[0]
 
@@ -258,8 +258,8 @@ def _answer(variants: Sequence[Mapping[str, Any]], length: float) -> list[str]:
         least = min(variants, key=lambda one: (one["device_ns"], not one["configured"]))
         lines.append(f"least device time: {_choice(least)}, {_time(least['device_ns'])}")
     for one in variants:
-        if left := one["rejected"] + one["refused"]:
-            lines.append(f"{_choice(one)}: {counted(left, 'request')} turned away")
+        if failed := one["rejected"] + one["refused"]:
+            lines.append(f"{_choice(one)}: {counted(failed, 'request')} turned away")
         if one["span_ns"] > LATE * length * 1e9 and one["device_share"] > 1 / LATE**2:
             lines.append(f"{_choice(one)}: devices do not keep up, the queue grows")
     return lines
@@ -285,10 +285,10 @@ def port(_context: click.Context, parameter: click.Parameter, text: str) -> int:
     raise click.BadParameter(f"{text}: a port, 0 for any free one, or off")
 
 
-def _port_option(name: str, default: int, what: str) -> Callable[[Function], Function]:
+def _port_option(name: str, default: int, meaning: str) -> Callable[[Function], Function]:
     return click.option(
         f"--{name}", callback=port, default=str(default), show_default=True, metavar="PORT|off",
-        help=f"Port of {what}; 0 for any free one.",
+        help=f"Port of {meaning}; 0 for any free one.",
     )  # fmt: skip
 
 
@@ -338,12 +338,12 @@ def live(
     serve(options, _announce)
 
 
-def _announce(found: Listening) -> None:
-    for served in found.server.all_served():
+def _announce(listening: Listening) -> None:
+    for served in listening.server.all_served():
         ignored = ", ".join(served.settings.ignored)
         note = f" (ignored: {ignored})" if ignored else ""
         click.echo(printable(f"model {served.name}, version {served.number}{note}"))
-    for name, number in found.ports.items():
+    for name, number in listening.ports.items():
         click.echo(f"{name}: {number}")
     click.echo("ready (Ctrl-C ends it)")
 

@@ -124,9 +124,9 @@ def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
     subject = _subject(analysis)
 
     def ask(path: str, options: dict[str, Any]) -> tuple[Any, str]:
-        given = {option: value for option, value in options.items() if value is not None}
+        keywords = {option: value for option, value in options.items() if value is not None}
         opened = _OPEN[subject](path) if subject in _OPEN else open_report(path)
-        result = analysis(opened, **given)
+        result = analysis(opened, **keywords)
         name_problems(opened)
         return result, _note(opened, _units(name))
 
@@ -149,7 +149,7 @@ def _of_table(name: str, table: str) -> click.Command:
             frame.insert(0, ROW, range(len(frame)))
         return frame, ""
 
-    sentence = next(text for known, _, text, _ in entries() if known == _table_name(table))
+    sentence = next(text for entry, _, text, _ in entries() if entry == _table_name(table))
     return _command(name, "report", ask, f"{sentence}{_columns_text(_table_name(table))}", [])
 
 
@@ -172,8 +172,8 @@ def _columns_text(name: str) -> str:
 
 def _units(name: str) -> dict[str, str]:
     """Return the units of the columns of an analysis, or of a table under either of its names."""
-    known = {entry: units for entry, _, _, units in entries()}
-    return known.get(name) or known.get(name.removeprefix(TABLE), {})
+    units_by_entry = {entry: units for entry, _, _, units in entries()}
+    return units_by_entry.get(name) or units_by_entry.get(name.removeprefix(TABLE), {})
 
 
 def _with_units(units: dict[str, str]) -> list[str]:
@@ -187,11 +187,11 @@ def _command(
     text: str,
     parameters: list[click.Parameter],
 ) -> click.Command:
-    def run(path: str, **chosen: Any) -> None:
+    def run(path: str, **options: Any) -> None:
         names = [field.name for field in dataclasses.fields(Selection)]
-        selection = Selection(**{key: chosen.pop(key) for key in names})
+        selection = Selection(**{key: options.pop(key) for key in names})
         units = _units(name)
-        result, note = ask(path, chosen)
+        result, note = ask(path, options)
         write_selected(name, path, result, units, selection, note)
 
     argument = click.Argument(["path"], metavar=subject.upper(), type=click.Path())
@@ -213,7 +213,7 @@ def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
 
 def _parameter(keyword: inspect.Parameter) -> click.Parameter:
     # A default of None, given to click, would count as a value of a required option.
-    given = {} if keyword.default in (inspect.Parameter.empty, None, ()) else {
+    default = {} if keyword.default in (inspect.Parameter.empty, None, ()) else {
         "default": keyword.default, "show_default": keyword.default != "",
     }  # fmt: skip
     return click.Option(
@@ -222,7 +222,7 @@ def _parameter(keyword: inspect.Parameter) -> click.Parameter:
         required=keyword.default is inspect.Parameter.empty,
         multiple=keyword.default == (),
         help=_HELP[keyword.name],
-        **given,
+        **default,
     )
 
 
@@ -295,8 +295,8 @@ def show(ctx: click.Context, form: str) -> None:
     ]
     if form == OBJECT:
         keys = ("name", "of", "meaning", "columns")
-        listed = [(*rest, [{"name": c, "unit": u} for c, u in units.items()])
-                  for *rest, units in entries()]  # fmt: skip
+        listed = [(*head, [{"name": c, "unit": u} for c, u in units.items()])
+                  for *head, units in entries()]  # fmt: skip
         write_object("show", None, tables=[dict(zip(keys, one, strict=True)) for one in listed])
     else:
         write_rows(Rows(columns, rows, len(rows)), form)

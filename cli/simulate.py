@@ -90,16 +90,16 @@ def program_of(path: Path) -> click.Command:
             raise PvaError(path, "no such file", "give the path of a program")
         directory = out or Path(path.stem)
         options = _checked_options(option)
-        wanted = _checked_target(target, ipus)
+        requested = _checked_target(target, ipus)
         with recorded(directory), importable() if sdk else nullcontext():
-            code, folders = run_program(path, arguments, directory, wanted, options)
+            code, folders = run_program(path, arguments, directory, requested, options)
         for folder in folders:
             say_where(folder)
         return code
 
-    more = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
+    arguments = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True}
-    command = Command(path.name, settings, run_file, [more], add_help_option=False)
+    command = Command(path.name, settings, run_file, [arguments], add_help_option=False)
     for add in (_any_target, _ipus, _option, _sdk, _out):
         command = add(command)
     return command
@@ -127,8 +127,8 @@ def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
     name = part and part_name("--target", part)
     if part and part.endswith(MACHINE):  # processes that the program starts read it, too
         name = str(Path(part).resolve())
-    found = {DEFAULT_PART: name, DEFAULT_IPUS: ipus}
-    return {name: value for name, value in found.items() if value is not None}
+    defaults = {DEFAULT_PART: name, DEFAULT_IPUS: ipus}
+    return {name: value for name, value in defaults.items() if value is not None}
 
 
 @click.group(

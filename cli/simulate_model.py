@@ -141,8 +141,8 @@ def model_command(
             data=input_values.read_values(values) if values else {}, **given,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
-            known = ", ".join(simulate.OPTIMIZERS)
-            raise click.UsageError(f"--optimizer {optimizer}: not known; there are {known}")
+            names = ", ".join(simulate.OPTIMIZERS)
+            raise click.UsageError(f"--optimizer {optimizer}: not known; there are {names}")
         if list_unsupported:
             wrong = simulate.list_unsupported(path, request)
             for line in wrong:
@@ -170,10 +170,10 @@ def _with_options(command: click.Command) -> click.Command:
     return command
 
 
-def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
+def _shapes(texts: tuple[str, ...]) -> dict[str, list[int]]:
     """Read INPUT=1x3x8 pairs; raises click.UsageError."""
     shapes = {}
-    for text in given:
+    for text in texts:
         name, _, sizes = text.rpartition("=")
         parts = sizes.lower().split("x")
         if not name or not all(part.strip().isdigit() for part in parts):
@@ -184,7 +184,7 @@ def _shapes(given: tuple[str, ...]) -> dict[str, list[int]]:
 
 def _say_outputs(outputs: Mapping[str, Any], path: Path, out: Path, form: str | None) -> None:
     """Write type, shape and extremes of what came out, or with the run's figures as an object."""
-    found: list[dict[str, Any]] = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "shape": list(array.shape), "type": str(array.dtype),
          "least": float(array.min()), "most": float(array.max())}
         for name, array in outputs.items()
@@ -193,9 +193,9 @@ def _say_outputs(outputs: Mapping[str, Any], path: Path, out: Path, form: str | 
         from pva.report import openReport
 
         figures = run_object(openReport(out))
-        write_object("simulate", str(path), report=str(out), run=figures, outputs=found)
+        write_object("simulate", str(path), report=str(out), run=figures, outputs=rows)
         return
-    for each in found:
+    for each in rows:
         sizes = " x ".join(map(str, each["shape"])) or "1"
         extremes = f"{each['least']:.6g} to {each['most']:.6g}"
         click.echo(printable(f"{each['name']}: {sizes} of {each['type']}, {extremes}"))
@@ -212,12 +212,12 @@ def _fits(directory: Path) -> bool:
     return not memory_overview(report).tiles_out_of_memory
 
 
-def _pairs(given: tuple[str, ...]) -> list[tuple[str, str]]:
+def _pairs(texts: tuple[str, ...]) -> list[tuple[str, str]]:
     """Read INPUT=VALUE pairs; raises click.UsageError."""
-    wrong = [text for text in given if not text.partition("=")[0] or not text.partition("=")[2]]
+    wrong = [text for text in texts if not text.partition("=")[0] or not text.partition("=")[2]]
     if wrong:
         raise click.UsageError(f"--input {wrong[0]}: write INPUT=VALUE or INPUT=FILE.npy")
-    return [(name, value) for name, _, value in (text.partition("=") for text in given)]
+    return [(name, value) for name, _, value in (text.partition("=") for text in texts)]
 
 
 def _check_free(path: Path | None) -> None:
@@ -242,7 +242,7 @@ def _save(path: Path, outputs: dict[str, Any]) -> None:
 def _told(shown: Progress) -> Progress:
     """Write of what is lowered, and that all of it is then compiled."""
 
-    def tell(done: int, total: int, what: str) -> None:
-        shown(done, total, f"lowering {what}" if what else "compiling")
+    def tell(done: int, total: int, phase: str) -> None:
+        shown(done, total, f"lowering {phase}" if phase else "compiling")
 
     return tell

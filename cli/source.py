@@ -31,11 +31,11 @@ def open_report(path: str) -> Report:
     return openReport(source(path))
 
 
-def open_trace(path: str, *more: str, align: Align = "wall") -> Trace:
+def open_trace(path: str, *paths: str, align: Align = "wall") -> Trace:
     """Open a host trace, or several as one; raises PvaError."""
     from pva.trace import openTrace
 
-    return openTrace([source(one) for one in (path, *more)], align=align)
+    return openTrace([source(one) for one in (path, *paths)], align=align)
 
 
 def open_run(path: str) -> Run:

@@ -48,12 +48,12 @@ def sql(report: str, query: str, form: str, limit: int | None) -> None:
     """
     text = query if query != "-" else sys.stdin.read() if sys.stdin else ""
     opened = open_run(report) if is_run(Path(report)) else open_report(report)
-    found = opened.sql(text)
+    result = opened.sql(text)
     name_problems(opened)
     if form == OBJECT:
-        write_rows_object("sql", report, of_frame(found), limit, query=text)
+        write_rows_object("sql", report, of_frame(result), limit, query=text)
     else:
-        write_result(found, form, limit)
+        write_result(result, form, limit)
 
 
 COMMAND = Declaration(

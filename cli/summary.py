@@ -103,16 +103,16 @@ def _found(report: Report, sections: dict[str, bool]) -> dict[str, Any]:
     from pva.analysis import CATALOGUE
     from pva.errors import NotRecordedError
 
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for section, names in RESULTS.items():
         for name in names if sections.get(section, True) else ():
             try:
                 analysis = CATALOGUE.get(name)
                 result = analysis(report) if analysis else getattr(report.frames, name)()
-                found[name] = plain_result(result)
+                fields[name] = plain_result(result)
             except NotRecordedError:
-                found[name] = None
-    return found
+                fields[name] = None
+    return fields
 
 
 @click.command(cls=Command, epilog=EXAMPLES)

@@ -104,11 +104,11 @@ def write_trace_info(opened: Trace, of: str | list[str], form: str | None) -> No
     """Write what a trace holds, as lines or as one object."""
     opened.verify()
     facts = trace_facts(opened)
-    each = opened.paths if len(opened.paths) > 1 else ()
+    paths = opened.paths if len(opened.paths) > 1 else ()
     if form == OBJECT:
-        write_object("trace info", of, **facts, files=[_of_file(path, _size) for path in each])
+        write_object("trace info", of, **facts, files=[_of_file(path, _size) for path in paths])
         return
-    write(f"{'file':<12}{_of_file(path, headline)}" for path in each)
+    write(f"{'file':<12}{_of_file(path, headline)}" for path in paths)
     lines = {
         "trace": headline(opened),
         "began": facts["began"] or "not told",
@@ -270,15 +270,15 @@ def _convert_run(files: tuple[str, ...], target: Path) -> None:
 
 
 def _form(out: str, form: str | None) -> str:
-    known = sorted(set(SUFFIXES.values()))
+    suffixes = sorted(set(SUFFIXES.values()))
     if form is None:
         form = SUFFIXES.get(Path(out.lower().removesuffix(PACKED)).suffix)
         if form is None:
             raise click.UsageError(
                 f"-o {out}: no form has this suffix; add --to chrome or perfetto"
             )
-    if form not in known:
-        raise PvaError(f"--to {form}", "no such form", nearest(form, known))
+    if form not in suffixes:
+        raise PvaError(f"--to {form}", "no such form", nearest(form, suffixes))
     return form
 
 

@@ -91,10 +91,10 @@ def answer(
     """
 
     def written(shown: int) -> str:
-        rest = count - first - shown
+        remaining = count - first - shown
         how = more(first + shown) if shown or not rows else WIDER
-        left = {"rows": rest, "of": count, "how": how} if rest > 0 else None
-        return text_of({**head, "rows": rows[:shown], "left_out": left, "note": NOTE})
+        left_out = {"rows": remaining, "of": count, "how": how} if remaining > 0 else None
+        return text_of({**head, "rows": rows[:shown], "left_out": left_out, "note": NOTE})
 
     if rows and len(written(1).encode()) > max_bytes:
         rows = [{name: _short(value) for name, value in row.items()} for row in rows]

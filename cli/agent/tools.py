@@ -128,15 +128,15 @@ class Tools:
         """
         from pva.analysis import insights
 
-        found = insights(self._store.report(report))
-        found = found if about == "all" else found[found["about"] == about]
-        records = found.iloc[offset:].to_dict("records")
+        findings = insights(self._store.report(report))
+        findings = findings if about == "all" else findings[findings["about"] == about]
+        records = findings.iloc[offset:].to_dict("records")
         rows = [
             {**{name: row[name] for name in FINDING}, "link": self._links.finding(report, row)}
             for row in records
         ]
         head = {"report": report, "proof": self._proof("show insights", report, "insights")}
-        return answer(head, plain_rows(rows, (*OURS, "link")), count=len(found), first=offset,
+        return answer(head, plain_rows(rows, (*OURS, "link")), count=len(findings), first=offset,
                       max_bytes=max_bytes,
                       more=_more("insights", report=report, about=about, max_bytes=max_bytes),
                       )  # fmt: skip
@@ -151,26 +151,28 @@ class Tools:
         There are more than 200: name some words to find the one that answers a question.
         """
         where, options = where or [], options or {}
-        more = _more("tables", report=report, name=name, words=words, where=where, sort=sort,
-                     options=options, max_bytes=max_bytes)  # fmt: skip
+        continuation = _more(
+            "tables", report=report, name=name, words=words, where=where, sort=sort,
+            options=options, max_bytes=max_bytes,
+        )  # fmt: skip
         if not name:
             listed = [row for row in _listed() if _has(row, words)]
             shown = proof("tilescope show --json", self._links.page("", report))
             return answer({"proof": shown}, listed[offset:], count=len(listed), first=offset,
-                          max_bytes=max_bytes, more=more)  # fmt: skip
+                          max_bytes=max_bytes, more=continuation)  # fmt: skip
         rows = _selected(self._result(report, name, options), where, sort)
-        chosen = [f"--{key.replace('_', '-')} {value}" for key, value in options.items()]
-        chosen += [f"--where {shlex.quote(one)}" for one in where]
-        chosen += [f"--sort {shlex.quote(sort)}"] if sort else []
-        units = next((units for known, _, _, units in entries() if known == name), {})
-        shown = self._proof(" ".join([f"show {name}", *chosen]), report, name)
+        flags = [f"--{key.replace('_', '-')} {value}" for key, value in options.items()]
+        flags += [f"--where {shlex.quote(one)}" for one in where]
+        flags += [f"--sort {shlex.quote(sort)}"] if sort else []
+        units = next((units for entry, _, _, units in entries() if entry == name), {})
+        shown = self._proof(" ".join([f"show {name}", *flags]), report, name)
         head = {
             "report": report,
             "units": {n: u for n, u in units.items() if u},
             "proof": shown,
         }
         return answer(head, plain_rows(rows[offset:]), count=len(rows), first=offset,
-                      max_bytes=max_bytes, more=more)  # fmt: skip
+                      max_bytes=max_bytes, more=continuation)  # fmt: skip
 
     def sql(
         self, report: Key, query: Query, offset: First = 0, max_bytes: Bytes = MAX_BYTES
@@ -180,8 +182,8 @@ class Tools:
         A table has a column row that others refer to: steps.program = programs.row. Bytes and
         cycles are whole numbers. Aggregate in the query rather than read many rows.
         """
-        found = of_frame(self._store.report(report).sql(query, seconds=self._limit))
-        rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        table = of_frame(self._store.report(report).sql(query, seconds=self._limit))
+        rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         line = f"tilescope sql {shlex.quote(str(self._store.path(report)))} {shlex.quote(query)}"
         head = {"report": report, "proof": proof(line, self._links.page("", report))}
         return answer(head, plain_rows(rows[offset:]), count=len(rows), first=offset,
@@ -236,9 +238,9 @@ class Tools:
         head = {**value, "meaning": meaning.text, "why_so_trusted": _reason(opened, figure),
                 "rows_are": meaning.parts,
                 "proof": self._proof(f"show {meaning.parts}", report, figure)}  # fmt: skip
-        more = f"tables(report={report!r}, name={meaning.parts!r}, offset="
+        continuation = f"tables(report={report!r}, name={meaning.parts!r}, offset="
         return answer(head, rows, count=len(rows), max_bytes=max_bytes,
-                      more=lambda at: f"{more}{at})")  # fmt: skip
+                      more=lambda at: f"{continuation}{at})")  # fmt: skip
 
     def simulate(
         self, model: Model, target: Target = "mk2", ipus: Ipus = 1, batch: Batch = 0,
@@ -258,13 +260,15 @@ class Tools:
         command = [sys.executable, "-P", "-m", "cli.main", "simulate", str(file), *words,
                    "--out", str(folder)]  # fmt: skip
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  errors="replace", timeout=self._limit)  # fmt: skip
+            process = subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                errors="replace", timeout=self._limit,
+            )  # fmt: skip
         except subprocess.TimeoutExpired:
-            wanted = "start the server with a larger --time-limit"
-            raise PvaError(file, f"took longer than {self._limit:g} s", wanted) from None
+            remedy = "start the server with a larger --time-limit"
+            raise PvaError(file, f"took longer than {self._limit:g} s", remedy) from None
         if not (folder / "profile.pop").is_file():
-            last = (done.stderr.strip().splitlines() or [f"ended with {done.returncode}"])[-1]
+            last = (process.stderr.strip().splitlines() or [f"ended with {process.returncode}"])[-1]
             raise PvaError(file, last)
         report = self._store.give(folder)
         query = shlex.join(["tilescope", "simulate", str(file), *words, "--out", str(folder)])
@@ -277,8 +281,8 @@ class Tools:
         file = Path(path)
         if file.suffix == MODEL and file.is_file() and self._store.holds(file):
             return file
-        wanted = "give the path of an .onnx file below the paths that the server was started with"
-        raise NotFoundError(path, "no such model", wanted)
+        remedy = "give the path of an .onnx file below the paths that the server was started with"
+        raise NotFoundError(path, "no such model", remedy)
 
     def _free(self, name: str) -> Path:
         numbers = range(1, 1 << 20)
@@ -286,8 +290,8 @@ class Tools:
 
     def _proof(self, query: str, report: str, page: str) -> dict[str, str]:
         path = shlex.quote(str(self._store.path(report)))
-        first, _, rest = query.partition(" --")
-        line = f"tilescope {first} {path}{' --' + rest if rest else ''} --json"
+        first, _, comment = query.partition(" --")
+        line = f"tilescope {first} {path}{' --' + comment if comment else ''} --json"
         return proof(line, self._links.page(page, report))
 
     def _figures(self, key: str, report: Report) -> Any:
@@ -319,14 +323,14 @@ class Tools:
                 name, "no analysis or table", nearest(name, [*CATALOGUE, *NAMES], LISTED)
             )
         analysis = CATALOGUE[name]
-        subject, *known = inspect.signature(analysis).parameters
-        if unknown := set(options) - set(known):
-            hint = nearest(min(unknown), known) if known else "it has none"
+        subject, *keywords = inspect.signature(analysis).parameters
+        if unknown := set(options) - set(keywords):
+            hint = nearest(min(unknown), keywords) if keywords else "it has none"
             raise NotFoundError(f"{name}: {min(unknown)}", "no such option", hint)
         try:
             return analysis(self._subject(key, subject), **options)
         except TypeError as error:
-            raise PvaError(name, str(error), f"its options are {', '.join(known)}") from None
+            raise PvaError(name, str(error), f"its options are {', '.join(keywords)}") from None
 
     def _subject(self, key: str, subject: str) -> Any:
         if subject == "trace":
@@ -338,17 +342,17 @@ class Tools:
         return self._store.report(key)
 
 
-def _check(option: str, value: str, known: Iterable[str]) -> None:
-    if value not in known:
-        raise NotFoundError(f"{option}={value}", "not there", nearest(value, known))
+def _check(option: str, value: str, names: Iterable[str]) -> None:
+    if value not in names:
+        raise NotFoundError(f"{option}={value}", "not there", nearest(value, names))
 
 
 def _more(tool: str, **arguments: Any) -> Callable[[int], str]:
     """Return how a call goes on from a row, with its arguments as they were."""
-    given = {
+    changed = {
         name: value for name, value in arguments.items() if value not in ("", [], {}, MAX_BYTES)
     }
-    words = ", ".join(f"{name}={_again(value)}" for name, value in given.items())
+    words = ", ".join(f"{name}={_again(value)}" for name, value in changed.items())
 
     def call(first: int) -> str:
         return f"{tool}({words}{', ' if words else ''}offset={first}), or a larger max_bytes"
@@ -397,7 +401,7 @@ def _has(row: Mapping[str, Any], words: str) -> bool:
 def _selected(result: Any, where: list[str], sort: str) -> Rows:
     """Return the rows of an analysis that filters let through, in the order of a column."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
-        found = of_record(result)
+        table = of_record(result)
     else:
-        found = of_frame(selected(result, Selection(tuple(where), sort or None, None, "table")))
-    return [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+        table = of_frame(selected(result, Selection(tuple(where), sort or None, None, "table")))
+    return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
