@@ -80,8 +80,8 @@ def startTrace(
     """
     if mode not in MODES:
         raise ValueError(f"mode {mode!r}: one of {', '.join(MODES)}")
-    wanted = (channels,) if isinstance(channels, str) else tuple(channels)
-    return start(Options(os.fspath(directory), wanted, duration, mode, seconds)).place.path
+    names = (channels,) if isinstance(channels, str) else tuple(channels)
+    return start(Options(os.fspath(directory), names, duration, mode, seconds)).place.path
 
 
 def __dir__() -> list[str]:

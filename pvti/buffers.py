@@ -53,8 +53,10 @@ class LabelKeys(dict[str, int]):
             return self[OTHER_LABELS]
         label_room -= size
         number = next_number["labels"]() & LABEL_MASK
-        kept = label if type(label) is str and label == text else text  # not the same text twice
-        catalogue["labels"].append((number, self._channel, kept))
+        label_or_text = (
+            label if type(label) is str and label == text else text
+        )  # not the same text twice
+        catalogue["labels"].append((number, self._channel, label_or_text))
         return self.setdefault(label, number)
 
 

@@ -101,8 +101,8 @@ def _replace(target: Any, name: str, tracepoint: Tracepoint) -> None:
         # only where no class has one of its own.
         if not owners or (name == "__new__" and owners[0] is object):
             raise AttributeError(f"{target.__qualname__} has no method {name} of its own")
-        found = vars(owners[0])[name]
-        method = found if isinstance(found, staticmethod | classmethod) else method
+        member = vars(owners[0])[name]
+        method = member if isinstance(member, staticmethod | classmethod) else method
     setattr(target, name, _wrapped(method, tracepoint))
 
 

@@ -31,19 +31,19 @@ def from_environment(environment: Mapping[str, str]) -> Options | None:
     import json  # dear, and most programs are not traced
 
     try:
-        found = json.loads(text)
+        options = json.loads(text)
     except (ValueError, RecursionError):
         return Options()
-    if not isinstance(found, dict):
+    if not isinstance(options, dict):
         return Options()
-    if found.get("enable", True) in (False, "false", "False", 0, "0"):
+    if options.get("enable", True) in (False, "false", "False", 0, "0"):
         return None
     return Options(
-        _directory(found.get("directory")),
-        _channels(found.get("channels")),
-        _seconds(found.get("duration"), Options().duration),
-        RING if found.get("mode") == RING else FILE,
-        _seconds(found.get("seconds"), Options().seconds),
+        _directory(options.get("directory")),
+        _channels(options.get("channels")),
+        _seconds(options.get("duration"), Options().duration),
+        RING if options.get("mode") == RING else FILE,
+        _seconds(options.get("seconds"), Options().seconds),
     )
 
 

@@ -197,16 +197,16 @@ class Recorder:
         now = perf_counter_ns()
         # Before anything is taken: a thread that is gone by then records no more, and what it left
         # open another may end.
-        gone = {track.number for track in tracks if track.retired and not track.spans()}
+        ended = {track.number for track in tracks if track.retired and not track.spans()}
         if tracks:
             move_losses(tracks[0].rows, now)
-        taken = [take(track, now) for track in tracks]
-        if self.over or asked or self._is_due(taken, file.opened):
+        batches = [take(track, now) for track in tracks]
+        if self.over or asked or self._is_due(batches, file.opened):
             progress = self._progress(tracks)
             self._was_busy = True  # unless it comes to its end: a signal handler may raise
-            self._was_busy = not file.write(taken, progress, patience)
+            self._was_busy = not file.write(batches, progress, patience)
             if not self._was_busy:
-                self._forget(gone)
+                self._forget(ended)
             self._last_commit = time.monotonic()
             if asked:
                 file.dump(progress)
@@ -217,17 +217,17 @@ class Recorder:
         unmatched = self._lost_unmatched + sum(track.unmatched_ends for track in tracks)
         return Progress(perf_counter_ns(), int(self.over), unmatched)
 
-    def _is_due(self, taken: list[Taken], opened: dict[int, Open]) -> bool:
+    def _is_due(self, batches: list[Taken], opened: dict[int, Open]) -> bool:
         if self._was_busy or any(
             part.chunks or part.rows or part.open != opened.get(part.track.number, [])
-            for part in taken
+            for part in batches
         ):
             return True
-        waiting = any(part.open for part in taken)
+        waiting = any(part.open for part in batches)
         return waiting and time.monotonic() - self._last_commit >= HEARTBEAT_SECONDS
 
-    def _forget(self, gone: set[int]) -> None:
-        for number in gone:
+    def _forget(self, ended: set[int]) -> None:
+        for number in ended:
             self._lost_unmatched += self._tracks.pop(number).unmatched_ends
 
     def write_now(self) -> str:

@@ -45,17 +45,17 @@ class Ring:
         self._bytes = 0
         self._changed = False  # since the last file
 
-    def write(self, taken: list[Taken], progress: Progress, patience: float) -> bool:
+    def write(self, track_batches: list[Taken], progress: Progress, patience: float) -> bool:
         """Keep what was taken; write a file when this is the last, and there is something new."""
-        kept = [part._replace(removal=()) for part in taken if part.chunks or part.rows]
-        batch = Batch(progress.last_ns, sum(map(_size, kept)), kept)
+        parts = [part._replace(removal=()) for part in track_batches if part.chunks or part.rows]
+        batch = Batch(progress.last_ns, sum(map(_size, parts)), parts)
         do_at_once(
             partial(self._batches.append, batch),
             partial(setattr, self, "_bytes", self._bytes + batch.bytes),
-            partial(setattr, self, "_changed", self._changed or bool(kept)),
-            *chain.from_iterable(part.removal for part in taken),
+            partial(setattr, self, "_changed", self._changed or bool(parts)),
+            *chain.from_iterable(part.removal for part in track_batches),
         )
-        for part in taken:
+        for part in track_batches:
             self._changed |= remember(self.opened, part)
             self._tracks[part.track.number] = part.track
         self._tracks = {number: self._tracks[number] for number in self.opened}
@@ -87,8 +87,8 @@ class Ring:
         horizon = now - self._seconds * 1e9
         batches = self._batches
         while batches and (batches[0].time_ns < horizon or self._bytes > BYTES_LIMIT):
-            left = self._bytes - batches[0].bytes
-            do_at_once(batches.popleft, partial(setattr, self, "_bytes", left))
+            remaining_bytes = self._bytes - batches[0].bytes
+            do_at_once(batches.popleft, partial(setattr, self, "_bytes", remaining_bytes))
 
     def _content(self) -> list[Taken]:
         """Join the batches of each track, and add what is open now."""
@@ -97,9 +97,9 @@ class Ring:
             for number, track in self._tracks.items()
         }
         for part in chain.from_iterable(batch.taken for batch in self._batches):
-            whole = joined.setdefault(part.track.number, Taken(part.track, [], [], []))
-            whole.chunks.extend(part.chunks)
-            whole.rows.extend(part.rows)
+            merged = joined.setdefault(part.track.number, Taken(part.track, [], [], []))
+            merged.chunks.extend(part.chunks)
+            merged.rows.extend(part.rows)
         return list(joined.values())
 
 

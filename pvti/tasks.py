@@ -31,14 +31,18 @@ def thread_buffers(register: Register) -> Buffers:
 
     class ThreadBuffers(threading.local):
         def __getattr__(self, name: str) -> Any:
-            own = self.__dict__
-            siblings: list[Track] = own.setdefault("siblings", [])
-            shown = own.get("name") or own.setdefault("name", _name_of_thread())
+            attributes = self.__dict__
+            siblings: list[Track] = attributes.setdefault("siblings", [])
+            shown = attributes.get("name") or attributes.setdefault("name", _name_of_thread())
             if name == "track":
-                return own.setdefault(name, siblings[0] if siblings else register(shown, siblings))
+                return attributes.setdefault(
+                    name, siblings[0] if siblings else register(shown, siblings)
+                )
             if name == "tasks":
-                made = TaskTracks(self.track, lambda task: register(f"{shown}: {task}", siblings))
-                return own.setdefault(name, made)
+                task_tracks = TaskTracks(
+                    self.track, lambda task: register(f"{shown}: {task}", siblings)
+                )
+                return attributes.setdefault(name, task_tracks)
             raise AttributeError(name)
 
         @property

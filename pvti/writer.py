@@ -251,8 +251,8 @@ def _chunk_rows(taken: list[Taken]) -> list[tuple[Cell, ...]]:
 
 
 def _identity(path: str) -> tuple[int, int]:
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def _is_busy(error: BaseException) -> bool:

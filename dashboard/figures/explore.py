@@ -116,16 +116,16 @@ def _scale(frame: pd.DataFrame, axis: Axis, limit: float) -> Scale:
         order = {value: place for place, value in enumerate(values)}
         places = column.map(order).astype(float).fillna(-1).to_numpy()
         ticks = [escaped(shortened(str(value), LONGEST)) for value in values]
-        more = ["none", *ticks] if (places < 0).any() else ticks
-        first = len(ticks) - len(more)
+        labels = ["none", *ticks] if (places < 0).any() else ticks
+        first = len(ticks) - len(labels)
         ends = [first - 0.5, len(ticks) - 0.5]
-        return Scale(places, {"tickmode": "array", "ticktext": more, "range": ends,
+        return Scale(places, {"tickmode": "array", "ticktext": labels, "range": ends,
                               "tickvals": list(range(first, len(ticks)))})  # fmt: skip
     places = column.to_numpy(np.float64, na_value=np.nan)
-    known = places[~np.isnan(places)]
-    if not len(known):
+    reached = places[~np.isnan(places)]
+    if not len(reached):
         return Scale(np.zeros(len(places)), {"range": [0, 1], "showticklabels": False})
-    low, high = float(known.min()), float(known.max())
+    low, high = float(reached.min()), float(reached.max())
     if low > 0 and high > WIDE * low:
         margin = EDGE * np.log10(high / low)
         ends = [np.log10(low) - 2 * margin, np.log10(high) + margin]
@@ -134,8 +134,8 @@ def _scale(frame: pd.DataFrame, axis: Axis, limit: float) -> Scale:
         top = max(high, limit if axis.is_bytes else 0) * 1.05 or 1
         ends, edge = [-EDGE * top, top], -EDGE * top / 2
         layout = dict(byte_axis(top)) if axis.is_bytes else {}
-    if axis.is_lever and len(np.unique(known)) <= MOST_COLOURS:
-        layout = layout | {"tickmode": "array", "tickvals": np.unique(known).tolist()}
+    if axis.is_lever and len(np.unique(reached)) <= MOST_COLOURS:
+        layout = layout | {"tickmode": "array", "tickvals": np.unique(reached).tolist()}
     return Scale(np.where(np.isnan(places), edge, places), layout | {"range": ends})
 
 

@@ -68,7 +68,7 @@ def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
     links = np.zeros((len(layer), len(layer)))
     links[ends[:, 0], ends[:, 1]] = links[ends[:, 1], ends[:, 0]] = 1.0
     count = links.sum(axis=1)
-    inside = [np.flatnonzero(layer == each) for each in np.unique(layer)]
+    inside = [np.flatnonzero(layer == number) for number in np.unique(layer)]
     for sweep in range(SWEEPS):
         # One layer after the other, there and back: all at once, two of them would swap forever.
         for here in inside[:: 1 if sweep % 2 else -1]:
@@ -77,13 +77,13 @@ def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
     return layer.astype(float), place
 
 
-def _spread(wanted: Numbers, layer: Numbers) -> Numbers:
+def _spread(targets: Numbers, layer: Numbers) -> Numbers:
     """Put the nodes of each layer 1 apart and around 0, in the order that is wanted."""
     place = np.zeros(len(layer))
-    for each in np.unique(layer):
-        here = np.flatnonzero(layer == each)
-        order = here[np.argsort(wanted[here], kind="stable")]
-        place[order] = np.arange(len(here)) - (len(here) - 1) / 2
+    for number in np.unique(layer):
+        nodes = np.flatnonzero(layer == number)
+        order = nodes[np.argsort(targets[nodes], kind="stable")]
+        place[order] = np.arange(len(nodes)) - (len(nodes) - 1) / 2
     return place
 
 

@@ -96,19 +96,19 @@ def pace(frame: pd.DataFrame, column: str, shown: dict[int, str], theme: Theme) 
 
     `frame` is that of `instance_pace`, `column` one of its times.
     """
-    known = frame[frame[column].notna()]
-    seconds = known[column].to_numpy(np.float64) / NS
+    measured = frame[frame[column].notna()]
+    seconds = measured[column].to_numpy(np.float64) / NS
     scale, unit = time_unit(float(seconds.max(initial=0)))
-    table = known.assign(y=seconds / scale).pivot(
+    table = measured.assign(y=seconds / scale).pivot(
         index="occurrence", columns="instance", values="y"
     )
-    others = table.drop(columns=[one for one in shown if one in table])
+    hidden = table.drop(columns=[one for one in shown if one in table])
     figure = go.Figure()
-    if others.shape[1]:
-        values = np.vstack([others.to_numpy(), np.full((1, others.shape[1]), np.nan)])
-        steps = np.append(others.index.to_numpy(np.float64), np.nan)
+    if hidden.shape[1]:
+        values = np.vstack([hidden.to_numpy(), np.full((1, hidden.shape[1]), np.nan)])
+        steps = np.append(hidden.index.to_numpy(np.float64), np.nan)
         figure.add_scatter(
-            x=np.tile(steps, others.shape[1]), y=values.T.ravel(), mode="lines",
+            x=np.tile(steps, hidden.shape[1]), y=values.T.ravel(), mode="lines",
             name="the others", hoverinfo="skip", line={"width": 1, "color": token("quiet", theme)},
             opacity=0.35,
         )  # fmt: skip

@@ -60,7 +60,7 @@ def by_tile(
             **filled,
         )
         traces.append(trace)
-    top = max(float(each.max(initial=0)) for each in ([total] if stacked else values.values()))
+    top = max(float(series.max(initial=0)) for series in ([total] if stacked else values.values()))
     return go.Figure(traces, _layout(top * HEADROOM, len(frame), unit, len(columns) > 1, theme))
 
 

@@ -34,8 +34,8 @@ def chart_list(trace: Trace) -> list[dict[str, Any]]:
 
 def _key(trace: Trace, kind: str, name: str, unit: str, pid: int) -> str:
     """Tell a chart from others: those of one name may be of several units, or processes."""
-    own = f"{name} [{unit}]"
-    return f"{kind} {own}" if len(trace.processes) == 1 else f"{kind} {pid} {own}"
+    title = f"{name} [{unit}]"
+    return f"{kind} {title}" if len(trace.processes) == 1 else f"{kind} {pid} {title}"
 
 
 def _named(trace: Trace, name: str, pid: int) -> str:
@@ -60,11 +60,11 @@ def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
         first, last, shares = heat_columns(
             one.time_ns, one.counts, begin, end, COLUMNS, until=one.end_ns
         )
-        known = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
+        heat = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
         found[_key(trace, "heatmap", one.name, one.unit, one.pid)] = {
             "begin": first.tolist(),
             "end": last.tolist(),
-            "level": known.astype(np.int64).tolist(),
+            "level": heat.astype(np.int64).tolist(),
         }
     return found
 

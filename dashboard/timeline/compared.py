@@ -22,7 +22,7 @@ Integers = npt.NDArray[Any]
 def compared_timeline(one: Timeline, other: Timeline, names: tuple[str, str]) -> Timeline:
     """Lay one timeline out above another; events of the other have no number on this page."""
     first, shift = one.tracks.rows, len(one.labels)
-    own = one.items or tuple(RowItems() for _ in range(first))
+    items = one.items or tuple(RowItems() for _ in range(first))
     kinds = np.concatenate((one.tracks.kind[:shift], other.tracks.kind[: len(other.labels)], [0]))
     clocks = (0.0, 0.0) if one.clock == other.clock else (one.clock, other.clock)
     lanes = [replace(lane, path=(names[0],), clock=clocks[0]) for lane in one.lanes]
@@ -33,7 +33,7 @@ def compared_timeline(one: Timeline, other: Timeline, names: tuple[str, str]) ->
         lanes=(*lanes, *lower),
         tracks=build(_rows(one, other), lambda: kinds),
         labels=[*one.labels, *other.labels],
-        items=(*own, *(RowItems() for _ in range(other.tracks.rows))),
+        items=(*items, *(RowItems() for _ in range(other.tracks.rows))),
     )
 
 
@@ -44,8 +44,8 @@ def _lower(lane: Lane, by: int, name: str) -> Lane:
 
 
 def _rows(one: Timeline, other: Timeline) -> Iterator[tuple[Integers, Integers, Integers]]:
-    for whole, shift in ((one, 0), (other, len(one.labels))):
-        tracks = whole.tracks
+    for timeline, shift in ((one, 0), (other, len(one.labels))):
+        tracks = timeline.tracks
         for row in range(tracks.rows):
             events = np.arange(*tracks.offset[row : row + 2])
             label = tracks.label[events].astype(np.int64) + shift

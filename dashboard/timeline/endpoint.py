@@ -83,28 +83,28 @@ def filtered(store: Store, report: str, against: str, text: str, *, path: bool =
 
     With `path` the critical path of the first is a lane of it.
     """
-    whole = compared(store, report, against) if against else _device(store, report)
+    timeline = compared(store, report, against) if against else _device(store, report)
     if path:
-        whole = _with_path(store, report, against, whole)
-    chosen = filter_of(text)
-    if chosen is None:
-        return whole
+        timeline = _with_path(store, report, against, timeline)
+    condition = filter_of(text)
+    if condition is None:
+        return timeline
     name = f"filtered with {against} {store.shown(against)}" if against else "filtered"
     name += " and the critical path" if path else ""
-    kept = store.derived(report, name, lambda: Filtered(len(whole.tracks.begin)))
+    cache = store.derived(report, name, lambda: Filtered(len(timeline.tracks.begin)))
 
     def make() -> Timeline:
-        left = filtered_timeline(whole, chosen)
+        matching = filtered_timeline(timeline, condition)
         give_back()
-        return left
+        return matching
 
-    return kept.get(str(chosen), make)
+    return cache.get(str(condition), make)
 
 
-def _with_path(store: Store, report: str, against: str, whole: Timeline) -> Timeline:
+def _with_path(store: Store, report: str, against: str, timeline: Timeline) -> Timeline:
     """Return a device timeline with the lane of the critical path, made once; raises PvaError."""
     below = f" over {against} {store.shown(against)}" if against else ""
-    make = partial(with_critical_path, whole, store.report(report))
+    make = partial(with_critical_path, timeline, store.report(report))
     return store.derived(report, f"critical path{below}", make)
 
 
@@ -114,18 +114,18 @@ def _device(store: Store, report: str) -> Timeline:
 
 def _device_anew(store: Store, report: str) -> Timeline:
     # Of a report of its own, so that the columns that it is made of are let go.
-    whole = device_timeline(store.report_anew(report))
+    timeline = device_timeline(store.report_anew(report))
     give_back()
-    return whole
+    return timeline
 
 
 def compared(store: Store, report: str, against: str) -> Timeline:
     """Return the device timelines of two reports on one axis; raises PvaError."""
-    other = _device(store, against)
+    second = _device(store, against)
     name = f"device timeline with {against} {store.shown(against)}"
     names = (report or store.keys[0], against)
     return store.derived(
-        report, name, lambda: compared_timeline(_device(store, report), other, names)
+        report, name, lambda: compared_timeline(_device(store, report), second, names)
     )
 
 
@@ -153,11 +153,11 @@ def _host_continued(
 ) -> HostTimeline:
     trace = host_trace(store, report, align)
     if align == "start" and len(trace.paths) > 1:
-        whole: HostTimeline = host_timeline(trace, from_start=True)
+        timeline: HostTimeline = host_timeline(trace, from_start=True)
     else:
-        whole = grown_timeline(trace, former)
+        timeline = grown_timeline(trace, former)
     give_back()
-    return whole
+    return timeline
 
 
 def unmerged(store: Store, report: str, align: Align = "wall") -> Timeline:
@@ -192,33 +192,33 @@ def together(store: Store, report: str, axis: Axis) -> Timeline:
     """Return both timelines on an axis; raises PvaError."""
 
     def make() -> Timeline:
-        found = alignment(store, report)
+        offset = alignment(store, report)
         stretched = ", stretched" if axis == "simulated" else ""
-        runs = zip(found.run.tolist(), found.name, strict=True)
+        runs = zip(offset.run.tolist(), offset.name, strict=True)
         texts = [run_label(run, name) + stretched for run, name in runs]
         parts = _device(store, report), host(store, report).timeline
-        return together_timeline(*parts, found, axis, texts)
+        return together_timeline(*parts, offset, axis, texts)
 
     return store.derived(report, f"both timelines, {axis}", make)
 
 
 def answer(
-    whole: Timeline,
+    timeline: Timeline,
     begin: int | None,
     end: int | None,
     pixels: int,
     rows: npt.NDArray[np.int64] | None = None,
 ) -> bytes:
     """Pack what a window of some rows shows; all of the time when the window is none."""
-    window = window_in(whole.extent, (begin, end))
-    asked = np.arange(min(whole.tracks.rows, MAX_ROWS)) if rows is None else rows
-    of_lane = whole.is_overview(asked)
-    asked = np.concatenate((asked[of_lane], asked[~of_lane]))
-    found = viewport(whole.tracks, *window, min(max(pixels, 1), MAX_PIXELS), asked)
-    item = np.full(len(found.event), -1)
-    alone = found.count == 1
-    item[alone] = whole.item(found.event[alone])
-    return pack(found, whole.labels, item, {"window": window})
+    window = window_in(timeline.extent, (begin, end))
+    visible_rows = np.arange(min(timeline.tracks.rows, MAX_ROWS)) if rows is None else rows
+    of_lane = timeline.is_overview(visible_rows)
+    visible_rows = np.concatenate((visible_rows[of_lane], visible_rows[~of_lane]))
+    rectangles = viewport(timeline.tracks, *window, min(max(pixels, 1), MAX_PIXELS), visible_rows)
+    item = np.full(len(rectangles.event), -1)
+    alone = rectangles.count == 1
+    item[alone] = timeline.item(rectangles.event[alone])
+    return pack(rectangles, timeline.labels, item, {"window": window})
 
 
 def rows_asked(text: str, count: int) -> npt.NDArray[np.int64]:
@@ -232,9 +232,9 @@ def rows_asked(text: str, count: int) -> npt.NDArray[np.int64]:
     return np.unique(rows[rows < count])[:MAX_ROWS]
 
 
-def window_in(extent: tuple[int, int], asked: tuple[int | None, int | None]) -> tuple[int, int]:
+def window_in(extent: tuple[int, int], limits: tuple[int | None, int | None]) -> tuple[int, int]:
     """Return the window asked for, all there is when that is none."""
-    begin, end = asked
+    begin, end = limits
     return extent if begin is None or end is None or begin >= end else (begin, end)
 
 
@@ -252,73 +252,73 @@ Body = tuple[bytes | str, str, dict[str, str]]  # what is answered, its type, he
 BINARY, JSON = "application/octet-stream", "application/json"
 
 
-def _asked_for(store: Store, source: str, asked: Options) -> Timeline:
-    return timeline(store, source, asked.get("report", ""), asked)
+def _asked_for(store: Store, source: str, options: Options) -> Timeline:
+    return timeline(store, source, options.get("report", ""), options)
 
 
-def _asked_trace(store: Store, asked: Options) -> Trace:
-    return host_trace(store, asked.get("report", ""), align_of(asked.get("align", "")))
+def _asked_trace(store: Store, options: Options) -> Trace:
+    return host_trace(store, options.get("report", ""), align_of(options.get("align", "")))
 
 
-def _asked_window(asked: Options) -> tuple[int | None, int | None]:
-    return moment(asked.get("begin")), moment(asked.get("end"))
+def _asked_window(options: Options) -> tuple[int | None, int | None]:
+    return moment(options.get("begin")), moment(options.get("end"))
 
 
-def _whole(asked: Options, key: str, default: int) -> int:
+def _whole(options: Options, key: str, default: int) -> int:
     """Read a whole number, or give the default."""
-    found = re.fullmatch(r"-?\d{1,18}", asked.get(key, ""))
-    return int(found[0]) if found else default
+    number = re.fullmatch(r"-?\d{1,18}", options.get(key, ""))
+    return int(number[0]) if number else default
 
 
-def _layout(store: Store, source: str, asked: Options) -> Body:
-    document = _asked_for(store, source, asked).layout()
+def _layout(store: Store, source: str, options: Options) -> Body:
+    document = _asked_for(store, source, options).layout()
     if source == "host":
-        document["charts"] = chart_list(_asked_trace(store, asked))
+        document["charts"] = chart_list(_asked_trace(store, options))
     return json.dumps(document), JSON, {}
 
 
-def _window(store: Store, source: str, asked: Options) -> Body:
+def _window(store: Store, source: str, options: Options) -> Body:
     started = time.thread_time()
-    whole = _asked_for(store, source, asked)
-    rows = rows_asked(asked["rows"], whole.tracks.rows) if "rows" in asked else None
-    body = answer(whole, *_asked_window(asked), _whole(asked, "pixels", 1000), rows)
+    timeline = _asked_for(store, source, options)
+    rows = rows_asked(options["rows"], timeline.tracks.rows) if "rows" in options else None
+    body = answer(timeline, *_asked_window(options), _whole(options, "pixels", 1000), rows)
     spent = f"window;dur={1e3 * (time.thread_time() - started):.3f}"
     return body, BINARY, {"Server-Timing": spent}
 
 
-def _found(store: Store, source: str, asked: Options) -> Body:
-    rank = _whole(asked, "rank", 0) if "rank" in asked else None
-    hits = search(_asked_for(store, source, asked), asked.get("q", ""), rank)
+def _found(store: Store, source: str, options: Options) -> Body:
+    rank = _whole(options, "rank", 0) if "rank" in options else None
+    hits = search(_asked_for(store, source, options), options.get("q", ""), rank)
     return json.dumps(hits), JSON, {}
 
 
-def _tiles(store: Store, source: str, asked: Options) -> Body:
+def _tiles(store: Store, source: str, options: Options) -> Body:
     if source != "device":
         raise NotFoundError(f"tiles of {source}", "not there", "the device has tiles")
-    shown = window_in(_asked_for(store, source, asked).extent, _asked_window(asked))
-    size = _whole(asked, "columns", 700), _whole(asked, "height", 100)
-    chosen = re.fullmatch(r"(\d{1,9})-(\d{1,9})", asked.get("tiles", ""))
-    span = (int(chosen[1]), int(chosen[2])) if chosen else None
-    return tiles_answer(store.report(asked.get("report", "")), shown, size, span), BINARY, {}
+    shown = window_in(_asked_for(store, source, options).extent, _asked_window(options))
+    size = _whole(options, "columns", 700), _whole(options, "height", 100)
+    tile_range = re.fullmatch(r"(\d{1,9})-(\d{1,9})", options.get("tiles", ""))
+    span = (int(tile_range[1]), int(tile_range[2])) if tile_range else None
+    return tiles_answer(store.report(options.get("report", "")), shown, size, span), BINARY, {}
 
 
-def _waits(store: Store, source: str, asked: Options) -> Body:
+def _waits(store: Store, source: str, options: Options) -> Body:
     if source != "device":
         raise NotFoundError(f"waits of {source}", "not there", "the device has waits")
-    shown = window_in(_asked_for(store, source, asked).extent, _asked_window(asked))
-    report = asked.get("report", "")
-    return json.dumps(waits_in(store, report, shown, _whole(asked, "step", -1))), JSON, {}
+    shown = window_in(_asked_for(store, source, options).extent, _asked_window(options))
+    report = options.get("report", "")
+    return json.dumps(waits_in(store, report, shown, _whole(options, "step", -1))), JSON, {}
 
 
-def _charts(store: Store, _source: str, asked: Options) -> Body:
-    trace = _asked_trace(store, asked)
-    shown = window_in((0, trace.duration_ns), _asked_window(asked))
+def _charts(store: Store, _source: str, options: Options) -> Body:
+    trace = _asked_trace(store, options)
+    shown = window_in((0, trace.duration_ns), _asked_window(options))
     return json.dumps(charts_in(trace, *shown)), JSON, {}
 
 
-def _export(kind: str, store: Store, source: str, asked: Options) -> Body:
-    whole = _asked_for(store, source, asked)
-    body = exported(whole, kind, *window_in(whole.extent, _asked_window(asked)))
+def _export(kind: str, store: Store, source: str, options: Options) -> Body:
+    timeline = _asked_for(store, source, options)
+    body = exported(timeline, kind, *window_in(timeline.extent, _asked_window(options)))
     headers = {"Content-Disposition": f'attachment; filename="{source}.{kind}"'}
     return body, KINDS[kind][1].partition(";")[0], headers
 

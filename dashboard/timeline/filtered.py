@@ -46,58 +46,60 @@ class Filtered:
             return self.made[name]
 
     def _events(self) -> int:
-        return sum(len(whole.tracks.begin) for whole in self.made.values())
+        return sum(len(timeline.tracks.begin) for timeline in self.made.values())
 
 
 def filter_of(text: str) -> Filter | None:
     """Read the filter of an address; None where it is of another column. Raises FilterError."""
-    chosen = parse_filter(text) if text else None
-    return chosen if chosen and chosen.column == COLUMN else None
+    condition = parse_filter(text) if text else None
+    return condition if condition and condition.column == COLUMN else None
 
 
-def filtered_timeline(whole: Timeline, chosen: Filter) -> Timeline:
+def filtered_timeline(timeline: Timeline, condition: Filter) -> Timeline:
     """Leave out the steps and blocks that a filter does not let through; raises FilterError."""
-    tracks = whole.tracks
-    holds = texts_matching(whole.labels, chosen)
+    tracks = timeline.tracks
+    holds = texts_matching(timeline.labels, condition)
     every = [np.arange(*tracks.offset[row : row + 2]) for row in range(tracks.rows)]
-    kept = list(every)
-    for lane in whole.lanes:
-        _leave_out(whole, lane, holds, kept)
-    found = _count(whole, kept), _count(whole, every)
-    if sum(map(len, kept)) == len(tracks.begin):
-        return replace(whole, found=found)
-    rows = ((tracks.begin[events], tracks.ends(events), tracks.label[events]) for events in kept)
-    items = tuple(_numbers(whole.item_in(row, events)) for row, events in enumerate(kept))
-    left = build(rows, lambda: tracks.kind)
-    return replace(whole, tracks=left, items=items, found=found, bounds=whole.extent)
+    remaining = list(every)
+    for lane in timeline.lanes:
+        _leave_out(timeline, lane, holds, remaining)
+    counts = _count(timeline, remaining), _count(timeline, every)
+    if sum(map(len, remaining)) == len(tracks.begin):
+        return replace(timeline, found=counts)
+    rows = (
+        (tracks.begin[events], tracks.ends(events), tracks.label[events]) for events in remaining
+    )
+    items = tuple(_numbers(timeline.item_in(row, events)) for row, events in enumerate(remaining))
+    matching = build(rows, lambda: tracks.kind)
+    return replace(timeline, tracks=matching, items=items, found=counts, bounds=timeline.extent)
 
 
-def _leave_out(whole: Timeline, lane: Lane, holds: Mask, kept: list[Integers]) -> None:
+def _leave_out(timeline: Timeline, lane: Lane, holds: Mask, remaining: list[Integers]) -> None:
     """Take out of the rows of a lane what a filter does not let through."""
-    tracks, begins = whole.tracks, [np.zeros(0, dtype=np.int64)]
+    tracks, begins = timeline.tracks, [np.zeros(0, dtype=np.int64)]
     rows = list(zip(range(lane.first, lane.stop), lane.kinds, strict=True))
     for row, kind in rows:
         if kind in FILTERED:
-            kept[row] = kept[row][holds[tracks.label[kept[row]]]]
+            remaining[row] = remaining[row][holds[tracks.label[remaining[row]]]]
         if kind == "step":
-            begins.append(tracks.begin[kept[row]])
+            begins.append(tracks.begin[remaining[row]])
     begin = np.sort(np.concatenate(begins))
     for row, kind in rows:
         if kind == "layer":
-            low, high = (begin.searchsorted(edge) for edge in _edges(whole, kept[row]))
-            kept[row] = kept[row][high > low]
+            low, high = (begin.searchsorted(edge) for edge in _edges(timeline, remaining[row]))
+            remaining[row] = remaining[row][high > low]
 
 
-def _edges(whole: Timeline, events: Integers) -> tuple[Integers, Integers]:
+def _edges(timeline: Timeline, events: Integers) -> tuple[Integers, Integers]:
     """Return begin and end of events, which are at least a unit long here."""
-    begin = whole.tracks.begin[events]
-    return begin, np.maximum(whole.tracks.ends(events), begin + 1)
+    begin = timeline.tracks.begin[events]
+    return begin, np.maximum(timeline.tracks.ends(events), begin + 1)
 
 
-def _count(whole: Timeline, kept: list[Integers]) -> int:
+def _count(timeline: Timeline, remaining: list[Integers]) -> int:
     """Count the steps, those of several IPUs once, and the blocks of all rows."""
-    filtered = whole.of_kinds(FILTERED)
-    numbers = [whole.item_in(row, kept[row]) for row in np.flatnonzero(filtered).tolist()]
+    filtered = timeline.of_kinds(FILTERED)
+    numbers = [timeline.item_in(row, remaining[row]) for row in np.flatnonzero(filtered).tolist()]
     number = np.concatenate([np.zeros(0, dtype=np.int64), *numbers])
     named = number[number >= 0]
     return int(np.count_nonzero(np.bincount(named))) + len(number) - len(named)

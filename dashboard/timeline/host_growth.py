@@ -41,10 +41,10 @@ def _later(trace: Trace, former: HostTimeline) -> HostTimeline | None:
     if not former.until or not _has_grown(trace, former):
         return None
     tracks = former.timeline.tracks
-    kept = tracks.seam - tracks.offset[:-1]
+    lengths = tracks.seam - tracks.offset[:-1]
     columns = trace.since(former.until)
     late = sum(map(len, columns))
-    if late > max(MAX_LATE, int(kept.sum()) // LATE_SHARE):
+    if late > max(MAX_LATE, int(lengths.sum()) // LATE_SHARE):
         return None
     settled = np.append(former.settled, np.zeros(len(trace.labels) + 1 - len(former.settled)))
     making = Making(settled.copy(), since=former.until)
@@ -56,10 +56,10 @@ def _later(trace: Trace, former: HostTimeline) -> HostTimeline | None:
     places = _places(former.threads, making.threads, tracks.rows)
     if not _is_whole(trace, former, columns) or not _follows(tracks, places, second):
         return None
-    whole = joined(tracks, places, second)
-    noted = numbered(making, whole.seam)
-    _carry(former, places, whole, noted[0])
-    return made(trace, making, whole, noted, (former.until, settled))
+    grown = joined(tracks, places, second)
+    noted = numbered(making, grown.seam)
+    _carry(former, places, grown, noted[0])
+    return made(trace, making, grown, noted, (former.until, settled))
 
 
 def _has_grown(trace: Trace, former: HostTimeline) -> bool:
@@ -71,18 +71,18 @@ def _has_grown(trace: Trace, former: HostTimeline) -> bool:
         and tuple(trace.labels[:count]) == tuple(labels)
         and trace.label_channels[:count].tolist() == channels[:count].tolist()
         and [thread.tid for thread in trace.threads[: len(threads)]]
-        == [known.tid for known in threads]
+        == [thread.tid for thread in threads]
     )
 
 
 def _places(before: Sequence[Known], now: Sequence[Known], rows: int) -> Integers:
     """Return which rows those of before are now."""
-    sizes = [known.flags + known.depths for known in now]
+    sizes = [thread.flags + thread.depths for thread in now]
     firsts = np.append(0, np.cumsum(sizes)).tolist()
     places: list[int] = []
-    for first, known, new in zip(firsts, before, now, strict=False):
-        places += [first] * known.flags
-        places += range(first + new.flags, first + new.flags + known.depths)
+    for first, old, new in zip(firsts, before, now, strict=False):
+        places += [first] * old.flags
+        places += range(first + new.flags, first + new.flags + old.depths)
     derived = [firsts[-1]] * (rows - len(places))
     return np.array([*places, *derived], dtype=np.int64)
 
@@ -92,14 +92,14 @@ def _is_whole(trace: Trace, former: HostTimeline, columns: Sequence[Any]) -> boo
     tracks, row = former.timeline.tracks, 0
     early = trace.instants.time_ns < former.until
     flags = np.bincount(trace.instants.thread[early], minlength=len(trace.threads))
-    kept = (tracks.seam - tracks.offset[:-1]).tolist()
+    lengths = (tracks.seam - tracks.offset[:-1]).tolist()
     for number, (thread, came) in enumerate(zip(trace.threads, columns, strict=True)):
         known = former.threads[number] if number < len(former.threads) else Known(0, False, 0)
         depths = row + known.flags
         row = depths + known.depths
-        if sum(kept[depths - known.flags : depths]) != flags[number]:
+        if sum(lengths[depths - known.flags : depths]) != flags[number]:
             return False
-        if sum(kept[depths:row]) + len(came) != thread.count:
+        if sum(lengths[depths:row]) + len(came) != thread.count:
             return False
     return True
 
@@ -112,12 +112,12 @@ def _follows(first: Tracks, places: Integers, second: Tracks) -> bool:
     return bool((second.begin[second.offset[places[both]]] >= ends).all())
 
 
-def _carry(former: HostTimeline, places: Integers, whole: Tracks, metadata: dict[int, str]) -> None:
+def _carry(former: HostTimeline, places: Integers, grown: Tracks, metadata: dict[int, str]) -> None:
     """Add what was attached to the events that stay, by their numbers now."""
     tracks = former.timeline.tracks
     numbers = np.fromiter(former.metadata, np.int64, len(former.metadata))
     row = np.searchsorted(tracks.offset, numbers, side="right") - 1
-    moved = numbers - tracks.offset[row] + whole.offset[places[row]]
+    moved = numbers - tracks.offset[row] + grown.offset[places[row]]
     stays = (numbers < tracks.seam[row]).tolist()
     pairs = zip(moved.tolist(), former.metadata.values(), stays, strict=True)
     metadata.update((number, text) for number, text, stay in pairs if stay)

@@ -15,42 +15,42 @@ MAX_HITS = 1000
 SEARCHED = ("step", "io", "block", "event", "flag")  # kinds of rows
 
 
-def search(whole: Timeline, text: str, rank: int | None = None) -> dict[str, Any]:
+def search(timeline: Timeline, text: str, rank: int | None = None) -> dict[str, Any]:
     """Find the events whose label holds a text, large or small letters alike, in order of begin.
 
     Gives `total` and, by row, begin, length and item, at most MAX_HITS events spread evenly over
     those found; or with `rank` the one event of that rank.
     """
-    events = _matching(whole, text)
+    events = _matching(timeline, text)
     total = len(events)
     shown = events[:0]
     answer: dict[str, Any] = {"total": total}
     if rank is not None and total:
         answer["rank"] = rank = min(max(rank, 0), total - 1)
-        shown = _ranked(whole.tracks.begin[events], events, rank)
+        shown = _ranked(timeline.tracks.begin[events], events, rank)
     elif rank is None:
         shown = events[np.linspace(0, total - 1, min(total, MAX_HITS)).astype(np.int64)]
-    row = np.searchsorted(whole.tracks.offset, shown, side="right") - 1
-    begin, end = whole.tracks.begin[shown], whole.tracks.ends(shown)
-    columns = {"row": row, "begin": begin, "length": end - begin, "item": whole.item(shown)}
+    row = np.searchsorted(timeline.tracks.offset, shown, side="right") - 1
+    begin, end = timeline.tracks.begin[shown], timeline.tracks.ends(shown)
+    columns = {"row": row, "begin": begin, "length": end - begin, "item": timeline.item(shown)}
     return answer | {name: values.tolist() for name, values in columns.items()}
 
 
-def _matching(whole: Timeline, text: str) -> Integers:
+def _matching(timeline: Timeline, text: str) -> Integers:
     """Return the events of rows of events whose label holds the text."""
-    wanted = text.casefold()
+    folded = text.casefold()
     holds = np.fromiter(
-        (wanted in label.casefold() for label in whole.labels), np.bool_, len(whole.labels)
+        (folded in label.casefold() for label in timeline.labels), np.bool_, len(timeline.labels)
     )
-    tracks = whole.tracks
+    tracks = timeline.tracks
     if not len(tracks.begin):
         return np.zeros(0, dtype=np.int64)
-    found = np.flatnonzero(holds[tracks.label])
-    searched = whole.of_kinds(SEARCHED)
+    labels = np.flatnonzero(holds[tracks.label])
+    searched = timeline.of_kinds(SEARCHED)
     if searched.all():
-        return found
-    row = np.searchsorted(tracks.offset, found, side="right") - 1
-    return found[searched[row]]
+        return labels
+    row = np.searchsorted(tracks.offset, labels, side="right") - 1
+    return labels[searched[row]]
 
 
 def _ranked(begin: Integers, events: Integers, rank: int) -> Integers:

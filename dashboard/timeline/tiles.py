@@ -36,10 +36,11 @@ def tiles_answer(
 ) -> bytes:
     """Pack what tiles do in a window, `size` columns and rows large; raises PvaError."""
     columns, rows = (
-        min(max(given, 1), most) for given, most in zip(size, (MAX_COLUMNS, MAX_ROWS), strict=True)
+        min(max(requested, 1), most)
+        for requested, most in zip(size, (MAX_COLUMNS, MAX_ROWS), strict=True)
     )
-    whole, _ = report.whole  # only there clocks are kept
-    found = tile_activity(whole, *window, columns=columns, rows=rows, tiles=tiles)
+    run, _ = report.whole  # only there clocks are kept
+    found = tile_activity(run, *window, columns=columns, rows=rows, tiles=tiles)
     activity = found.shares.argmax(axis=0)
     share = np.take_along_axis(found.shares, activity[None], axis=0)[0]
     cells = 16 * activity + np.rint(15 * np.clip(share, 0, 1)).astype(np.int64)

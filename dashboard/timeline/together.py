@@ -26,7 +26,7 @@ DEVICE, HOST = "Device", "Host"
 
 
 def together_timeline(
-    device: Timeline, host: Timeline, found: Alignment, axis: Axis, names: list[str]
+    device: Timeline, host: Timeline, alignment: Alignment, axis: Axis, names: list[str]
 ) -> Timeline:
     """Lay both timelines out below each other on an axis; `names` are those of the runs."""
     items: list[RowItems] = []
@@ -38,12 +38,16 @@ def together_timeline(
             for row in range(lane.first, lane.stop):
                 if lane.kinds[row - lane.first] == "run":
                     items.append(RowItems())
-                    yield found.host(found.begin, axis), found.host(found.end, axis), runs
+                    yield (
+                        alignment.host(alignment.begin, axis),
+                        alignment.host(alignment.end, axis),
+                        runs,
+                    )
                 else:
-                    yield _device_row(device, row, found, axis, items)
+                    yield _device_row(device, row, alignment, axis, items)
         hidden = _phases(host, axis)
         for row in range(host.tracks.rows):
-            yield _host_row(host, row, (found, axis, hidden, shift), items)
+            yield _host_row(host, row, (alignment, axis, hidden, shift), items)
 
     colours = [*device.colours, *host.colours]
     kinds = np.zeros(len(device.labels) + len(host.labels) + len(names) + 1, dtype=np.int64)
@@ -58,7 +62,7 @@ def together_timeline(
         for lane in host.lanes
     )  # fmt: skip
     lanes: list[Lane] = [replace(lane, path=(DEVICE,)) for lane in device.lanes]
-    first = int(found.host(found.begin[found.first : found.first + 1], axis)[0])
+    first = int(alignment.host(alignment.begin[alignment.first : alignment.first + 1], axis)[0])
     return Timeline(
         unit="ns",
         clock=1e9,
@@ -72,24 +76,26 @@ def together_timeline(
     )
 
 
-def _events(whole: Timeline, row: int) -> Integers:
-    low, high = whole.tracks.offset[row : row + 2].tolist()
+def _events(timeline: Timeline, row: int) -> Integers:
+    low, high = timeline.tracks.offset[row : row + 2].tolist()
     return np.arange(low, high)
 
 
 def _device_row(
-    device: Timeline, row: int, found: Alignment, axis: Axis, items: list[RowItems]
+    device: Timeline, row: int, alignment: Alignment, axis: Axis, items: list[RowItems]
 ) -> Row:
     """Move a row of the device to the axis, without what belongs to no run of the trace."""
     events = _events(device, row)
     begin, end = device.tracks.begin[events], device.tracks.ends(events)
-    place = np.searchsorted(found.cycles_from, begin, side="right") - 1
-    within = (place >= 0) & (begin < (found.cycles_from + found.cycles)[np.maximum(place, 0)])
+    place = np.searchsorted(alignment.cycles_from, begin, side="right") - 1
+    within = (place >= 0) & (
+        begin < (alignment.cycles_from + alignment.cycles)[np.maximum(place, 0)]
+    )
     events, begin, end = events[within], begin[within], end[within]
     item = device.item(events)
     named = len(item) > 0 and int(item[0]) >= 0
     items.append(RowItems(2 * item.astype(np.int64) + 1) if named else RowItems())
-    return *without_overlap(*found.spans(begin, end, axis)), device.tracks.label[events]
+    return *without_overlap(*alignment.spans(begin, end, axis)), device.tracks.label[events]
 
 
 def _phases(host: Timeline, axis: Axis) -> Any:
@@ -100,10 +106,10 @@ def _phases(host: Timeline, axis: Axis) -> Any:
 def _host_row(
     host: Timeline, row: int, placed: tuple[Alignment, Axis, Any, int], items: list[RowItems]
 ) -> Row:
-    found, axis, hidden, shift = placed
+    alignment, axis, hidden, shift = placed
     events = _events(host, row)
     events = events[~hidden[host.tracks.label[events]]] if len(events) else events
-    begin = found.host(host.tracks.begin[events], axis)
-    end = found.host(host.tracks.ends(events), axis)
+    begin = alignment.host(host.tracks.begin[events], axis)
+    end = alignment.host(host.tracks.ends(events), axis)
     items.append(RowItems(2 * events))
     return begin, end, host.tracks.label[events].astype(np.int64) + shift
