@@ -236,6 +236,23 @@ class Dataset:
             wide = self._widened(self._whole(array, spend), schema.ARRAY[array].kind, array, spend)
             return self._wide.hold(array, _frozen(wide), wide.nbytes)
 
+    def row_sums(self, array: str) -> Values:
+        """Return the sum of each row of an array, found once; raises NotRecordedError."""
+        return self._of_rows(array, "sum", lambda whole: whole.sum(axis=1, dtype=np.int64))
+
+    def row_maxima(self, array: str) -> Values:
+        """Return the largest value of each row of an array, at least 0, as `row_sums` does."""
+        return self._of_rows(array, "max", lambda whole: whole.max(axis=1, initial=0))
+
+    def _of_rows(self, array: str, key: str, find: Callable[[Values], Values]) -> Values:
+        """Return a number a row of an array of which the dataset holds what the file does."""
+
+        def make(data: Dataset) -> Values:
+            with data.room.spending() as spend:
+                return _frozen(find(data._whole(array, spend)).astype(np.int64))
+
+        return self.kept((key, array), make)
+
     def chosen(self, array: str, rows: Values) -> Values:
         """Return some rows of an array, of which the dataset holds what the file does."""
         with self.room.spending() as spend:

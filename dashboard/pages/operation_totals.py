@@ -6,10 +6,10 @@ from dash import html
 
 from dashboard import components
 from dashboard.address import Address
-from dashboard.components import Element
+from dashboard.components import Element, Frame
 from dashboard.store import Store
 from pva import units
-from pva.analysis.costs import operation_totals
+from pva.analysis.costs import operation_costs, totals_of
 
 TOTAL_WORDS = {
     "cycles": "Cycles",
@@ -21,12 +21,18 @@ TOTAL_WORDS = {
 }
 
 
+def costs_in(store: Store, key: str, layer: str, by: str = "") -> Frame:
+    """Return the costs of the operations of a software layer, found once; raises PvaError."""
+    name = f"operation_costs {layer} {by}"
+    return store.derived(key, name, lambda: operation_costs(store.report(key), layer=layer, by=by))
+
+
 def totals_table(store: Store, state: Address, layer: str) -> Element:
     """Show that operations and what is in none of them add up to the whole report."""
     frame = store.derived(
         state.report,
         f"operation_totals {layer}",
-        lambda: operation_totals(store.report(state.report), layer=layer),
+        lambda: totals_of(store.report(state.report), costs_in(store, state.report, layer)),
     )
     if not len(frame):
         return components.message("The report tells no costs of operations.")

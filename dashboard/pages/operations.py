@@ -14,11 +14,11 @@ from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
 from dashboard.objects import KEY
 from dashboard.pages import operation_details
+from dashboard.pages.operation_totals import costs_in
 from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import code_sentence, other_runs_sentence
 from dashboard.store import Store
-from pva.analysis.costs import operation_costs
 from pva.analysis.layers import MODULE, software_layers
 from pva.analysis.memory import counts_code
 from pva.plot.theme import Theme
@@ -213,11 +213,7 @@ def costs_of(store: Store, state: Address, *, tree: bool = True) -> Frame:
     """
     layer = state.text("layer", FALLBACK[0])
     by = MODULE if tree and layer == MODULE else ""
-    return store.derived(
-        state.report,
-        f"operation_costs {layer} {by}",
-        lambda: operation_costs(store.report(state.report), layer=layer, by=by),
-    )
+    return costs_in(store, state.report, layer, by)
 
 
 def is_tree(state: Address) -> bool:

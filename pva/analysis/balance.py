@@ -114,7 +114,7 @@ def thread_balance(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     cycles = data.array("compute_set_cycles_by_tile")
-    active = data.array("compute_set_active_cycles_by_tile").sum(axis=1)
+    active = data.row_sums("compute_set_active_cycles_by_tile")
     count = len(cycles)
     vertices = np.bincount(
         data.column("compute_set_vertices", "compute_set"),

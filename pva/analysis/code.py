@@ -20,7 +20,7 @@ from pva.analysis.programs import (
     Integers,
     labels,
     layer_of,
-    moved_bytes,
+    moved_by_exchange,
     operations,
     owners,
     summed,
@@ -88,8 +88,8 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
     data = report.dataset
     array = f"{OPERANDS[tag][1]}_code_bytes"
     if data.has(array):
-        return code_if_counted(report, data.array(array).sum(axis=1))
-    code = np.full(len(moved_bytes(report, tag)[0]), -1)
+        return code_if_counted(report, data.row_sums(array))
+    code = np.full(len(moved_by_exchange(report, tag)[0]), -1)
     if not counts_code(report):
         return code
     if data.has("exchange_instructions"):
@@ -181,5 +181,6 @@ def first_users(report: Report, tag: str) -> tuple[Integers, Integers]:
 
 def _state(report: Report) -> Integers:
     """Return the bytes of the vertices of each compute set."""
-    parts = (report.dataset.array(f"memory_by_compute_set_{part}") for part in VERTEX_PARTS)
-    return sum((part.sum(axis=1) for part in parts), np.zeros(1, dtype=np.int64))
+    data = report.dataset
+    parts = (data.row_sums(f"memory_by_compute_set_{part}") for part in VERTEX_PARTS)
+    return sum(parts, np.zeros(1, dtype=np.int64))

@@ -172,7 +172,7 @@ def _own_vertex_code(report: Report, owner_of: Integers, count: int) -> Integers
     pairs = _used_types(report, owner_of)
     types, users = np.unique(pairs[:, 1], return_counts=True)
     own = np.isin(pairs[:, 1], types[users == 1])
-    code = data.array("memory_by_vertex_type_code").sum(axis=1)
+    code = data.row_sums("memory_by_vertex_type_code")
     return summed(pairs[own, 0], code[pairs[own, 1]], count)
 
 
@@ -217,7 +217,11 @@ def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     They add up to the `whole` report. Figures that were not recorded are left out. Raises
     SelectionError, NotRecordedError.
     """
-    costs = operation_costs(report, layer=layer)
+    return totals_of(report, operation_costs(report, layer=layer))
+
+
+def totals_of(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
+    """Add up the costs of the operations of a software layer, as `operation_totals` does."""
     outside = costs["operation"] == OUTSIDE
     rows = []
     for figure, (unit, whole) in _wholes(report).items():

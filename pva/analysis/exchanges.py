@@ -20,6 +20,7 @@ from pva.analysis.programs import (
     elapsed,
     executions_of_rows,
     labels,
+    moved_by_exchange,
     moved_bytes,
     summed,
 )
@@ -77,13 +78,13 @@ def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
     """Describe the exchanges of each kind; those that no program runs have no name."""
     parts = []
     for tag in EXCHANGES:
-        received, sent = moved_bytes(report, tag)
+        count = len(moved_by_exchange(report, tag)[0])
         head = {
-            "kind": np.full(len(received), KINDS[tag], dtype=object),
-            "exchange": np.arange(len(received)),
-            "name": exchange_names(report, tag, len(received)),
+            "kind": np.full(count, KINDS[tag], dtype=object),
+            "exchange": np.arange(count),
+            "name": exchange_names(report, tag, count),
         }
-        parts.append(pd.DataFrame(head | describe(report, tag, received, sent)))
+        parts.append(pd.DataFrame(head | describe(report, tag)))
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
@@ -99,23 +100,24 @@ def exchange_names(report: Report, tag: str, count: int) -> Texts:
     return names
 
 
-def _sizes(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
+def _sizes(report: Report, tag: str) -> dict[str, Any]:
     data, name = report.dataset, OPERANDS[tag][1]
+    received, sent = moved_by_exchange(report, tag)
     cycles = np.zeros(0, dtype=np.int64)
     if len(received):
-        cycles = data.array(f"{name}_cycles").max(axis=1, initial=0)
-    most = np.maximum(*(moved.max(axis=1, initial=0) for moved in (received, sent)))
+        cycles = data.row_maxima(f"{name}_cycles")
+    most = np.maximum(*moved_by_exchange(report, tag, most=True))
     return {
-        "bytes_received": received.sum(axis=1),
-        "bytes_sent": sent.sum(axis=1),
+        "bytes_received": received,
+        "bytes_sent": sent,
         "cycles": cycles,
         "bytes_per_cycle": most / np.maximum(cycles, 1),
         "code_bytes": code_of_exchanges(report, tag)[: len(received)],
     }
 
 
-def _spread(report: Report, tag: str, received: Integers, sent: Integers) -> dict[str, Any]:
-    del report
+def _spread(report: Report, tag: str) -> dict[str, Any]:
+    received, sent = moved_bytes(report, tag)
     # What comes from the host or goes to it has no tile at its other end.
     of_tiles = np.full(len(sent), tag != "StreamCopy")
     columns = {"fan_out": of_tiles * received.sum(axis=1) / np.maximum(sent.sum(axis=1), 1)}

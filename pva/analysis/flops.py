@@ -116,7 +116,7 @@ def flops_by_compute_set(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     flops = _flops(report)
-    cycles = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
+    cycles = data.row_maxima("compute_set_cycles_by_tile")
     runs = executions_of_rows(report, "OnTileExecute", len(flops))
     peak, tiles = peak_of_tile(report), tile_count(report)
     frame = pd.DataFrame(

@@ -359,7 +359,7 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     name = "memory_by_compute_set"
-    parts = {part: data.array(f"{name}_{part}").sum(axis=1) for part in VERTEX_PARTS}
+    parts = {part: data.row_sums(f"{name}_{part}") for part in VERTEX_PARTS}
     vertices = np.zeros(len(data.column("compute_sets", "name")), dtype=np.int64)
     rows, counts = (data.column("compute_set_vertices", c) for c in ("compute_set", "count"))
     np.add.at(vertices, rows, counts)
@@ -370,7 +370,7 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
             "vertices": vertices,
             "state": sum(parts.values()),
             **parts,
-            "code": code_if_counted(report, data.array(f"{name}_code").sum(axis=1)),
+            "code": code_if_counted(report, data.row_sums(f"{name}_code")),
         }
     )
     return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)

@@ -84,7 +84,7 @@ def operation_compute_sets(
         np.add.at(vertices, sets, counts)
     estimated = np.full(len(rows), UNKNOWN)
     if len(rows) and data.has("compute_set_cycles_by_tile"):
-        estimated = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)[rows]
+        estimated = data.row_maxima("compute_set_cycles_by_tile")[rows]
     flops = data.column("compute_sets", "flops")[rows]
     could = peak_of_tile(report).float * tile_count(report) * np.maximum(estimated, 0)
     known = (flops >= 0) & (could > 0)

@@ -249,7 +249,7 @@ def _slowest(report: Report) -> Integers:
         programs = np.flatnonzero(types == tag)
         if not len(programs) or not data.has(array):
             continue
-        slowest = data.array(array).max(axis=1, initial=0)
+        slowest = data.row_maxima(array)
         rows = data.column("programs", column)[programs]
         known = (rows >= 0) & (rows < len(slowest))
         cycles[programs[known]] = slowest[rows[known]]

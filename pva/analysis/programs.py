@@ -93,13 +93,28 @@ def moved_bytes(report: Report, tag: str) -> tuple[Integers, Integers]:
     There are none where no program is of that type and no exchange was written. Raises
     NotRecordedError when the programs are there and the bytes are not.
     """
-    data = report.dataset
-    names = [f"{OPERANDS[tag][1]}_bytes_{way}" for way in ("received", "sent")]
-    if not any(data.has(name) for name in names) and tag not in data.texts("programs", "type"):
-        none = np.zeros((0, tile_count(report)), dtype=np.int64)
-        return none, none
-    received, sent = (data.array(name) for name in names)
+    none = np.zeros((0, tile_count(report)), dtype=np.int64)
+    received, sent = [report.dataset.array(name) for name in _moves(report, tag)] or [none, none]
     return received, sent
+
+
+def moved_by_exchange(report: Report, tag: str, *, most: bool = False) -> tuple[Integers, Integers]:
+    """Return what all tiles receive and send in each exchange, as `moved_bytes` does by tile.
+
+    With `most` it is what the tile does that receives or sends the most.
+    """
+    data, none = report.dataset, np.zeros(0, dtype=np.int64)
+    find = data.row_maxima if most else data.row_sums
+    received, sent = [find(name) for name in _moves(report, tag)] or [none, none]
+    return received, sent
+
+
+def _moves(report: Report, tag: str) -> tuple[str, ...]:
+    """Name the arrays of what is received and sent; none where there is no such exchange."""
+    data = report.dataset
+    names = tuple(f"{OPERANDS[tag][1]}_bytes_{way}" for way in ("received", "sent"))
+    is_there = any(map(data.has, names)) or tag in data.texts("programs", "type")
+    return names if is_there else ()
 
 
 def summed(groups: Integers, values: npt.NDArray[Any], count: int) -> Integers:
@@ -122,9 +137,16 @@ def labels(report: Report, programs: Integers) -> Texts:
 
 def operations(report: Report) -> Texts:
     """Name the operation that each program belongs to, and last what an unknown program does."""
+    named: Texts = report.dataset.kept("operations", lambda _: _operations(report))
+    return named
+
+
+def _operations(report: Report) -> Texts:
     data = report.dataset
-    names = labels(report, np.arange(len(data.column("programs", "name")) + 1))
-    return owners(report, names, np.append(data.column("programs", "debug_context"), -1))
+    names = labels(report, np.arange(data.length("programs") + 1))
+    found = owners(report, names, np.append(data.column("programs", "debug_context"), -1))
+    found.flags.writeable = False
+    return found
 
 
 def owners(report: Report, names: Texts, contexts: Integers) -> Texts:

@@ -90,6 +90,6 @@ def _in_steps(report: Report, steps: Integers) -> dict[str, int]:
             arrays = {activity: f"{name}_cycles_by_tile", "active_compute": active}
         for key, array in arrays.items():
             known = data.has(array) and len(rows)
-            by_row = data.array(array).sum(axis=1)[rows[rows >= 0]] if known else np.zeros(0)
+            by_row = data.row_sums(array)[rows[rows >= 0]] if known else np.zeros(0)
             spent[key] = int(by_row.sum())
     return spent

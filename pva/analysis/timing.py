@@ -109,7 +109,7 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     names = data.column("compute_sets", "name")
-    estimated = data.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
+    estimated = data.row_maxima("compute_set_cycles_by_tile")
     measured = _measured(report, len(estimated))
     if data.has("steps") or not any(data.has(name) for name in _MEASURED):
         runs, least, mean, most = _taken(report, len(estimated))

@@ -64,6 +64,18 @@ def test_chosen_rows_of_an_array_come_in_their_declared_type_and_order() -> None
     assert rows.tolist() == data.array("compute_set_cycles_by_tile")[[1, 0, 1]].tolist()
 
 
+def test_numbers_of_rows_are_larger_than_the_type_of_the_file_and_found_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bytes_sent = np.array([[200, 100, 0, 255], [0, 0, 0, 0]], dtype=np.uint8)
+    data = Dataset.of({}, {"exchange_bytes_sent": bytes_sent})
+    assert data.row_sums("exchange_bytes_sent").tolist() == [555, 0]
+    assert data.row_maxima("exchange_bytes_sent").tolist() == [255, 0]
+    monkeypatch.setattr(data, "source", None)
+    sums = data.row_sums("exchange_bytes_sent")
+    assert sums.dtype == np.int64 and not sums.flags.writeable
+
+
 def test_optional_columns_are_filled_in() -> None:
     data = Dataset.of({"programs": {"type": [0]}})
     assert data.value("programs", "compute_set") == -1

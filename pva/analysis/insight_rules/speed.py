@@ -162,7 +162,7 @@ def one_thread_busy(report: Report) -> list[Finding]:
     """Find where compute sets keep one or two of the six worker threads of a tile busy."""
     total = _cycles(report)
     threads = thread_balance(report)
-    longest = report.dataset.array("compute_set_cycles_by_tile").max(axis=1, initial=0)
+    longest = report.dataset.row_maxima("compute_set_cycles_by_tile")
     of_set = longest[threads["compute_set"].to_numpy()] * threads["executions"].to_numpy()
     idle = (threads["thread_balance"].to_numpy() <= ONE_THREAD) & (
         threads["vertices_per_tile"].to_numpy() < 6
