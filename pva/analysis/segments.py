@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 NONE = -1
 NEVER = np.iinfo(np.int64).min // 4
+LATER = -NEVER  # than any time
 CELLS = 1 << 18  # items times tiles that are worked out at once
 
 
@@ -267,9 +268,12 @@ def _compared(costs: Integers, bounds: Integers, ways: list[Any], ipus: int) -> 
     tiles = costs.shape[1]
     each = tiles // ipus
     kinds, kind = len(bounds) - 1, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    costs = np.where(of_set[kind], costs, 0)
-    spent = np.vstack([np.zeros((1, tiles), dtype=np.int64), np.cumsum(costs, axis=0)])
-    arrivals = released + asked + spent[bounds[1:]] - spent[bounds[:-1]]
+    if not of_set.all():
+        costs = np.where(of_set[kind], costs, 0)
+    has_items = np.diff(bounds) > 0
+    arrivals = (released + asked).astype(np.int64)
+    if has_items.any():
+        arrivals[has_items] += np.add.reduceat(costs, bounds[:-1][has_items], axis=0)
     known = np.where(of_set, arrivals, NEVER).reshape(kinds, ipus, each)
     last = known.argmax(axis=2) + np.arange(ipus) * each
     arrival = known.max(axis=2)
@@ -278,10 +282,10 @@ def _compared(costs: Integers, bounds: Integers, ways: list[Any], ipus: int) -> 
     own = np.take_along_axis(costs, last[kind], axis=1)
     run = np.vstack([np.zeros((1, ipus), dtype=np.int64), np.cumsum(own, axis=0)])
     after = ahead[kind] + run[1:] - run[bounds[:-1]][kind]
-    waited = _waits_until(after, arrivals[kind], of_set[kind], ipus)
-    before = _waits_until(ahead, arrivals, of_set, ipus)
+    arrivals = np.where(of_set, arrivals, LATER).reshape(kinds, ipus, each)
+    waited = _waits_until(after, arrivals[kind])
+    before = _waits_until(ahead, arrivals)
     previous = np.vstack([before[:1], waited])[: len(waited)]
-    has_items = np.diff(bounds) > 0
     previous[bounds[:-1][has_items]] = before[has_items]
     ways_of = [
         np.where(of_set, way, 0).reshape(kinds, ipus, each).sum(axis=2) for way in (asked, released)
@@ -290,10 +294,9 @@ def _compared(costs: Integers, bounds: Integers, ways: list[Any], ipus: int) -> 
     return [last, starts, arrival, before, *ways_of, own, waited - previous, busy]
 
 
-def _waits_until(times: Integers, arrivals: Integers, of_set: Any, ipus: int) -> Integers:
-    """Add up how long tiles have waited by some times, [row][IPU]."""
-    each = arrivals.shape[1] // ipus
-    waits = np.repeat(times, each, axis=1) - arrivals
-    waits = np.where(of_set, np.maximum(waits, 0), 0)
-    found: Integers = waits.reshape(len(waits), ipus, each).sum(axis=2)
-    return found
+def _waits_until(times: Integers, arrivals: Integers) -> Integers:
+    """Add up how long tiles have waited by some times, [row][IPU]; `arrivals` are overwritten."""
+    np.subtract(times[:, :, None], arrivals, out=arrivals)
+    np.maximum(arrivals, 0, out=arrivals)
+    waits: Integers = arrivals.sum(axis=2)
+    return waits
