@@ -35,6 +35,7 @@ from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.under_way import UnderWay
+from pva.analysis.selection import SelectionError
 from pva.analysis.steady import counted, setup_runs
 from pva.errors import NotRecordedError, PvaError
 from pva.plot import theme
@@ -262,7 +263,7 @@ def _laid_out(page: Page, store: Store, state: Address) -> Any:
         if page in (start, documentation):
             return make()
         return view.remembered(store, state, page.PATH, make, about=str(store.keys))
-    except AddressError as problem:
+    except (AddressError, SelectionError) as problem:
         bare = Address(state.path, state.report, state.against)
         if bare == state:
             raise

@@ -227,7 +227,13 @@ def test_a_page_stays_where_its_files_change_beside_a_wrong_value(store: Store) 
     assert words(page) == words(show(store, "/memory", "", None)[0])
 
 
-def test_a_page_that_cannot_take_an_option_says_so_above_it(store: Store) -> None:
-    plain, odd = (show(store, "/programs", search, None)[0] for search in ("", "?stage=zz"))
-    assert words(odd).startswith("stage=zz: ")
+@pytest.mark.parametrize(
+    ("page", "wrong", "told"),
+    [("/programs", "stage=zz", "stage=zz: "), ("/operations", "layer=zz", "layer zz: ")],
+)
+def test_a_page_that_cannot_take_an_option_says_so_above_it(
+    store: Store, page: str, wrong: str, told: str
+) -> None:
+    plain, odd = (show(store, page, search, None)[0] for search in ("", f"?{wrong}"))
+    assert words(odd).startswith(told)
     assert words(odd).endswith(words(plain))
