@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from pva import schema
 from pva.check.by_row import of_tiles
@@ -15,6 +16,8 @@ from pva.dataset import Dataset
 
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"
+SYNCS = ("Sync", "SyncAns", "Sans")
+Truths = npt.NDArray[np.bool_]
 ORDERED = (
     ("from_min", "from_max"), ("to_min", "to_max"), ("from_min", "to_min"), ("from_max", "to_max"),
 )  # fmt: skip
@@ -36,6 +39,37 @@ def balances_are_those_of_the_tiles(data: Dataset) -> Iterator[Violation]:
             ):
                 shares = share(spent, most * tiles)[rows]
                 yield from near(data.column("steps", name)[steps], shares, f"{name} of {tag}")
+
+
+@LAWS.needing("steps")
+def steps_tell_only_what_their_type_has(data: Dataset) -> Iterator[Violation]:
+    """Only what computes has a balance of threads, only what moves bytes has these or one of data.
+
+    Other writers may tell 0 bytes of the others.
+    """
+    computes, moves_none = _kinds(data)
+    for name, without in (("thread_balance", ~computes), ("data_balance", moves_none)):
+        told = ~np.isnan(data.column("steps", name))
+        yield from equal(told & without, False, f"{name} of a type without, told", "step")
+    moved = data.column("steps", "total_data")
+    yield from at_most(np.where(moves_none, moved, 0), 0, "total_data of a type without", "step")
+
+
+@LAWS.needing("steps", BY_IPU)
+def what_moves_no_bytes_moves_none_on_any_ipu(data: Dataset) -> Iterator[Violation]:
+    """A step that computes or syncs brings no bytes into an IPU and takes none out."""
+    step = data.column(BY_IPU, "step")
+    moves_none = _kinds(data)[1][step]
+    for name in ("bytes_in", "bytes_out"):
+        moved = np.where(moves_none, data.column(BY_IPU, name), 0)
+        yield from at_most(moved, 0, f"{name} of a type without", "row")
+
+
+def _kinds(data: Dataset) -> tuple[Truths, Truths]:
+    """Return which steps compute, and which compute or sync."""
+    types = data.texts("steps", "type")
+    computes = np.asarray(types == "OnTileExecute")
+    return computes, computes | np.isin(types, SYNCS)
 
 
 @LAWS.needing("steps.thread_balance", "programs", "compute_set_cycles_by_tile",

@@ -173,6 +173,8 @@ BROKEN: dict[str, dict[str, Any]] = {
         "steps_by_ipu", "tile_balance", slice(None), 0.01
     ),
     "bytes_of_ipus_are_those_of_their_tiles": changed("steps_by_ipu", "bytes_in", slice(None), 999),
+    "steps_tell_only_what_their_type_has": changed("steps", "thread_balance", 0, 0.4),
+    "what_moves_no_bytes_moves_none_on_any_ipu": changed("steps_by_ipu", "bytes_out", 0, 4),
     "clocks_of_tiles_are_those_that_the_steps_left": {"tile_clock": np.ones((2, builders.TILES))},
 }
 

@@ -162,6 +162,10 @@ INCONSISTENT: list[tuple[str, str, Change, str]] = [
      "balances_of_ipus_are_those_of_their_tiles"),
     (PIPELINE, "steps_by_ipu.bytes_out", first_positive(1),
      "bytes_of_ipus_are_those_of_their_tiles"),
+    (SMALL, "steps.thread_balance", put(0, 0.4), "steps_tell_only_what_their_type_has"),
+    (SMALL, "steps.data_balance", put(3, 0.4), "steps_tell_only_what_their_type_has"),
+    (SMALL, "steps.total_data", put(0, 4), "steps_tell_only_what_their_type_has"),
+    (PIPELINE, "steps_by_ipu.bytes_in", put(0, 4), "what_moves_no_bytes_moves_none_on_any_ipu"),
     (MLP, "tile_clock", add(1, -1), "clocks_of_tiles_are_those_that_the_steps_left"),
 ]  # fmt: skip
 
