@@ -267,7 +267,8 @@ def _laid_out(page: Page, store: Store, state: Address) -> Any:
         bare = Address(state.path, state.report, state.against)
         if bare == state:
             raise
-        return html.Div([components.fault(str(problem)), _laid_out(page, store, bare)])
+        laid = _laid_out(page, store, bare)
+        return [components.fault(str(problem)), *(laid if isinstance(laid, list) else [laid])]
     except NotRecordedError as problem:
         said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
         parts = [help_link(state), components.title(page.TITLE)]

@@ -241,6 +241,8 @@ def test_names_that_look_like_markup_are_shown_as_they_are(open_page: Opener) ->
         ("/liveness?step=99", "step 99: not there; the report has steps 0 to 13"),
         ("/memory?tile=x", "tile=x: no tile; write a whole number"),
         ("/execution?step=99", "step 99: not there"),
+        ("/programs?stage=x", "stage=x: not there"),
+        ("/operations?layer=x", "layer x: not there"),
         ("/summary?report=torn", "profile.pop"),
     ],
 )

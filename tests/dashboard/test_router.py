@@ -237,3 +237,6 @@ def test_a_page_that_cannot_take_an_option_says_so_above_it(
     plain, odd = (show(store, page, search, None)[0] for search in ("", f"?{wrong}"))
     assert words(odd).startswith(told)
     assert words(odd).endswith(words(plain))
+    # In a list inside a list of children Dash knows no component, and the browser shows nothing.
+    parts = odd if isinstance(odd, list) else odd.children
+    assert not any(isinstance(part, list) for part in parts)
