@@ -86,7 +86,7 @@ class Touch:
             chosen = np.flatnonzero(chosen)
             if len(chosen) == len(self.low):
                 return self
-        return Touch(*(getattr(self, name)[chosen] for name in Touch.__dataclass_fields__))
+        return Touch(*(getattr(self, name).take(chosen) for name in Touch.__dataclass_fields__))
 
 
 def join_touches(touches: Iterable[Touch]) -> Touch:
@@ -242,6 +242,12 @@ def fragments_of_senders(remote: Touch) -> Arrays:
 
     Returns the variable, owner and user of each run, where it begins in the arena, and its bytes.
     """
+    if kernels.compiled:
+        end = remote.home + remote.bytes
+        _, begin, end, first = kernels.columns("united", remote.user, remote.home, end)
+        columns = remote.variable, remote.owner, remote.user, remote.low
+        variable, owner, user, low = (column.take(first) for column in columns)
+        return variable, owner, user, low, end - begin
     order, begin, reached = in_order_of_senders(remote.user, remote.home, remote.bytes)
     heads = np.flatnonzero(begin > reached)
     first = order[heads]
@@ -262,6 +268,9 @@ def union_by_tile(tile: IntArray, low: IntArray, high: IntArray) -> tuple[IntArr
     """Join the byte ranges that a tile needs, so that each byte counts once; by tile and begin."""
     if len(tile) == 0:
         return tile, low, high
+    if kernels.compiled:
+        owner, begin, end, _ = kernels.columns("united", tile, low, high)
+        return owner, begin, end
     stride = int(high.max()) + 1
     # Behind the k-th end, where no more than k have begun, none goes on: each is sorted by itself.
     begin, end = sorted_runs(tile * stride + low), sorted_runs(tile * stride + high)

@@ -13,7 +13,7 @@
 #error "without the interpreter's lock another thread may change what a call reads"
 #endif
 
-#define INTERFACE 3                         /* as in kernels.py */
+#define INTERFACE 4                         /* as in kernels.py */
 #define SHORT_FRAGMENT 8                    /* as in edges.py */
 #define MOST_COLUMNS 10
 #define COUNTED 8                           /* as in intervals.py */
@@ -190,6 +190,48 @@ static PyObject *from_elements(PyObject *module, PyObject *const *given, Py_ssiz
         }
     }
     let_go(in, 1);
+    return together(results, 2);
+}
+
+/* join(begins, lengths): as in intervals.py; None where they stay as they are */
+static PyObject *join(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[2];
+    PyObject *results[2] = {NULL, NULL};
+    if (take(given, arguments, in, 2) < 0)
+        return NULL;
+    if (!alike(in, 0, 1))
+        goto end;
+    Py_ssize_t heads = 0, count = in[0].count;
+    int64_t end = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t begin = at(&in[0], i), length = at(&in[1], i);
+        heads += length > 0 && (heads == 0 || begin != end);
+        end = length > 0 ? begin + length : end;
+    }
+    if (heads == count) {
+        let_go(in, 2);
+        Py_RETURN_NONE;
+    }
+    results[0] = fresh(8 * heads);
+    results[1] = fresh(8 * heads);
+    if (results[0] == NULL || results[1] == NULL)
+        goto end;
+    int64_t *begins = numbers_of(results[0]), *lengths = numbers_of(results[1]);
+    Py_ssize_t place = -1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t begin = at(&in[0], i), length = at(&in[1], i);
+        if (length <= 0)
+            continue;
+        if (place < 0 || begin != end) {
+            begins[++place] = begin;
+            lengths[place] = 0;
+        }
+        lengths[place] += length;
+        end = begin + length;
+    }
+end:
+    let_go(in, 2);
     return together(results, 2);
 }
 
@@ -676,6 +718,142 @@ end:
     return together(results, TOUCH);
 }
 
+/* ---- what tiles need of others ---- */
+
+typedef struct { int64_t begin, end; Py_ssize_t row; } Span;
+
+static Span *merged(Span *low, Span *middle, Span *high, Span *out)
+{
+    Span *one = low, *two = middle;
+    while (one < middle && two < high)
+        *out++ = two->begin < one->begin ? *two++ : *one++;
+    memcpy(out, one, (char *)middle - (char *)one);
+    out += middle - one;
+    memcpy(out, two, (char *)high - (char *)two);
+    return out + (high - two);
+}
+
+/* Sort spans by begin, those alike as they come, joining the runs that they come in; `other` has room
+   for as many. Gives where they are then. */
+static Span *by_begin(Span *spans, Span *other, Py_ssize_t count)
+{
+    for (Py_ssize_t runs = 2; runs > 1;) {
+        Span *left = spans, *last = spans + count, *out = other;
+        for (runs = 0; left < last; runs++) {
+            Span *middle = left + 1, *right;
+            while (middle < last && middle->begin >= middle[-1].begin)
+                middle++;
+            if (middle == last && left == spans)
+                return spans;
+            right = middle < last ? middle + 1 : middle;
+            while (right < last && right->begin >= right[-1].begin)
+                right++;
+            out = merged(left, middle, right, out);
+            left = right;
+        }
+        out = spans;
+        spans = other;
+        other = out;
+    }
+    return spans;
+}
+
+/* Put spans [begin, end) of rows behind those of lower tiles, and give where each tile's begin;
+   NULL with an error. Behind `held` the most of a tile have room once more. */
+static Py_ssize_t *by_tile(const Column *tile, const Column *begin, const Column *end, Span **held,
+                           int64_t *tiles)
+{
+    Py_ssize_t count = tile->count, *starts = NULL;
+    *held = NULL;
+    *tiles = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t number = at(tile, i);
+        *tiles = number >= *tiles ? number + 1 : *tiles;
+        if (number < 0 || number > INT32_MAX) {
+            PyErr_Format(PyExc_IndexError, "row %zd is of no tile", i);
+            return NULL;
+        }
+    }
+    starts = PyMem_RawCalloc((size_t)*tiles + 2, sizeof *starts);
+    if (starts == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    Py_ssize_t most = 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Py_ssize_t here = ++starts[at(tile, i) + 2];
+        most = here > most ? here : most;
+    }
+    *held = PyMem_RawMalloc((size_t)(count + most) * sizeof **held + 1);
+    if (*held == NULL) {
+        PyMem_RawFree(starts);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (int64_t number = 2; number <= *tiles; number++)
+        starts[number] += starts[number - 1];
+    for (Py_ssize_t i = 0; i < count; i++)
+        (*held)[starts[at(tile, i) + 1]++] = (Span){at(begin, i), at(end, i), i};
+    return starts;
+}
+
+/* Join the spans of each tile that lie together or overlap; one stays in the place of each, with the
+   row of its first. Give how many there are, and count in `starts` those of each tile. */
+static Py_ssize_t join_spans(Span *held, Py_ssize_t *starts, int64_t tiles, Py_ssize_t count)
+{
+    Py_ssize_t kept = 0, low = 0;
+    for (int64_t tile = 0; tile < tiles; tile++) {
+        Py_ssize_t high = starts[tile + 1], first = kept;
+        Span *spans = by_begin(held + low, held + count, high - low);
+        for (Py_ssize_t i = 0; i < high - low; i++)
+            if (i == 0 || spans[i].begin > held[kept - 1].end)
+                held[kept++] = spans[i];
+            else if (spans[i].end > held[kept - 1].end)
+                held[kept - 1].end = spans[i].end;
+        starts[tile] = kept - first;
+        low = high;
+    }
+    return kept;
+}
+
+/* united(tile, begin, end): what each tile has of numbers [begin, end), those that lie together or
+   overlap as one, by tile and begin: tile, begin, end, and the row of the first */
+static PyObject *united(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[3];
+    PyObject *results[4] = {NULL};
+    Span *held = NULL;
+    Py_ssize_t *starts = NULL;
+    int64_t tiles;
+    if (take(given, arguments, in, 3) < 0)
+        return NULL;
+    if (!alike(in, 0, 2) || (starts = by_tile(&in[0], &in[1], &in[2], &held, &tiles)) == NULL)
+        goto end;
+    Py_ssize_t kept = join_spans(held, starts, tiles, in[0].count);
+    for (int column = 0; column < 4; column++)
+        if ((results[column] = fresh(8 * kept)) == NULL)
+            goto end;
+    for (Py_ssize_t i = 0; i < kept; i++) {
+        numbers_of(results[1])[i] = held[i].begin;
+        numbers_of(results[2])[i] = held[i].end;
+        numbers_of(results[3])[i] = held[i].row;
+    }
+    int64_t *owner = numbers_of(results[0]);
+    for (int64_t tile = 0; tile < tiles; tile++)
+        for (Py_ssize_t i = 0; i < starts[tile]; i++)
+            *owner++ = tile;
+end:
+    PyMem_RawFree(held);
+    PyMem_RawFree(starts);
+    let_go(in, 3);
+    if (PyErr_Occurred()) {
+        for (int column = 0; column < 4; column++)
+            Py_CLEAR(results[column]);
+        return NULL;
+    }
+    return together(results, 4);
+}
+
 /* ---- what tiles exchange ---- */
 
 typedef struct { uint32_t *slots, *times; uint32_t mask; int shift; } Kinds;
@@ -1047,8 +1225,10 @@ end:
 #define METHOD(name) {#name, (PyCFunction)(void (*)(void))name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
-    METHOD(spread), METHOD(from_elements), METHOD(cut), METHOD(crossings), METHOD(overlap),
-    METHOD(parts), METHOD(kinds), METHOD(met), METHOD(touch), METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
+    METHOD(spread), METHOD(from_elements), METHOD(join), METHOD(cut), METHOD(crossings),
+    METHOD(overlap),
+    METHOD(parts), METHOD(kinds), METHOD(met), METHOD(touch), METHOD(united),
+    METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
     {NULL, NULL, 0, NULL},
 };
 

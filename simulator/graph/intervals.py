@@ -54,6 +54,11 @@ def spread(begins: IntArray, lengths: IntArray) -> IntArray:
 
 def join(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
     """Join intervals that follow one another; drop empty ones."""
+    if kernels.compiled and len(begins) > 1:
+        columns = kernels.columns("join", begins, lengths)
+        if columns:
+            begins, lengths = columns
+        return begins, lengths
     if not lengths.all():
         begins, lengths = begins[lengths > 0], lengths[lengths > 0]
     if len(begins) < 2:
@@ -63,7 +68,8 @@ def join(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
     if first.all():
         return begins, lengths
     heads = np.flatnonzero(first)
-    return begins[heads], np.add.reduceat(lengths, heads)
+    tails = np.append(heads[1:], len(begins)) - 1
+    return begins[heads], begins[tails] + lengths[tails] - begins[heads]
 
 
 def uniform(length: int, count: int) -> IntArray:

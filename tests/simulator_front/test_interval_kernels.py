@@ -67,6 +67,11 @@ def numbers(rng: np.random.Generator) -> tuple[Any, ...]:
     return (intervals.spread(*some(rng)),)
 
 
+def in_a_row(rng: np.random.Generator) -> tuple[Any, ...]:
+    _, sizes = some(rng)
+    return np.cumsum(sizes + (rng.random(len(sizes)) < 0.5)) - sizes, sizes
+
+
 def some_numbers(rng: np.random.Generator) -> tuple[Any, ...]:
     return (rng.integers(0, int(rng.choice([5, 1 << 14, 1 << 40])), int(rng.integers(0, 40))),)
 
@@ -104,6 +109,20 @@ def reach(rng: np.random.Generator) -> tuple[Any, ...]:
         edges.Layout(mapping, home),
         edges._Reach(taken, taken + sizes, edge, tile[edge], times),
     )
+
+
+def on_tiles(rng: np.random.Generator) -> tuple[Any, ...]:
+    count = int(rng.integers(0, 40))
+    begins, sizes = rng.integers(1, 60, count), rng.integers(1, 9, count)
+    tile = rng.integers(0, 4, count)
+    return (np.sort(tile) if rng.random() < 0.5 else tile), begins, begins + sizes
+
+
+def remote(rng: np.random.Generator) -> tuple[Any, ...]:
+    user, home, end = on_tiles(rng)
+    low, owner, variable = rng.integers(0, 90, (3, len(user)))
+    none = np.zeros(len(user), dtype=bool)
+    return (edges.Touch(low, low + end - home, owner, user, variable, home, none, none, none),)
 
 
 def elements(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -159,11 +178,14 @@ def live_bytes(*given: Any) -> tuple[IntArray, ...]:
 CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "spread": (intervals.spread, some),
     "from_elements": (intervals.from_elements, numbers),
+    "join": (intervals.join, in_a_row),
     "cut": (intervals.cut, ranges),
     "crossings": (intervals.crossings, pieces),
     "overlap": (intervals.overlap, filled),
     "overlap of some far apart": (intervals.overlap, far_apart),
     "touch": (edges._pieces, reach),
+    "united by tile": (edges.union_by_tile, on_tiles),
+    "united of senders": (edges.fragments_of_senders, remote),
     "parts": (regions.pieces_of, elements),
     "met": (regions.met, elements),
     "exchange": (flows, fragments),
@@ -212,6 +234,7 @@ WRONG = {
     "no tiles": ("exchange", (ROW,) * 5, ValueError, "number of tiles"),
     "other tiles": ("exchange", (*[ROW] * 4, np.array([2, 1])), IndexError, "no tile"),
     "rows that are not there": ("highest", (ROW, ROW, -ROW, ROW, ROW), IndexError, "row 1"),
+    "no tile": ("united", (-ROW, ROW, ROW), IndexError, "row 1"),
     "no steps": ("live", (ROW,) * 7, ValueError, "number of steps"),
     "other pieces": ("live", (*[ROW] * 6, np.array([4, 4, 4])), IndexError, "change 3"),
     "pieces on no tile": (
