@@ -12,15 +12,14 @@ from simulator.graph.graph import Graph
 from simulator.graph.intervals import (
     as_int64,
     ascending,
-    crossings,
     from_elements,
-    in_order,
+    kinds,
     offsets_of,
     present,
     spread,
 )
 from simulator.graph.patterns import Pattern, Shifted, placed, recent, relative
-from simulator.graph.regions import variables_of
+from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
 
@@ -103,21 +102,11 @@ def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]
     begin, end, base = _places(graph, values)
     upward = np.argsort(begin)
     begin, end, base = begin[upward], end[upward], base[upward]
-    interval, piece = crossings(values.begins, values.begins + values.lengths, begin, end)
-    low = np.maximum(values.begins[interval], begin[piece])
-    high = np.minimum((values.begins + values.lengths)[interval], end[piece])
-    place = spread(base[piece] + low - begin[piece], high - low)
-    elements = values.elements()
-    if (np.diff(place) > 0).all():
-        return elements, place, np.arange(len(place), dtype=np.int64)
-    place, sort = in_order(place)
-    fresh = np.append(True, np.diff(place) > 0)
-    number = np.empty(len(sort), dtype=np.int64)
-    if fresh.all():
-        number[sort] = np.arange(len(sort))
-        return elements[sort], place, number
-    number[sort] = np.cumsum(fresh) - 1
-    return elements[sort[fresh]], place[fresh], number
+    low, high, piece, behind = pieces_of(*values.intervals(), begin, end, 1)
+    place, number = kinds(spread(base[piece] + behind, high - low))
+    elements = np.empty(len(place), dtype=np.int64)
+    elements[number] = values.elements()
+    return elements, place, number
 
 
 def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:

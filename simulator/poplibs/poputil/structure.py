@@ -62,8 +62,10 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
 def _places(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray]:
     """Return the arena's element and the tile (-1 for none) of each element."""
     low, high, tile = graph.tile_ranges(tensor)
-    tiles = np.full(tensor.numElements(), -1, dtype=np.int64)
-    tiles[spread(low, high - low)] = np.repeat(tile, high - low)
+    tiles = np.repeat(tile, high - low)
+    if len(tiles) < tensor.numElements():  # some are on no tile
+        mapped, tiles = tiles, np.full(tensor.numElements(), -1, dtype=np.int64)
+        tiles[spread(low, high - low)] = mapped
     return tensor.elements(), tiles.reshape(tensor.shape)
 
 
@@ -71,6 +73,9 @@ def _group_of(elements: IntArray, tiles: IntArray, step: int = 1) -> int:
     """Return the size of the groups of the last axis whose elements follow by `step`."""
     if not elements.size:
         return 0
+    line = (0,) * (elements.ndim - 1)
+    if elements.ndim > 1 and _group_of(elements[line], tiles[line], step) == 1:
+        return 1  # other lines may have more breaks, not fewer
     together = (np.diff(elements) == step) & (np.diff(tiles) == 0)
     breaks = np.flatnonzero(~together.all(axis=tuple(range(together.ndim - 1)))) + 1
     return int(np.gcd.reduce(np.append(breaks, elements.shape[-1])))
