@@ -26,7 +26,7 @@ from simulator.graph.types import IntArray, Type, element_count
 
 Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths
 WHOLE = (int, np.integer)  # what counts as a whole number
-MAX_KEPT = 1 << 21  # elements, in order
+MAX_KEPT = 1 << 22  # elements, in order
 _LAST: list[tuple[object, IntArray]] = [(None, np.zeros(0, dtype=np.int64))]
 
 
