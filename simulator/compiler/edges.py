@@ -124,8 +124,8 @@ def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
     reach = _reach(group, item)
     found, times = _pieces(layout, reach)
     # What many edges bring to a tile comes once; but each arranges a copy of its own.
-    several = np.where(found.arranged, times, 1)
-    if (several > 1).any():
+    if found.arranged.any() and (times[found.arranged] > 1).any():
+        several = np.where(found.arranged, times, 1)
         found = found.where(np.repeat(np.arange(len(several)), several))
     return found
 

@@ -69,14 +69,23 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     sources = [reads.variable[reads.arranged & (reads.owner == reads.user)]]
     if reads.remote.any():
         in_row = np.flatnonzero(reads.remote & ~reads.arranged)
-        apart = reads.where(reads.remote & reads.arranged & (reads.owner != reads.user))
-        sides = _in_place(building, reads, in_row), fragments_of_senders(apart)
-        several = [_messages(building, side) for side in sides]
+        apart = np.flatnonzero(reads.remote & reads.arranged & (reads.owner != reads.user))
+        sides, several = [], []
+        if len(in_row):
+            sides.append(_in_place(building, reads, in_row))
+            several.append(_messages(building, sides[-1]))
+            held.append(present(several[-1]))
+        if len(apart):
+            sides.append(fragments_of_senders(reads.where(apart)))
+            several.append(_messages(building, sides[-1]))
+            sources.append(present(several[-1]))
         messages = np.concatenate(several)
         variable, owner, user, low, size = map(np.concatenate, zip(*sides, strict=True))
         crossing = building.crossing(owner, user)
         begun = NONE
         for here in (~crossing, crossing):
+            if not here.any():
+                continue
             written = present(messages[here])
             parts += building.exchange(
                 f"{name}/ExchangePre",
@@ -90,10 +99,8 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 in_rows=True,
             )
             begun = written
-        held.append(present(several[0]))
-        sources.append(present(several[1]))
-    arranged = reads.where(reads.arranged)
-    if len(arranged.low):
+    if reads.arranged.any():
+        arranged = reads.where(reads.arranged)
         rows = arranged.breaks.astype(np.int64)
         copies = building.copies_of(
             arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
@@ -119,9 +126,11 @@ def _messages(building: Building, fragments: Arrays) -> IntArray:
     part of it comes from another IPU.
     """
     variable, owner, user, _, size = fragments
-    _, of = kinds(variable)
-    _, which = kinds(of * building.graph.target.num_tiles + user)
-    outside = (np.bincount(which, weights=building.crossing(owner, user)) > 0)[which]
+    outside = building.crossing(owner, user)
+    if outside.any():
+        _, of = kinds(variable)
+        _, which = kinds(of * building.graph.target.num_tiles + user)
+        outside = (np.bincount(which, weights=outside) > 0)[which]
     result = np.zeros(len(variable), dtype=np.int64)
     for category, here in (("message", ~outside), ("globalMessage", outside)):
         if here.any():
@@ -146,8 +155,8 @@ def _send(
     direct = present(writes.variable[~writes.remote & ~writes.arranged])
     # What the vertices begin to write in place must not be taken for dead until the rest follows.
     finished_here = complete[~among(complete, direct)]
-    arranged = writes.where(writes.arranged)
-    if len(arranged.low):
+    if writes.arranged.any():
+        arranged = writes.where(writes.arranged)
         rows = arranged.breaks.astype(np.int64)
         copies = building.copies_of(
             arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
@@ -157,8 +166,8 @@ def _send(
         parts.append(with_access(copy, [copies], [written], among(written, finished_here)))
         finished_here = finished_here[~among(finished_here, written)]
         left.append(copies)
-    remote = writes.where(writes.remote)
-    if len(remote.low):
+    if writes.remote.any():
+        remote = writes.where(writes.remote)
         crossing = building.crossing(remote.user, remote.owner)
         for here in (~crossing, crossing):
             if not here.any():
