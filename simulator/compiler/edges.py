@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from simulator.graph.intervals import (
     offsets_of,
     present,
     sorted_runs,
+    uniform,
 )
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
@@ -89,20 +89,17 @@ class Touch:
         return Touch(*(getattr(self, name).take(chosen) for name in Touch.__dataclass_fields__))
 
 
-def join_touches(touches: Iterable[Touch]) -> Touch:
-    """Put the pieces of several fields together."""
-    parts = list(touches)
+def join_touches(parts: list[Touch]) -> Touch:
+    """Put the pieces of several fields together; they leave the list, so that none is double."""
     if len(parts) == 1:
-        return parts[0]
+        return parts.pop()
     if not parts:
         nothing, no = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool)
         return Touch(nothing, nothing, nothing, nothing, nothing, nothing, no, no, no)
-    return Touch(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in Touch.__dataclass_fields__
-        )
-    )
+    names = Touch.__dataclass_fields__
+    columns = [[getattr(part, name) for part in parts] for name in reversed(names)]
+    parts.clear()
+    return Touch(*(np.concatenate(columns.pop()) for _ in names))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +133,7 @@ def _reach(group: VertexGroup, item: Field) -> _Reach:
     ends = begins + item.lengths * item.dtype.size
     vertex = np.repeat(np.arange(len(group), dtype=np.int64), np.diff(item.starts))
     user = group.tile[vertex].astype(np.int64)
-    once = np.ones(len(begins), dtype=np.int64)
+    once = uniform(1, len(begins))
     if item.apart:
         return _edges_apart(group, item)
     if item.rows is not None:
@@ -161,7 +158,7 @@ def _edges_apart(group: VertexGroup, item: Field) -> _Reach:
     lengths = np.diff(np.append(start, bounds[-1]))
     edge = np.searchsorted(cut, start, side="right") - 1
     user, size = group.tile[vertex[edge]].astype(np.int64), item.dtype.size
-    once = np.ones(len(start), dtype=np.int64)
+    once = uniform(1, len(start))
     return _Reach(begins * size, (begins + lengths) * size, edge, user, once)
 
 

@@ -113,7 +113,9 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
 
 def _in_place(building: Building, reads: Touch, chosen: IntArray) -> Arrays:
     """Cut what arrives in the order of the edges; each byte comes once to a tile."""
-    user, low, high = (column.take(chosen) for column in (reads.user, reads.low, reads.high))
+    user, low, high = reads.user, reads.low, reads.high
+    if len(chosen) < len(low):
+        user, low, high = user.take(chosen), low.take(chosen), high.take(chosen)
     user, low, high = union_by_tile(user, low, high)
     which, low, high, owner = building.owners(low, high)
     return building.variables_at(low), owner, user[which], low, high - low
