@@ -63,10 +63,9 @@ REASONS = (
         "fc_layer_*_1000_1000_half",
         "1,000 channels are filled up to whole groups there, by copies on all tiles",
     ),
-    ("bert_*", "largest tile: no gap takes all that it receives at once"),
+    ("bert_ff*", "largest tile: messages that fit in no gap"),
     ("mobilenet_depthwise*", "which pass uses SLIC, and how groups are rearranged for it"),
     ("conv_5x200*", "the gradient has one output channel, its planning is not public in full"),
-    ("resnet50_*_reduce", "largest tile: 16 kB between operands, which nothing public asks for"),
     ("inception_*pool*", "largest tile: what lies in the next memory element is a guess"),
     (
         "inception_tr_bs1_i9_*",
