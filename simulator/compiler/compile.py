@@ -15,7 +15,7 @@ from simulator.compiler.allocate import Demand, allocate, conflicts_of
 from simulator.compiler.apart import operands_apart
 from simulator.compiler.costs import compute_costs
 from simulator.compiler.edges import sum_pairs
-from simulator.compiler.executable import Executable, Liveness, Lowered, Pieces
+from simulator.compiler.executable import ComputeCosts, Executable, Liveness, Lowered, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, COMPUTED_STACKS, Stacks, fixed_data
 from simulator.compiler.instrument import counted_exchanges, counted_vertices, counter_cycles
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
@@ -24,6 +24,7 @@ from simulator.compiler.lower import lower
 from simulator.compiler.memory import measure_memory
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program
+from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
 from simulator.logging import enabled, log
@@ -61,11 +62,7 @@ def compile_graph(
         types, type_of_group = _vertex_types(lowered)
     with _phase("cycles"):
         target = graph.target
-        sets = len(lowered.compute_sets)
-        groups = counted_vertices(instrumentation, lowered.groups)
-        costs = compute_costs(target, sets, groups, types, type_of_group)
-        counting = counter_cycles(instrumentation, target, lowered)
-        costs = replace(costs, cycles=costs.cycles + counting)
+        costs = _counted_costs(target, lowered, types, type_of_group, instrumentation)
     with _phase("liveness"):
         placed = _pieces(graph, lowered)
         liveness = find_liveness(graph, lowered, placed)
@@ -101,6 +98,20 @@ def compile_graph(
         instrumentation=instrumentation,
         created=created,
     )
+
+
+def _counted_costs(
+    target: Target,
+    lowered: Lowered,
+    types: Sequence[Codelet],
+    type_of_group: IntArray,
+    instrumentation: Instrumentation,
+) -> ComputeCosts:
+    """Return the costs of the vertices with the cycles that counting adds to compute sets."""
+    groups = counted_vertices(instrumentation, lowered.groups)
+    costs = compute_costs(target, len(lowered.compute_sets), groups, types, type_of_group)
+    counting = counter_cycles(instrumentation, target, lowered)
+    return replace(costs, cycles=costs.cycles + counting)
 
 
 def _counted(lowered: Lowered, instrumentation: Instrumentation) -> Lowered:
