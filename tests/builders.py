@@ -115,6 +115,7 @@ VERTEX_TYPES = (
 ACTIVE_BY_TILE = np.array([10 + TILE, 12 * (TILE == 0) + 6 * (TILE == 5), 5 * EVEN])
 ACTIVE_BY_TYPE = np.array([[145, 0, 0], [0, 4, 14], [0, 25, 0]])
 COMPUTE_CYCLES = np.array([60 + 6 * TILE, 48 * (TILE == 0) + 36 * (TILE == 5), 30 * EVEN])
+FLOW = "exchange from_tile from_end to_tile to_end bytes"
 EXCHANGE = {"received": [4 + 0 * TILE], "sent": [4 + 0 * TILE], "cycles": [40 + TILE],
             "code": [4 + 0 * TILE]}  # fmt: skip
 EXTERNAL = {"received": [8 * HEADS], "sent": [8 * HEADS], "cycles": [20 * HEADS],
@@ -216,6 +217,8 @@ def _graph_tables() -> dict[str, Columns]:
         "program_children": _of_rows("program child", children),
         "control_code": _of_rows("program tile end_tile bytes", CONTROL_CODE),
         "exchange_instructions": zero | counts | {"program": [5]},
+        "exchange_flows": _of_rows(FLOW, [(0, 0, 5, 0, 5, 20), (0, 5, 10, 5, 10, 20)]),
+        "external_exchange_flows": _of_rows(FLOW, [(0, 0, 5, 5, 10, 8), (0, 5, 10, 0, 5, 8)]),
         "control_programs": {"program": [0]},
         "io_tiles": {"tile": []},
         "function_programs": {"program": [FUNCTION]},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from dash import Dash, html
 
-from dashboard import components, controls, downloads, tables, view
+from dashboard import components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
@@ -62,10 +62,12 @@ received: a byte that is sent to several tiles counts for each.
 
 ## What is exact
 
-A report holds how much each tile sends and receives in each exchange, not who sends to whom.
-Where only one group can have sent, a cell is exact. Elsewhere what a group receives is shared out
-among the groups that send in the same exchange, in proportion to what they send; the cell names
-the bounds between which it must lie.
+A report tells of each exchange who sends how much to whom, by groups of neighbouring tiles, at most
+32 of all tiles together: all of the matrix is exact. Reports that were written before that was
+recorded hold how much each tile sends and receives alone. There a cell is exact where only one
+group can have sent; elsewhere what a group receives is shared out among the groups that send in the
+same exchange, in proportion to what they send, and the cell names the bounds between which it must
+lie.
 """,
 )
 
@@ -254,6 +256,5 @@ def register(app: Dash, store: Store) -> None:
         ("exchange-answer", answer), ("exchange-note", note), ("exchange-table", table),
     ):  # fmt: skip
         view.fill(app, store, identifier, make)
-    tables.pick_rows(app, "exchange-rows")
     downloads.offer(app, "exchange-flows", flows)
     downloads.offer(app, "exchange-rows", rows)

@@ -1,7 +1,8 @@
 """What is moved between tiles, between IPUs and to and from the host, and how fast.
 
-A report holds, for each exchange, the bytes that every tile receives and sends, and not who sends
-to whom: what follows from these sums is given, and bounds where it does not follow.
+A report holds, for each exchange, the bytes that every tile receives and sends, and by groups of
+tiles who sends to whom. Of one without the latter what follows from the sums is given, and bounds
+where it does not follow.
 """
 
 from __future__ import annotations
@@ -138,20 +139,23 @@ def _spread(report: Report, tag: str) -> dict[str, Any]:
 def exchange_matrix(report: Report) -> pd.DataFrame:
     """Return how many bytes went from which IPU to which in the recorded runs, the most first.
 
-    Who sends to which tile is not recorded; between IPUs it follows from what the tiles of each
-    receive and send in each exchange, up to bounds: `bytes_at_least` and `bytes_at_most`, equal
-    where `exact`. Bytes are as received: one that is sent to several tiles counts for each. With
-    replicas, an IPU is that of any replica, so that it may send to its like. `share` is that of
-    `bytes_at_most` in all bytes received. Raises NotRecordedError.
+    Where the report does not tell who sends to whom (`exchange_flows`), it follows from what the
+    tiles of each receive and send in each exchange, up to bounds: `bytes_at_least` and
+    `bytes_at_most`, equal where `exact`. Bytes are as received: one that is sent to several tiles
+    counts for each. With replicas, an IPU is that of any replica, so that it may send to its like.
+    `share` is that of `bytes_at_most` in all bytes received. Raises NotRecordedError.
     """
     data = report.dataset
     ipus = max(int(data.of_replica("num_ipus")), 1)
     inside = _on_ipus(moved_bytes(report, "DoExchange")[0], ipus).sum(axis=2)
     within = np.diag(executions_of_rows(report, "DoExchange", len(inside)) @ inside)
-    low, high = _between(report, ipus)
-    counts = executions_of_rows(report, "GlobalExchange", len(low))
-    least, most = (within + np.tensordot(counts, bound, axes=1) for bound in (low, high))
     between, _ = moved_bytes(report, "GlobalExchange")
+    counts = executions_of_rows(report, "GlobalExchange", len(between))
+    begin = np.arange(ipus) * (tile_count(report) // ipus)
+    told = recorded_flows(report, "GlobalExchange", begin, counts)
+    bounds = _between(report, ipus) if told is None else ()
+    across = [np.tensordot(counts, bound, axes=1) for bound in bounds] or [told, told]
+    least, most = ((within + each).astype(np.int64) for each in across)
     total = int(within.sum() + (counts @ between).sum())
     source, target = np.nonzero(most)
     frame = pd.DataFrame(
@@ -165,6 +169,30 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
         }
     )
     return frame.sort_values("bytes_at_most", ascending=False, kind="stable", ignore_index=True)
+
+
+FLOWS = {"DoExchange": "exchange_flows", "GlobalExchange": "external_exchange_flows"}
+
+
+def recorded_flows(report: Report, tag: str, begin: Integers, counts: Integers) -> Integers | None:
+    """Return the bytes by [from group][to group] as the report tells them, over all executions.
+
+    Groups begin at these tiles; `counts` are the executions of each exchange. None where the report
+    does not tell, or where the groups cut those that it tells of.
+    """
+    data, table = report.dataset, FLOWS[tag]
+    if not data.has(table):
+        return None
+    names = ("exchange", "from_tile", "from_end", "to_tile", "to_end", "bytes")
+    exchange, source, source_end, to, to_end, moved = (data.column(table, name) for name in names)
+    tiles = np.stack([source, source_end - 1, to, to_end - 1])
+    first, last, to_first, to_last = np.searchsorted(begin, tiles, side="right") - 1
+    if (first != last).any() or (to_first != to_last).any():
+        return None
+    there = exchange < len(counts)
+    total = np.zeros((len(begin), len(begin)), dtype=np.int64)
+    np.add.at(total, (first[there], to_first[there]), moved[there] * counts[exchange[there]])
+    return total
 
 
 def _on_ipus(by_tile: Integers, ipus: int) -> Integers:

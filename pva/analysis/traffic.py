@@ -1,7 +1,9 @@
-"""Who sends how much to whom, by groups of tiles: an estimate and its bounds.
+"""Who sends how much to whom, by groups of tiles: as recorded, or an estimate and its bounds.
 
-A report holds what each tile sends and receives in each exchange, not who sends to whom. What a
-group receives is shared out among the groups that send in the same exchange, by what these send.
+A report holds what each tile sends and receives in each exchange, and by groups of tiles who sends
+to whom. One without that, or where groups are asked for that cut those recorded, gives estimates:
+what a group receives is shared out among the groups that send in the same exchange, by what these
+send.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.columns import analysis
-from pva.analysis.exchanges import KINDS
+from pva.analysis.exchanges import KINDS, recorded_flows
 from pva.analysis.programs import Integers, executions_of_rows, moved_bytes
 from pva.analysis.selection import SelectionError, chosen, rows_wanted, tile_count
 from pva.lazy import pandas as pd
@@ -48,8 +50,9 @@ def exchange_flows(
     At most `groups` groups of neighbouring tiles, at least one for each IPU: with 1, IPU by IPU. Of
     all exchanges on an IPU and between IPUs, those of one `kind` (internal, or between IPUs), or
     one `exchange` of a kind, as `largest_exchanges` numbers it: then of one execution. `bytes` is
-    as received and an estimate, from `bytes_at_least` to `bytes_at_most`, `exact` where these are
-    equal; all rows together are what was received. Raises SelectionError, NotRecordedError.
+    as received, `exact` where the report tells who sends to whom (`exchange_flows`) or it follows;
+    elsewhere an estimate, from `bytes_at_least` to `bytes_at_most`. All rows together are what was
+    received. Raises SelectionError, NotRecordedError.
     """
     cut = groups_of(report, groups)
     count = len(cut.begin)
@@ -59,8 +62,14 @@ def exchange_flows(
         counts = executions_of_rows(report, tag, len(received))
         if exchange is not None:
             row = chosen("exchange", exchange, len(received))
-            received, sent, counts = received[[row]], sent[[row]], np.ones(1, dtype=np.int64)
-        sums += _flows(report, tag, cut, (received, sent, counts))
+            counts = np.zeros_like(counts)
+            counts[row] = 1
+        told = recorded_flows(report, tag, cut.begin, counts)
+        if told is not None:
+            sums += told  # estimate, least and most alike
+            continue
+        ran = np.flatnonzero(counts)
+        sums += _flows(report, tag, cut, (received[ran], sent[ran], counts[ran]))
     estimate, least, most = sums
     source, target = np.nonzero(most)
     frame = pd.DataFrame(

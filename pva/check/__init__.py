@@ -7,6 +7,7 @@ from pva.check import (
     blocks,
     by_ipu,
     execution,
+    flows,
     graph,
     instrumentation,
     liveness,
@@ -32,6 +33,7 @@ LAWS: tuple[Law, ...] = (
     *agreement.LAWS,
     *shares.LAWS,
     *by_ipu.LAWS,
+    *flows.LAWS,
 )
 
 

@@ -30,6 +30,18 @@ from pva.schema.words import (
     WRITTEN_TYPES,
 )
 
+
+def _flows(table: str, place: str, what: str) -> Table:
+    return Table(f"{table}_flows", "graph", f"{place}.flows", "columns", (
+        whole("exchange", "", f"row among the {what}"),
+        whole("from_tile", "", "first tile of a group that sends", within=TILES),
+        whole("from_end", "", "tile after the last of it", within=TILES),
+        whole("to_tile", "", "first tile of a group that receives", within=TILES),
+        whole("to_end", "", "tile after the last of it", within=TILES),
+        whole("bytes", "bytes", "received by the one group from the other; sent to several tiles, it counts for each"),
+    ), f"who sends how much to whom in one of the {what}, by groups of neighbouring tiles of an IPU", wide=True)  # fmt: skip
+
+
 GRAPH_TABLES: tuple[Table, ...] = (
     Table("report", "graph", "", "object", (
         text("version", "version of the toolkit that wrote the report", "version.string"),
@@ -103,6 +115,8 @@ GRAPH_TABLES: tuple[Table, ...] = (
         whole("program", "", "row of programs"),
         *(whole(snake(key), "bytes", f"{key} instructions", key) for key in EXCHANGE_INSTRUCTIONS),
     ), "exchange code by kind of instruction; in the documents programs[].memoryByInstruction"),
+    _flows("exchange", "exchanges", "internal exchanges"),
+    _flows("external_exchange", "externalExchanges", "exchanges between IPUs"),
     Table("control_programs", "graph", "controlPrograms", "list", (
         whole("program", "", "row of programs"),
     ), "programs that the user gave"),

@@ -13,6 +13,7 @@ import numpy as np
 
 from pva.schema import EXCHANGE_INSTRUCTIONS
 from simulator.compiler.executable import Exchange
+from simulator.compiler.flows import flows
 from simulator.graph import kernels
 from simulator.graph.intervals import ascending, distinct
 from simulator.graph.target import Target
@@ -87,7 +88,8 @@ def exchange_cost(
             by_kind[kind] += INSTRUCTION_BYTES * instructions * total
         code += INSTRUCTION_BYTES * sum(each.values()) * counts
     kinds = by_kind.values()
-    return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code)
+    moved = flows(target, source, destination, size)
+    return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code, moved)
 
 
 def host_exchange_cost(target: Target, tile: IntArray, size: IntArray, to_device: bool) -> Exchange:

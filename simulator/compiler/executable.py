@@ -66,7 +66,8 @@ class WrittenProgram:
 class Exchange:
     """One exchange, internal, between IPUs or with the host: bytes and cycles of every tile.
 
-    `instructions` are bytes of code by kind, in the order of schema.EXCHANGE_INSTRUCTIONS.
+    `instructions` are bytes of code by kind, in the order of schema.EXCHANGE_INSTRUCTIONS; `flows`
+    bytes received by [group that sends][group that receives], of simulator/compiler/flows.py.
     """
 
     sent: IntArray
@@ -74,6 +75,7 @@ class Exchange:
     cycles: IntArray
     instructions: tuple[int, ...] = ()
     code: IntArray | None = None  # bytes of exchange code by tile
+    flows: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,6 +23,7 @@ import numpy as np
 
 from simulator.compiler.exchange import INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
+from simulator.compiler.flows import flows as flows_of_groups
 from simulator.graph.intervals import distinct
 from simulator.graph.machines import GlobalExchangeFlow, Machine
 from simulator.graph.target import Target
@@ -82,6 +83,7 @@ def cross_replica_cost(
         received=received,
         cycles=np.where((sent > 0) | (received > 0), time, 0),
         code=PACKET_INSTRUCTIONS * INSTRUCTION_BYTES * packets,
+        flows=flows_of_groups(target, source, destination, size),
     )
 
 

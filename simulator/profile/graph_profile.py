@@ -12,6 +12,7 @@ from pva import schema
 from pva.version import VERSION
 from simulator.compiler.control_code import control_stretches
 from simulator.compiler.executable import Exchange, Executable
+from simulator.compiler.flows import group_borders
 from simulator.graph.target import Target, told_differences
 from simulator.graph.types import IntArray
 from simulator.options import as_texts
@@ -85,6 +86,10 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
         "program_children": _children(executable),
         "control_code": _control_code(executable),
         "exchange_instructions": _instructions(executable),
+        "exchange_flows": _flows(executable.graph.target, executable.lowered.exchanges),
+        "external_exchange_flows": _flows(
+            executable.graph.target, executable.lowered.global_exchanges
+        ),
         "control_programs": {"program": [0]},
         "function_programs": {"program": np.array(executable.lowered.functions, np.int64)},
         **written_tables(executable.lowered),
@@ -229,6 +234,24 @@ def _control_code(executable: Executable) -> Columns:
     if target.compile_ipu_code:
         return dict(control_stretches(target, executable.lowered, executable.instrumentation))
     return {column.name: [] for column in schema.TABLE["control_code"].columns}
+
+
+def _flows(target: Target, exchanges: Sequence[Exchange]) -> Columns:
+    """List who sends to whom in each exchange, by groups of tiles that do."""
+    borders = group_borders(target)
+    count = len(borders) - 1
+    none = np.zeros((count, count), dtype=np.int64)
+    every = [none if exchange.flows is None else exchange.flows for exchange in exchanges]
+    moved = np.array(every, dtype=np.int64).reshape(-1, count, count)
+    exchange, source, to = np.nonzero(moved)
+    return {
+        "exchange": exchange,
+        "from_tile": borders[source],
+        "from_end": borders[source + 1],
+        "to_tile": borders[to],
+        "to_end": borders[to + 1],
+        "bytes": moved[exchange, source, to],
+    }
 
 
 def program_table(executable: Executable) -> Columns:

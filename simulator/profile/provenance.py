@@ -28,7 +28,8 @@ TRUST = (
         "program_children control_programs function_programs written_programs written_results "
         "variables variable_pieces variable_intervals access vertex_count_by_tile "
         "exchange_bytes_received exchange_bytes_sent external_exchange_bytes_received "
-        "external_exchange_bytes_sent host_exchange_bytes_received host_exchange_bytes_sent",
+        "external_exchange_bytes_sent host_exchange_bytes_received host_exchange_bytes_sent "
+        "exchange_flows external_exchange_flows",
     ),
     Trust(
         EXACT,

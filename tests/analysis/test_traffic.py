@@ -55,3 +55,18 @@ def test_what_is_not_there_is_refused() -> None:
     count = (largest_exchanges(small())["kind"] == "internal").sum()
     with pytest.raises(SelectionError, match=f"exchange {count}: not there"):
         exchange_flows(small(), kind="internal", exchange=int(count))
+
+
+def test_flows_that_are_recorded_are_exact_by_the_groups_of_the_report() -> None:
+    # Internal, four times: 20 bytes inside each IPU; global, twice: 8 bytes each way.
+    frame = exchange_flows(small(), groups=2)
+    assert frame[["from_ipu", "to_ipu", "bytes", "exact"]].to_numpy().tolist() == [
+        [0, 0, 80, True], [1, 1, 80, True], [0, 1, 16, True], [1, 0, 16, True],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("groups", [1, 10])
+def test_an_old_report_or_finer_groups_give_estimates(groups: int) -> None:
+    old = small(exchange_flows=None, external_exchange_flows=None)
+    finer = small() if groups == 10 else old
+    assert exchange_flows(finer, groups=groups).equals(exchange_flows(old, groups=groups))

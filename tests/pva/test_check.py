@@ -84,6 +84,8 @@ BROKEN: dict[str, dict[str, Any]] = {
     "parts_of_vertex_types_sum_to_totals": changed_array("memory_by_vertex_type_code", (0, 0), 3),
     "control_code_is_that_of_the_programs": changed("control_code", "end_tile", 3, 9),
     "exchanges_have_no_more_code_than_the_tile": changed_array("exchange_code_bytes", (0, 2), 41),
+    "flows_of_an_exchange_sum_to_what_is_received": changed("exchange_flows", "bytes", 0, 21),
+    "flows_of_an_exchange_are_what_is_sent": changed("exchange_flows", "from_end", 0, 6),
     "pieces_make_up_the_variables": changed("variable_pieces", "bytes", 0, 4),
     "pieces_lie_in_the_memory": changed("variable_pieces", "address", 0, 2000),
     "live_pieces_do_not_overlap": changed("variable_pieces", "address", 0, 528),

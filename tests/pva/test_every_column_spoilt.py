@@ -164,6 +164,13 @@ NOTICED = {
         "measured_host_exchange_cycles",
     "a_compute_set_lasts_as_long_as_on_its_slowest_ipu":
         "measured_compute_set_cycles measured_compute_set_cycles_by_ipu",
+    "flows_of_an_exchange_sum_to_what_is_received":
+        "exchange_flows.exchange exchange_flows.to_tile exchange_flows.to_end "
+        "exchange_flows.bytes external_exchange_flows.exchange external_exchange_flows.to_tile "
+        "external_exchange_flows.to_end external_exchange_flows.bytes",
+    "flows_of_an_exchange_are_what_is_sent":
+        "exchange_flows.from_tile exchange_flows.from_end "
+        "external_exchange_flows.from_tile external_exchange_flows.from_end",
     "no_vertex_takes_longer_than_its_compute_set": "measured_vertex_cycles",
     "measured_vertices_are_those_of_the_compute_sets": "vertex_compute_set vertex_vertex_type",
 }  # fmt: skip
