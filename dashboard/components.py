@@ -61,6 +61,7 @@ GRID: dict[str, Any] = {
 TURNING = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # characters that set directions
 HALF_WORD = 40  # letters that stay at either end of a word of more than twice as many
 LONG_WORD = re.compile(rf"\S{{{2 * HALF_WORD + 2},}}")
+PICKED_BY_KEYS = {"role": "group", "aria-label": "Plot; the arrow keys choose in it"}
 PLOT_CONFIG = {
     "displaylogo": False,
     "displayModeBar": "hover",
@@ -208,12 +209,16 @@ def plot(identifier: str, height: int = 340) -> Element:
     )
 
 
-def drawn(figure: Any, identifier: str, height: int = 260) -> Element:
-    """Show a figure that is already drawn, in a panel that is made as a whole."""
+def drawn(figure: Any, identifier: str, height: int = 260, *, objects: str = "") -> Element:
+    """Show a figure that is already drawn, in a panel that is made as a whole.
+
+    Numbers along x, or those of its points, are `objects` of a kind that open the drawer.
+    """
     graph = dcc.Graph(
         figure=figure, id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner"
     )
-    return html.Div(graph, className="plot", style={"height": f"{height}px"})
+    data = {"data-picks": f"{objects}:", "tabIndex": "0", **PICKED_BY_KEYS} if objects else {}
+    return html.Div(graph, className="plot", style={"height": f"{height}px"}, **data)
 
 
 def table(
@@ -227,14 +232,14 @@ def table(
     """Show a frame as a table: sortable, numbers at the right, names exactly as they are.
 
     `total` is a frame of one row that stays on top. With `picks=(key, field)` a clicked row sets a
-    key of the address; the page registers `tables.pick_rows`.
+    key of the address. One that is an object (`with_objects`) opens the drawer.
     """
     rows = records(frame, columns)
+    frame = with_objects(frame)
     data = {"data-picks-key": picks[0], "data-picks-field": picks[1]} if picks else {}
-    if picks:
-        for field in {picks[1], *({"opens", "object"} & set(frame.columns))}:
-            for row, value in zip(rows, frame[field].tolist(), strict=False):
-                row[field] = value
+    for field in {*(picks or ())[1:], *({"opens", OBJECT} & set(frame.columns))}:
+        for row, value in zip(rows, frame[field].tolist(), strict=False):
+            row[field] = value
     pinned = [] if total is None else formatted(total, columns)
     visible = min(max(len(rows), 1), SHOWN_ROWS) + len(pinned)
     grid = dag.AgGrid(
@@ -246,7 +251,7 @@ def table(
         | {
             "pinnedTopRowData": pinned,
             "ensureDomOrder": True,
-            "rowClassRules": {"chosen": "isChosen(params)"},
+            "rowClassRules": {"chosen": "isChosen(params)", "opens": OPENS},
             "localeText": {"noRowsToShow": "Nothing to show"},
         },
         className="table",
@@ -255,6 +260,25 @@ def table(
     left_out = len(frame) - len(rows)
     note = f"{left_out:,} more rows; filter by name to see them" if left_out > 0 else ""
     return html.Div([grid, html.Div(note, className="note")], **data)
+
+
+OBJECT = "object"  # the column that tells which object (dashboard/objects.py) a row is
+OPENS = f"params.data && params.data.{OBJECT}"  # whether a row opens the drawer
+OBJECT_COLUMNS = ("variable", "program", "event")  # that tell it, by its number
+
+
+def with_objects(frame: Frame) -> Frame:
+    """Return a frame whose rows tell which objects they are, where one of its columns does."""
+    column = next((name for name in OBJECT_COLUMNS if name in frame), None)
+    if OBJECT in frame or column is None:
+        return frame
+    numbers = frame[column].tolist()
+    known = (number is not None and number == number and number >= 0 for number in numbers)
+    objects = [
+        f"{column}:{int(number)}" if is_one else None
+        for number, is_one in zip(numbers, known, strict=True)
+    ]
+    return frame.assign(**{OBJECT: objects})
 
 
 def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:

@@ -39,6 +39,9 @@ class Declaration:
     controls: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     tables: Sequence[Table] = ()  # whose columns the documentation explains
     laws: tuple[str, ...] = ()  # beginnings of the tables and arrays whose figures it shows
+    # What is chosen on it by a key of the address, and how an object of it is called: by what the
+    # value begins with, as in {"node": {"v": "variable", "p": "program"}} (dashboard/objects.py).
+    objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     follows: bool = False  # its parts follow a file that grows; the page is not laid out anew
 
     @property

@@ -1,10 +1,13 @@
 """The drawer beside a page: all that is known of the object that the address chooses.
 
 `object=kind:which` chooses one (dashboard/objects.py); `variable=3` alone opens that variable, too.
+A click anywhere chooses one (assets/drawer.js): a row of a table that has an `object`, and whatever
+sets a key of the address of which the page declares that it is an object (`Declaration.objects`).
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 from dash import Dash, dcc, html
@@ -24,8 +27,10 @@ PANEL, FINDINGS = "drawer", "drawer-findings"
 def place(state: Address) -> list[Element]:
     """Make room for the drawer on a page of a report."""
     page = page_at(state.path)
-    has_objects = page is not None and page.has_objects
-    return [view.panel(PANEL, state.path, (KEY, VARIABLE))] if has_objects else []
+    if page is None or not page.has_objects:
+        return []
+    kinds = {"data-objects": json.dumps({key: dict(of) for key, of in page.objects.items()})}
+    return [html.Div(view.panel(PANEL, state.path, (KEY, VARIABLE)), **kinds)]
 
 
 def drawer(store: Store, state: Address, _theme: Theme) -> Element:
@@ -50,8 +55,9 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
             view.panel(FINDINGS, state.path, (KEY, VARIABLE), inner=True),
         ],
         className="drawer",
-        **{"aria-label": f"{subject.kind} {subject.name}"},
-    )
+        **{"aria-label": f"{subject.kind} {subject.name}",
+           "data-shows": "\n".join((text, *subject.same))},
+    )  # fmt: skip
 
 
 def _links(state: Address, subject: Subject, text: str) -> Element:

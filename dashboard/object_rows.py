@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from dashboard.components import Frame
@@ -37,6 +39,25 @@ def texts_of(kind: str, rows: Integers) -> list[str | None]:
     return [f"{kind}:{row}" if row >= 0 else None for row in rows.tolist()]
 
 
+def variables_named(report: Report, names: Sequence[str]) -> list[str | None]:
+    """Return the first variable of each name, none where there is none."""
+    if not report.dataset.has("variables"):
+        return [None] * len(names)
+    every = report.dataset.column("variables", "name").tolist()
+    rows = {name: row for row, name in reversed(list(enumerate(every)))}
+    return [f"variable:{rows[name]}" if name in rows else None for name in names]
+
+
+def compute_set_objects(report: Report, sets: Integers) -> list[str | None]:
+    """Return the first programs that run compute sets, told by their rows."""
+    return texts_of("program", first_programs(report, "OnTileExecute", "compute_set", sets))
+
+
+def node_objects(keys: Sequence[str]) -> list[str | None]:
+    """Return the variables and programs that nodes of the computation graph are, by their keys."""
+    return [f"{'variable' if key.startswith('v') else 'program'}:{key[1:]}" for key in keys]
+
+
 def object_steps(report: Report, text: str) -> tuple[int, int, str] | None:
     """Return the first and last liveness step of an object and its name; None without a life."""
     kind, number = numbered(text)
@@ -46,6 +67,11 @@ def object_steps(report: Report, text: str) -> tuple[int, int, str] | None:
         if figures.first_step < 0 or figures.always_live:
             return None
         return figures.first_step, figures.last_step, figures.name
+    if kind == "program-step" and 0 <= number < data.length("liveness_steps"):
+        program = int(data.column("liveness_steps", "program")[number])
+        return number, number, str(data.column("programs", "name")[program])
+    if kind == "step" and 0 <= number < data.length("steps"):
+        kind, number = "program", int(data.column("steps", "program")[number])
     if kind == "program" and 0 <= number < data.length("programs"):
         steps = np.flatnonzero(data.column("liveness_steps", "program") == number)
         name = str(data.column("programs", "name")[number])

@@ -1,4 +1,4 @@
-"""What the drawer says of an object: variable, program, step, operation, layer, tile, host event.
+"""What the drawer says of an object: variable, program, step, operation, layer, tile, event.
 
 An object is a text `kind:which`, as in `variable:12` or `operation:fc1`, under `object` in the
 address. Each kind has a function that describes it, with the same words for the same parts.
@@ -28,7 +28,7 @@ from pva.analysis.programs import elapsed, executions, operations
 from pva.analysis.selection import chosen as known_number
 from pva.plot.theme import step_words
 
-KEY, VARIABLE = "object", "variable"
+KEY, VARIABLE, AT = "object", "variable", "at"
 Pairs = list[tuple[str, str]]
 
 
@@ -36,7 +36,8 @@ Pairs = list[tuple[str, str]]
 class Subject:
     """What is said of an object: its kind in words, its name, its figures, where else it is shown.
 
-    `about` are the fields of findings (variable, step, tile, name) that tell which are about it.
+    `about` are the fields of findings (variable, step, tile, name) that tell which are about it,
+    `same` other objects as which it is marked: of a step its program.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Subject:
     figures: Pairs
     shown_in: tuple[tuple[str, Address], ...] = ()
     about: tuple[tuple[str, object], ...] = ()
+    same: tuple[str, ...] = ()
 
 
 def with_object(state: Address, kind: str, which: object) -> Address:
@@ -65,6 +67,11 @@ def describe(store: Store, state: Address, text: str) -> Subject:
     if kind not in KINDS or not colon:
         raise AddressError(f"{KEY}={text}: not there; known: {', '.join(KINDS)}, as in variable:3")
     report = state.report
+    if kind == AT:  # of device and host on one axis: steps are odd, events are even
+        number = _row(kind, which)
+        kind, which = ("event", "step")[number % 2], str(number // 2)
+        found = describe(store, state, f"{kind}:{which}")
+        return replace(found, same=(f"{kind}:{which}", *found.same))
     if kind == "event":
         return _event(store, report, _row(kind, which))
     opened = store.report(report)
@@ -257,7 +264,27 @@ def step(report: Report, key: str, number: int) -> Subject:
         return Subject("Step", f"Step {number:,}", this, (way,))
     found = program(report, key, of)
     ways = (way, *(pair for pair in found.shown_in if pair[0] != "Execution"))
-    return replace(found, kind=f"Step {number:,}", figures=[*found.figures, *this], shown_in=ways)
+    return replace(
+        found, kind=f"Step {number:,}", figures=[*found.figures, *this], shown_in=ways,
+        same=(f"program:{of}",),
+    )  # fmt: skip
+
+
+def program_step(report: Report, key: str, number: int) -> Subject:
+    """Describe a program step, of those in the order of liveness, by its row; raises PvaError."""
+    data = report.dataset
+    number = known_number("step", number, data.length("liveness_steps"))
+    of = int(data.column("liveness_steps", "program")[number])
+    found = program(report, key, of)
+    way = ("Liveness", Address("/liveness", key, steps=(number,)))
+    ways = (way, *(pair for pair in found.shown_in if pair[0] != "Liveness"))
+    figures = [pair for pair in found.figures if pair[0] != "Live then"]
+    figures[-1:-1] = _live_then(report, number)
+    about = (*(pair for pair in found.about if pair[0] != "step"), ("step", number))
+    return replace(
+        found, kind=f"Program step {number:,}", figures=figures, shown_in=ways, about=about,
+        same=(f"program:{of}",),
+    )  # fmt: skip
 
 
 def tile(report: Report, key: str, number: int) -> Subject:
@@ -368,10 +395,11 @@ def _event(store: Store, key: str, number: int) -> Subject:
 
 
 NUMBERED: dict[str, Callable[[Report, str, int], Subject]] = {
-    "variable": variable, "program": program, "step": step, "tile": tile,
+    "variable": variable, "program": program, "step": step, "program-step": program_step,
+    "tile": tile,
 }  # fmt: skip
 NAMED: dict[str, Callable[[Report, str, str], Subject]] = {"operation": operation, "layer": layer}
-KINDS = (*NUMBERED, *NAMED, "event")
+KINDS = (*NUMBERED, *NAMED, "event", AT)
 
 
 def prose_of(pairs: Pairs) -> Pairs:

@@ -27,7 +27,7 @@ from typing import Any
 
 import dash_ag_grid as dag
 import orjson
-from dash import ClientsideFunction, Dash, Input, State, html
+from dash import Dash, html
 from flask import Flask, Response, request
 
 from dashboard import address, preferences, view
@@ -37,6 +37,7 @@ from dashboard.components import (
     FAILED,
     GRID,
     HEADER_PIXELS,
+    OPENS,
     ROW_PIXELS,
     Column,
     Element,
@@ -44,6 +45,7 @@ from dashboard.components import (
     column_definition,
     formatted,
     widened,
+    with_objects,
 )
 from dashboard.store import Store
 
@@ -88,7 +90,8 @@ def paged(
             "infiniteInitialRowCount": 1,
             "pinnedTopRowData": pinned,
             "rowClassRules": {
-                "chosen": "params.data && params.data.mark == 'chosen' || isChosen(params)"
+                "chosen": "params.data && params.data.mark == 'chosen' || isChosen(params)",
+                "opens": OPENS,
             },
         },
         className="table",
@@ -132,17 +135,6 @@ def serve(
         return _json(rows_asked(frame, own, asked) | {"note": counted_rows(len(frame))})
 
     app.server.extensions.setdefault(_SERVED, {})[identifier] = answer
-    pick_rows(app, identifier)
-
-
-def pick_rows(app: Dash, identifier: str) -> None:
-    """Have a clicked row of a table set the key of the address that it picks."""
-    app.clientside_callback(
-        ClientsideFunction("tilescope", "pickRow"),
-        Input(identifier, "cellClicked"),
-        State(identifier, "id"),
-        prevent_initial_call=True,
-    )
 
 
 def _json(answer: dict[str, Any]) -> bytes:
@@ -199,9 +191,9 @@ def rows_asked(frame: Frame, columns: Sequence[Column], asked: dict[str, Any]) -
         )
     begin = max(int(asked.get("startRow") or 0), 0)
     end = min(max(int(asked.get("endRow") or BLOCK), begin), begin + 10 * BLOCK)
-    part = frame.iloc[begin:end]
+    part = with_objects(frame.iloc[begin:end])
     shown = formatted(part, columns)
-    rest = [name for name in frame.columns if name not in known]
+    rest = [name for name in part.columns if name not in known]
     if rest:  # of no columns pandas 3.0 gives no records
         for row, more in zip(shown, part[rest].to_dict("records"), strict=True):
             row.update(more)
@@ -210,12 +202,16 @@ def rows_asked(frame: Frame, columns: Sequence[Column], asked: dict[str, Any]) -
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of a tree: its place (`a/b` lies in `a`), its words, and a text for each column."""
+    """A row of a tree: its place (`a/b` lies in `a`), its words, and a text for each column.
+
+    `picks` is what a click sets: a key of the address and its value.
+    """
 
     path: str
     words: str
     cells: tuple[str, ...]
     note: str = ""
+    picks: tuple[str, str] | None = None
 
 
 def tree(
@@ -251,5 +247,9 @@ def _tree_row(row: Row, *, is_parent: bool, folded: bool) -> Element:
         **{"data-fold": row.path, "aria-expanded": str(not folded).lower(),
            "aria-label": f"{row.words}: {'show' if folded else 'hide'} what is in it"},
     ) if is_parent else html.Span(className="fold-none")  # fmt: skip
-    first = html.Th([fold, row.words], scope="row", title=row.note or None, className=f"in-{level}")
+    words: Element = row.words
+    if row.picks:
+        key, value = row.picks
+        words = html.Button(row.words, className="pick", **{"data-key": key, "data-value": value})
+    first = html.Th([fold, words], scope="row", title=row.note or None, className=f"in-{level}")
     return html.Tr([first, *(html.Td(cell) for cell in row.cells)], className=f"level-{level}")

@@ -17,6 +17,9 @@ itself, `figure.layout.meta = {"picks": [number at x = 0, at x = 1, ...]}` tells
 A plot inside a panel is drawn when the panel is: it takes the panel's address and theme as
 `inside=(chosen, theme)`, and the panel depends on its keys.
 
+What points of a plot with `objects` are (dashboard/objects.py) stands in `ids` of its traces; a
+click opens the drawer.
+
 With `zooms` the window that a reader zooms to stands in the address as `range` (whole numbers, the
 end not included): depend on `range`, and draw no more points than are seen there.
 
@@ -35,7 +38,7 @@ from werkzeug.exceptions import BadRequest
 
 from dashboard import address, components, preferences, still
 from dashboard.address import Address
-from dashboard.components import PLOT_CONFIG, Element
+from dashboard.components import PICKED_BY_KEYS, PLOT_CONFIG, Element
 from dashboard.store import Store
 from pva.plot.theme import THEMES, Theme
 
@@ -43,7 +46,6 @@ Make = Callable[[Store, Address, Theme], Any]
 Value = TypeVar("Value")
 Inside = tuple[Address, Theme]
 ALWAYS = ("report", "against")
-PICKED_BY_KEYS = {"role": "group", "aria-label": "Plot; the arrow keys choose in it"}
 
 
 def plot(
@@ -54,11 +56,13 @@ def plot(
     height: int = 340,
     picks: str = "",
     zooms: bool = False,
+    objects: bool = False,
     inside: Inside | None = None,
 ) -> Element:
     """Make room for a figure that follows these keys of the address; `draw` draws it."""
     graph = dcc.Graph(id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner")
     data = {"data-picks": picks, "tabIndex": "0", **PICKED_BY_KEYS} if picks else {}
+    data |= {"data-picks": ":"} if objects else {}
     data |= {"data-zooms": ""} if zooms else {}
     place = html.Div(id=f"{identifier}-fault", className="plot-fault")
     return html.Div(

@@ -15,7 +15,7 @@
   function go(changes, replace) {
     const search = new URLSearchParams(window.location.search);
     if (DRAWN_BY.some((key) => key in changes)) search.delete("seen");
-    for (const [key, value] of Object.entries(changes)) {
+    for (const [key, value] of Object.entries(window.tilescope.withObject(changes))) {
       if (value === null || value === undefined || value === "") search.delete(key);
       else search.set(key, String(value));
     }

@@ -1,33 +1,66 @@
-// The object that the drawer shows: its rows are marked in all tables, and Escape closes it.
+// The object that the drawer shows: what chooses one, its marks in all tables, and Escape closes it.
 (function () {
   "use strict";
 
   const KEYS = ["object", "variable"]; // of the address, that open the drawer
   const POINT = "point"; // of the address: the points of an exploration, by the keys of their rows
 
+  const last = (text) => String(text ?? "").split(",").pop();
+
+  /** The object that the address chooses, as dashboard/objects.py reads it. */
+  function chosenObject() {
+    const [object, variable] = KEYS.map((key) => window.tilescope.read(key));
+    return object || (variable ? `variable:${last(variable)}` : "");
+  }
+
+  /** What the page declares: by key of the address, kinds of objects by how the value begins. */
+  function declared() {
+    const place = document.querySelector("[data-objects]");
+    return place ? JSON.parse(place.dataset.objects) : {};
+  }
+
+  /** Add to changes of the address the object that they choose; where they clear it, it goes. */
+  function withObject(changes) {
+    if ("object" in changes) return changes;
+    if (changes.variable) return { ...changes, object: null };
+    const of = declared();
+    for (const key of Object.keys(of).filter((one) => one in changes)) {
+      const [, begin, number] = last(changes[key]).match(/^([a-z]*)([0-9]+)$/) || [];
+      if (of[key][begin]) return { ...changes, object: `${of[key][begin]}:${number}`, variable: null };
+      const was = (window.tilescope.read("object") || "").split(":")[0];
+      if (!changes[key] && Object.values(of[key]).includes(was)) return { ...changes, object: null };
+    }
+    return changes;
+  }
+
+  /** The chosen object, and others as which the drawer says that it is marked. */
+  function chosenObjects() {
+    const object = chosenObject();
+    const drawer = document.querySelector(".drawer[data-shows]");
+    const shown = drawer ? drawer.dataset.shows.split("\n") : [];
+    return shown[0] === object ? shown : [object];
+  }
+
   /** Tell whether a row of a table is the object that is chosen. */
   function isChosen({ data }) {
     if (!data) return false;
-    const { read } = window.tilescope;
-    const points = read(POINT);
+    const points = window.tilescope.read(POINT);
     if (points && data.key !== undefined) return points.split(",").slice(-2).includes(data.key);
-    const [object, variable] = KEYS.map(read);
-    if (object) return data.object === object || `variable:${data.variable}` === object;
-    return variable !== null && String(data.variable) === variable.split(",").pop();
+    const own = data.object || (data.variable >= 0 ? `variable:${data.variable}` : "");
+    return Boolean(own) && chosenObjects().includes(own);
   }
 
   window.dashAgGridFunctions = Object.assign(window.dashAgGridFunctions || {}, { isChosen });
 
-  const shown = () => [...KEYS, POINT].map((key) => window.tilescope.read(key) || "").join("\u0000");
-  let marked = "\u0000\u0000"; // nothing is chosen
+  const shown = () => [...chosenObjects(), window.tilescope.read(POINT) || ""].join("\u0000");
+  let marked = "\u0000"; // nothing is chosen
 
-  /** Have the tables whose rows choose objects draw them anew, where another one is chosen. */
+  /** Have the tables draw their rows anew, where another object is chosen. */
   function mark() {
     if (shown() === marked) return;
     marked = shown();
-    for (const place of document.querySelectorAll("[data-picks-key]")) {
-      const grid = place.querySelector(".table[id]");
-      const api = grid && window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
+    for (const grid of document.querySelectorAll(".table[id]")) {
+      const api = window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
       if (!api) continue;
       const cell = grid.contains(document.activeElement) && api.getFocusedCell();
       api.redrawRows();
@@ -35,7 +68,9 @@
     }
   }
 
+  Object.assign(window.tilescope, { chosenObject, withObject });
   window.addEventListener("popstate", mark);
+  window.tilescope.onArrival(mark);
 
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest && event.target.closest("input, textarea, [role=listbox], details[open], dialog");

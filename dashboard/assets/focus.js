@@ -56,7 +56,9 @@
     const isMap = Boolean(cells(plot));
     if (!isMap && !move[0]) return;
     const key = place.dataset.picks;
-    const now = ranges(key).flat().pop();
+    const object = window.tilescope.chosenObject();
+    const now = !key.endsWith(":") ? ranges(key).flat().pop()
+      : object.startsWith(key) ? Number(object.slice(key.length)) : undefined;
     event.preventDefault();
     picked(plot, key, isMap ? beside(plot, now, move) : following(plot, key, now, move[0]), event.shiftKey);
   });

@@ -114,12 +114,6 @@
     return line * ROW >= range.top && (line + 1) * ROW <= range.bottom;
   }
 
-  function pickProgram(cell) {
-    const api = cell && grid();
-    const row = api && api.getDisplayedRowAtIndex(cell.rowIndex);
-    if (row && row.data) go({ program: row.data.program });
-  }
-
   // The chosen line is marked at once; the lines that the server sends again mark the others.
   window.addEventListener("popstate", () => {
     const program = read("program");
@@ -185,6 +179,6 @@
 
   window.tilescope.turnStage = turnStage;
   Object.assign(window.dash_clientside.tilescope, {
-    showLine, pickProgram, goTo, chooseColumns, showOperation,
+    showLine, goTo, chooseColumns, showOperation,
   });
 })();

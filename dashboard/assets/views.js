@@ -29,13 +29,15 @@
     return next;
   }
 
-  /** The tiles chosen go along to every page; links in the menu stay in place when they change. */
+  /** Chosen tiles and the object go along to every page; links in the menu stay when they change. */
   function linkTiles() {
     for (const link of document.querySelectorAll(".nav-link")) {
       const [path, search] = link.getAttribute("href").split("?");
       const kept = new URLSearchParams(search || "");
-      if (read("tile")) kept.set("tile", read("tile"));
-      else kept.delete("tile");
+      for (const [key, value] of [["tile", read("tile")], ["object", window.tilescope.chosenObject()]]) {
+        if (value) kept.set(key, value);
+        else kept.delete(key);
+      }
       const text = kept.toString().replace(/%2C/g, ",");
       link.setAttribute("href", text ? `${path}?${text}` : path);
     }
@@ -43,7 +45,7 @@
 
   // What was chosen on a page comes back with it: as long as the window is open, for its report.
 
-  const EVERYWHERE = ["report", "against", "tile"]; // keys that go along to every page
+  const EVERYWHERE = ["report", "against", "tile", "object"]; // keys that go along to every page
   const viewName = (path) => `tilescope-view ${path}`;
 
   function keepView(path, asked) {
@@ -180,7 +182,11 @@
       .filter(([first, last]) => first <= last);
   }
 
-  function numberAt(plot, point) {
+  /** Tell whether a plot picks objects of a kind, as in `tile:`, or of any, `:`, and no key. */
+  const isKind = (key) => key.endsWith(":");
+
+  function numberAt(plot, point, key) {
+    if (key === ":") return point.id || null;
     const order = plot.layout.meta && plot.layout.meta.picks;
     if (point.data && point.data.meta === "numbers") return point.customdata;
     const x = Math.round(point.x);
@@ -190,6 +196,7 @@
   function picked(plot, key, number, add) {
     if (number === undefined || number === null) return;
     const text = String(number);
+    if (isKind(key)) return go({ object: key === ":" ? text : key + text });
     const now = (read(key) || "").split(",").filter(Boolean);
     if (!add) return go({ [key]: text });
     go({ [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") });
@@ -245,7 +252,7 @@
 
   /** Mark what is chosen; shapes of the figure itself stay. */
   function mark(plot, key) {
-    if (!plot.layout || !plot.data || !plot._fullData || (plot.layout.meta && plot.layout.meta.marks === false)) return;
+    if (isKind(key) || !plot.layout || !plot.data || !plot._fullData || (plot.layout.meta && plot.layout.meta.marks === false)) return;
     const order = plot.layout.meta && plot.layout.meta.picks;
     const kept = (plot.layout.shapes || []).filter((shape) => shape.name !== "picked");
     const colour = getComputedStyle(document.documentElement).getPropertyValue("--accent").trim();
@@ -282,9 +289,9 @@
     const key = place.dataset.picks;
     const acts = {
       plotly_click: (event) =>
-        picked(plot, key, numberAt(plot, event.points[0]), event.event && event.event.shiftKey),
+        picked(plot, key, numberAt(plot, event.points[0], key), event.event && event.event.shiftKey),
       plotly_selected: (event) => {
-        if (!event || !event.range || !event.range.x) return;
+        if (isKind(key) || !event || !event.range || !event.range.x) return;
         dragged(plot, key, event.range.x, shift);
         window.Plotly.relayout(plot, { selections: [] });
       },
@@ -337,25 +344,29 @@
     go({ open: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") }, true);
   }
 
-  /** A clicked row of a table sets a key of the address; the row's other fields come with it. */
-  function pickRow(cell, id) {
-    const place = cell && document.getElementById(id) && document.getElementById(id).closest("[data-picks-key]");
-    if (!place || /^[tb]-/.test(cell.rowId)) return; // a total is no row to choose
-    const grid = window.dash_ag_grid && window.dash_ag_grid.getApi(id);
-    const row = grid && grid.getDisplayedRowAtIndex(cell.rowIndex);
-    if (row && row.data && row.data.opens) return opened(row.data.opens);
-    const value = row && row.data && row.data[place.dataset.picksField];
-    if (value === undefined || value === null) return;
-    const key = place.dataset.picksKey;
-    // The object that a row is opens the drawer, whatever else the row chooses on its page.
-    const drawer = row.data.object && key !== "object" ? { object: row.data.object, variable: null } : {};
-    if (place.dataset.picksMany === undefined) return go({ ...drawer, [key]: value });
+  /** A clicked row of a table sets the key of the address that it picks, and the object that it is. */
+  function pickRow(table, index) {
+    const grid = window.dash_ag_grid && window.dash_ag_grid.getApi(table.id);
+    const row = grid && grid.getDisplayedRowAtIndex(index);
+    if (!row || !row.data) return;
+    if (row.data.opens) return opened(row.data.opens);
+    const place = table.closest("[data-picks-key]");
+    const { picksKey: key, picksField: field, picksMany: many } = place ? place.dataset : {};
+    const value = key && row.data[field];
+    const drawer = row.data.object && key !== "variable" ? { object: row.data.object, variable: null } : {};
+    if (value === undefined || value === null) return go(drawer);
+    if (many === undefined) return go({ ...drawer, [key]: value });
     const now = (read(key) || "").split(",").filter(Boolean);
     const text = String(value);
-    go({ [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") }, true);
+    go({ ...drawer, [key]: (now.includes(text) ? now.filter((one) => one !== text) : [...now, text]).join(",") }, true);
   }
 
   document.addEventListener("click", (event) => {
+    const cell = event.target.closest(".table[id] .ag-row .ag-cell");
+    const index = cell && cell.closest("[row-index]").getAttribute("row-index");
+    if (index && !/^[tb]-/.test(index)) pickRow(cell.closest(".table[id]"), Number(index)); // a total is no row
+    const pick = event.target.closest(".pick[data-key]");
+    if (pick) go({ [pick.dataset.key]: pick.dataset.value });
     const clear = event.target.closest("[data-clear]");
     if (clear) go({ [clear.dataset.clear]: null });
     const fold = event.target.closest("[data-fold]");
@@ -367,7 +378,7 @@
   });
 
   Object.assign(window.dash_clientside.tilescope, {
-    follow, place, pickRow,
+    follow, place,
     showChoices: showing("choice"), showSwitches: showing("switch"), showBoxes: showing("box"),
   });
 })();

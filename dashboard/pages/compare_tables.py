@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from dashboard import components
 from dashboard.address import Address
 from dashboard.components import Column, Frame, Kind
+from dashboard.object_rows import variables_named
 from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from pva import units
@@ -156,11 +157,9 @@ def _objects(report: Report, table: Comparison, frame: Frame) -> list[str | None
     if key in KINDS:
         pairs = zip(there, frame[key], strict=True)
         return [f"{KINDS[key]}:{name}" if known else None for known, name in pairs]
-    if several or table.name not in OF_VARIABLES or not report.dataset.has("variables"):
+    if several or table.name not in OF_VARIABLES:
         return [None] * len(frame)
-    names = report.dataset.column("variables", "name").tolist()
-    rows = {name: row for row, name in reversed(list(enumerate(names)))}
-    return [f"variable:{rows[name]}" if name in rows else None for name in frame[key]]
+    return variables_named(report, frame[key].tolist())
 
 
 OF_VARIABLES = ("compare_variables", "compare_live_at_peak", "compare_always_live")

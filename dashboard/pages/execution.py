@@ -12,6 +12,8 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Filter, Range
 from dashboard.components import Column, Element, section
 from dashboard.declared import ONE_IPU, Declaration
+from dashboard.object_rows import texts_of
+from dashboard.objects import KEY
 from dashboard.pages import execution_ipus, step_details
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
@@ -76,6 +78,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"step": {"": "step"}},
     order=90,
     letter="e",
     icon="M2.5 3h11v3.3h-11zm0 3.3h5v3.4h-5zm7.5 0h3.5v3.4H10zM4 9.7h3V13H4z",
@@ -377,7 +380,7 @@ def program_frame(store: Store, state: Address) -> Any:
     window, _ = window_of(store, state)
     frame = _named(_by_program(store, state, window))
     moved = frame["bytes"].where(frame["bytes"] > 0)  # a dash for what moves nothing
-    return components.filtered(frame.assign(bytes=moved), state.filter)
+    return _steps_of(components.filtered(frame.assign(bytes=moved), state.filter))
 
 
 def _named(frame: Any) -> Any:
@@ -391,7 +394,7 @@ def path_frame(store: Store, state: Address) -> Any:
     report = store.report(state.report)
     frame = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
     frame = frame.assign(kind=frame["type"].map(step_words))
-    return components.filtered(frame, state.filter)
+    return _steps_of(components.filtered(frame, state.filter))
 
 
 def wait_frame(store: Store, state: Address) -> Any:
@@ -400,7 +403,12 @@ def wait_frame(store: Store, state: Address) -> Any:
     frame = causes.waits(report)
     tiles = frame["for_tile"].astype(str).where(frame["for_tile"] >= 0, "–")
     frame = frame.assign(kind=frame["type"].map(step_words), tile=tiles)
-    return components.filtered(frame, state.filter)
+    return _steps_of(components.filtered(frame, state.filter))
+
+
+def _steps_of(frame: Any) -> Any:
+    """Tell of each row that it is its first step."""
+    return frame.assign(**{KEY: texts_of("step", frame["first_step"].to_numpy())})
 
 
 def step_tables(store: Store, state: Address, _theme: Theme) -> Element:
@@ -430,7 +438,6 @@ def register(app: Dash, store: Store) -> None:
     view.fill(app, store, "execution-step", step_details.details)
     view.fill(app, store, "execution-reasons", execution_ipus.idle)
     view.fill(app, store, "execution-programs", step_tables)
-    tables.pick_rows(app, "execution-idle")
     frames = {"programs": program_frame, "path": path_frame, "waits": wait_frame}
     for tab, make in frames.items():
         tables.serve(app, store, PATH, f"execution-{tab}-table", TABLES[tab], make)

@@ -245,9 +245,7 @@ def _object_link(store: Store, state: Address, root: int) -> Element:
 
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
-    from dashboard import tables
 
     view.fill(app, store, "flames-answer", answer)
     view.fill(app, store, "flames-graph", graph)
     view.fill(app, store, "flames-inside", inside)
-    tables.pick_rows(app, "flames-rows")

@@ -15,6 +15,8 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.declared import ONE_IPU, Declaration
 from dashboard.figures import graph as figures
+from dashboard.object_rows import node_objects
+from dashboard.objects import KEY
 from dashboard.overview import magnifier
 from dashboard.pages.liveness_tabs import scope_words
 from dashboard.pages.words import counted
@@ -60,6 +62,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"node": {"v": "variable", "p": "program"}},
     order=80,
     letter="g",
     icon=(
@@ -210,6 +213,7 @@ def neighbours(store: Store, state: Address) -> Frame:
         bytes=nodes.loc[other, "bytes"].tolist(),
     )
     frame["words"] = frame["kind"].map(figures.kind_words)
+    frame[KEY] = node_objects(frame["key"].tolist())
     return components.filtered(frame, state.filter)
 
 
@@ -318,7 +322,8 @@ def nodes(store: Store, state: Address) -> Frame:
         "copies": ~kinds.isin([COMPUTE, analysis.VARIABLE]),
     }
     frame = frame[keep[tab]]
-    frame = frame.assign(words=frame["kind"].map(figures.kind_words))
+    words, objects = frame["kind"].map(figures.kind_words), node_objects(frame["key"].tolist())
+    frame = frame.assign(words=words, **{KEY: objects})
     return components.filtered(frame, state.filter)
 
 

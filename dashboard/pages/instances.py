@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
@@ -329,7 +329,6 @@ def register(app: Dash, store: Store) -> None:
         ("instances-chosen", chosen), ("instances-table", table),
     ):  # fmt: skip
         view.fill(app, store, identifier, make)
-    tables.pick_rows(app, "instances-rows")
     for name, analysis in (
         ("instance-utilisation", instance_utilisation), ("instance-pace", instance_pace),
         ("instance-stragglers", stragglers),

@@ -43,6 +43,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"step": {"": "program-step"}},
     order=50,
     letter="l",
     icon="M2.5 2.5v11h11M5 11l2-3 1.7 1 1.8-4.5 2.5 5",
@@ -267,7 +268,6 @@ def register(app: Dash, store: Store) -> None:
     for identifier, (columns, frame) in tabs.PAGED.items():
         tables.serve(app, store, PATH, identifier, columns, frame)
         downloads.offer(app, identifier, frame)
-    tables.pick_rows(app, "liveness-variables")
     downloads.offer(app, "liveness", plotted)
     downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)
     downloads.offer(app, "liveness-tiles", tabs.tiles_frame)

@@ -12,6 +12,8 @@ from dash import dcc, html
 from dashboard import address, components, controls, tables, view
 from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
+from dashboard.object_rows import texts_of, variables_named
+from dashboard.objects import KEY
 from dashboard.pages import equal_names
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
@@ -26,6 +28,7 @@ from pva.plot.theme import Theme, step_words
 MAX_STEPS = 6  # that stand side by side
 MAX_BARS = 24
 PICKS = ("variable", "variable")
+STEP = "program-step"  # the kind of object (dashboard/objects.py) that a step is
 LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
     Column("name", "Variable or category", "name", note="What is always live"),
@@ -213,6 +216,7 @@ def always_frame(store: Store, state: Address) -> Frame:
     frame = analysis.always_live_variables(
         store.report(state.report), ipu=state.ipu, tile=state.tile
     )
+    frame[KEY] = variables_named(store.report(state.report), frame["name"].tolist())
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
     frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
     return components.filtered(frame, state.filter)
@@ -233,6 +237,7 @@ def tiles_frame(store: Store, state: Address) -> Frame:
     report, steps = store.report(state.report), compared_steps(store, state)
     tiles = state.tiles if len(state.tiles) > 1 else ()
     frame = live_steps.live_over_tiles(report, steps=steps, tiles=tiles)
+    frame[KEY] = texts_of(STEP, frame["step"].to_numpy())
     return frame.assign(name=named(frame))
 
 
@@ -266,6 +271,7 @@ def cycles(store: Store, state: Address, _theme: Theme) -> Element:
         text = "No compute set and no exchange runs at this step."
         return html.Div([head, components.message(text)])
     frame["words"] = frame["type"].map(step_words)
+    frame[KEY] = texts_of(STEP, frame["step"].to_numpy())
     slowest = units.cycles_in_words(float(frame["cycles"].max()))
     note = html.P(f"Estimated, once each; the longest takes {slowest}.", className="note")
     return html.Div([head, note, components.table("liveness-cycles", frame, CYCLE_COLUMNS)])
@@ -304,10 +310,11 @@ def bars(store: Store, state: Address, theme: Theme) -> Element:
     words = f"{len(rows):,} of {counted(len(frame), 'variable')}, those kept longest for their size"
     if picked:
         words = f"{len(picked):,} chosen; click a row to add it or take it away"
-    plot = dcc.Graph(
+    graph = dcc.Graph(
         id="liveness-lifetimes-plot", figure=figure, config=PLOT_CONFIG, responsive=True,
         style={"height": f"{figure.layout.height}px"},
     )  # fmt: skip
+    plot = html.Div(graph, className="plot", **{"data-picks": ":"})
     head = _titled("Lifetimes", words, "liveness-lifetimes", "liveness-lifetimes-plot")
     return html.Div([head, plot])
 
@@ -340,6 +347,7 @@ def listed_steps(store: Store, state: Address) -> Frame:
     curve = curve_of(store, state)
     found = matches(curve, state)
     curve = curve.assign(name=named(curve))
+    curve[KEY] = texts_of(STEP, curve["step"].to_numpy())
     return curve if found is None else curve[found]
 
 

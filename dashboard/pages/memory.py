@@ -53,6 +53,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"tile": {"": "tile"}},
     order=40,
     letter="m",
     icon=(

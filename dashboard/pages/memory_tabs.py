@@ -9,7 +9,7 @@ from dash import Dash, html
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element
-from dashboard.object_rows import exchange_objects, first_programs, texts_of
+from dashboard.object_rows import compute_set_objects, exchange_objects, variables_named
 from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from dashboard.tables import Row
@@ -182,8 +182,7 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
         frame = frame.assign(category=frame["category"].map(labels))
     if tab == COMPUTE_SETS:
         sets = frame["compute_set"].to_numpy()
-        rows = first_programs(report, "OnTileExecute", "compute_set", sets)
-        frame = frame.assign(**{KEY: texts_of("program", rows)})
+        frame = frame.assign(**{KEY: compute_set_objects(report, sets)})
     if tab == EXCHANGES:
         frame = frame.assign(**{KEY: exchange_objects(report, frame)})
     known = [name for name in frame if name in COUNTED or tab == EXCHANGES and name in own]
@@ -232,7 +231,7 @@ def variables_tab(report: Report, state: Address, theme: Theme) -> Element:
         [
             _head(one, VARIABLES, choice),
             html.P(note, className="note"),
-            view.plot("memory-address", PATH, (), height=320, inside=(state, theme)),
+            view.plot("memory-address", PATH, (), height=320, inside=(state, theme), objects=True),
             tables.paged("memory-addresses", ADDRESS_COLUMNS, rows=8),
         ]
     )
@@ -248,7 +247,7 @@ def address_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw what lies at which address of a tile, and when."""
     report = store.report(state.report)
     frame = tile_series.address_map(report, tile=_one_tile(report, state))
-    frame = frame.assign(category=frame["category"])
+    frame[KEY] = variables_named(report, frame["name"].tolist())
     return floor.address_map(frame, steps=report.dataset.length("liveness_steps"), theme=theme,
                              label=category_label)  # fmt: skip
 
@@ -258,6 +257,7 @@ def address_rows(store: Store, state: Address) -> Any:
     report = store.report(state.report)
     frame = tile_series.address_map(report, tile=_one_tile(report, state))
     gap = frame["kind"] == "gap"
+    frame[KEY] = variables_named(report, frame["name"].tolist())
     steps = frame["first_step"].astype(str) + " to " + frame["last_step"].astype(str)
     return frame.assign(
         words=frame["name"].where(~gap, "(gap)"),

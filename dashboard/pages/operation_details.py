@@ -12,13 +12,15 @@ from dashboard import components, controls, downloads, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
+from dashboard.object_rows import compute_set_objects
+from dashboard.objects import KEY
 from dashboard.pages.operation_totals import totals_table
 from dashboard.pages.program_details import contexts_table, with_time
 from dashboard.pages.program_stage import whole_tree
 from dashboard.pages.program_words import line_words, program_link
 from dashboard.pages.programs import SENT
 from dashboard.pages.words import counted
-from dashboard.store import Store
+from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import operation_parts as parts
 from pva.analysis.costs import CODE, operation_totals
@@ -240,7 +242,7 @@ def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
     return html.Div(
         [
             html.Div(facts(_pairs(shown.costs, wanted)), className="facts-columns"),
-            components.drawn(figure, "operation-code", 300),
+            components.drawn(figure, "operation-code", 300, objects="tile"),
         ]
     )
 
@@ -258,18 +260,20 @@ def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
         )  # fmt: skip
         pieces += [
             html.P(f"Cycles by tile: {words}", className="note"),
-            components.drawn(figure, "operation-cycles", 300),
+            components.drawn(figure, "operation-cycles", 300, objects="tile"),
         ]
     if len(sets):
-        pieces.append(_sets_table("operation-compute-sets", sets, COMPUTE_SET_COLUMNS))
+        pieces.append(_sets_table(report, "operation-compute-sets", sets, COMPUTE_SET_COLUMNS))
     return html.Div(pieces)
 
 
-def _sets_table(identifier: str, sets: Frame, columns: Sequence[Column]) -> Element:
+def _sets_table(report: Report, identifier: str, sets: Frame, columns: Sequence[Column]) -> Element:
     """List the first compute sets, and say how many there are."""
     more = len(sets) - MAX_SETS
     note = f"{counted(more, 'more compute set')}" if more > 0 else ""
-    grid = components.table(identifier, sets.head(MAX_SETS), columns)
+    sets = sets.head(MAX_SETS)
+    sets = sets.assign(**{KEY: compute_set_objects(report, sets["compute_set"].to_numpy())})
+    grid = components.table(identifier, sets, columns)
     return html.Div([grid, html.P(note, className="note")])
 
 
@@ -319,7 +323,7 @@ def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
     return html.Div(
         [
             html.P(f"{units.count(done)} floating-point operations{rate}.", className="subject"),
-            _sets_table("operation-flops", sets, FLOPS_COLUMNS),
+            _sets_table(report, "operation-flops", sets, FLOPS_COLUMNS),
         ]
     )
 

@@ -296,7 +296,10 @@ def _tiles(store: Store, state: Address, figures: ProgramFigures, theme: Theme) 
     if not is_compute:
         moved = ("bytes_received", "bytes_sent")
         drawn.append(by_tile(frame, moved, unit="bytes", stacked=False, theme=theme))
-    graphs = [components.drawn(figure, f"program-tiles-{n}") for n, figure in enumerate(drawn)]
+    graphs = [
+        components.drawn(figure, f"program-tiles-{n}", objects="tile")
+        for n, figure in enumerate(drawn)
+    ]
     return html.Div([html.P("One execution, by tile", className="note"), *graphs])
 
 

@@ -72,6 +72,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"program": {"": "program"}},
     order=60,
     letter="p",
     icon="M2.5 3.5h4m-2 0v9H8M4.5 8H8m2.5 0h3m-3 4.5h3",
@@ -157,7 +158,11 @@ def layout(store: Store, state: Address) -> Element:
     above = html.Div(
         [
             _tools(store, report, state),
-            html.Div(_grid(tree, executed=data.has("steps")), className="grow"),
+            html.Div(
+                _grid(tree, executed=data.has("steps")),
+                className="grow",
+                **{"data-picks-key": "program", "data-picks-field": "program"},
+            ),
             html.Div(id=f"{GRID}-note", className="hidden"),
         ],
         className="grow column",
@@ -453,7 +458,6 @@ def register(app: Dash, store: Store) -> None:
     for function, inputs in (
         ("goTo", [Input("programs-goto", "data")]),
         ("showLine", [Input(PLACE, "children")]),
-        ("pickProgram", [Input(GRID, "cellClicked")]),
     ):
         app.clientside_callback(
             ClientsideFunction("tilescope", function), *inputs, prevent_initial_call=True

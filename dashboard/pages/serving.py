@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, downloads, tables, view
+from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address, Range
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
@@ -315,7 +315,6 @@ def register(app: Dash, store: Store) -> None:
         ("serving-chosen", chosen),
     ):  # fmt: skip
         view.fill(app, store, identifier, make)
-    tables.pick_rows(app, "serving-batches-rows")
     for name, analysis in (("serving-requests", requests), ("serving-batches", batches)):
         downloads.offer(app, name, partial(_asked, analysis=analysis))
     downloads.offer(app, "serving-choices", choices)

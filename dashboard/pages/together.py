@@ -12,6 +12,7 @@ from dashboard import address, components, controls, view
 from dashboard.address import Address
 from dashboard.components import Element, section
 from dashboard.declared import Declaration
+from dashboard.objects import AT
 from dashboard.pages import execution, trace
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
@@ -41,6 +42,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"at": {"": AT}},
     order=140,
     letter="b",
     icon="M2.5 3.5h6v3h-6zm5 6h6v3h-6zm-2-3v4.5h2",

@@ -49,6 +49,7 @@ PAGE = Declaration(
     PATH,
     TITLE,
     QUESTION,
+    objects={"event": {"": "event"}},
     order=130,
     letter="t",
     icon="M2.5 3h11v8h-11zM6 13.5h4M8 11v2.5M4.5 7.5h2l1-2 1.5 3 1-1h1.5",

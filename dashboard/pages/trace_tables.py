@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ LABEL_COLUMNS = (
     Column("longest", "Longest", "nanoseconds", 100, "Of the longest event"),
 )
 TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
+PICKS = ("event", "event")  # of a label its longest event
 MAX_EVENTS = 2_000_000  # that tables are made of while somebody waits
 GROWN = 1.1  # times the events by which all labels of a trace that grows are counted anew
 MAX_NODES = 400  # of a tree; those with less time are left out
@@ -138,13 +139,13 @@ def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
     save = html.Div(controls.exports(f"trace-{tab}"), className="tools")
     head = html.Div([note, save], className="tabs-row")
     if tab == "labels":
-        return html.Div([head, tables.paged("trace-label-table", LABEL_COLUMNS)])
+        return html.Div([head, tables.paged("trace-label-table", LABEL_COLUMNS, picks=PICKS)])
     nodes, every = _tree(whole, window, tab)
     wanted = state.filter.value if state.filter else ""
     rows = tree_rows(nodes, whole.labels, wanted.casefold(), every)
     headings: tuple[str, ...] = ("Label", "Events", "With what is inside", "Self", "Share of all")
     if tab == "callers":  # all that a node has is self time
-        rows = [tables.Row(r.path, r.words, (r.cells[0], *r.cells[2:])) for r in rows]
+        rows = [replace(row, cells=(row.cells[0], *row.cells[2:])) for row in rows]
         headings = ("Label", "Events", "Self", "Share of all")
     return html.Div([head, tables.tree(headings, rows, state, name="trace-tree")])
 
@@ -204,7 +205,8 @@ def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, every: int) -
             units.share(int(nodes.total[node]) / max(every, 1)),
         )
         if not wanted or wanted in name.casefold():
-            rows.append(tables.Row(here if not wanted else str(node), name, cells))
+            picks = ("event", str(int(nodes.event[node])))
+            rows.append(tables.Row(here if not wanted else str(node), name, cells, picks=picks))
         todo += [(child, here) for child in _by_time(nodes, below.get(node, []))]
     return rows
 

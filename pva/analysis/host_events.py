@@ -78,6 +78,7 @@ class CallTree:
     count       [node] events
     total       [node] time of these inside the window
     self_time   [node] the same without what is directly inside them
+    event       [node] the longest of these, or one of those that were called that way
     """
 
     parent: Integers
@@ -85,13 +86,14 @@ class CallTree:
     count: Integers
     total: Integers
     self_time: Integers
+    event: Integers
 
 
 def call_tree(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> CallTree:
     """Sum up the events of threads that touch a window by their path of labels."""
     labels = len(tracks.kind)
     parents, names = np.zeros(0, np.int64), np.zeros(0, np.int64)
-    counts, totals, inner = (np.zeros(0, np.int64) for _ in range(3))
+    counts, totals, inner, longest = (np.zeros(0, np.int64) for _ in range(4))
     above = [_Above(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in threads]
     deepest = max((stop - first for first, stop in threads), default=0)
     for depth in range(deepest):
@@ -100,13 +102,14 @@ def call_tree(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> Call
             for number, (first, stop) in enumerate(threads)
             if first + depth < stop
         ]
-        around, label, time = (np.concatenate([part[n] for part in found]) for n in range(3))
+        around, label, time, _, event = map(np.concatenate, zip(*found, strict=True))
         keys, place = np.unique((around + 1) * labels + label, return_inverse=True)
         offset = len(parents)
         node = offset + place
         parents = np.append(parents, keys // labels - 1)
         names = np.append(names, keys % labels)
         counts = np.append(counts, np.bincount(place, minlength=len(keys)))
+        longest = np.append(longest, _longest_of(place, time, event, len(keys)))
         spent = np.bincount(place, weights=time, minlength=len(keys)).astype(np.int64)
         totals, inner = np.append(totals, spent), np.append(inner, np.zeros_like(spent))
         nested = parents[offset:] >= 0
@@ -115,7 +118,15 @@ def call_tree(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> Call
         still = [n for n, (first, stop) in enumerate(threads) if first + depth < stop]
         for number, low, high, part in zip(still, sizes[:-1], sizes[1:], found, strict=True):
             above[number] = _Above(part[3], node[low:high])
-    return CallTree(parents, names, counts, totals, totals - inner)
+    return CallTree(parents, names, counts, totals, totals - inner, longest)
+
+
+def _longest_of(group: Integers, time: Integers, event: Integers, groups: int) -> Integers:
+    """Return of each group its event that takes longest, the first of several."""
+    found = np.full(groups, -1)
+    order = np.lexsort((-event, time))
+    found[group[order]] = event[order]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +139,8 @@ class _Above:
 
 def _row_of_tree(
     tracks: Tracks, row: int, window: Rows, above: _Above
-) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return of the events of a row the node around each, label, time in the window, and begin."""
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+    """Return of a row's events the node around, label, time in the window, begin, and number."""
     events = np.arange(*tracks.touching(row, *window))
     begins, ends = tracks.begin[events], tracks.ends(events)
     time = np.minimum(ends, window[1]) - np.maximum(begins, window[0])
@@ -137,14 +148,15 @@ def _row_of_tree(
     if len(above.begin):
         place = np.searchsorted(above.begin, begins, side="right") - 1
         around = np.where(place >= 0, above.node[np.maximum(place, 0)], -1)
-    return around, tracks.label[events].astype(np.int64), np.maximum(time, 0), begins
+    return around, tracks.label[events].astype(np.int64), np.maximum(time, 0), begins, events
 
 
 def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> pd.DataFrame:
     """Sum up the events that touch a window by label, the most self time first.
 
     `total` and `self_time` count what is inside the window, an event inside another of its label
-    twice in `total`; `mean`, `p50`, `p95` and `longest` are of whole events. `label` is its number.
+    twice in `total`; `mean`, `p50`, `p95` and `longest` are of whole events. `label` is its number,
+    `event` that of its longest event, the first of several.
     """
     tree = call_tree(tracks, threads, begin, end)
     own = np.bincount(tree.label, weights=tree.self_time, minlength=1).astype(np.int64)
@@ -153,9 +165,8 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
         [np.zeros(0, np.int64)]
         + [np.arange(*tracks.touching(row, begin, end)) for rows in threads for row in range(*rows)]
     )
-    frame = pd.DataFrame(
-        {"label": tracks.label[events], "length": tracks.ends(events) - tracks.begin[events]}
-    )
+    lengths = tracks.ends(events) - tracks.begin[events]
+    frame = pd.DataFrame({"label": tracks.label[events], "length": lengths})
     grouped = frame.groupby("label")["length"]
     sizes = grouped.size()
     numbers = sizes.index.to_numpy().astype(np.int64)
@@ -169,6 +180,7 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
             "p50": grouped.quantile(0.5).to_numpy(),
             "p95": grouped.quantile(0.95).to_numpy(),
             "longest": grouped.max().to_numpy(),
+            "event": _longest_of(frame["label"].to_numpy(), lengths, events, len(own))[numbers],
         }
     )
     return result.sort_values(["self_time", "label"], ascending=[False, True], ignore_index=True)
@@ -184,10 +196,13 @@ def callers(tree: CallTree) -> CallTree:
     here, own, node = at, tree.self_time[at], np.full(len(at), -1)
     count = tree.count[at]
     labels = int(label.max(initial=0)) + 1
-    columns: list[list[Integers]] = [[], [], [], []]
+    columns: list[list[Integers]] = [[], [], [], [], []]
     offset = 0
     while len(here):
-        keys, place = np.unique((node + 1) * labels + label[here], return_inverse=True)
+        keys, first, place = np.unique(
+            (node + 1) * labels + label[here], return_index=True, return_inverse=True
+        )
+        columns[4].append(tree.event[here[first]])
         columns[0].append(keys // labels - 1)
         columns[1].append(keys % labels)
         columns[2].append(np.bincount(place, weights=count, minlength=len(keys)).astype(np.int64))
@@ -196,10 +211,10 @@ def callers(tree: CallTree) -> CallTree:
         offset += len(keys)
         on = up >= 0
         here, own, count, node = up[on], own[on], count[on], node[on]
-    parents, names, counts, spent = (
+    parents, names, counts, spent, events = (
         np.concatenate([np.zeros(0, np.int64), *parts]) for parts in columns
     )
-    return CallTree(parents, names, counts, spent, spent)
+    return CallTree(parents, names, counts, spent, spent, events)
 
 
 def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> pd.DataFrame:

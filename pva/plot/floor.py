@@ -131,7 +131,8 @@ def address_map(
     """Draw what lies at which address (across) while it is live (upward, in program steps).
 
     `frame` is that of the analysis `address_map`. Gaps are hatched; pieces that share an address
-    lie above each other, as they are not live together.
+    lie above each other, as they are not live together. A column `object` tells what a piece is to
+    whoever clicks on it.
     """
     pieces = frame[frame["kind"] == "piece"].nlargest(MAX_PIECES, "bytes", keep="first")
     gaps = frame[frame["kind"] == "gap"]
@@ -183,6 +184,7 @@ def _add_boxes(
     figure.add_scatter(
         x=(left + right) / 2, y=(low + high) / 2, mode="markers", legendgroup=words,
         marker={"size": 14, "opacity": 0}, showlegend=False, text=_hover(part, words),
+        ids=part["object"].fillna("").tolist() if "object" in part else None,
         hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 

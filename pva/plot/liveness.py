@@ -150,7 +150,7 @@ def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -
     variables = list(dict.fromkeys(intervals["variable"].tolist()))
     rows = {variable: row for row, variable in enumerate(variables)}
     labels = dict(zip(intervals["variable"], intervals["name"], strict=True))
-    x, y, words = [], [], []
+    x, y, words, ids = [], [], [], []
     for variable, name, size, begin, end in intervals[
         ["variable", "name", "bytes", "begin", "end"]
     ].itertuples(index=False):
@@ -158,6 +158,7 @@ def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -
         x += [begin - 0.5, (begin + end) / 2 - 0.5, end - 0.5, None]
         y += [rows[variable]] * 3 + [None]
         words += [text] * 4
+        ids += [f"variable:{variable}"] * 4
     figure = go.Figure(
         go.Scatter(
             x=x,
@@ -165,6 +166,7 @@ def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -
             mode="lines",
             line={"width": 12, "color": token("not-always-live", theme)},
             customdata=words,
+            ids=ids,
             hovertemplate="%{customdata}<extra></extra>",
         )
     )

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
+import orjson
 import pytest
 
 from dashboard import drawer, object_rows
 from dashboard.address import Address, AddressError, parse
+from dashboard.app import application
+from dashboard.declared import declared
 from dashboard.object_rows import object_steps, object_tiles
+from dashboard.objects import KINDS
 from dashboard.store import Store
+from dashboard.tables import served
 from pva.analysis.exchanges import largest_exchanges
 from pva.analysis.insight_rules import insights
 from pva.analysis.programs import elapsed
@@ -151,3 +157,64 @@ def test_what_has_no_place_is_not_marked(text: str) -> None:
 
 def test_a_tile_is_marked_by_itself() -> None:
     assert object_tiles(Report.of(small_report()), "tile:3")[0].tolist() == [3]
+
+
+def test_a_program_step_is_its_program_then(store: Store) -> None:
+    data = store.report().dataset
+    number = int(np.argmax(data.column("liveness_steps", "bytes")))
+    of = int(data.column("liveness_steps", "program")[number])
+    shown = text(store, f"?object=program-step:{number}")
+    assert f"Program step {number:,}" in shown and f"at step {number:,}" in shown
+    made: Any = drawer.drawer(store, parse("/liveness", f"?object=program-step:{number}"), "light")
+    shows = getattr(made, "data-shows")
+    assert shows == f"program-step:{number}\nprogram:{of}"
+
+
+def test_what_is_chosen_on_one_axis_is_a_step_where_it_is_odd(store: Store) -> None:
+    on_axis, alone = (text(store, f"?object={one}") for one in ("at:5", "step:2"))
+    assert on_axis == alone
+
+
+@pytest.fixture(scope="module")
+def rows_of(store: Store) -> Any:
+    """Give what asks for the first rows of a table that a page serves."""
+    answers = served(application(store).server)
+
+    def ask(table: str, search: str) -> list[dict[str, Any]]:
+        asked = {"search": search, "startRow": 0, "endRow": 40, "sortModel": []}
+        rows: list[dict[str, Any]] = orjson.loads(answers[table](asked))["rowData"]
+        return rows
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("table", "search", "kind"),
+    [
+        ("memory-rows", "?tab=variables", "variable"),
+        ("memory-rows", "?tab=compute-sets", "program"),
+        ("memory-addresses", "?tab=variables&lies=address", "variable"),
+        ("liveness-always", "?tab=always", "variable"),
+        ("liveness-lifetimes", "?tab=lifetimes", "variable"),
+        ("liveness-steps", "?tab=steps", "program-step"),
+        ("programs-tree", "", "program"),
+        ("operations-table", "", "operation"),
+        ("graph-nodes", "?tab=variables", "variable"),
+        ("graph-nodes", "?tab=compute-sets", "program"),
+        ("execution-programs-table", "", "step"),
+        ("insights-variables", "", "variable"),
+        ("insights-exchanges", "?tab=exchanges", "program"),
+    ],
+)
+def test_rows_of_all_tables_are_objects_that_the_drawer_knows(
+    store: Store, rows_of: Any, table: str, search: str, kind: str
+) -> None:
+    objects = [row["object"] for row in rows_of(table, search) if row["object"]]
+    assert objects and all(one.startswith(f"{kind}:") for one in objects)
+    assert text(store, f"?object={quote(objects[0])}")
+
+
+def test_what_pages_declare_as_objects_the_drawer_knows() -> None:
+    kinds = {kind for page in declared() for of in page.objects.values() for kind in of.values()}
+    assert kinds == {"tile", "program-step", "program", "step", "variable", "event", "at"}
+    assert kinds <= set(KINDS)
