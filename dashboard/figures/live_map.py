@@ -8,8 +8,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
-from pva.plot.axes import escaped, picking, scale_of, shortened
+from pva.plot.axes import Numbers, escaped, picking, scale_of, shortened
 from pva.plot.floor import colours
+from pva.plot.liveness import mark_steps
 from pva.plot.theme import Theme, plot_layout, token
 
 if TYPE_CHECKING:
@@ -48,6 +49,26 @@ def live_map(frame: pd.DataFrame, *, always: bool, capacity: int, theme: Theme) 
     figure.update_layout(layout).update_layout(hovermode="closest", showlegend=False)
     _add_borders(figure, frame, tiles, theme)
     return picking(figure, steps.tolist())
+
+
+def mark_object(
+    figure: go.Figure,
+    frame: pd.DataFrame,
+    tiles: Numbers,
+    life: tuple[int, int, str] | None,
+    *,
+    theme: Theme,
+) -> None:
+    """Mark the rows of tiles, and the columns of steps, that belong to the chosen object."""
+    begins, steps = (np.unique(frame[name].to_numpy()) for name in ("tile", "step"))
+    rows = np.unique(np.searchsorted(begins, tiles, side="right") - 1)
+    figure.add_scatter(
+        x=np.full(len(rows), -0.5), y=rows, mode="markers", cliponaxis=False, hoverinfo="skip",
+        marker={"symbol": "triangle-right", "size": 9, "color": token("accent", theme)},
+    )  # fmt: skip
+    if life is not None and life[1] >= steps[0]:
+        first, last = (np.searchsorted(steps, life[:2], side="right") - 1).tolist()
+        mark_steps(figure, max(first, 0), last, life[2], theme=theme)
 
 
 def _hover(frame: pd.DataFrame, values: np.ndarray) -> np.ndarray:

@@ -12,8 +12,8 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.declared import ONE_IPU, Declaration
-from dashboard.figures.live_map import live_map
-from dashboard.object_rows import object_steps
+from dashboard.figures.live_map import live_map, mark_object
+from dashboard.object_rows import object_steps, object_tiles
 from dashboard.objects import KEY, VARIABLE, object_of
 from dashboard.overview import strip
 from dashboard.pages import liveness_tabs as tabs
@@ -223,7 +223,11 @@ def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     if state.text("graph") == TILES:
         capacity = int(store.report(state.report).dataset.value("target", "bytes_per_tile"))
         frame, always = map_of(store, state), state.show != MOVING
-        return live_map(frame, always=always, capacity=capacity, theme=theme)
+        figure = live_map(frame, always=always, capacity=capacity, theme=theme)
+        report, chosen = store.report(state.report), object_of(state)
+        tiles, life = object_tiles(report, chosen)[0], object_steps(report, chosen)
+        mark_object(figure, frame, tiles, life, theme=theme)
+        return figure
     curve = curve_of(store, state)
     found = tabs.matches(curve, state)
     window = (state.range.begin, state.range.end) if state.range else None

@@ -35,7 +35,8 @@ def test_tiles_are_chosen_by_click_shift_click_and_keys(open_page: Opener) -> No
     click_plot(page, "memory-plot", 0.75)
     page.keyboard.up("Shift")
     heading(page, "2 tiles")
-    expect(page).to_have_url(re.compile("tile=4,7$"))
+    expect(page).to_have_url(re.compile("tile=4,7&object=tile%3A7$"))  # the last of them
+    expect(page.locator(".drawer .subject")).to_have_text("Tile 7")
     settled(page).keyboard.press("p")
     page.keyboard.press("ArrowRight")
     heading(page, "Tile 8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dashboard.figures.live_map import live_map
+from dashboard.figures.live_map import live_map, mark_object
 from pva.analysis import liveness_map
 from tests.analysis.samples import small
 
@@ -30,3 +30,19 @@ def test_a_click_chooses_the_step_of_the_column() -> None:
     frame = liveness_map(small(), rows=1, columns=3)
     figure = live_map(frame, always=True, capacity=2048, theme="light")
     assert figure.layout.meta["picks"] == sorted(set(frame["step"].tolist()))
+
+
+def test_the_chosen_object_is_marked_by_its_tiles_and_its_life() -> None:
+    frame = liveness_map(small(), rows=1 << 20, columns=1 << 20)
+    figure = live_map(frame, always=True, capacity=2048, theme="light")
+    mark_object(figure, frame, np.array([3, 5]), (4, 10, "partials"), theme="light")
+    assert figure.data[1].y.tolist() == [3, 5]
+    shape = figure.layout.shapes[-1]
+    assert (shape.x0, shape.x1) == (3.5, 10.5)
+
+
+def test_several_tiles_of_a_group_are_one_mark() -> None:
+    frame = liveness_map(small(), rows=2, columns=3)
+    figure = live_map(frame, always=True, capacity=2048, theme="light")
+    mark_object(figure, frame, np.array([0, 1, 2]), None, theme="light")
+    assert figure.data[1].y.tolist() == [0]
