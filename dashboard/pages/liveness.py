@@ -92,10 +92,11 @@ shows each below.
 
 ## The drawer
 
-A click on a variable, compute set, exchange or tile in a table opens a drawer beside the page:
-where it was created, its bytes and tiles, when it is live, who writes and reads it, its cycles,
-the findings about it, and the pages that show it. The link holds it (`object=variable:3`), its
-rows are marked in every table, and `Escape` closes it.
+A click on a variable, operation, compute set, exchange, step, tile, layer or event, in a table or a
+picture of any page, opens a drawer beside the page, below it on narrow windows: where it was
+created, its bytes and tiles, when it is live, who writes and reads it, its cycles, the findings
+about it, and the pages that show it. The link holds it (`object=variable:3`), the menu takes it
+along to the other pages, which mark it, and `Escape` closes it.
 """,
 )
 
