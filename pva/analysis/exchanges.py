@@ -153,9 +153,11 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
     counts = executions_of_rows(report, "GlobalExchange", len(between))
     begin = np.arange(ipus) * (tile_count(report) // ipus)
     told = recorded_flows(report, "GlobalExchange", begin, counts)
-    bounds = _between(report, ipus) if told is None else ()
-    across = [np.tensordot(counts, bound, axes=1) for bound in bounds] or [told, told]
-    least, most = ((within + each).astype(np.int64) for each in across)
+    if told is None:
+        low, high = _between(report, ipus)
+        least, most = (within + np.tensordot(counts, bound, axes=1) for bound in (low, high))
+    else:
+        least = most = within + told
     total = int(within.sum() + (counts @ between).sum())
     source, target = np.nonzero(most)
     frame = pd.DataFrame(
