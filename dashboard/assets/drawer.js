@@ -55,17 +55,21 @@
   const shown = () => [...chosenObjects(), window.tilescope.read(POINT) || ""].join("\u0000");
   let marked = "\u0000"; // nothing is chosen
 
-  /** Have the tables draw their rows anew, where another object is chosen. */
+  /** Have the tables mark their rows anew, where another object is chosen; the focus stays. */
   function mark() {
     if (shown() === marked) return;
     marked = shown();
     for (const grid of document.querySelectorAll(".table[id]")) {
       const api = window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
-      if (!api) continue;
-      const cell = grid.contains(document.activeElement) && api.getFocusedCell();
-      api.redrawRows();
-      if (cell) api.setFocusedCell(cell.rowIndex, cell.column); // its element is another one now
+      if (api) api.getRenderedNodes().forEach((node) => remark(grid, node));
     }
+  }
+
+  /** Have the rules for the classes of a row looked at again, where its mark is wrong. */
+  function remark(grid, node) {
+    const row = grid.querySelector(`.ag-row[row-index="${node.rowIndex}"]`);
+    if (!row || !node.data || row.classList.contains("chosen") === isChosen(node)) return;
+    node.setData(node.data);
   }
 
   Object.assign(window.tilescope, { chosenObject, withObject });
