@@ -78,7 +78,7 @@ class CallTree:
     count       [node] events
     total       [node] time of these inside the window
     self_time   [node] the same without what is directly inside them
-    event       [node] the longest of these, or one of those that were called that way
+    event       [node] the longest of these, of `callers` one of them
     """
 
     parent: Integers

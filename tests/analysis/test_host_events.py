@@ -101,6 +101,18 @@ def test_labels_have_percentiles_of_whole_events() -> None:
     assert frame.loc[A, "p95"] == pytest.approx(58.5)
 
 
+def test_what_a_row_leads_to_is_its_longest_event() -> None:
+    # A: event 0 takes 60; B: event 2 takes 20; C: event 3 takes 15, and 5, inside 2, takes 8.
+    frame = label_figures(thread(), [(0, 3)], 0, 100).set_index("label")
+    assert frame["event"].to_dict() == {A: 0, B: 2, C: 3}
+    tree = call_tree(thread(), [(0, 3)], 0, 100)
+    assert dict(zip(nodes(tree), tree.event.tolist(), strict=True)) == {
+        (A,): 0, (A, B): 2, (A, C): 3, (A, B, C): 5,
+    }  # fmt: skip
+    up = callers(tree)
+    assert dict(zip(nodes(up), up.event.tolist(), strict=True))[C, B] == 2  # it called 5
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 400), st.integers(1, 300))
 def test_self_times_of_a_tree_are_the_time_covered(seed: int, begin: int, size: int) -> None:
