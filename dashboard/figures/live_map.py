@@ -59,12 +59,20 @@ def mark_object(
     *,
     theme: Theme,
 ) -> None:
-    """Mark the rows of tiles, and the columns of steps, that belong to the chosen object."""
+    """Mark the rows of tiles, and the columns of steps, that belong to the chosen object.
+
+    Rows one below the other have one frame.
+    """
     begins, steps = (np.unique(frame[name].to_numpy()) for name in ("tile", "step"))
     rows = np.unique(np.searchsorted(begins, tiles, side="right") - 1)
+    top = rows[np.diff(rows, prepend=-2) > 1] - 0.5
+    bottom = rows[np.diff(rows, append=len(begins) + 1) > 1] + 0.5
+    left, right, gap = (np.full(len(top), at) for at in (-0.5, len(steps) - 0.5, np.nan))
     figure.add_scatter(
-        x=np.full(len(rows), -0.5), y=rows, mode="markers", cliponaxis=False, hoverinfo="skip",
-        marker={"symbol": "triangle-right", "size": 9, "color": token("accent", theme)},
+        x=np.column_stack([left, right, right, left, left, gap]).ravel(),
+        y=np.column_stack([top, top, bottom, bottom, top, gap]).ravel(),
+        mode="lines", line={"width": 1, "color": token("before", theme)},
+        cliponaxis=False, hoverinfo="skip",
     )  # fmt: skip
     if life is not None and life[1] >= steps[0]:
         first, last = (np.searchsorted(steps, life[:2], side="right") - 1).tolist()

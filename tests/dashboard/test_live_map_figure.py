@@ -36,7 +36,8 @@ def test_the_chosen_object_is_marked_by_its_tiles_and_its_life() -> None:
     frame = liveness_map(small(), rows=1 << 20, columns=1 << 20)
     figure = live_map(frame, always=True, capacity=2048, theme="light")
     mark_object(figure, frame, np.array([3, 5]), (4, 10, "partials"), theme="light")
-    assert figure.data[1].y.tolist() == [3, 5]
+    frames = figure.data[1].y.reshape(-1, 6)[:, :5].tolist()
+    assert frames == [[2.5, 2.5, 3.5, 3.5, 2.5], [4.5, 4.5, 5.5, 5.5, 4.5]]
     shape = figure.layout.shapes[-1]
     assert (shape.x0, shape.x1) == (3.5, 10.5)
 
@@ -45,4 +46,11 @@ def test_several_tiles_of_a_group_are_one_mark() -> None:
     frame = liveness_map(small(), rows=2, columns=3)
     figure = live_map(frame, always=True, capacity=2048, theme="light")
     mark_object(figure, frame, np.array([0, 1, 2]), None, theme="light")
-    assert figure.data[1].y.tolist() == [0]
+    assert figure.data[1].y[:5].tolist() == [-0.5, -0.5, 0.5, 0.5, -0.5]
+
+
+def test_rows_one_below_the_other_have_one_frame() -> None:
+    frame = liveness_map(small(), rows=1 << 20, columns=1 << 20)
+    figure = live_map(frame, always=True, capacity=2048, theme="light")
+    mark_object(figure, frame, np.array([1, 2, 3]), None, theme="light")
+    assert figure.data[1].y[:5].tolist() == [0.5, 0.5, 3.5, 3.5, 0.5]
