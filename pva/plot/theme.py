@@ -184,6 +184,7 @@ def plot_layout(theme: Theme) -> dict[str, Any]:
             "yref": "container",
             "yanchor": "bottom",
             "y": 0.01,
+            "maxheight": 0.3,  # of the figure: the plot keeps its place, entries are scrolled to
         },
         "modebar": {
             "bgcolor": "rgba(0,0,0,0)",
