@@ -35,8 +35,8 @@ def columns(name: str, *rows: IntArray, flags: int = 0) -> Sequence[Any]:
     kernel = getattr(compiled, name)
     try:
         results = kernel(*rows)
-    except TypeError:  # other integers, which are rare
-        results = kernel(*(row.astype(np.int64, copy=False) for row in rows))
+    except TypeError:  # other integers, or not at whole words: both are rare
+        results = kernel(*(np.require(row, np.int64, "A") for row in rows))
     if results is None:
         return ()
     last = len(results) - flags

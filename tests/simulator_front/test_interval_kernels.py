@@ -223,6 +223,15 @@ def test_the_environment_says_whether_they_are_used(kernel: str) -> None:
     assert done.stdout == f"{kernel == '1'}\n"
 
 
+def test_integers_of_32_bits_and_those_off_whole_words_are_joined_as_others() -> None:
+    begins, lengths = np.array([0, 3, 9]), np.array([3, 4, 1])
+    packed = b"\0\0\0" + lengths.tobytes()  # as a kept program gives them
+    rows = {"off": np.frombuffer(packed, np.int64, offset=3), "narrow": lengths.astype(np.int32)}
+    assert not rows["off"].flags.aligned
+    for row in rows.values():
+        assert [part.tolist() for part in intervals.join(begins, row)] == [[0, 9], [7, 1]]
+
+
 ROW = np.arange(4)
 WRONG = {
     "other numbers": ("spread", (ROW.astype(np.int32), ROW), TypeError, "column 0"),
