@@ -16,7 +16,7 @@ EXCHANGES = ("exchange", "external_exchange")
 @LAWS.needing("exchange_flows", "exchange_bytes_received")
 def flows_of_an_exchange_sum_to_what_is_received(data: Dataset) -> Iterator[Violation]:
     """What groups of tiles receive of all others is what their tiles receive, in each exchange."""
-    for name in (name for name in EXCHANGES if data.has(f"{name}_flows")):
+    for name in _recorded(data, "received"):
         received = data.array(f"{name}_bytes_received")
         exchange, moved = (data.column(f"{name}_flows", of) for of in ("exchange", "bytes"))
         what = f"{name}_flows"
@@ -32,7 +32,7 @@ def flows_of_an_exchange_sum_to_what_is_received(data: Dataset) -> Iterator[Viol
 @LAWS.needing("exchange_flows", "exchange_bytes_received", "exchange_bytes_sent")
 def flows_of_an_exchange_are_what_is_sent(data: Dataset) -> Iterator[Violation]:
     """What a group of tiles sends to all is what its tiles send, or more if it goes to several."""
-    for name in (name for name in EXCHANGES if data.has(f"{name}_flows")):
+    for name in _recorded(data, "received", "sent"):
         received, sent = (data.array(f"{name}_bytes_{way}") for way in ("received", "sent"))
         what = f"bytes of {name}_flows from a group"
         yield from _on_tiles(data, name, "from", sent)
@@ -41,6 +41,13 @@ def flows_of_an_exchange_are_what_is_sent(data: Dataset) -> Iterator[Violation]:
         copies = np.where(received.sum(axis=1) > sent.sum(axis=1), (received > 0).sum(axis=1), 1)
         _, most = _of_groups(data, name, "from", sent * copies[:, None])
         yield from at_most(mine, most, what, "group", "no more than its tiles can have sent")
+
+
+def _recorded(data: Dataset, *ways: str) -> Iterator[str]:
+    """Yield the exchanges whose flows and bytes by tile are there: of IPUs, between IPUs."""
+    for name in EXCHANGES:
+        if all(data.has(f"{name}_{part}") for part in ("flows", *(f"bytes_{way}" for way in ways))):
+            yield name
 
 
 def _on_tiles(data: Dataset, name: str, end: str, by_tile: Values) -> Iterator[Violation]:
