@@ -31,8 +31,8 @@ def _analyses() -> Iterator[Analysis]:
     declaring = [module for module in modules if hasattr(module, "ORDER")]
     for module in sorted(declaring, key=lambda module: int(module.ORDER)):
         members = [member for member in vars(module).values() if isfunction(member)]
-        yield from (each for each in members if each.__module__ == module.__name__
-                    and each.__name__ in COLUMNS)  # fmt: skip
+        yield from (analysis for analysis in members if analysis.__module__ == module.__name__
+                    and analysis.__name__ in COLUMNS)  # fmt: skip
 
 
 CATALOGUE = Catalogue.of(_analyses())
@@ -59,13 +59,13 @@ COMPARISONS = Catalogue.of(
 
 
 def __getattr__(name: str) -> Analysis:
-    found = CATALOGUE.get(name) or COMPARISONS.get(name)
-    if found is None:
+    analysis = CATALOGUE.get(name) or COMPARISONS.get(name)
+    if analysis is None:
         hint = (
             "" if name.startswith("_") else nearest(name, [*CATALOGUE, *COMPARISONS], "CATALOGUE")
         )
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {hint}")
-    return found
+    return analysis
 
 
 def __dir__() -> list[str]:

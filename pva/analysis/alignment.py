@@ -79,8 +79,8 @@ class Alignment:
         moved = np.interp(times, edges, places)
         moved = np.where(times < edges[0], times, moved)
         moved = np.where(times > edges[-1], times - edges[-1] + places[-1], moved)
-        found: Integers = np.rint(moved).astype(np.int64)
-        return found
+        positions: Integers = np.rint(moved).astype(np.int64)
+        return positions
 
     def on_device(self, cycles: Integers, axis: Axis) -> Integers:
         """Return where moments of the device's clock lie on an axis."""
@@ -91,8 +91,8 @@ class Alignment:
         # The last cycle of a run is the first of the next: it belongs to the one that it ends.
         share = (cycles - self.cycles_from[place]) / np.maximum(self.cycles[place], 1)
         begin, end = self.host(self.begin, axis)[place], self.host(self.end, axis)[place]
-        found: Integers = np.rint(begin + np.clip(share, 0, 1) * (end - begin)).astype(np.int64)
-        return found
+        positions: Integers = np.rint(begin + np.clip(share, 0, 1) * (end - begin)).astype(np.int64)
+        return positions
 
     def spans(self, begin: Integers, end: Integers, axis: Axis) -> tuple[Integers, Integers]:
         """Return where spans of the device's clock, each within a run, lie on an axis."""
@@ -113,41 +113,41 @@ def align(report: Report, trace: Trace) -> Alignment:
     does are placed by the clock that the report tells, and, when it tells none, in order, if there
     are as many.
     """
-    whole, kept = report.whole  # events tell the rows of runs in the whole report
-    data = whole.dataset
+    whole_report, whole_rows = report.whole  # events tell the rows of runs in the whole report
+    data = whole_report.dataset
     runs = _all_runs(data)
     number = np.full(data.length("runs") + 1, -1)
-    number[kept] = np.arange(len(kept))
-    told, unnamed = run_events(trace, _name(report))
+    number[whole_rows] = np.arange(len(whole_rows))
+    named_runs, unnamed = run_events(trace, _name(report))
     begin, end = _by_clock(runs, trace)
-    known = (begin >= 0) & (end >= begin) & (end <= trace.duration_ns)
-    if not known.any() and not told and len(unnamed) == len(begin):
+    in_trace = (begin >= 0) & (end >= begin) & (end <= trace.duration_ns)
+    if not in_trace.any() and not named_runs and len(unnamed) == len(begin):
         begin, end = unnamed.T.copy()
-        known = np.ones(len(begin), dtype=np.bool_)
+        in_trace = np.ones(len(begin), dtype=np.bool_)
     rows = {key: row for row, key in enumerate(zip(runs["kind"], runs["row"], strict=True))}
-    for run in told.keys() & rows.keys():
+    for run in named_runs.keys() & rows.keys():
         row = rows[run]
-        (begin[row], end[row]), known[row] = told[run], True
-    found = np.flatnonzero(known & (runs["cycles"] >= 0))
-    if not len(found):
+        (begin[row], end[row]), in_trace[row] = named_runs[run], True
+    in_order = np.flatnonzero(in_trace & (runs["cycles"] >= 0))
+    if not len(in_order):
         raise NotRecordedError(
             report.path.name, f"no run in the trace {trace.path.name}",
             "trace the run that makes the report: set PVTI_OPTIONS and run again",
         )  # fmt: skip
-    found = found[np.argsort(begin[found], kind="stable")]
+    in_order = in_order[np.argsort(begin[in_order], kind="stable")]
     clock = float(data.value("target", "clock_frequency")) or np.inf
-    cycles = runs["cycles"][found]
-    begins = begin[found]
-    begins[1:] = np.maximum(begins[1:], np.maximum.accumulate(end[found])[:-1])
-    ends = np.maximum(end[found], begins)
+    cycles = runs["cycles"][in_order]
+    begins = begin[in_order]
+    begins[1:] = np.maximum(begins[1:], np.maximum.accumulate(end[in_order])[:-1])
+    ends = np.maximum(end[in_order], begins)
     return Alignment(
         run=np.where(runs["kind"] == RUNS[0], number[np.minimum(runs["row"], len(number) - 1)], -1)[
-            found
+            in_order
         ],
-        name=runs["name"][found].tolist(),
+        name=runs["name"][in_order].tolist(),
         begin=begins,
         end=ends,
-        cycles_from=runs["cycles_from"][found],
+        cycles_from=runs["cycles_from"][in_order],
         cycles=cycles,
         device=np.rint(cycles / clock * 1e9).astype(np.int64),
         clock=clock,
@@ -187,9 +187,9 @@ def _all_runs(data: Any) -> dict[str, Any]:
 
 def _by_clock(runs: Mapping[str, Any], trace: Trace) -> tuple[Integers, Integers]:
     """Return begin and end of runs as the report tells them, -1 where it does not."""
-    told = runs["trace_begin"] >= 0
+    recorded = runs["trace_begin"] >= 0
     begin, end = (
-        np.where(told, runs[name] - trace.anchor.clock_ns, -1)
+        np.where(recorded, runs[name] - trace.anchor.clock_ns, -1)
         for name in ("trace_begin", "trace_end")
     )
     return begin, end
@@ -214,9 +214,9 @@ def run_events(trace: Trace, name: str) -> tuple[dict[Told, tuple[int, int]], In
         columns = thread.read()
         rows = np.flatnonzero(np.isin(columns.label, labels))
         spans = np.column_stack((columns.begin_ns[rows], columns.end_ns[rows]))
-        told = np.isin(rows, columns.metadata.rows)
-        unnamed.append(spans[~told])
-        for row, span in zip(rows[told].tolist(), spans[told].tolist(), strict=True):
+        matched = np.isin(rows, columns.metadata.rows)
+        unnamed.append(spans[~matched])
+        for row, span in zip(rows[matched].tolist(), spans[matched].tolist(), strict=True):
             of_report, run = _told(columns.metadata.of(row))
             if run[1] >= 0 and row not in columns.open_rows:
                 by_report.setdefault(of_report, {})[run] = (span[0], span[1])
@@ -228,9 +228,9 @@ def run_events(trace: Trace, name: str) -> tuple[dict[Told, tuple[int, int]], In
 def _told(metadata: str | None) -> tuple[str, Told]:
     """Read report, kind and number of a run, -1 when there is none."""
     try:
-        found = json.loads(metadata or "")
-        kind = next(kind for kind in RUNS if kind in found)
-        return str(found["report"]), (kind, int(found[kind]))
+        fields = json.loads(metadata or "")
+        kind = next(kind for kind in RUNS if kind in fields)
+        return str(fields["report"]), (kind, int(fields[kind]))
     except (ValueError, KeyError, TypeError, StopIteration):
         return "", (RUNS[0], -1)
 
@@ -256,30 +256,33 @@ class Waits:
     stream_copies: int
 
 
-def waits(report: Report, found: Alignment, tracks: Tracks, labels: Any) -> Waits:
+def waits(report: Report, alignment: Alignment, tracks: Tracks, labels: Any) -> Waits:
     """Return who waited for whom; `tracks` are the rows of the host trace, `labels` its texts."""
     data = report.dataset
-    first, last = found.host(np.array(tracks.extent), "device").tolist()
-    begin, end = (found.host(times[found.first :], "device") for times in (found.begin, found.end))
+    first, last = alignment.host(np.array(tracks.extent), "device").tolist()
+    begin, end = (
+        alignment.host(times[alignment.first :], "device")
+        for times in (alignment.begin, alignment.end)
+    )
     is_callback = np.array([str(text).startswith(CALLBACK) for text in labels] or [False])
     events = np.flatnonzero(is_callback[tracks.label]) if len(tracks.label) else np.zeros(0, int)
-    place = np.searchsorted(found.begin, tracks.begin[events], side="right") - 1
-    events = events[(place >= 0) & (tracks.begin[events] < found.end[np.maximum(place, 0)])]
+    place = np.searchsorted(alignment.begin, tracks.begin[events], side="right") - 1
+    events = events[(place >= 0) & (tracks.begin[events] < alignment.end[np.maximum(place, 0)])]
     copies = np.array([str(t).startswith("StreamCopy") for t in data.texts("steps", "type")], bool)
     cycles = int(data.column("steps", "cycles")[copies].clip(0).sum()) if len(copies) else 0
     return Waits(
         total=last - int(begin[0]),
-        device=int(found.device[found.first :].sum()),
+        device=int(alignment.device[alignment.first :].sum()),
         before=int(begin[0]) - first,
         between=int((begin[1:] - end[:-1]).sum()),
         after=last - int(end[-1]),
         callbacks=len(events),
         callback_time=int((tracks.ends(events) - tracks.begin[events]).sum()),
-        stream_copies=round(cycles / found.clock * 1e9),
+        stream_copies=round(cycles / alignment.clock * 1e9),
     )
 
 
-def gaps(found: Alignment) -> pd.DataFrame:
+def gaps(alignment: Alignment) -> pd.DataFrame:
     """List the gaps between runs, the longest first: the run after it, begin and length.
 
     The runs are those from the model's first on.
@@ -287,16 +290,18 @@ def gaps(found: Alignment) -> pd.DataFrame:
     Also `wall_begin` and `wall_end` on the host's own axis; nanoseconds, the others on the axis of
     the device.
     """
-    first = found.first
-    begin, end = (found.host(times[first:], "device") for times in (found.begin, found.end))
+    first = alignment.first
+    begin, end = (
+        alignment.host(times[first:], "device") for times in (alignment.begin, alignment.end)
+    )
     frame = pd.DataFrame(
         {
-            "run": found.run[first + 1 :],
-            "name": found.name[first + 1 :],
+            "run": alignment.run[first + 1 :],
+            "name": alignment.name[first + 1 :],
             "begin": end[:-1],
             "length": begin[1:] - end[:-1],
-            "wall_begin": found.end[first:-1],
-            "wall_end": found.begin[first + 1 :],
+            "wall_begin": alignment.end[first:-1],
+            "wall_end": alignment.begin[first + 1 :],
         }
     )
     return frame.sort_values("length", ascending=False, kind="stable", ignore_index=True)

@@ -161,18 +161,18 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
     cycles, rows, types = (data.array(name)[data.array(names[0]) > 0] for name in names)
     frame = pd.DataFrame({"row": rows, "type": types, "cycles": cycles})
     grouped = frame.groupby(["row", "type"], as_index=False)["cycles"]
-    found = grouped.agg(["size", "min", "mean", "max"])
-    rows, types = found["row"].to_numpy(), found["type"].to_numpy()
+    summary = grouped.agg(["size", "min", "mean", "max"])
+    rows, types = summary["row"].to_numpy(), summary["type"].to_numpy()
     table = pd.DataFrame(
         {
             "compute_set": rows,
             "name": data.column("compute_sets", "name")[rows],
             "vertex_type": data.column("vertex_types", "name")[types],
-            "vertices": found["size"],
-            "min_cycles": found["min"],
-            "mean_cycles": found["mean"],
-            "max_cycles": found["max"],
-            "balance": found["mean"] / found["max"],
+            "vertices": summary["size"],
+            "min_cycles": summary["min"],
+            "mean_cycles": summary["mean"],
+            "max_cycles": summary["max"],
+            "balance": summary["mean"] / summary["max"],
         }
     )
     return table.sort_values("max_cycles", ascending=False, kind="stable", ignore_index=True)

@@ -101,17 +101,17 @@ def _moves(report: Report, programs: Integers, by_tile: Integers) -> Flags:
     """Return which stream copies move anything, in one of the two directions."""
     moving = np.append(by_tile.any(axis=1), False)
     rows = np.append(report.dataset.column("programs", "exchange"), -1)[programs]
-    found: Flags = moving[np.where((rows >= 0) & (rows < len(by_tile)), rows, -1)]
-    return found
+    moves: Flags = moving[np.where((rows >= 0) & (rows < len(by_tile)), rows, -1)]
+    return moves
 
 
-def _by_name(names: Any, chosen: Flags, times: Integers, batches: int) -> list[Integers]:
+def _by_name(names: Any, mask: Flags, times: Integers, batches: int) -> list[Integers]:
     """Return the times of each named stream that moves in every batch."""
-    of_name = [times[chosen & (names == name)] for name in np.unique(names[chosen]) if name]
-    return [each for each in of_name if len(each) % batches == 0]
+    of_name = [times[mask & (names == name)] for name in np.unique(names[mask]) if name]
+    return [stream for stream in of_name if len(stream) % batches == 0]
 
 
 def _joined(first_or_last: Any, streams: list[Integers], count: int) -> Integers:
     """Return the first or the last time of each micro-batch, of the streams that move in each."""
-    whole = [times for times in streams if len(times) == count]
-    return first_or_last.reduce(whole) if whole else NONE
+    complete = [times for times in streams if len(times) == count]
+    return first_or_last.reduce(complete) if complete else NONE

@@ -90,7 +90,7 @@ def read_budgets(path: str | PathLike[str]) -> list[Budget]:
         data = contents(file, "a file of budgets", MAX_BYTES)
         if max(map(len, data.splitlines()), default=0) > LONGEST_LINE:  # tomllib takes its square
             raise BudgetError(file, "a very long line", f"at most {LONGEST_LINE:,} bytes")
-        found = tomllib.loads(data.decode("utf-8-sig"))
+        document = tomllib.loads(data.decode("utf-8-sig"))
     except NotFoundError:
         raise NotFoundError(file, "no such file", "give a file of budgets") from None
     except UnicodeDecodeError:
@@ -98,33 +98,33 @@ def read_budgets(path: str | PathLike[str]) -> list[Budget]:
     except RecursionError:
         raise BudgetError(file, "nested too deeply", f"tables of {DEEPEST} levels") from None
     except tomllib.TOMLDecodeError as error:
-        said = str(error)[:LONGEST]
-        raise BudgetError(file, f"not TOML: {said}", "see docs/cli.md for a sample") from None
+        reason = str(error)[:LONGEST]
+        raise BudgetError(file, f"not TOML: {reason}", "see docs/cli.md for a sample") from None
     except ValueError:
-        wanted = f"a number up to {LARGEST:,}"
-        raise BudgetError(file, "a number of thousands of digits", wanted) from None
-    _check_sizes(file, found)
-    budgets = list(_budgets(file, found))
+        allowed = f"a number up to {LARGEST:,}"
+        raise BudgetError(file, "a number of thousands of digits", allowed) from None
+    _check_sizes(file, document)
+    budgets = list(_budgets(file, document))
     if not budgets:
         raise BudgetError(file, "no budget", f"write one, such as {next(iter(FIGURES))} = ...")
     return budgets
 
 
-def _check_sizes(file: Path, found: Mapping[str, Any]) -> None:
+def _check_sizes(file: Path, document: Mapping[str, Any]) -> None:
     """Refuse what no budget is: deep tables, long texts and numbers; messages quote the others."""
-    level: list[Any] = [found]
+    level: list[Any] = [document]
     for _ in range(DEEPEST):
         names = [key for one in level if isinstance(one, dict) for key in one]
         inside = [v for one in level if isinstance(one, dict | list)
                   for v in (one.values() if isinstance(one, dict) else one)]  # fmt: skip
         long = [text for text in (*names, *inside) if isinstance(text, str) and len(text) > LONGEST]
         if long:
-            told = f"a text of {len(long[0]):,} characters, {long[0][:QUOTED]!r}..."
-            raise BudgetError(file, told, f"at most {LONGEST} characters")
+            problem = f"a text of {len(long[0]):,} characters, {long[0][:QUOTED]!r}..."
+            raise BudgetError(file, problem, f"at most {LONGEST} characters")
         large = [v for v in inside if isinstance(v, int) and abs(v) > LARGEST]
         if large:
-            told = f"a number of {large[0].bit_length():,} bits"
-            raise BudgetError(file, told, f"a number up to {LARGEST:,}")
+            problem = f"a number of {large[0].bit_length():,} bits"
+            raise BudgetError(file, problem, f"a number up to {LARGEST:,}")
         level = [value for value in inside if isinstance(value, dict | list)]
     if level:
         raise BudgetError(file, "nested too deeply", f"tables of {DEEPEST} levels")
@@ -146,16 +146,16 @@ def check_budgets(
     """
     rows = []
     for budget in budgets:
-        found, count = _held(report, budget)
+        value, count = _held(report, budget)
         old = math.nan
         if isinstance(budget.most, Tolerance) or isinstance(budget.least, Tolerance):
             if baseline is None:
-                wanted = "give the report that it is compared with, by --baseline"
-                raise BudgetError(budget.name, "its limit goes by a baseline", wanted)
+                remedy = "give the report that it is compared with, by --baseline"
+                raise BudgetError(budget.name, "its limit goes by a baseline", remedy)
             old = _held(baseline, budget)[0]
         least, most = (_resolved(limit, old) for limit in (budget.least, budget.most))
-        kept = (least is None or least <= found) and (most is None or found <= most)
-        rows.append((budget.name, found, least, most, kept and found == found, count, old))
+        is_kept = (least is None or least <= value) and (most is None or value <= most)
+        rows.append((budget.name, value, least, most, is_kept and value == value, count, old))
     columns = ["budget", "found", "least", "most", "kept", "rows", "baseline"]
     frame = pd.DataFrame(rows, columns=columns)
     return frame.astype({"found": float, "least": float, "most": float, "kept": bool})
@@ -174,8 +174,8 @@ def _held(report: Report, budget: Budget) -> tuple[float, int]:
         raise BudgetError(budget.name, str(error)) from None
 
 
-def _budgets(file: Path, found: Mapping[str, Any]) -> Iterator[Budget]:
-    for name, value in found.items():
+def _budgets(file: Path, document: Mapping[str, Any]) -> Iterator[Budget]:
+    for name, value in document.items():
         if name == SECTION:
             continue
         if name not in FIGURES:
@@ -183,7 +183,7 @@ def _budgets(file: Path, found: Mapping[str, Any]) -> Iterator[Budget]:
         limits = value if isinstance(value, dict) else {"max": value}
         unit = FIGURES[name].unit
         yield Budget(name, *_limits(file, name, limits, ("max", "min"), unit))
-    sections = found.get(SECTION, [])
+    sections = document.get(SECTION, [])
     if not isinstance(sections, list) or not all(isinstance(one, dict) for one in sections):
         raise BudgetError(file, f"{SECTION} is no list of tables", f"write [[{SECTION}]]")
     for number, section in enumerate(sections, start=1):
@@ -194,12 +194,12 @@ def _of_section(file: Path, place: str, section: Mapping[str, Any]) -> Budget:
     from pva.analysis import CATALOGUE
 
     analysis, column = (_text(file, place, section, key) for key in ("analysis", "column"))
-    known = [
+    analyses = [
         name for name, one in CATALOGUE.items() if "report" in inspect.signature(one).parameters
     ]
-    if analysis not in known:
-        found = f"no analysis {analysis!r} of a report"
-        raise BudgetError(file, found, nearest(analysis, known), place=place)
+    if analysis not in analyses:
+        problem = f"no analysis {analysis!r} of a report"
+        raise BudgetError(file, problem, nearest(analysis, analyses), place=place)
     take, where = section.get("take", ""), section.get("where", [])
     if "take" in section and take not in TAKES:
         raise BudgetError(file, f"take = {take!r}", f"one of {', '.join(TAKES)}", place=place)
@@ -223,12 +223,12 @@ def _text(file: Path, place: str, section: Mapping[str, Any], key: str) -> str:
 
 
 def _limits(
-    file: Path, place: str, section: Mapping[str, Any], known: tuple[str, ...], unit: str | None
+    file: Path, place: str, section: Mapping[str, Any], keys: tuple[str, ...], unit: str | None
 ) -> tuple[Limit, Limit]:
     """Read the limits `max` and `min`, at least one of them; `unit` is the figure's, if known."""
-    unknown = [key for key in section if key not in known]
+    unknown = [key for key in section if key not in keys]
     if unknown:
-        raise BudgetError(file, f"no key {unknown[0]!r}", nearest(unknown[0], known), place=place)
+        raise BudgetError(file, f"no key {unknown[0]!r}", nearest(unknown[0], keys), place=place)
     if not {"max", "min"} & set(section):
         raise BudgetError(file, "no limit", "give max or min", place=place)
     most, least = (_number(file, place, section.get(key), unit) for key in ("max", "min"))
@@ -253,8 +253,8 @@ def _number(file: Path, place: str, value: object, unit: str | None) -> Limit:
         elif isinstance(value, int | float) and not isinstance(value, bool):
             number = float(value)
         if unit == "fraction" and number > 1:
-            wanted = 'it is a fraction of 1: write 0.25 or "25 %"'
-            raise BudgetError(file, f"{value!r} is no limit", wanted, place=place)
+            remedy = 'it is a fraction of 1: write 0.25 or "25 %"'
+            raise BudgetError(file, f"{value!r} is no limit", remedy, place=place)
         if math.isfinite(number):
             return number
     except ValueError:
@@ -273,8 +273,8 @@ def _found(report: Report, budget: Budget) -> tuple[float, int]:
     result = analysis(report, **budget.options)
     if dataclasses.is_dataclass(result):
         if budget.where or budget.take:
-            found = f"{budget.analysis} has no rows"
-            raise BudgetError(budget.name, found, "leave out where and take")
+            problem = f"{budget.analysis} has no rows"
+            raise BudgetError(budget.name, problem, "leave out where and take")
         return _field(dataclasses.asdict(result), budget), 1  # type: ignore[arg-type]
     frame = matching(result.reset_index() if result.index.name else result,
                      map(parse_filter, budget.where))  # fmt: skip
@@ -287,28 +287,28 @@ def _found(report: Report, budget: Budget) -> tuple[float, int]:
         raise BudgetError(budget.name, "holds no numbers", "name a column of numbers") from None
 
 
-def _check_options(budget: Budget, known: Mapping[str, inspect.Parameter]) -> None:
+def _check_options(budget: Budget, parameters: Mapping[str, inspect.Parameter]) -> None:
     """Refuse options that an analysis has not, does not take so, or cannot do without."""
     for name, value in budget.options.items():
-        if name not in known:
-            raise BudgetError(budget.name, f"no option {name!r}", nearest(name, known))
-        kind, words = _OPTIONS.get(str(known[name].annotation).partition(" ")[0], _LIST)
+        if name not in parameters:
+            raise BudgetError(budget.name, f"no option {name!r}", nearest(name, parameters))
+        kind, words = _OPTIONS.get(str(parameters[name].annotation).partition(" ")[0], _LIST)
         if not isinstance(value, kind) or isinstance(value, bool):
             raise BudgetError(budget.name, f"option {name} = {value!r}", words)
-    missing = [key for key, one in known.items()
+    missing = [key for key, one in parameters.items()
                if one.default is one.empty and key not in budget.options]  # fmt: skip
     if missing:
-        found = f"{budget.analysis} needs the option {missing[0]!r}"
-        raise BudgetError(budget.name, found, f"write options = {{ {missing[0]} = ... }}")
+        problem = f"{budget.analysis} needs the option {missing[0]!r}"
+        raise BudgetError(budget.name, problem, f"write options = {{ {missing[0]} = ... }}")
 
 
 def _field(values: Mapping[str, Any], budget: Budget) -> float:
-    found: Any = values
+    value: Any = values
     for name in budget.column.split("."):
-        if not isinstance(found, Mapping) or name not in found:
-            known = found if isinstance(found, Mapping) else values
-            raise BudgetError(budget.name, f"no field {name!r}", nearest(name, known))
-        found = found[name]
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        raise BudgetError(budget.name, f"is {found!r}", "name a field that is a number")
-    return float(found)
+        if not isinstance(value, Mapping) or name not in value:
+            fields = value if isinstance(value, Mapping) else values
+            raise BudgetError(budget.name, f"no field {name!r}", nearest(name, fields))
+        value = value[name]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BudgetError(budget.name, f"is {value!r}", "name a field that is a number")
+    return float(value)

@@ -56,23 +56,23 @@ def _asked(analysis: Analysis) -> Analysis:
     """Let an analysis refuse what is no report, trace or run in one line."""
 
     @functools.wraps(analysis)
-    def answer(*given: Any, **named: Any) -> Any:
+    def answer(*arguments: Any, **named: Any) -> Any:
         parameters = inspect.signature(analysis).parameters
-        for name, value in (*zip(parameters, given, strict=False), *named.items()):
+        for name, value in (*zip(parameters, arguments, strict=False), *named.items()):
             number = name in parameters and str(parameters[name].annotation).startswith("int")
             if name in OPENED_BY and not number:  # `run` is also the number of a run
                 _check(analysis.__name__, name, value)
-        return analysis(*given, **named)
+        return analysis(*arguments, **named)
 
     return answer
 
 
-def _check(analysis: str, name: str, given: Any) -> None:
-    if isinstance(given, _kind(name)):
+def _check(analysis: str, name: str, argument: Any) -> None:
+    if isinstance(argument, _kind(name)):
         return
-    kind = "path" if isinstance(given, str | bytes | PathLike) else type(given).__name__
-    wanted = f"give what {OPENED_BY[name]}(path) gives"
-    raise PvaError(analysis, f"a {kind}", wanted, place=name)
+    kind = "path" if isinstance(argument, str | bytes | PathLike) else type(argument).__name__
+    remedy = f"give what {OPENED_BY[name]}(path) gives"
+    raise PvaError(analysis, f"a {kind}", remedy, place=name)
 
 
 def _kind(name: str) -> type:

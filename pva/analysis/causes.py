@@ -81,10 +81,10 @@ def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
     clocks = clocks_of(report)
     chain = _path(clocks)
     items = _path_items(clocks, chain, slice(None))
-    kept = np.flatnonzero(items.end != items.begin)
-    kept = kept[np.argsort(items.begin[kept], kind="stable")][: rows_wanted(count)]
-    visit, step = items.visit[kept], items.step[kept]
-    table = _named(report, _programs(report, items)[kept], items.is_way[kept])
+    order = np.flatnonzero(items.end != items.begin)
+    order = order[np.argsort(items.begin[order], kind="stable")][: rows_wanted(count)]
+    visit, step = items.visit[order], items.step[order]
+    table = _named(report, _programs(report, items)[order], items.is_way[order])
     kind = clocks.segments.kind[chain.segment[visit]]
     return pd.DataFrame(
         {
@@ -93,9 +93,9 @@ def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
             "ipu": chain.ipu[visit],
             "tile": clocks.kinds.last[kind, chain.ipu[visit]],
             **table,
-            "cycles_from": items.begin[kept],
-            "cycles_to": items.end[kept],
-            "cycles": items.end[kept] - items.begin[kept],
+            "cycles_from": items.begin[order],
+            "cycles_to": items.end[order],
+            "cycles": items.end[order] - items.begin[order],
         }
     )
 
@@ -126,7 +126,7 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
     """Return `waits` of replayed clocks."""
     data = report.dataset
     keys, spent = _summed([_in_sets(report, clocks), *_between(report, clocks)])
-    each = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
+    per_ipu = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
     names = dict(zip(KEYS, keys, strict=True))
     stage = owners_in(report, STAGE)[names["program"]]
     frame = pd.DataFrame(
@@ -138,8 +138,8 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
             "stage": np.where(stage == OUTSIDE, "", stage),
             "first_step": _first_steps(report, names["program"]),
             "tile_cycles": spent,
-            "cycles": spent / each,
-            "share": spent / each / max(_all_cycles(report), 1),
+            "cycles": spent / per_ipu,
+            "share": spent / per_ipu / max(_all_cycles(report), 1),
         }
     )
     return frame.sort_values("tile_cycles", ascending=False, kind="stable", ignore_index=True)
@@ -163,10 +163,12 @@ def why_idle(report: Report) -> pd.DataFrame:
     clocks = clocks_of(report)
     ipus = data.of_replica("num_ipus")
     frame = _kept_waits(report, clocks)
-    each = data.of_replica("num_tiles") // max(ipus, 1)
-    whole = max(_all_cycles(report) * each, 1)
-    other = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")
-    reason = frame["type"].map(MOVING).fillna(pd.Series(other, index=frame.index, dtype=object))
+    per_ipu = data.of_replica("num_tiles") // max(ipus, 1)
+    total = max(_all_cycles(report) * per_ipu, 1)
+    idle_reason = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")
+    reason = (
+        frame["type"].map(MOVING).fillna(pd.Series(idle_reason, index=frame.index, dtype=object))
+    )
     shares = frame.groupby([frame["ipu"], reason])["tile_cycles"].sum().unstack(fill_value=0)
     shares = shares.reindex(index=range(ipus), columns=list(REASONS), fill_value=0)
     busy = _busy(report, clocks)
@@ -179,8 +181,8 @@ def why_idle(report: Report) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "ipu": np.arange(ipus),
-            "compute": compute / whole,
-            **{name: shares[name].to_numpy() / whole for name in REASONS},
+            "compute": compute / total,
+            **{name: shares[name].to_numpy() / total for name in REASONS},
             "waits_for": [longest.get(ipu, -1) for ipu in range(ipus)],
             "meanwhile": [names.get(ipu, "") for ipu in range(ipus)],
         }
@@ -208,8 +210,8 @@ def _path_items(clocks: Clocks, chain: Chain, some: slice) -> Items:
 
 def _programs(report: Report, items: Items) -> Integers:
     """Return the program of each item, -1 for the end of a run."""
-    found: Integers = np.append(report.dataset.column("steps", "program"), -1)[items.step]
-    return found
+    programs: Integers = np.append(report.dataset.column("steps", "program"), -1)[items.step]
+    return programs
 
 
 def _first_steps(report: Report, programs: Integers) -> Integers:
@@ -247,8 +249,8 @@ def _summed(parts: list[tuple[list[Any], Integers]]) -> tuple[list[Integers], In
     _, example, place = np.unique(codes, return_index=True, return_inverse=True)
     sums = np.zeros((len(example), *spent.shape[1:]), dtype=np.int64)
     np.add.at(sums, place, spent)
-    kept = sums.reshape(len(sums), -1).any(axis=1) if len(sums) else np.zeros(0, dtype=np.bool_)
-    return [key[example[kept]] for key in keys], sums[kept]
+    nonzero = sums.reshape(len(sums), -1).any(axis=1) if len(sums) else np.zeros(0, dtype=np.bool_)
+    return [key[example[nonzero]] for key in keys], sums[nonzero]
 
 
 def _in_sets(report: Report, clocks: Clocks) -> tuple[list[Any], Integers]:
@@ -276,12 +278,12 @@ def _ways_to_joins(report: Report, clocks: Clocks, program: Integers) -> Integer
     What a join lasts behind the latest arrival, all of its tiles have.
     """
     kinds, segments, joins = clocks.kinds, clocks.segments, clocks.joins
-    each = _tiles_of_set(report, clocks)
+    set_tiles = _tiles_of_set(report, clocks)
     sums = np.zeros((int(program.max()) + 2, joins.end.shape[1]), dtype=np.int64)
     for first in range(0, len(segments.kind), ROWS):
         some = slice(first, first + ROWS)
         ends, begins, kind = (of[some] for of in (segments.ends, segments.begins, segments.kind))
-        to_join = (joins.end[ends] - clocks.latest[ends]) * each[segments.tile_set[some], None]
+        to_join = (joins.end[ends] - clocks.latest[ends]) * set_tiles[segments.tile_set[some], None]
         to_join += (kinds.asked + kinds.delay)[kind]
         np.add.at(sums, program[joins.step[ends]] + 1, to_join)
         later = begins >= 0
@@ -307,8 +309,8 @@ def _between(report: Report, clocks: Clocks) -> list[tuple[list[Any], Integers]]
     for begin in range(0, max(len(heads), 1), ROWS):
         some, on = heads[begin : begin + ROWS], ipus[begin : begin + ROWS]
         first = np.where(joined[some], clocks.arrival[some], np.iinfo(np.int64).max).min(axis=1)
-        own = first[np.arange(len(on)), on]
-        until = np.where(clocks.joins.external[some], first.min(axis=1), own)
+        own_first = first[np.arange(len(on)), on]
+        until = np.where(clocks.joins.external[some], first.min(axis=1), own_first)
         chain = walk(clocks, some, on, until)
         items = items_of(clocks, chain, clocks.latest[chain.join, chain.ipu], slice(None))
         parts.append(_laid_beside(report, clocks, chain, items))
@@ -323,11 +325,11 @@ def _laid_beside(
     program = _programs(report, items)
     kind = clocks.segments.kind[chain.segment[items.visit]]
     tile = clocks.kinds.last[kind, on]
-    each = _tiles_of_set(report, clocks)
+    set_tiles = _tiles_of_set(report, clocks)
     parts = []
     for place in range(clocks.ending.shape[1]):
         segment = clocks.ending[join, place]
-        tiles = np.where(segment >= 0, each[clocks.segments.tile_set[segment]], 0)
+        tiles = np.where(segment >= 0, set_tiles[clocks.segments.tile_set[segment]], 0)
         for ipu in range(clocks.latest.shape[1]):
             together = clocks.joins.external[join] | (on == ipu)
             until = np.minimum(items.end, clocks.latest[join, ipu])

@@ -21,8 +21,8 @@ def line_points(
     Where there are more, the lowest and the highest of each stretch of the window stay; what is not
     a number is left out.
     """
-    known = ~np.isnan(values)
-    times, values = times[known], values[known]
+    measured = ~np.isnan(values)
+    times, values = times[measured], values[measured]
     order = np.argsort(times, kind="stable")
     times, values = times[order], values[order]
     first = max(int(np.searchsorted(times, begin, side="left")) - 1, 0)
@@ -34,12 +34,12 @@ def line_points(
     stretch = np.floor((times - begin) / width).astype(np.int64)
     starts = np.flatnonzero(np.append(True, stretch[1:] != stretch[:-1]))
     size = np.diff(np.append(starts, len(times)))
-    kept = np.zeros(len(times), dtype=np.bool_)
+    shown = np.zeros(len(times), dtype=np.bool_)
     for extreme in (np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)):
-        here = np.where(values == np.repeat(extreme, size), np.arange(len(values)), len(values))
-        kept[np.minimum.reduceat(here, starts)] = True
-    kept[[0, -1]] = True
-    return times[kept], values[kept]
+        places = np.where(values == np.repeat(extreme, size), np.arange(len(values)), len(values))
+        shown[np.minimum.reduceat(places, starts)] = True
+    shown[[0, -1]] = True
+    return times[shown], values[shown]
 
 
 def held_until(times: Integers, until: int) -> int:

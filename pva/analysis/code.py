@@ -78,8 +78,8 @@ def _exchange_code(report: Report) -> Integers:
         of_exchange = code_of_exchanges(report, tag)
         programs = np.flatnonzero(data.texts("programs", "type") == tag)
         operand = data.column("programs", OPERANDS[tag][0])[programs]
-        known = (operand >= 0) & (operand < len(of_exchange))
-        code[programs[known]] = np.maximum(of_exchange[operand[known]], 0)
+        valid = (operand >= 0) & (operand < len(of_exchange))
+        code[programs[valid]] = np.maximum(of_exchange[operand[valid]], 0)
     return code
 
 
@@ -97,8 +97,8 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
         programs, totals = (data.column("exchange_instructions", name) for name in names)
         of_tag = data.texts("programs", "type")[programs] == tag
         operand = data.column("programs", OPERANDS[tag][0])[programs]
-        told = of_tag & (operand >= 0) & (operand < len(code))
-        code[operand[told]] = totals[told]
+        recorded = of_tag & (operand >= 0) & (operand < len(code))
+        code[operand[recorded]] = totals[recorded]
     return code
 
 
@@ -164,8 +164,8 @@ def once_by_program(report: Report, tags: tuple[str, ...]) -> Integers:
     for tag in tags:
         sizes = _state(report) if tag == "OnTileExecute" else code_of_exchanges(report, tag)
         rows, programs = first_users(report, tag)
-        known = rows < len(sizes)
-        charged[programs[known]] = np.maximum(sizes[rows[known]], 0)
+        valid = rows < len(sizes)
+        charged[programs[valid]] = np.maximum(sizes[rows[valid]], 0)
     return charged
 
 

@@ -182,15 +182,15 @@ def compare_settings(before: Report, after: Report) -> pd.DataFrame:
 def _settings(report: Report) -> dict[tuple[str, str], str]:
     """Return the rows that a report has one of, and its options, as texts."""
     data = report.dataset
-    found = {}
+    settings = {}
     for table, words in (("target", "target"), ("graph", "graph"), ("report", "version")):
         if data.has(table):
             for name in data.table(table):
-                found[words, name.replace("_", " ")] = _text(data, table, name)
+                settings[words, name.replace("_", " ")] = _text(data, table, name)
     if data.has("engine_options"):
         columns = (data.column("engine_options", name).tolist() for name in ("name", "value"))
-        found |= {("option", name): value for name, value in zip(*columns, strict=True)}
-    return found
+        settings |= {("option", name): value for name, value in zip(*columns, strict=True)}
+    return settings
 
 
 def _text(data: Dataset, table: str, name: str) -> str:
@@ -235,8 +235,8 @@ def _run(before: Report, after: Report) -> tuple[Report, Report]:
 
 def _named_alike(before: Report, after: Report) -> tuple[Report, Report]:
     """Let operations go by names alone in both, where one report lacks debug contexts."""
-    told = [report.dataset.has("debug_contexts") for report in (before, after)]
-    if all(told) or not any(told):
+    has_contexts = [report.dataset.has("debug_contexts") for report in (before, after)]
+    if all(has_contexts) or not any(has_contexts):
         return before, after
     first, second = (
         report.of(report.dataset.select("graph", "execution")) for report in (before, after)

@@ -77,17 +77,17 @@ def compiled_types(report: Report) -> pd.DataFrame:
     cycles = np.full(len(origins), UNKNOWN)
     if data.has("steps"):
         steps = data.column("steps", "program")
-        known = (steps >= 0) & (steps < len(origins))
-        cycles = summed(steps[known], elapsed(report)[known], len(origins))
+        valid = (steps >= 0) & (steps < len(origins))
+        cycles = summed(steps[valid], elapsed(report)[valid], len(origins))
     frame = pd.DataFrame(
         {"written": types[origins], "compiled": data.texts("programs", "type"), "cycles": cycles}
     )
     grouped = frame.groupby(["written", "compiled"], as_index=False, sort=False)
-    found = grouped.agg(programs=("cycles", "size"), cycles=("cycles", "sum"))
+    table = grouped.agg(programs=("cycles", "size"), cycles=("cycles", "sum"))
     if not data.has("steps"):
-        found["cycles"] = UNKNOWN
-    found = found[["written", "compiled", "programs", "cycles"]]
-    return found.sort_values("programs", ascending=False, kind="stable", ignore_index=True)
+        table["cycles"] = UNKNOWN
+    table = table[["written", "compiled", "programs", "cycles"]]
+    return table.sort_values("programs", ascending=False, kind="stable", ignore_index=True)
 
 
 def first_programs(report: Report, tree: pd.DataFrame) -> Integers:
@@ -96,10 +96,10 @@ def first_programs(report: Report, tree: pd.DataFrame) -> Integers:
     `tree` is the `program_tree` of the compiled.
     """
     programs = tree["program"].to_numpy()
-    found = np.full(len(report.dataset.column("written_programs", "type")), UNKNOWN)
+    first = np.full(len(report.dataset.column("written_programs", "type")), UNKNOWN)
     rows, lines = np.unique(origins_of(report)[programs], return_index=True)
-    found[rows[rows >= 0]] = programs[lines[rows >= 0]]
-    return found
+    first[rows[rows >= 0]] = programs[lines[rows >= 0]]
+    return first
 
 
 def owners_of_written(report: Report, owners: Texts) -> Texts:
@@ -108,10 +108,10 @@ def owners_of_written(report: Report, owners: Texts) -> Texts:
     `owners` are by compiled program, and last that of an unknown one, which ends the answer, too.
     """
     count = len(report.dataset.column("written_programs", "type"))
-    found: Texts = np.full(count + 1, owners[-1], dtype=object)
+    names: Texts = np.full(count + 1, owners[-1], dtype=object)
     origins = origins_of(report)
     named = np.array([not str(owner).startswith("(") for owner in owners[:-1]], dtype=bool)
     for chosen_ones in (~named, named):
         rows = np.flatnonzero(chosen_ones & (origins >= 0))[::-1]
-        found[origins[rows]] = owners[rows]
-    return found
+        names[origins[rows]] = owners[rows]
+    return names

@@ -123,20 +123,20 @@ def neighbourhood(
     """
     program, variable, write, sizes = _edges_on(report, ipu, tile)
     shift = report.dataset.length("programs")  # behind the programs: number of the first variable
-    wanted = [_number(report, key) for key in keys] or _centre(report, program)
+    centres = [_number(report, key) for key in keys] or _centre(report, program)
     ends = np.stack((program, variable + shift))
     layers: dict[int, int] = {}
-    left = list(dict.fromkeys(wanted))
-    while left:
+    queue = list(dict.fromkeys(centres))
+    while queue:
         # Next is one that is drawn already: it has its layer from what it is connected with.
-        node = next((node for node in left if node in layers), left[0])
-        left.remove(node)
+        node = next((node for node in queue if node in layers), queue[0])
+        queue.remove(node)
         # Variables are ordered by size, programs by their place.
         _open(layers, node, ends, write, np.concatenate((np.arange(shift, 0, -1), sizes)), most)
     nodes = np.fromiter(layers, dtype=np.int64, count=len(layers))
     inside = np.isin(ends[0], nodes) & np.isin(ends[1], nodes)
     return Neighbourhood(
-        _node_frame(report, nodes, layers, set(wanted), ends, inside, sizes),
+        _node_frame(report, nodes, layers, set(centres), ends, inside, sizes),
         _edge_frame(ends[:, inside], write[inside], shift, sizes),
     )
 
@@ -147,15 +147,15 @@ def _open(
     """Give a node and its neighbours a layer: what it gets data from is before it."""
     layer = layers.setdefault(node, 0)
     side = int((ends[0] == node).any())
-    here = ends[1 - side] == node
-    others = ends[side][here]
+    touching = ends[1 - side] == node
+    neighbours = ends[side][touching]
     # The data comes to a program from what it reads, to a variable from what writes it.
-    before = ~write[here] if side else write[here]
+    before = ~write[touching] if side else write[touching]
     steps = np.where(before, -1, 1)
-    found, first = np.unique(others, return_index=True)
-    order = np.argsort(-sizes[found], kind="stable")[:most]
-    for other, step in zip(found[order].tolist(), steps[first[order]].tolist(), strict=True):
-        layers.setdefault(other, layer + step)
+    distinct, first = np.unique(neighbours, return_index=True)
+    order = np.argsort(-sizes[distinct], kind="stable")[:most]
+    for neighbour, step in zip(distinct[order].tolist(), steps[first[order]].tolist(), strict=True):
+        layers.setdefault(neighbour, layer + step)
 
 
 def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
@@ -168,10 +168,10 @@ def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
         rows = np.unique(rows, axis=1) if rows.size else rows
         return rows[0], rows[1], rows[2].astype(bool)
 
-    found: tuple[Integers, Integers, npt.NDArray[np.bool_]] = report.dataset.kept(
+    edges: tuple[Integers, Integers, npt.NDArray[np.bool_]] = report.dataset.kept(
         "computation graph", make
     )
-    return found
+    return edges
 
 
 def _edges_on(
@@ -182,8 +182,8 @@ def _edges_on(
     sizes = sizes_on(report, ipu=ipu, tile=tile)
     if tile is None and ipu is None:
         return program, variable, write, sizes
-    here = sizes[variable] > 0
-    return program[here], variable[here], write[here], sizes
+    on_tiles = sizes[variable] > 0
+    return program[on_tiles], variable[on_tiles], write[on_tiles], sizes
 
 
 def _same_work(report: Report) -> Integers:
@@ -192,11 +192,11 @@ def _same_work(report: Report) -> Integers:
     types = data.texts("programs", "type")
     first = np.arange(len(types))
     for tag, (column, _) in OPERANDS.items():
-        here = np.flatnonzero(types == tag)
-        operand = data.column("programs", column)[here]
-        known = operand >= 0
-        _, place, back = np.unique(operand[known], return_index=True, return_inverse=True)
-        first[here[known]] = here[known][place][back]
+        typed = np.flatnonzero(types == tag)
+        operand = data.column("programs", column)[typed]
+        valid = operand >= 0
+        _, place, back = np.unique(operand[valid], return_index=True, return_inverse=True)
+        first[typed[valid]] = typed[valid][place][back]
     return first
 
 
@@ -214,15 +214,15 @@ def _centre(report: Report, program: Integers) -> list[int]:
 
 def _number(report: Report, key: str) -> int:
     """Read a key; raises SelectionError."""
-    found = _KEY.fullmatch(key)
-    if not found:
+    match = _KEY.fullmatch(key)
+    if not match:
         raise SelectionError(
             f"node {key}", "no node", "write v12 for a variable, p40 for a program"
         )
-    row = int(found[2])
+    row = int(match[2])
     data = report.dataset
     programs = data.length("programs")
-    if found[1] == "v":
+    if match[1] == "v":
         return programs + chosen("variable", row, data.length("variables"))
     return int(_same_work(report)[chosen("program", row, programs)])
 
@@ -241,7 +241,7 @@ def _node_frame(
     pairs = np.unique(ends, axis=1) if ends.size else ends
     shown = np.unique(ends[:, inside], axis=1) if inside.any() else ends[:, :0]
     size = shift + data.length("variables")
-    all_of, here = (np.bincount(of.ravel(), minlength=size)[nodes] for of in (pairs, shown))
+    all_of, visible = (np.bincount(of.ravel(), minlength=size)[nodes] for of in (pairs, shown))
     is_variable = nodes >= shift
     programs, variables = np.where(is_variable, 0, nodes), np.where(is_variable, nodes - shift, 0)
     touched = summed(pairs[0], sizes[pairs[1] - shift], shift) if shift else np.zeros(1, np.int64)
@@ -257,7 +257,7 @@ def _node_frame(
             "layer": [layers[n] for n in nodes.tolist()],
             "opened": [n in opened for n in nodes.tolist()],
             "neighbours": all_of,
-            "hidden": all_of - here,
+            "hidden": all_of - visible,
         }
     )
 

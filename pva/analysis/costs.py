@@ -133,8 +133,8 @@ def _flops(report: Report, owner_of: Integers, count: int) -> Integers:
         return np.full(count, UNKNOWN)
     rows = data.column("programs", "compute_set")
     programs = np.flatnonzero((data.texts("programs", "type") == _COMPUTE) & (rows >= 0))
-    each = np.maximum(flops, 0)[rows[programs]] * executions(report)[programs]
-    return summed(owner_of[programs], each, count)
+    executed = np.maximum(flops, 0)[rows[programs]] * executions(report)[programs]
+    return summed(owner_of[programs], executed, count)
 
 
 def _code(report: Report, owner_of: Integers, count: int) -> dict[str, Integers]:
@@ -151,9 +151,9 @@ def _code(report: Report, owner_of: Integers, count: int) -> dict[str, Integers]
         "exchange_code": _once(report, EXCHANGES, owner_of, count),
         "vertex_code": _own_vertex_code(report, owner_of, count),
     }
-    known = [np.maximum(part, 0) for part in parts.values()]
-    told = any(int(part.max(initial=UNKNOWN)) >= 0 for part in parts.values())
-    return {"code": np.sum(known, axis=0) if told else unknown, **parts}
+    parts_bytes = [np.maximum(part, 0) for part in parts.values()]
+    recorded = any(int(part.max(initial=UNKNOWN)) >= 0 for part in parts.values())
+    return {"code": np.sum(parts_bytes, axis=0) if recorded else unknown, **parts}
 
 
 def _once(report: Report, tags: tuple[str, ...], owner_of: Integers, count: int) -> Integers:
@@ -171,9 +171,9 @@ def _own_vertex_code(report: Report, owner_of: Integers, count: int) -> Integers
         return np.full(count, UNKNOWN)
     pairs = _used_types(report, owner_of)
     types, users = np.unique(pairs[:, 1], return_counts=True)
-    own = np.isin(pairs[:, 1], types[users == 1])
+    exclusive = np.isin(pairs[:, 1], types[users == 1])
     code = data.row_sums("memory_by_vertex_type_code")
-    return summed(pairs[own, 0], code[pairs[own, 1]], count)
+    return summed(pairs[exclusive, 0], code[pairs[exclusive, 1]], count)
 
 
 def _used_types(report: Report, owner_of: Integers) -> Integers:
@@ -224,11 +224,11 @@ def totals_of(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
     """Add up the costs of the operations of a software layer, as `operation_totals` does."""
     outside = costs["operation"] == OUTSIDE
     rows = []
-    for figure, (unit, whole) in _wholes(report).items():
+    for figure, (unit, total) in _wholes(report).items():
         if figure not in costs or int(costs[figure].max(skipna=True) if len(costs) else -1) < 0:
             continue
-        mine, others = int(costs[figure][~outside].sum()), int(costs[figure][outside].sum())
-        rows.append((figure, unit, mine, others, whole - mine - others, whole))
+        mine, outer = int(costs[figure][~outside].sum()), int(costs[figure][outside].sum())
+        rows.append((figure, unit, mine, outer, total - mine - outer, total))
     columns = ["figure", "unit", "operations", "outside", "elsewhere", "whole"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -236,19 +236,19 @@ def totals_of(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
 def _wholes(report: Report) -> dict[str, tuple[str, int]]:
     """Return figures of the whole report, found without its operations."""
     data = report.dataset
-    found: dict[str, tuple[str, int]] = {}
+    totals: dict[str, tuple[str, int]] = {}
     if data.has("steps"):
-        found["cycles"] = ("cycles", int(elapsed(report).sum()))
+        totals["cycles"] = ("cycles", int(elapsed(report).sum()))
     if data.has("steps") and data.has("compute_sets"):
         rows = data.column("compute_sets", "flops")
         of_programs = data.column("programs", "compute_set")
         runs = (data.texts("programs", "type") == _COMPUTE) & (of_programs >= 0)
-        done = np.maximum(rows, 0)[of_programs[runs]] @ executions(report)[runs]
-        found["flops"] = ("flop", int(done))
+        executed = np.maximum(rows, 0)[of_programs[runs]] @ executions(report)[runs]
+        totals["flops"] = ("flop", int(executed))
     if data.has("memory_by_category"):
         total = memory_by_category(report).set_index("category")["total"]
         for part, categories in CODE_CATEGORIES.items():
-            found[part] = ("bytes", sum(int(total.get(category, 0)) for category in categories))
+            totals[part] = ("bytes", sum(int(total.get(category, 0)) for category in categories))
     with suppress(NotRecordedError):
-        found["peak_bytes"] = ("bytes", liveness_overview(report).max_live)
-    return found
+        totals["peak_bytes"] = ("bytes", liveness_overview(report).max_live)
+    return totals

@@ -39,11 +39,11 @@ def host_delays(report: Report) -> pd.DataFrame:
     `step` is the first that copies the stream (-1 for none). `cycles` are the device's meanwhile,
     `share` is of the time of its runs and all these waits. Raises NotRecordedError, PvaError.
     """
-    trace, found = _traced(report)
+    trace, alignment = _traced(report)
     parts = [
         row
         for columns in trace.read_threads()
-        for row in (*_between(trace, found, columns), *_callbacks(trace, found, columns))
+        for row in (*_between(trace, alignment, columns), *_callbacks(trace, alignment, columns))
     ]
     frame = pd.DataFrame(parts, columns=["where", "label", "events", "wait_ns", "longest_ns", "at"])
     frame = frame.sort_values("longest_ns", ascending=False, kind="stable")
@@ -52,15 +52,18 @@ def host_delays(report: Report) -> pd.DataFrame:
     labels = frame.pop("label").to_numpy(np.int64)
     at = frame.pop("at").to_numpy(np.int64)
     texts, channels = (np.array(of, dtype=object) for of in (trace.labels, trace.channels))
-    whole = int(found.device[found.first :].sum()) + int(frame["wait_ns"].sum())
+    total = int(alignment.device[alignment.first :].sum()) + int(frame["wait_ns"].sum())
     names = texts[labels] if len(labels) else texts[:0]
     frame.insert(0, "function", names)
     frame.insert(1, "channel", channels[trace.label_channels[labels]] if len(labels) else names)
-    frame["run"], frame["name"] = found.run[at], [found.name[place] for place in at.tolist()]
+    frame["run"], frame["name"] = (
+        alignment.run[at],
+        [alignment.name[place] for place in at.tolist()],
+    )
     frame["step"] = _steps_of_streams(report, names)
-    frame["cycles"] = np.rint(frame["wait_ns"].to_numpy(np.float64) * found.clock / 1e9)
+    frame["cycles"] = np.rint(frame["wait_ns"].to_numpy(np.float64) * alignment.clock / 1e9)
     frame["cycles"] = frame["cycles"].astype(np.int64)
-    frame["share"] = frame["wait_ns"] / max(whole, 1)
+    frame["share"] = frame["wait_ns"] / max(total, 1)
     by = ["wait_ns", "function"]
     return frame.sort_values(by, ascending=[False, True], ignore_index=True)
 
@@ -79,45 +82,45 @@ def _traced(report: Report) -> tuple[Trace, Alignment]:
         except NotRecordedError:
             continue
     if not traces:
-        found = "host trace of its runs not recorded"
-        raise NotRecordedError(report.path, found, "run the program with PVTI_OPTIONS set")
+        problem = "host trace of its runs not recorded"
+        raise NotRecordedError(report.path, problem, "run the program with PVTI_OPTIONS set")
     _, _, trace, alignment = max(traces, key=lambda one: one[:2])
     if not np.isfinite(alignment.clock):
         raise NotRecordedError(report.path, "no clock frequency", "a target that tells its clock")
     return trace, alignment
 
 
-def _between(trace: Trace, found: Alignment, columns: Any) -> list[tuple[Any, ...]]:
+def _between(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[Any, ...]]:
     """Sum up by label what a thread that calls Engine.run did by itself between runs."""
     texts = np.array(trace.labels, dtype=object)
     runs, label = _are(texts, (RUN,))[columns.label], columns.label.astype(np.int64)
-    if not runs.any() or len(found.run) - found.first < 2:
+    if not runs.any() or len(alignment.run) - alignment.first < 2:
         return []
-    inside = _waited(found, columns.end_ns) - _waited(found, columns.begin_ns)
-    own = inside.copy()
+    inside = _waited(alignment, columns.end_ns) - _waited(alignment, columns.begin_ns)
+    self_ns = inside.copy()
     nested = columns.parent >= 0
-    np.subtract.at(own, columns.parent[nested], inside[nested])
-    own = np.where(runs | _are(texts, PHASES)[label], 0, own)
-    rows = np.flatnonzero(own > 0)
-    at = np.searchsorted(found.begin, columns.begin_ns[rows], side="right")
-    at = np.clip(at, found.first + 1, len(found.run) - 1)  # the run that comes next
-    return _by_label(BETWEEN, label[rows], own[rows], at)
+    np.subtract.at(self_ns, columns.parent[nested], inside[nested])
+    self_ns = np.where(runs | _are(texts, PHASES)[label], 0, self_ns)
+    rows = np.flatnonzero(self_ns > 0)
+    at = np.searchsorted(alignment.begin, columns.begin_ns[rows], side="right")
+    at = np.clip(at, alignment.first + 1, len(alignment.run) - 1)  # the run that comes next
+    return _by_label(BETWEEN, label[rows], self_ns[rows], at)
 
 
-def _callbacks(trace: Trace, found: Alignment, columns: Any) -> list[tuple[Any, ...]]:
+def _callbacks(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[Any, ...]]:
     """Sum up by label what the stream callbacks of a thread took inside runs."""
     is_callback = np.array([text.startswith(CALLBACK) for text in trace.labels], dtype=np.bool_)
     rows = np.flatnonzero(is_callback[columns.label])
-    at = np.searchsorted(found.begin, columns.begin_ns[rows], side="right") - 1
-    kept = (at >= found.first) & (columns.begin_ns[rows] < found.end[np.maximum(at, 0)])
-    rows, at = rows[kept], at[kept]
+    at = np.searchsorted(alignment.begin, columns.begin_ns[rows], side="right") - 1
+    in_runs = (at >= alignment.first) & (columns.begin_ns[rows] < alignment.end[np.maximum(at, 0)])
+    rows, at = rows[in_runs], at[in_runs]
     return _by_label(IN_CALLBACK, columns.label[rows], columns.duration_ns[rows], at)
 
 
-def _waited(found: Alignment, times: Integers) -> Integers:
+def _waited(alignment: Alignment, times: Integers) -> Integers:
     """Return how long the device has waited for the host by some times, since its first run."""
-    runs = np.column_stack((found.begin, found.end))[found.first :]
-    spans = np.concatenate((runs, found.own))
+    runs = np.column_stack((alignment.begin, alignment.end))[alignment.first :]
+    spans = np.concatenate((runs, alignment.own))
     spans = spans[np.argsort(spans[:, 0], kind="stable")]
     spans = spans[(spans[:, 0] >= runs[0, 0]) & (spans[:, 1] <= runs[-1, 1])]
     lengths = np.append(0, np.diff(spans.ravel()))
@@ -129,15 +132,15 @@ def _waited(found: Alignment, times: Integers) -> Integers:
 def _by_label(where: str, label: Integers, spent: Integers, at: Integers) -> list[tuple[Any, ...]]:
     """Sum up events by label: count, time, the longest, and the place of the run of that one."""
     order = np.lexsort((-spent, label))
-    known, first, count = np.unique(label[order], return_index=True, return_counts=True)
+    labels, first, count = np.unique(label[order], return_index=True, return_counts=True)
     longest = order[first]
-    total = np.bincount(np.searchsorted(known, label), spent, minlength=len(known))
-    columns = known, count, total.astype(np.int64), spent[longest], at[longest]
+    total = np.bincount(np.searchsorted(labels, label), spent, minlength=len(labels))
+    columns = labels, count, total.astype(np.int64), spent[longest], at[longest]
     return [(where, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _are(texts: Any, wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-    return np.isin(texts, np.array(wanted, dtype=object))
+def _are(texts: Any, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    return np.isin(texts, np.array(names, dtype=object))
 
 
 def _steps_of_streams(report: Report, functions: Any) -> Integers:
@@ -150,6 +153,6 @@ def _steps_of_streams(report: Report, functions: Any) -> Integers:
     for function in functions.tolist():
         stream = function.removeprefix(CALLBACK).strip() if function.startswith(CALLBACK) else ""
         mine = copies[[bool(stream) and stream in names[copy].split("/") for copy in copies]]
-        (here,) = np.nonzero(np.isin(programs, mine))
-        steps.append(int(here[0]) if len(mine) and len(here) else -1)
+        (steps_of_stream,) = np.nonzero(np.isin(programs, mine))
+        steps.append(int(steps_of_stream[0]) if len(mine) and len(steps_of_stream) else -1)
     return np.array(steps, dtype=np.int64)

@@ -94,10 +94,10 @@ def exchange_names(report: Report, tag: str, count: int) -> Texts:
     data = report.dataset
     programs = np.flatnonzero(data.texts("programs", "type") == tag)
     operand = data.column("programs", OPERANDS[tag][0])[programs]
-    known = (operand >= 0) & (operand < count)
-    rows, first = np.unique(operand[known], return_index=True)
+    valid = (operand >= 0) & (operand < count)
+    rows, first = np.unique(operand[valid], return_index=True)
     names = np.full(count, "", dtype=object)
-    names[rows] = labels(report, programs[known][first])
+    names[rows] = labels(report, programs[valid][first])
     return names
 
 
@@ -152,12 +152,12 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
     between, _ = moved_bytes(report, "GlobalExchange")
     counts = executions_of_rows(report, "GlobalExchange", len(between))
     begin = np.arange(ipus) * (tile_count(report) // ipus)
-    told = recorded_flows(report, "GlobalExchange", begin, counts)
-    if told is None:
+    recorded = recorded_flows(report, "GlobalExchange", begin, counts)
+    if recorded is None:
         low, high = _between(report, ipus)
         least, most = (within + np.tensordot(counts, bound, axes=1) for bound in (low, high))
     else:
-        least = most = within + told
+        least = most = within + recorded
     total = int(within.sum() + (counts @ between).sum())
     source, target = np.nonzero(most)
     frame = pd.DataFrame(
@@ -191,16 +191,16 @@ def recorded_flows(report: Report, tag: str, begin: Integers, counts: Integers) 
     first, last, to_first, to_last = np.searchsorted(begin, tiles, side="right") - 1
     if (first != last).any() or (to_first != to_last).any():
         return None
-    there = exchange < len(counts)
+    valid = exchange < len(counts)
     total = np.zeros((len(begin), len(begin)), dtype=np.int64)
-    np.add.at(total, (first[there], to_first[there]), moved[there] * counts[exchange[there]])
+    np.add.at(total, (first[valid], to_first[valid]), moved[valid] * counts[exchange[valid]])
     return total
 
 
 def _on_ipus(by_tile: Integers, ipus: int) -> Integers:
     """Return an array by [exchange][tile] by [exchange][IPU][tile of the IPU]."""
-    each = by_tile.shape[1] // ipus
-    return by_tile[:, : ipus * each].reshape(len(by_tile), ipus, each)
+    per_ipu = by_tile.shape[1] // ipus
+    return by_tile[:, : ipus * per_ipu].reshape(len(by_tile), ipus, per_ipu)
 
 
 def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
@@ -216,8 +216,8 @@ def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
     most = np.minimum(sent[:, :, None] * copies[:, None, :], received[:, None, :])
     if int(report.dataset.value("target", "num_replicas")) <= 1:
         most = most * (1 - np.eye(ipus, dtype=np.int64))
-    others = most.sum(axis=1, keepdims=True) - most
-    return np.minimum(np.maximum(received[:, None, :] - others, 0), most), most
+    from_others = most.sum(axis=1, keepdims=True) - most
+    return np.minimum(np.maximum(received[:, None, :] - from_others, 0), most), most
 
 
 @analysis(
@@ -238,9 +238,11 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
     }
     moved: dict[str, Integers] = {}
     for tag, columns in names.items():
-        for column, each in zip(columns, moved_bytes(report, tag), strict=True):
-            counts = executions_of_rows(report, tag, len(each))
-            moved[column] = counts @ each if len(each) else np.zeros(tile_count(report), np.int64)
+        for column, by_tile in zip(columns, moved_bytes(report, tag), strict=True):
+            counts = executions_of_rows(report, tag, len(by_tile))
+            moved[column] = (
+                counts @ by_tile if len(by_tile) else np.zeros(tile_count(report), np.int64)
+            )
     tiles = np.arange(tile_count(report))
     frame = pd.DataFrame(
         {
@@ -303,7 +305,7 @@ def stream_bandwidth(report: Report) -> pd.DataFrame:
         "cycles": np.maximum(data.column("steps", "cycles")[steps], 0),
         "exposed_cycles": elapsed(report)[steps],
     }
-    sums = {name: summed(place, each, len(names)) for name, each in values.items()}
+    sums = {name: summed(place, weights, len(names)) for name, weights in values.items()}
     moved = sums["bytes_in"] + sums["bytes_out"]
     frame = pd.DataFrame(
         {

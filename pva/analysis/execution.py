@@ -99,9 +99,9 @@ def _time_shares(report: Report) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def _fraction(part: float, whole: float) -> float:
+def _fraction(part: float, total: float) -> float:
     """Divide, nothing of nothing being 0."""
-    return part / whole if whole else 0.0
+    return part / total if total else 0.0
 
 
 @analysis("vertex_type instances cycles_once:cycles cycles:cycles share:fraction")
@@ -158,9 +158,9 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     names = ("compute_set", "vertex_type", "count")
     rows, types, counts = (data.column("compute_set_vertices", name) for name in names)
     if compute_set is not None:
-        wanted = chosen("compute set", compute_set, len(data.column("compute_sets", "name")))
-        here = rows == wanted
-        rows, types, counts = rows[here], types[here], counts[here]
+        row = chosen("compute set", compute_set, len(data.column("compute_sets", "name")))
+        of_set = rows == row
+        rows, types, counts = rows[of_set], types[of_set], counts[of_set]
     frame = pd.DataFrame(
         {
             "compute_set": rows,
@@ -187,9 +187,11 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
     executions = np.bincount(place, minlength=len(rows))
     longer = summed(place, elapsed(report), len(rows))
     balance = data.column("steps", "tile_balance")
-    known = ~np.isnan(balance)
-    measured = np.bincount(place[known], minlength=len(rows))
-    balances = np.bincount(place[known], weights=balance[known], minlength=len(rows))
+    measured_steps = ~np.isnan(balance)
+    measured = np.bincount(place[measured_steps], minlength=len(rows))
+    balances = np.bincount(
+        place[measured_steps], weights=balance[measured_steps], minlength=len(rows)
+    )
     types, names = program_texts(report, rows)
     frame = pd.DataFrame(
         {
@@ -277,11 +279,11 @@ def other_runs(report: Report) -> pd.DataFrame:
         }
     )
     groups = frame.groupby("name", sort=False)
-    known = groups["cycles"].min() >= 0
+    has_cycles = groups["cycles"].min() >= 0
     return pd.DataFrame(
         {
             "runs": groups.size(),
-            "cycles": groups["cycles"].sum().where(known, -1),
+            "cycles": groups["cycles"].sum().where(has_cycles, -1),
             "device_microseconds": groups["device_microseconds"].sum(min_count=1),
         }
     ).reset_index()

@@ -33,12 +33,12 @@ class Figure:
 
     def of(self, report: Report) -> float:
         """Return the number; raises NotRecordedError, also where it is held as unknown."""
-        found = self.analysis(report)
+        result = self.analysis(report)
         # Documents that do not tell their runs may have the cycles of an execution.
-        ran = not self.of_runs or getattr(found, self.of_runs)
-        if not (ran or (self.of_runs == RECORDED and found.cycles)):
+        ran = not self.of_runs or getattr(result, self.of_runs)
+        if not (ran or (self.of_runs == RECORDED and result.cycles)):
             raise no_run(report)
-        value: float = getattr(found, self.field)
+        value: float = getattr(result, self.field)
         if not value >= 0:
             raise NotRecordedError(report.path, f"no {self.field} in this report")
         return value

@@ -39,13 +39,15 @@ def parse_filter(text: str) -> Filter:
     Spaces around the operator are passed over when one stands before it. Raises FilterError.
     """
     places = {operator: text.find(operator) for operator in OPERATORS}
-    found = [(place, -len(operator), operator) for operator, place in places.items() if place > 0]
-    if not found:
+    candidates = [
+        (place, -len(operator), operator) for operator, place in places.items() if place > 0
+    ]
+    if not candidates:
         raise FilterError(
             text, "no filter", f"write a column, one of {' '.join(OPERATORS)} and a value, as in "
             "name~conv"
         )  # fmt: skip
-    place, _, operator = min(found)
+    place, _, operator = min(candidates)
     column, value = text[:place], text[place + len(operator) :]
     if column.endswith(" "):
         return Filter(column.strip(), operator, value.strip())
@@ -65,46 +67,46 @@ def matching(frame: pd.DataFrame, filters: Iterable[Filter]) -> pd.DataFrame:
     Numbers may have commas, underscores and a unit of `pva.units.number`. What is missing equals
     nothing. Raises FilterError, and PvaError for an unknown column.
     """
-    for chosen in filters:
-        values = column_of(frame, chosen.column)
-        frame = frame[_compare(values, chosen)]
+    for condition in filters:
+        values = column_of(frame, condition.column)
+        frame = frame[_compare(values, condition)]
     return frame
 
 
-def texts_matching(texts: Sequence[str], chosen: Filter) -> npt.NDArray[np.bool_]:
+def texts_matching(texts: Sequence[str], condition: Filter) -> npt.NDArray[np.bool_]:
     """Return which texts a filter lets through, as if they were its column; raises FilterError."""
     column = pd.Series(list(texts), dtype=object)
-    return np.asarray(_compare(column, chosen), dtype=np.bool_)
+    return np.asarray(_compare(column, condition), dtype=np.bool_)
 
 
-def _compare(values: Any, chosen: Filter) -> Any:
-    if chosen.operator in _OF_TEXT:
-        return _OF_TEXT[chosen.operator](values.astype(str), chosen.value)
-    compare = _COMPARISONS[chosen.operator]
+def _compare(values: Any, condition: Filter) -> Any:
+    if condition.operator in _OF_TEXT:
+        return _OF_TEXT[condition.operator](values.astype(str), condition.value)
+    compare = _COMPARISONS[condition.operator]
     if pd.api.types.is_bool_dtype(values):
-        return compare(values, _truth(chosen))
+        return compare(values, _truth(condition))
     if pd.api.types.is_numeric_dtype(values):
-        return compare(values, _number(chosen))
-    if chosen.operator in ("<", ">", "<=", ">="):
-        wanted = f"{chosen.column} holds text: use =, != or ~"
-        raise FilterError(chosen, "cannot be compared so", wanted)
-    return compare(values.astype(str), chosen.value)
+        return compare(values, _number(condition))
+    if condition.operator in ("<", ">", "<=", ">="):
+        remedy = f"{condition.column} holds text: use =, != or ~"
+        raise FilterError(condition, "cannot be compared so", remedy)
+    return compare(values.astype(str), condition.value)
 
 
-def _number(chosen: Filter) -> float:
+def _number(condition: Filter) -> float:
     try:
-        return units.number(chosen.value)
+        return units.number(condition.value)
     except ValueError:
-        found = f"{chosen.value!r} is no number"
-        wanted = f"{chosen.column} holds numbers, such as 1000, 64 kB or 25 %"
-        raise FilterError(chosen, found, wanted) from None
+        problem = f"{condition.value!r} is no number"
+        remedy = f"{condition.column} holds numbers, such as 1000, 64 kB or 25 %"
+        raise FilterError(condition, problem, remedy) from None
 
 
-def _truth(chosen: Filter) -> bool:
-    if chosen.value.lower() not in TRUTH:
-        wanted = f"{chosen.column} is yes or no"
-        raise FilterError(chosen, f"{chosen.value!r} is neither", wanted)
-    return TRUTH[chosen.value.lower()]
+def _truth(condition: Filter) -> bool:
+    if condition.value.lower() not in TRUTH:
+        remedy = f"{condition.column} is yes or no"
+        raise FilterError(condition, f"{condition.value!r} is neither", remedy)
+    return TRUTH[condition.value.lower()]
 
 
 _OF_TEXT: dict[str, Callable[[Any, str], Any]] = {

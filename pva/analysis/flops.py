@@ -82,22 +82,22 @@ def flop_utilisation(report: Report) -> FlopUtilisation:
     """
     flops = _flops(report)
     runs = executions_of_rows(report, "OnTileExecute", len(flops))
-    done = int((runs * np.maximum(flops, 0)).sum())
+    executed = int((runs * np.maximum(flops, 0)).sum())
     spent = elapsed(report)
     cycles, compute = int(spent.sum()), int(spent[phases(report) == 0].sum())
     clock = float(report.dataset.value("target", "clock_frequency"))
     peak, tiles = peak_of_tile(report), tile_count(report)
     return FlopUtilisation(
-        flops=done,
+        flops=executed,
         cycles=cycles,
         compute_cycles=compute,
-        flops_per_second=done * clock / max(cycles, 1),
+        flops_per_second=executed * clock / max(cycles, 1),
         float_peak=peak.float * tiles * clock,
         half_peak=peak.half * tiles * clock,
-        float_peak_share=_share(done, peak.float * tiles * cycles),
-        half_peak_share=_share(done, peak.half * tiles * cycles),
-        compute_float_peak_share=_share(done, peak.float * tiles * compute),
-        compute_half_peak_share=_share(done, peak.half * tiles * compute),
+        float_peak_share=_share(executed, peak.float * tiles * cycles),
+        half_peak_share=_share(executed, peak.half * tiles * cycles),
+        compute_float_peak_share=_share(executed, peak.float * tiles * compute),
+        compute_half_peak_share=_share(executed, peak.half * tiles * compute),
         unknown_compute_sets=int(((flops < 0) & (runs > 0)).sum()),
     )
 
@@ -151,8 +151,8 @@ def peak_of_tile(report: Report) -> Peak:
     return PEAKS.get(str(report.dataset.value("target", "architecture")), Peak(0, 0))
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else float("nan")
+def _share(part: float, total: float) -> float:
+    return part / total if total else float("nan")
 
 
 def _shares(parts: Integers, wholes: Integers) -> npt.NDArray[np.float64]:

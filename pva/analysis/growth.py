@@ -21,17 +21,17 @@ def joined(first: Tracks, places: Integers, second: Tracks) -> Tracks:
     begins, sizes = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
     begins[places] = first.offset[:-1]
     sizes[places] = first.seam - first.offset[:-1]
-    more = np.diff(second.offset)
-    offset = np.append(0, np.cumsum(sizes + more))
+    added = np.diff(second.offset)
+    offset = np.append(0, np.cumsum(sizes + added))
     old = [
         slice(low, low + size) for low, size in zip(begins.tolist(), sizes.tolist(), strict=True)
     ]
     new = [slice(*pair) for pair in zip(second.offset[:-1].tolist(), second.offset[1:].tolist(),
                                         strict=True)]  # fmt: skip
 
-    def column(one: Integers, other: Integers) -> Integers:
-        parts = (part for a, b in zip(old, new, strict=True) for part in (one[a], other[b]))
-        return np.concatenate([np.zeros(0, other.dtype), *parts])
+    def column(one: Integers, appended: Integers) -> Integers:
+        parts = (part for a, b in zip(old, new, strict=True) for part in (one[a], appended[b]))
+        return np.concatenate([np.zeros(0, appended.dtype), *parts])
 
     before = np.zeros(int(offset[-1]) + 1, np.int64)
     np.cumsum(column(np.diff(first.before), np.diff(second.before)), out=before[1:])
@@ -51,24 +51,24 @@ def _levels(
 ) -> Iterator[Level]:
     """Join level by level; beyond the last one of `first` its rectangles stay as they are."""
     begins, sizes, offset = rows
-    known: tuple[tuple[Level, Level], Level] | None = None
-    for one, other in zip_longest(first.levels, second.levels):
-        pair = one or first.levels[-1], other or second.levels[-1]
-        if known is None or any(a is not b for a, b in zip(known[0], pair, strict=True)):
-            known = pair, _level(pair, begins, sizes, (offset, second.offset))
-        yield known[1]
+    last: tuple[tuple[Level, Level], Level] | None = None
+    for one, appended in zip_longest(first.levels, second.levels):
+        pair = one or first.levels[-1], appended or second.levels[-1]
+        if last is None or any(a is not b for a, b in zip(last[0], pair, strict=True)):
+            last = pair, _level(pair, begins, sizes, (offset, second.offset))
+        yield last[1]
 
 
 def _level(
     pair: tuple[Level, Level], begins: Integers, sizes: Integers, offsets: tuple[Integers, Integers]
 ) -> Level:
     """Put the rectangles of two levels together, row by row."""
-    (one, other), (offset, second) = pair, offsets
+    (one, appended), (offset, second) = pair, offsets
     # Of two types NumPy would copy the longer array to one of both.
     edges = begins, begins + sizes, second[:-1], second[1:]
     low, high, low2, high2 = (
         level.first.searchsorted(edge.astype(np.uint32))
-        for level, edge in zip((one, one, other, other), edges, strict=True)
+        for level, edge in zip((one, one, appended, appended), edges, strict=True)
     )
     counts = np.stack((high - low, high2 - low2), axis=1).ravel()
     starts = np.stack((low, low2 + len(one.first)), axis=1).ravel()
@@ -79,11 +79,11 @@ def _level(
         joint: Integers = np.concatenate((a, b))[order]
         return joint
 
-    events = column(np.diff(one.covered), np.diff(other.covered)).astype(np.int64)
+    events = column(np.diff(one.covered), np.diff(appended.covered)).astype(np.int64)
     return Level(
-        first=(column(one.first, other.first) + np.repeat(shift, counts)).astype(np.uint32),
+        first=(column(one.first, appended.first) + np.repeat(shift, counts)).astype(np.uint32),
         covered=np.append(0, np.cumsum(events)).astype(np.uint32),
-        label=column(one.label, other.label),
-        label_time=column(one.label_time, other.label_time),
-        kind=column(one.kind, other.kind),
+        label=column(one.label, appended.label),
+        label_time=column(one.label_time, appended.label_time),
+        kind=column(one.kind, appended.kind),
     )

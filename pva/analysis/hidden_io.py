@@ -46,8 +46,8 @@ def overlap_io(report: Report) -> pd.DataFrame:
     rows = []
     for run in np.unique(of_run[of_run >= 0]).tolist():
         for ipu in range(data.of_replica("num_ipus")):
-            here = (of_run == run) & (ipus == ipu)
-            moved, busy = (merged(begin[kind & here], end[kind & here]) for kind in (io, work))
+            mask = (of_run == run) & (ipus == ipu)
+            moved, busy = (merged(begin[kind & mask], end[kind & mask]) for kind in (io, work))
             hidden = common(moved, busy)
             exposed = length(moved) - hidden
             rows.append((run, names[run], ipu, int(cycles[run]), length(moved), hidden, exposed))
@@ -66,15 +66,17 @@ def io_tiles_wanted(report: Report) -> int:
     where an IPU has too few. Raises NotRecordedError.
     """
     data = report.dataset
-    each = int(data.value("target", "tiles_per_ipu"))
+    per_ipu = int(data.value("target", "tiles_per_ipu"))
     received, sent = moved_bytes(report, "StreamCopy")
-    held: Integers = (received + sent).sum(axis=1)
+    by_exchange: Integers = (received + sent).sum(axis=1)
     used = data.column("programs", "exchange")[_streams(report)]
-    moved = held[used[(used >= 0) & (used < len(held))]].sum() / max(data.of_replica("num_ipus"), 1)
+    moved = by_exchange[used[(used >= 0) & (used < len(by_exchange))]].sum() / max(
+        data.of_replica("num_ipus"), 1
+    )
     needed = int(np.ceil(moved / max(int(data.value("target", "bytes_per_tile")), 1)))
     power = 1 << max(needed - 1, 1).bit_length()
-    wanted = max(power, 2 * (each // (2 * LEAST_SHARE)))
-    return wanted if not has_io_tiles(data) and 2 * wanted <= each else 0
+    tiles = max(power, 2 * (per_ipu // (2 * LEAST_SHARE)))
+    return tiles if not has_io_tiles(data) and 2 * tiles <= per_ipu else 0
 
 
 def _streams(report: Report) -> Integers:
@@ -82,5 +84,5 @@ def _streams(report: Report) -> Integers:
     data = report.dataset
     programs = np.unique(data.column("steps", "program"))
     programs = programs[programs >= 0]
-    found: Integers = programs[data.texts("programs", "type")[programs] == "StreamCopy"]
-    return found
+    copies: Integers = programs[data.texts("programs", "type")[programs] == "StreamCopy"]
+    return copies

@@ -58,14 +58,14 @@ def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
     `self_ns` leaves out what the events directly inside took; `begin_ns` counts from the begin of
     the trace. Times in nanoseconds. `pid` and `tid` name the thread.
     """
-    wanted = rows_wanted(count)
-    parts = [_longest(trace, thread, wanted) for thread in trace.threads]
+    limit = rows_wanted(count)
+    parts = [_longest(trace, thread, limit) for thread in trace.threads]
     if not parts:
         return pd.DataFrame(columns=list(_EVENT_COLUMNS))
     frame = pd.concat(parts, ignore_index=True)
     return frame.sort_values(
         ["self_ns", "begin_ns"], ascending=[False, True], ignore_index=True
-    ).head(wanted)
+    ).head(limit)
 
 
 _EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "self_ns")

@@ -97,12 +97,12 @@ def call_tree(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> Call
     above = [_Above(np.zeros(0, np.int64), np.zeros(0, np.int64)) for _ in threads]
     deepest = max((stop - first for first, stop in threads), default=0)
     for depth in range(deepest):
-        found = [
+        parts_of_threads = [
             _row_of_tree(tracks, first + depth, (begin, end), above[number])
             for number, (first, stop) in enumerate(threads)
             if first + depth < stop
         ]
-        around, label, time, _, event = map(np.concatenate, zip(*found, strict=True))
+        around, label, time, _, event = map(np.concatenate, zip(*parts_of_threads, strict=True))
         keys, place = np.unique((around + 1) * labels + label, return_inverse=True)
         offset = len(parents)
         node = offset + place
@@ -114,19 +114,21 @@ def call_tree(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> Call
         totals, inner = np.append(totals, spent), np.append(inner, np.zeros_like(spent))
         nested = parents[offset:] >= 0
         np.add.at(inner, parents[offset:][nested], spent[nested])
-        sizes = np.cumsum([0, *(len(part[0]) for part in found)])
+        sizes = np.cumsum([0, *(len(part[0]) for part in parts_of_threads)])
         still = [n for n, (first, stop) in enumerate(threads) if first + depth < stop]
-        for number, low, high, part in zip(still, sizes[:-1], sizes[1:], found, strict=True):
+        for number, low, high, part in zip(
+            still, sizes[:-1], sizes[1:], parts_of_threads, strict=True
+        ):
             above[number] = _Above(part[3], node[low:high])
     return CallTree(parents, names, counts, totals, totals - inner, longest)
 
 
 def _longest_of(group: Integers, time: Integers, event: Integers, groups: int) -> Integers:
     """Return of each group its event that takes longest, the first of several."""
-    found = np.full(groups, -1)
+    longest = np.full(groups, -1)
     order = np.lexsort((-event, time))
-    found[group[order]] = event[order]
-    return found
+    longest[group[order]] = event[order]
+    return longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
     `event` that of its longest event, the first of several.
     """
     tree = call_tree(tracks, threads, begin, end)
-    own = np.bincount(tree.label, weights=tree.self_time, minlength=1).astype(np.int64)
+    self_time = np.bincount(tree.label, weights=tree.self_time, minlength=1).astype(np.int64)
     total = np.bincount(tree.label, weights=tree.total, minlength=1).astype(np.int64)
     events = np.concatenate(
         [np.zeros(0, np.int64)]
@@ -175,12 +177,14 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
             "label": numbers,
             "count": sizes.to_numpy(),
             "total": total[numbers],
-            "self_time": own[numbers],
+            "self_time": self_time[numbers],
             "mean": grouped.mean().to_numpy(),
             "p50": grouped.quantile(0.5).to_numpy(),
             "p95": grouped.quantile(0.95).to_numpy(),
             "longest": grouped.max().to_numpy(),
-            "event": _longest_of(frame["label"].to_numpy(), lengths, events, len(own))[numbers],
+            "event": _longest_of(frame["label"].to_numpy(), lengths, events, len(self_time))[
+                numbers
+            ],
         }
     )
     return result.sort_values(["self_time", "label"], ascending=[False, True], ignore_index=True)
@@ -193,24 +197,26 @@ def callers(tree: CallTree) -> CallTree:
     """
     parent, label = tree.parent, tree.label
     at = np.flatnonzero(tree.self_time > 0)
-    here, own, node = at, tree.self_time[at], np.full(len(at), -1)
+    frontier, self_time, node = at, tree.self_time[at], np.full(len(at), -1)
     count = tree.count[at]
     labels = int(label.max(initial=0)) + 1
     columns: list[list[Integers]] = [[], [], [], [], []]
     offset = 0
-    while len(here):
+    while len(frontier):
         keys, first, place = np.unique(
-            (node + 1) * labels + label[here], return_index=True, return_inverse=True
+            (node + 1) * labels + label[frontier], return_index=True, return_inverse=True
         )
-        columns[4].append(tree.event[here[first]])
+        columns[4].append(tree.event[frontier[first]])
         columns[0].append(keys // labels - 1)
         columns[1].append(keys % labels)
         columns[2].append(np.bincount(place, weights=count, minlength=len(keys)).astype(np.int64))
-        columns[3].append(np.bincount(place, weights=own, minlength=len(keys)).astype(np.int64))
-        node, up = offset + place, parent[here]
+        columns[3].append(
+            np.bincount(place, weights=self_time, minlength=len(keys)).astype(np.int64)
+        )
+        node, up = offset + place, parent[frontier]
         offset += len(keys)
         on = up >= 0
-        here, own, count, node = up[on], own[on], count[on], node[on]
+        frontier, self_time, count, node = up[on], self_time[on], count[on], node[on]
     parents, names, counts, spent, events = (
         np.concatenate([np.zeros(0, np.int64), *parts]) for parts in columns
     )

@@ -109,8 +109,8 @@ def variable_owners_in(report: Report, layer: str) -> Texts:
     if _known(layer) == "poplar":
         return names
     if layer in (DEFAULT, "scope"):
-        found = owners(report, names, contexts)
-        return found if layer == DEFAULT else _scopes(found)
+        operations = owners(report, names, contexts)
+        return operations if layer == DEFAULT else _scopes(operations)
     return _inside(report, LAYERS[layer], names, contexts)
 
 
@@ -153,15 +153,17 @@ def operation_kinds(report: Report, layer: str) -> dict[str, str]:
     data = report.dataset
     if not data.has("debug_contexts"):
         return {}
-    chosen = LAYERS[_known(layer)]
+    software_layer = LAYERS[_known(layer)]
     every = frozenset[str]().union(*(entry.words for entry in LAYERS.values()))
-    rows = _contexts_of(report, chosen if chosen.words else Layer("", every)).tolist()
+    rows = _contexts_of(
+        report, software_layer if software_layer.words else Layer("", every)
+    ).tolist()
     names, words = (data.column("debug_contexts", name) for name in ("name", "layer"))
-    if chosen.key:
+    if software_layer.key:
         return {}
     documents = data.column("debug_contexts", "json")
-    found = {names[row]: argument(documents[row], "operator") or words[row] for row in rows[::-1]}
-    return {str(name): str(kind) for name, kind in found.items()}
+    kinds = {names[row]: argument(documents[row], "operator") or words[row] for row in rows[::-1]}
+    return {str(name): str(kind) for name, kind in kinds.items()}
 
 
 def argument(document: str, key: str) -> str:
@@ -178,21 +180,21 @@ def argument(document: str, key: str) -> str:
 def _inside(report: Report, layer: Layer, names: Texts, contexts: Integers) -> Texts:
     """Name the operation of a layer around each context, or that its path begins with."""
     owner = _owner_rows(report, layer)
-    found = np.full(len(names), OUTSIDE, dtype=object)
+    operations = np.full(len(names), OUTSIDE, dtype=object)
     if len(owner):
         data = report.dataset
         rows = _rows_of(data.column("debug_contexts", "id"), contexts)
-        told = (rows >= 0) & (owner[rows] >= 0)
-        found[told] = _context_names(report, layer)[owner[rows[told]]]
-    found[found == ""] = OUTSIDE
-    known = {name for name in found.tolist() if name != OUTSIDE}
-    for place in np.flatnonzero(found == OUTSIDE).tolist() if known else ():
-        found[place] = _by_path(names[place], known)
-    return found
+        in_layer = (rows >= 0) & (owner[rows] >= 0)
+        operations[in_layer] = _context_names(report, layer)[owner[rows[in_layer]]]
+    operations[operations == ""] = OUTSIDE
+    distinct = {name for name in operations.tolist() if name != OUTSIDE}
+    for place in np.flatnonzero(operations == OUTSIDE).tolist() if distinct else ():
+        operations[place] = _by_path(names[place], distinct)
+    return operations
 
 
-def _by_path(name: str, known: set[str]) -> str:
-    while name and name not in known:
+def _by_path(name: str, operations: set[str]) -> str:
+    while name and name not in operations:
         name = name.rpartition("/")[0]
     return name or OUTSIDE
 
@@ -229,9 +231,9 @@ def _ends(up: Integers) -> Integers:
     return up
 
 
-def _rows_of(ids: npt.NDArray[np.int64], wanted: Integers) -> Integers:
+def _rows_of(ids: npt.NDArray[np.int64], keys: Integers) -> Integers:
     """Find the row of each id, -1 for those that are not there."""
     order = np.argsort(ids, kind="stable")
-    place = np.minimum(np.searchsorted(ids[order], wanted), len(ids) - 1)
-    rows: Integers = order[place] if len(ids) else np.zeros(len(wanted), dtype=np.int64)
-    return np.where((wanted >= 0) & (ids[rows] == wanted), rows, -1) if len(ids) else rows - 1
+    place = np.minimum(np.searchsorted(ids[order], keys), len(ids) - 1)
+    rows: Integers = order[place] if len(ids) else np.zeros(len(keys), dtype=np.int64)
+    return np.where((keys >= 0) & (ids[rows] == keys), rows, -1) if len(ids) else rows - 1

@@ -96,8 +96,8 @@ class Tracks:
 
     def ends(self, events: Integers) -> Integers:
         """Return when events end."""
-        found: Integers = self.begin[events] + self.before[events + 1] - self.before[events]
-        return found
+        end: Integers = self.begin[events] + self.before[events + 1] - self.before[events]
+        return end
 
     def touched(self, rows: Integers, begin: int, end: int) -> tuple[Integers, Integers]:
         """Return the events of rows that touch a window: the first, and one behind the last."""
@@ -106,8 +106,8 @@ class Tracks:
             return low, low
         edges = np.array((begin, end))
         pairs = zip(low.tolist(), high.tolist(), strict=True)
-        found = [self.begin[one:stop].searchsorted(edges) for one, stop in pairs]
-        first, stop = low + np.array(found, dtype=np.int64).reshape(-1, 2).T
+        edges_of_rows = [self.begin[one:stop].searchsorted(edges) for one, stop in pairs]
+        first, stop = low + np.array(edges_of_rows, dtype=np.int64).reshape(-1, 2).T
         last = np.maximum(first - 1, 0)
         first -= (first > low) & (self.ends(last) > begin)
         return first, np.maximum(first, stop)
@@ -138,16 +138,16 @@ def tops(
     count = np.diff(np.append(starts, len(label)))
     top, top_time = label[starts].astype(np.int64), length[starts].astype(np.int64)
     top_kind = kind[top].astype(np.int64)
-    several = np.flatnonzero(count > 1)
-    if not len(several):
+    crowded = np.flatnonzero(count > 1)
+    if not len(crowded):
         return top, top_time, top_kind
     inside = np.repeat(count > 1, count)
-    group = np.repeat(several, count[several])
+    group = np.repeat(crowded, count[crowded])
     (group, labels), time = summed_pairs(group, label[inside], length[inside])
     best = largest(group, time)
-    top[several], top_time[several] = labels[best], time[best]
+    top[crowded], top_time[crowded] = labels[best], time[best]
     (group, kinds), time = summed_pairs(group, kind[labels], time)
-    top_kind[several] = kinds[largest(group, time)]
+    top_kind[crowded] = kinds[largest(group, time)]
     return top, top_time, top_kind
 
 

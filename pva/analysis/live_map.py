@@ -80,11 +80,11 @@ def _tiles_per_ipu(report: Report) -> int:
 
 def _groups(report: Report, most: int) -> tuple[Rows, Rows]:
     """Return first tile and end of each group of neighbouring tiles; each IPU is cut alike."""
-    tiles, each = tile_count(report), _tiles_per_ipu(report)
-    ipus = -(-tiles // each)
-    of_ipu = min(max(most // max(ipus, 1), 1), each) if most else 0
-    cuts = np.arange(of_ipu) * each // max(of_ipu, 1)
-    begin = (np.arange(ipus)[:, None] * each + cuts).ravel()
+    tiles, per_ipu = tile_count(report), _tiles_per_ipu(report)
+    ipus = -(-tiles // per_ipu)
+    of_ipu = min(max(most // max(ipus, 1), 1), per_ipu) if most else 0
+    cuts = np.arange(of_ipu) * per_ipu // max(of_ipu, 1)
+    begin = (np.arange(ipus)[:, None] * per_ipu + cuts).ravel()
     begin = begin[begin < tiles].astype(np.int64)
     return begin, np.append(begin[1:], tiles).astype(np.int64)[: len(begin)]
 

@@ -68,8 +68,8 @@ def live_over_tiles(
     always = np.asarray(data.array("always_live_bytes"))[rows]
     live = np.zeros((len(steps), len(rows)))
     for number, step in enumerate(steps):
-        here = _alive(report, step)[variables]
-        live[number] = np.bincount(places[here], sizes[here], count)[rows] + always
+        alive = _alive(report, step)[variables]
+        live[number] = np.bincount(places[alive], sizes[alive], count)[rows] + always
     programs = data.column("liveness_steps", "program")[np.array(steps, dtype=np.int64)]
     types, texts = program_texts(report, programs)
     return pd.DataFrame(
@@ -101,10 +101,10 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
     programs = data.column("liveness_steps", "program")
     columns = {}
     for step in steps:
-        here = rows == int(_of_programs(report, "compute_set", programs[step : step + 1])[0])
-        found = np.zeros(len(data.column("vertex_types", "name")), dtype=np.int64)
-        np.add.at(found, types[here], counts[here])
-        columns[f"{STEP}{step}"] = found
+        in_set = rows == int(_of_programs(report, "compute_set", programs[step : step + 1])[0])
+        vertices = np.zeros(len(data.column("vertex_types", "name")), dtype=np.int64)
+        np.add.at(vertices, types[in_set], counts[in_set])
+        columns[f"{STEP}{step}"] = vertices
     frame = pd.DataFrame(
         {
             "vertex_type": data.column("vertex_types", "name"),
@@ -124,8 +124,8 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     cycles first. Raises SelectionError, NotRecordedError.
     """
     data = report.dataset
-    found = chosen_steps(report, () if step is None else (step,))
-    inside = _inside(report, found[0]) if found else np.zeros(0, dtype=np.int64)
+    chosen = chosen_steps(report, () if step is None else (step,))
+    inside = _inside(report, chosen[0]) if chosen else np.zeros(0, dtype=np.int64)
     programs = data.column("liveness_steps", "program")[inside]
     types = np.array(program_texts(report, programs)[0], dtype=object)
     parts = [_costs(report, tag, inside[types == tag], programs[types == tag]) for tag in OPERANDS]
@@ -146,8 +146,8 @@ def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.D
     rows, begin, end = (data.column("variable_intervals", name) for name in names)
     variables = several("variable", variables, len(sizes))
     if not variables:
-        known = np.unique(rows)
-        variables = known[np.argsort(-sizes[known], kind="stable")][:10].tolist()
+        distinct = np.unique(rows)
+        variables = distinct[np.argsort(-sizes[distinct], kind="stable")][:10].tolist()
     steps = data.length("liveness_steps")
     always = [row for row in variables if data.column("variables", "always_live")[row]]
     rows = np.concatenate((rows, np.array(always, dtype=rows.dtype)))
@@ -220,8 +220,8 @@ def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> pd.DataFram
     if len(steps):
         by_tile = data.array(f"{name}_cycles{'_by_tile' if tag == 'OnTileExecute' else ''}")
     rows = _of_programs(report, column, programs)
-    known = (rows >= 0) & (rows < len(by_tile))
-    rows, steps, programs = rows[known], steps[known], programs[known]
+    valid = (rows >= 0) & (rows < len(by_tile))
+    rows, steps, programs = rows[valid], steps[valid], programs[valid]
     return pd.DataFrame(
         {
             "step": steps,

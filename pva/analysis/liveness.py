@@ -136,8 +136,8 @@ def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None)
     tiles = tiles_of(report, ipu=ipu, tile=tile)
     names = ("variable", "tile", "bytes")
     variables, places, lengths = (data.column("variable_pieces", name) for name in names)
-    here = (places >= tiles.start) & (places < tiles.stop)
-    return summed(variables[here], lengths[here], len(data.column("variables", "bytes")))
+    on_tiles = (places >= tiles.start) & (places < tiles.stop)
+    return summed(variables[on_tiles], lengths[on_tiles], len(data.column("variables", "bytes")))
 
 
 def bytes_by_step(report: Report, sizes: Rows) -> Rows:
@@ -185,16 +185,16 @@ def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[s
     # Of a category as a whole, what its variables do not tell one by one.
     np.subtract.at(by_category, data.column("variables", "category"), sizes)
     of_category = dict(zip(CATEGORY_LABELS, by_category.tolist(), strict=True))
-    known = [
+    categories = [
         name
         for name in dict.fromkeys(data.column("always_live_variables", "name").tolist())
         if name in of_category
     ]
     rows = np.flatnonzero(data.column("variables", "always_live") & (sizes > 0))
-    names = [*known, *data.column("variables", "name")[rows].tolist()]
-    values = [*(of_category[name] for name in known), *sizes[rows].tolist()]
-    kept = [place for place, size in enumerate(values) if size]
-    return {"name": [names[k] for k in kept], "bytes": np.array([values[k] for k in kept], int)}
+    names = [*categories, *data.column("variables", "name")[rows].tolist()]
+    values = [*(of_category[name] for name in categories), *sizes[rows].tolist()]
+    places = [place for place, size in enumerate(values) if size]
+    return {"name": [names[k] for k in places], "bytes": np.array([values[k] for k in places], int)}
 
 
 @analysis(
@@ -272,14 +272,14 @@ def live_at_peak(
 def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.Series]:
     """Return the variables of always-live names, -1 for categories of data, and the categories."""
     data = report.dataset
-    known, category = {}, {name: name for name in CATEGORY_LABELS}
+    row_by_name, category = {}, {name: name for name in CATEGORY_LABELS}
     if data.has("variables"):
         rows = np.flatnonzero(data.column("variables", "always_live"))[::-1]
         variables = data.column("variables", "name")[rows].tolist()
-        known = dict(zip(variables, rows.tolist(), strict=True))
+        row_by_name = dict(zip(variables, rows.tolist(), strict=True))
         words = data.texts("variables", "category")[rows].tolist()
         category |= dict(zip(variables, words, strict=True))
-    return names.map(known).fillna(-1).astype(np.int64), names.map(category).fillna("")
+    return names.map(row_by_name).fillna(-1).astype(np.int64), names.map(category).fillna("")
 
 
 @analysis(

@@ -61,6 +61,6 @@ def _last_places(clocks: Clocks) -> Integers:
     """Return the place of the last step that each kind's last tile runs: [kind][IPU], -1: none."""
     kinds = clocks.kinds
     of_item = np.repeat(np.arange(len(kinds.count)), kinds.stop_item - kinds.first_item)
-    found = np.full((len(kinds.count), clocks.latest.shape[1]), NONE)
-    np.maximum.at(found, of_item, np.where(kinds.own > 0, kinds.place[:, None], NONE))
-    return found
+    last = np.full((len(kinds.count), clocks.latest.shape[1]), NONE)
+    np.maximum.at(last, of_item, np.where(kinds.own > 0, kinds.place[:, None], NONE))
+    return last

@@ -389,9 +389,9 @@ def memory_histogram(
     SelectionError, NotRecordedError.
     """
     tiles = tiles_of(report, ipu=ipu, replica=replica)
-    held = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE
-    lowest, highest = (int(held.min()), int(held.max())) if len(held) else (0, -1)
+    kilobytes = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE
+    lowest, highest = (int(kilobytes.min()), int(kilobytes.max())) if len(kilobytes) else (0, -1)
     width = 1 << max((highest - lowest) // _MAX_BINS, 0).bit_length()
     low = np.arange(lowest // width, highest // width + 1) * width
-    counts = np.bincount((held // width) - lowest // width, minlength=len(low))
+    counts = np.bincount((kilobytes // width) - lowest // width, minlength=len(low))
     return pd.DataFrame({"low_kb": low, "high_kb": low + width, "tiles": counts})

@@ -30,30 +30,30 @@ class Module:
 def modules_of(report: Report) -> dict[str, Module]:
     """Return the modules by name, the whole by its class; raises NotRecordedError without any."""
     data = report.dataset
-    found: dict[str, Module] = {}
+    modules: dict[str, Module] = {}
     if data.has("debug_contexts"):
         rows = np.flatnonzero(data.column("debug_contexts", "layer") == LAYER)
         names, documents = (data.column("debug_contexts", name) for name in ("name", "json"))
         for row in rows.tolist():
             facts = [argument(documents[row], key) for key in ("module", "class", "source")]
-            found.setdefault(str(names[row]), Module(*facts))
-    if not found:
+            modules.setdefault(str(names[row]), Module(*facts))
+    if not modules:
         raise NotRecordedError(
             str(data.source), "modules of PyTorch", "a report by simulator.poptorch"
         )
-    return found
+    return modules
 
 
-def around(name: str, whole: str) -> list[str]:
+def around(name: str, root: str) -> list[str]:
     """List the modules that one is in, the innermost last, and itself."""
     parts = name.split(".")
-    above = [] if name == whole or not whole else [whole]
+    above = [] if name == root or not root else [root]
     return [*above, *(".".join(parts[: n + 1]) for n in range(len(parts)))]
 
 
-def is_within(name: str, module: str, whole: str) -> bool:
+def is_within(name: str, module: str, root: str) -> bool:
     """Return whether a module is another one or in it."""
-    return name == module or name.startswith(f"{module}.") or (module == whole != OUTSIDE)
+    return name == module or name.startswith(f"{module}.") or (module == root != OUTSIDE)
 
 
 def name_of_whole(modules: dict[str, Module]) -> str:
@@ -69,57 +69,59 @@ def by_subtree(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
     module comes last.
     """
     modules = modules_of(report)
-    whole = name_of_whole(modules)
+    root = name_of_whole(modules)
     figures = [name for name in costs.columns if name not in SUMS_ONLY]
     outside = costs["operation"].str.startswith("(").to_numpy(dtype=bool)
-    inside, rest = costs[~outside], costs[outside]
+    inside, outer = costs[~outside], costs[outside]
     pairs = [
         (module, place)
         for place, name in enumerate(inside["operation"].tolist())
-        for module in around(name, whole)
+        for module in around(name, root)
     ]
     names = list(dict.fromkeys(module for module, _ in pairs))
     row_of = {name: row for row, name in enumerate(names)}
     rows = np.array([row_of[module] for module, _ in pairs], dtype=np.int64)
     places = np.array([place for _, place in pairs], dtype=np.int64)
-    frame = _frame(names, modules, whole)
+    frame = _frame(names, modules, root)
     total = max(int(costs["cycles"].clip(lower=0).sum()), 1)
     for name in figures:
         frame[name] = _summed(inside[name].to_numpy(), rows, places, len(names))
     frame["share"] = frame["cycles"] / total
-    own = dict(zip(inside["operation"], inside["cycles"], strict=True))
-    frame["own_cycles"] = [int(own.get(name, 0)) for name in names]
-    last = rest.assign(source="", depth=0, own_cycles=rest["cycles"])
-    return _in_order(frame, last, whole)
+    own_cycles = dict(zip(inside["operation"], inside["cycles"], strict=True))
+    frame["own_cycles"] = [int(own_cycles.get(name, 0)) for name in names]
+    last = outer.assign(source="", depth=0, own_cycles=outer["cycles"])
+    return _in_order(frame, last, root)
 
 
-def _frame(names: list[str], modules: dict[str, Module], whole: str) -> pd.DataFrame:
-    known = [modules.get(name) for name in names]
+def _frame(names: list[str], modules: dict[str, Module], root: str) -> pd.DataFrame:
+    module_of_row = [modules.get(name) for name in names]
     return pd.DataFrame(
         {
             "operation": np.array(names, dtype=object),
-            "kind": np.array([m.kind.rpartition(".")[2] if m else "" for m in known], dtype=object),
-            "source": np.array([m.source if m else "" for m in known], dtype=object),
-            "depth": [len(around(name, whole)) - 1 for name in names],
+            "kind": np.array(
+                [m.kind.rpartition(".")[2] if m else "" for m in module_of_row], dtype=object
+            ),
+            "source": np.array([m.source if m else "" for m in module_of_row], dtype=object),
+            "depth": [len(around(name, root)) - 1 for name in names],
         }
     )
 
 
 def _summed(values: Any, rows: Any, places: Any, count: int) -> Any:
     """Sum up what is known by row; -1 where nothing is."""
-    taken = values[places]
-    sums, known = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
-    np.add.at(sums, rows, np.maximum(taken, 0).astype(np.int64))
-    np.logical_or.at(known, rows, taken >= 0)
-    return np.where(known, sums, -1)
+    figures = values[places]
+    sums, recorded = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)
+    np.add.at(sums, rows, np.maximum(figures, 0).astype(np.int64))
+    np.logical_or.at(recorded, rows, figures >= 0)
+    return np.where(recorded, sums, -1)
 
 
-def _in_order(frame: pd.DataFrame, last: pd.DataFrame, whole: str) -> pd.DataFrame:
+def _in_order(frame: pd.DataFrame, last: pd.DataFrame, root: str) -> pd.DataFrame:
     """Put modules behind those that they are in, those of one parent by their cycles."""
     cycles = dict(zip(frame["operation"], frame["cycles"].where(frame["cycles"] >= 0, 0)
                       + frame["estimated_cycles"].clip(lower=0) * 1e-6, strict=True))  # fmt: skip
     keys = {
-        name: [(-cycles[part], len(part), part) for part in around(name, whole)]
+        name: [(-cycles[part], len(part), part) for part in around(name, root)]
         for name in frame["operation"].tolist()
     }
     order = sorted(range(len(frame)), key=lambda row: keys[frame["operation"].iloc[row]])

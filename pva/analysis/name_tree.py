@@ -31,8 +31,8 @@ def cycles_by_name(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     programs, count = data.column("steps", "program"), len(data.column("programs", "name"))
-    known = np.where((programs >= 0) & (programs < count), programs, count)
-    spent = summed(known, elapsed(report), count + 1)
+    owner = np.where((programs >= 0) & (programs < count), programs, count)
+    spent = summed(owner, elapsed(report), count + 1)
     return tree_of(labels(report, np.arange(count + 1)).tolist(), spent)
 
 
@@ -84,16 +84,16 @@ def tree_of(names: Sequence[str], values: Integers) -> pd.DataFrame:
             parent = rows[path]
         at.append(parent)
     parent_of = np.array(parents, dtype=np.int64)
-    own = np.zeros(len(parents), dtype=np.int64)
-    own[at] = sums[sums != 0]
-    total = totals(parent_of, own)
-    frame = {"path": list(rows), "parent": parent_of, "total": total, "own": own}
+    own_values = np.zeros(len(parents), dtype=np.int64)
+    own_values[at] = sums[sums != 0]
+    total = totals(parent_of, own_values)
+    frame = {"path": list(rows), "parent": parent_of, "total": total, "own": own_values}
     return pd.DataFrame(frame).astype({"path": object})
 
 
-def totals(parent: Integers, own: Integers) -> Integers:
+def totals(parent: Integers, values: Integers) -> Integers:
     """Add up what is in each row of a tree; parents stand before what is in them."""
-    total = own.copy()
+    total = values.copy()
     depth = depths_of(parent)
     for level in range(int(depth.max(initial=0)), 0, -1):
         rows = np.flatnonzero(depth == level)

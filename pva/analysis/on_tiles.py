@@ -30,14 +30,14 @@ MAX_COLUMNS = 12  # tiles that get a column of their own
 def _chosen(report: Report, tiles: Tiles) -> tuple[Tiles, npt.NDArray[np.int64]]:
     """Return the tiles that were chosen, and those to add up: the same, or all."""
     count = tile_count(report)
-    own = tuple(several("tile", tiles, count))
-    return own, np.array(own or range(count), dtype=np.int64)
+    selected = tuple(several("tile", tiles, count))
+    return selected, np.array(selected or range(count), dtype=np.int64)
 
 
 def own_columns(tiles: Tiles) -> dict[str, int]:
     """Name the column of each tile that has one, with its place among the tiles."""
-    own = tuple(dict.fromkeys(tiles))
-    named = own[:MAX_COLUMNS] if len(own) > 1 else ()
+    distinct = tuple(dict.fromkeys(tiles))
+    named = distinct[:MAX_COLUMNS] if len(distinct) > 1 else ()
     return {f"tile_{tile}": place for place, tile in enumerate(named)}
 
 
@@ -58,8 +58,8 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     data = report.dataset
     tiles, rows = _chosen(report, tiles)
     single = 0 < len(tiles) <= MAX_COLUMNS
-    whole = "chosen_tiles" if tiles else "all_tiles"
-    names = [f"tile_{tile}" for tile in tiles] if single else [whole]
+    column_name = "chosen_tiles" if tiles else "all_tiles"
+    names = [f"tile_{tile}" for tile in tiles] if single else [column_name]
 
     def wanted(by_tile: Any) -> Any:
         values = by_tile[..., rows]
@@ -107,13 +107,13 @@ def _used(path: str, values: Integers) -> list[tuple[str, str, Integers]]:
     ]
 
 
-def _live(report: Report, wanted: Any) -> list[tuple[str, str, Integers]]:
+def _live(report: Report, pick: Any) -> list[tuple[str, str, Integers]]:
     """List what is always live, and what at most beside it."""
     data = report.dataset
     if not (data.has("always_live_bytes") and data.has("not_always_live_max_bytes")):
         return []
     always, moving = (
-        wanted(data.array(name)) for name in ("always_live_bytes", "not_always_live_max_bytes")
+        pick(data.array(name)) for name in ("always_live_bytes", "not_always_live_max_bytes")
     )
     return [
         ("live", "Live at most", always + moving),
@@ -211,10 +211,10 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
     data = report.dataset
     received, sent = moved_bytes(report, tag)
     array = f"{OPERANDS[tag][1]}_code_bytes"
-    told = data.has(array) and counts_code(report)
+    recorded = data.has(array) and counts_code(report)
     code = (
         data.array(array)[: len(received), rows]
-        if told
+        if recorded
         else np.full((len(received), len(rows)), -1)
     )
     return pd.DataFrame(
@@ -222,7 +222,7 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
             "kind": np.full(len(received), KINDS[tag], dtype=object),
             "exchange": np.arange(len(received)),
             "name": exchange_names(report, tag, len(received)),
-            "code_bytes": code.sum(axis=1) if told else code.max(axis=1, initial=-1),
+            "code_bytes": code.sum(axis=1) if recorded else code.max(axis=1, initial=-1),
             "bytes_received": received[:, rows].sum(axis=1),
             "bytes_sent": sent[:, rows].sum(axis=1),
             **(_by_tile(code, tiles)),
@@ -242,9 +242,9 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     count = len(data.column("variables", "name"))
     if tiles:
         values = _pieces_on(report, rows, count)
-        sizes, own = values.sum(axis=1), _by_tile(values, tiles)
+        sizes, by_tile = values.sum(axis=1), _by_tile(values, tiles)
     else:
-        sizes, own = data.column("variables", "bytes"), {}
+        sizes, by_tile = data.column("variables", "bytes"), {}
     frame = pd.DataFrame(
         {
             "variable": np.arange(count),
@@ -254,7 +254,7 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
             "shape": data.column("variables", "shape"),
             "always_live": data.column("variables", "always_live"),
             "bytes": sizes,
-            **own,
+            **by_tile,
         }
     )
     frame = frame[frame["bytes"] > 0]
@@ -273,8 +273,8 @@ def _pieces_on(report: Report, rows: npt.NDArray[np.int64], count: int) -> Integ
     owners, tiles, sizes = (
         data.column("variable_pieces", name) for name in ("variable", "tile", "bytes")
     )
-    here = place[tiles]
-    known = here >= 0
-    flat = summed(owners[known] * width + here[known], sizes[known], count * width)
+    columns = place[tiles]
+    valid = columns >= 0
+    flat = summed(owners[valid] * width + columns[valid], sizes[valid], count * width)
     by_place: Integers = flat.reshape(count, width)
     return by_place

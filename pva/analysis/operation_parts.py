@@ -41,14 +41,14 @@ def operation_programs(report: Report, *, operation: str = "", layer: str = DEFA
     if not operation:
         costs = operation_costs(report, layer=layer)
         operation = str(costs["operation"].iloc[0]) if len(costs) else ""
-    found = np.flatnonzero(owners == operation)
+    programs = np.flatnonzero(owners == operation)
     if layer == MODULE and operation != OUTSIDE:  # with the modules within
-        whole = name_of_whole(modules_of(report))
-        within = [is_within(name, operation, whole) and name != OUTSIDE for name in owners]
-        found = np.flatnonzero(within)
-    if not len(found) and operation and operation not in set(_names(report, layer)):
+        root = name_of_whole(modules_of(report))
+        within = [is_within(name, operation, root) and name != OUTSIDE for name in owners]
+        programs = np.flatnonzero(within)
+    if not len(programs) and operation and operation not in set(_names(report, layer)):
         raise SelectionError(operation, "no such operation", f"see operation_costs, layer {layer}")
-    return found
+    return programs
 
 
 def _names(report: Report, layer: str) -> list[str]:
@@ -87,7 +87,7 @@ def operation_compute_sets(
         estimated = data.row_maxima("compute_set_cycles_by_tile")[rows]
     flops = data.column("compute_sets", "flops")[rows]
     could = peak_of_tile(report).float * tile_count(report) * np.maximum(estimated, 0)
-    known = (flops >= 0) & (could > 0)
+    measured = (flops >= 0) & (could > 0)
     frame = pd.DataFrame(
         {
             "compute_set": rows,
@@ -96,7 +96,7 @@ def operation_compute_sets(
             **_ran(report, programs[used], place, len(rows)),
             "estimated_cycles": estimated,
             "flops": flops,
-            "float_peak_share": np.where(known, flops / np.maximum(could, 1), np.nan),
+            "float_peak_share": np.where(measured, flops / np.maximum(could, 1), np.nan),
         }
     )
     by = ["cycles", "estimated_cycles"]
@@ -110,8 +110,8 @@ def _ran(report: Report, programs: Integers, place: Integers, count: int) -> dic
         return {name: np.full(count, UNKNOWN) for name in ("executions", "cycles")}
     rows = len(data.column("programs", "name"))
     of_step = data.column("steps", "program")
-    known = (of_step >= 0) & (of_step < rows)
-    cycles = summed(of_step[known], elapsed(report)[known], rows)
+    valid = (of_step >= 0) & (of_step < rows)
+    cycles = summed(of_step[valid], elapsed(report)[valid], rows)
     return {
         "executions": summed(place, executions(report)[programs], count),
         "cycles": summed(place, cycles[programs], count),
@@ -135,7 +135,7 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
     data = report.dataset
     programs = operation_programs(report, operation=operation, layer=layer)
     tiles = tile_count(report)
-    each = max(int(data.value("target", "tiles_per_ipu")), 1)
+    per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
     ran = executions(report) if data.has("steps") else None
     columns: dict[str, Any] = {
         name: np.zeros(tiles, dtype=np.int64)
@@ -163,7 +163,7 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
     columns["control_code"] = _control_code(report, programs, tiles)
     for name in ("control_code", "exchange_code"):
         columns[name] = code_if_counted(report, columns[name])
-    return pd.DataFrame({"tile": np.arange(tiles), "ipu": np.arange(tiles) // each, **columns})
+    return pd.DataFrame({"tile": np.arange(tiles), "ipu": np.arange(tiles) // per_ipu, **columns})
 
 
 def _rows(report: Report, array: str, rows: Integers, times: Integers, tiles: int) -> Integers:
@@ -206,10 +206,10 @@ def operation_contexts(
         data.column("programs", "debug_context")[programs], return_counts=True
     )
     paths = [above(report, int(context)) for context in contexts.tolist()]
-    made: dict[int, int] = {}
+    programs_of_context: dict[int, int] = {}
     for path, count in zip(paths, counts.tolist(), strict=True):
         for row in path.tolist():
-            made[row] = made.get(row, 0) + count
-    frame = contexts_frame(report, np.array(list(made), dtype=np.int64))
-    frame["programs"] = list(made.values())
+            programs_of_context[row] = programs_of_context.get(row, 0) + count
+    frame = contexts_frame(report, np.array(list(programs_of_context), dtype=np.int64))
+    frame["programs"] = list(programs_of_context.values())
     return frame

@@ -143,5 +143,5 @@ def _flops(report: Report, owner_of_program: Integers, owners: int) -> Integers:
     compute_sets = data.column("programs", "compute_set")
     runs = (data.texts("programs", "type") == "OnTileExecute") & (compute_sets >= 0)
     programs = np.flatnonzero(runs)
-    each = flops[compute_sets[programs]] * executions(report)[programs]
-    return summed(owner_of_program[programs], each, owners)
+    executed = flops[compute_sets[programs]] * executions(report)[programs]
+    return summed(owner_of_program[programs], executed, owners)

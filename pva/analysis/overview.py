@@ -93,19 +93,19 @@ def report_overview(report: Report) -> ReportOverview:
 
 def _memory(report: Report) -> tuple[int, int, int, int, bool]:
     try:
-        found = memory_overview(report)
+        memory = memory_overview(report)
     except NotRecordedError:
         return -1, -1, -1, -1, False
-    out, counted = found.tiles_out_of_memory, found.code_counted
-    return found.fullest_tile, found.fullest_bytes, found.bytes_per_tile, out, counted
+    out, counted = memory.tiles_out_of_memory, memory.code_counted
+    return memory.fullest_tile, memory.fullest_bytes, memory.bytes_per_tile, out, counted
 
 
 def _execution(report: Report) -> tuple[int, int, float]:
     try:
-        found = execution_overview(report)
+        execution = execution_overview(report)
     except NotRecordedError:
         return -1, -1, -1.0
-    return found.recorded_runs, found.cycles, found.seconds
+    return execution.recorded_runs, execution.cycles, execution.seconds
 
 
 @analysis("part recorded option")
@@ -114,12 +114,12 @@ def recorded_parts(report: Report) -> pd.DataFrame:
 
     A row for each `part`, `recorded` or not, with the `option` that records it.
     """
-    there = [report.dataset.has(table) for _, table, _ in PARTS]
-    there[[part for part, _, _ in PARTS].index(CODE)] &= counts_code(report)
+    recorded = [report.dataset.has(table) for _, table, _ in PARTS]
+    recorded[[part for part, _, _ in PARTS].index(CODE)] &= counts_code(report)
     return pd.DataFrame(
         {
             "part": [part for part, _, _ in PARTS],
-            "recorded": there,
+            "recorded": recorded,
             "option": [option for _, _, option in PARTS],
         }
     )

@@ -120,9 +120,9 @@ def variable_spread(report: Report) -> pd.DataFrame:
     on_tile = summed(group, sizes, len(keys))
     owner, tile = np.divmod(keys, tiles)
     order = np.lexsort((tile, -on_tile, owner))
-    known, first = np.unique(owner[order], return_index=True)
+    owners, first = np.unique(owner[order], return_index=True)
     most, fullest = np.zeros(count, dtype=np.int64), np.full(count, -1)
-    most[known], fullest[known] = on_tile[order][first], tile[order][first]
+    most[owners], fullest[owners] = on_tile[order][first], tile[order][first]
     lies_on = np.bincount(owner, minlength=count)
     total = summed(owner, on_tile, count)
     frame = pd.DataFrame(
@@ -151,9 +151,9 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     """
     data = report.dataset
     variable = chosen("variable", variable, len(data.column("variables", "name")))
-    here = data.rows_where("variable_pieces", "variable", variable)
+    piece_rows = data.rows_where("variable_pieces", "variable", variable)
     tiles, sizes, addresses = (
-        data.column("variable_pieces", name)[here] for name in ("tile", "bytes", "address")
+        data.column("variable_pieces", name)[piece_rows] for name in ("tile", "bytes", "address")
     )
     pieces = pd.DataFrame({"tile": tiles, "bytes": sizes, "address": addresses})
     frame = pieces.groupby("tile", as_index=False).agg(
@@ -174,9 +174,9 @@ def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
     """
     data = report.dataset
     variable = chosen("variable", variable, len(data.column("variables", "name")))
-    here = data.rows_where("access", "variable", variable)
-    writes = data.column("access", "write")[here]
-    programs, place = np.unique(data.column("access", "program")[here], return_inverse=True)
+    accesses = data.rows_where("access", "variable", variable)
+    writes = data.column("access", "write")[accesses]
+    programs, place = np.unique(data.column("access", "program")[accesses], return_inverse=True)
     types, _ = program_texts(report, programs)
     counts = executions(report)[programs] if data.has("steps") else np.full(len(programs), -1)
     return pd.DataFrame(
@@ -204,18 +204,18 @@ def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
     if tile is None:
         tile = int(data.column("memory_by_tile", "total_including_gaps").argmax())
     tile = chosen("tile", tile, tile_count(report))
-    here = data.rows_where("variable_pieces", "tile", tile)
+    pieces = data.rows_where("variable_pieces", "tile", tile)
     rows, addresses, sizes = (
-        data.column("variable_pieces", name)[here] for name in ("variable", "address", "bytes")
+        data.column("variable_pieces", name)[pieces] for name in ("variable", "address", "bytes")
     )
     first, last = _lifetime(report)
     frame = pd.DataFrame(
         {
-            "tile": np.full(len(here), tile),
+            "tile": np.full(len(pieces), tile),
             "address": addresses,
             "end": addresses + sizes,
             "bytes": sizes,
-            "region": data.texts("variable_pieces", "region")[here],
+            "region": data.texts("variable_pieces", "region")[pieces],
             "name": data.column("variables", "name")[rows],
             "category": data.texts("variables", "category")[rows],
             "first_step": first[rows],

@@ -29,12 +29,12 @@ def is_wrapper(trace: Trace) -> npt.NDArray[np.bool_]:
     channels = np.array([name == OWN_CHANNEL for name in trace.channels], dtype=np.bool_)
     of_channel = channels[trace.label_channels] if len(trace.labels) else np.zeros(0, np.bool_)
     named = np.array([bool(OWN_LABELS.fullmatch(text)) for text in trace.labels], dtype=np.bool_)
-    found: npt.NDArray[np.bool_] = of_channel | named
-    return found
+    wraps: npt.NDArray[np.bool_] = of_channel | named
+    return wraps
 
 
 def wrappers_last(frame: pd.DataFrame, trace: Trace) -> pd.DataFrame:
     """Put the rows of labels that only wrap others behind all others; the order stays else."""
-    kept: Any = np.array(trace.labels, dtype=object)[is_wrapper(trace)]
-    own = frame["label"].isin(set(kept.tolist()))
-    return frame.iloc[np.argsort(own.to_numpy(), kind="stable")].reset_index(drop=True)
+    wrappers: Any = np.array(trace.labels, dtype=object)[is_wrapper(trace)]
+    wraps = frame["label"].isin(set(wrappers.tolist()))
+    return frame.iloc[np.argsort(wraps.to_numpy(), kind="stable")].reset_index(drop=True)

@@ -103,8 +103,8 @@ def _first(report: Report, table: str, programs: Integers) -> Integers:
     first = np.full(len(data.column("programs", "name")), UNKNOWN)
     if data.has(table):
         steps = data.column(table, "program")
-        known = np.flatnonzero((steps >= 0) & (steps < len(first)))
-        first[steps[known][::-1]] = known[::-1]
+        valid = np.flatnonzero((steps >= 0) & (steps < len(first)))
+        first[steps[valid][::-1]] = valid[::-1]
     return first[programs]
 
 
@@ -117,38 +117,38 @@ def _executions(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> I
     """
     if not report.dataset.has("steps"):
         return np.full(len(tree.program), UNKNOWN)
-    own = executions(report)[tree.program]
-    is_step = np.isin(types, (*OPERANDS, _SYNC)) | (own > 0)
-    row = np.arange(len(own))
+    ran = executions(report)[tree.program]
+    is_step = np.isin(types, (*OPERANDS, _SYNC)) | (ran > 0)
+    row = np.arange(len(ran))
     for level in tree.levels[1:]:
         above = tree.parent[level]
         row[level] = np.where(types[above] == _SEQUENCE, row[above], level)
-    of_row = np.full(len(own), UNKNOWN)
-    np.maximum.at(of_row, row[is_step], own[is_step])
+    of_row = np.full(len(ran), UNKNOWN)
+    np.maximum.at(of_row, row[is_step], ran[is_step])
     count = report.dataset.column("programs", "count")[tree.program]
     for level in reversed(tree.levels[1:]):
         above = tree.parent[level]
         body = level[(types[above] == _REPEAT) & (count[above] > 0) & (of_row[level] >= 0)]
         around = row[tree.parent[body]]
-        told = of_row[body] // count[tree.parent[body]]
-        np.maximum.at(of_row, around, told)
+        iterations = of_row[body] // count[tree.parent[body]]
+        np.maximum.at(of_row, around, iterations)
     inside = np.flatnonzero(tree.parent >= 0)
     above = tree.parent[inside]
-    several = np.bincount(above, minlength=1)[above] > 1
-    branches = inside[np.isin(types[above], _CHOICES) & several]
+    alternatives = np.bincount(above, minlength=1)[above] > 1
+    branches = inside[np.isin(types[above], _CHOICES) & alternatives]
     _tell_the_last(of_row, row[branches], tree.parent[branches], of_row[row[tree.parent[branches]]])
     calls = _calls(report, tree, types)
     _tell_the_last(of_row, row[calls[:, 0]], calls[:, 1], of_row[calls[:, 1]])
-    return np.where(is_step, own, of_row[row])
+    return np.where(is_step, ran, of_row[row])
 
 
-def _tell_the_last(of_row: Integers, rows: Integers, whole: Integers, runs: Integers) -> None:
+def _tell_the_last(of_row: Integers, rows: Integers, total: Integers, runs: Integers) -> None:
     """Where rows ran as often as a whole and all but one are known, tell of that one."""
-    _, group = np.unique(whole, return_inverse=True)
+    _, group = np.unique(total, return_inverse=True)
     unknown = of_row[rows] < 0
-    known = np.bincount(group, weights=np.maximum(of_row[rows], 0)).astype(np.int64)
+    sums = np.bincount(group, weights=np.maximum(of_row[rows], 0)).astype(np.int64)
     alone = unknown & (np.bincount(group, weights=unknown)[group] == 1) & (runs >= 0)
-    of_row[rows[alone]] = np.maximum(runs[alone] - known[group[alone]], 0)
+    of_row[rows[alone]] = np.maximum(runs[alone] - sums[group[alone]], 0)
 
 
 def _cycles(report: Report, tree: Tree, types: npt.NDArray[np.object_], ran: Integers) -> Integers:
@@ -158,12 +158,12 @@ def _cycles(report: Report, tree: Tree, types: npt.NDArray[np.object_], ran: Int
         return np.full(len(tree.program), UNKNOWN)
     count = len(data.column("programs", "name"))
     programs = data.column("steps", "program")
-    known = (programs >= 0) & (programs < count)
-    own = summed(programs[known], elapsed(report)[known], count)[tree.program]
+    valid = (programs >= 0) & (programs < count)
+    own_cycles = summed(programs[valid], elapsed(report)[valid], count)[tree.program]
     calls = _calls(report, tree, types)
-    inside = _inclusive(own, tree)
+    inside = _inclusive(own_cycles, tree)
     for _ in range(_MAX_ROUNDS if len(calls) else 0):
-        shared = own.copy()
+        shared = own_cycles.copy()
         shared[calls[:, 0]] += _shared_out(inside, calls, ran)
         before, inside = inside, _inclusive(shared, tree)
         if np.array_equal(before, inside):
@@ -171,8 +171,8 @@ def _cycles(report: Report, tree: Tree, types: npt.NDArray[np.object_], ran: Int
     return inside
 
 
-def _inclusive(own: Integers, tree: Tree) -> Integers:
-    sums = np.append(0, np.cumsum(own))
+def _inclusive(values: Integers, tree: Tree) -> Integers:
+    sums = np.append(0, np.cumsum(values))
     inside: Integers = sums[tree.end] - sums[:-1]
     return inside
 
@@ -185,8 +185,8 @@ def _calls(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> Intege
         return np.zeros((0, 2), dtype=np.int64)
     functions = data.column("function_programs", "program")
     target = data.column("programs", "target")[tree.program[calls]]
-    known = (target >= 0) & (target < len(functions))
-    calls, rows = calls[known], functions[target[known]]
+    valid = (target >= 0) & (target < len(functions))
+    calls, rows = calls[valid], functions[target[valid]]
     lines = np.where((rows >= 0) & (rows < len(tree.line_of)), tree.line_of[rows], UNKNOWN)
     pairs = np.stack([calls, lines], axis=1)[lines >= 0]
     return pairs[np.argsort(pairs[:, 1], kind="stable")]
@@ -210,25 +210,25 @@ def _shared_out(inside: Integers, calls: Integers, ran: Integers) -> Integers:
 
 def _estimates(report: Report, tree: Tree, types: npt.NDArray[np.object_]) -> Integers:
     """Add up the estimates of one execution of each line, bottom up."""
-    own = step_estimates(report)[tree.program].astype(np.float64)
+    own_cycles = step_estimates(report)[tree.program].astype(np.float64)
     count = report.dataset.column("programs", "count")[tree.program]
     times = np.where(types == _REPEAT, np.maximum(count, 0), 1)
     of_choice = np.isin(types, _CHOICES)
     calls = _calls(report, tree, types)
-    whole = own
+    total = own_cycles
     for _ in range(_MAX_ROUNDS if len(calls) else 1):
-        before, whole = whole, own.copy()
-        whole[calls[:, 0]] += before[calls[:, 1]]
+        before, total = total, own_cycles.copy()
+        total[calls[:, 0]] += before[calls[:, 1]]
         for level in reversed(tree.levels[1:]):
             above = tree.parent[level]
-            chosen = of_choice[above]
-            np.maximum.at(whole, above[chosen], whole[level[chosen]])
-            np.add.at(whole, above[~chosen], whole[level[~chosen]])
+            branching = of_choice[above]
+            np.maximum.at(total, above[branching], total[level[branching]])
+            np.add.at(total, above[~branching], total[level[~branching]])
             loops = np.unique(above)
-            whole[loops] = np.minimum(whole[loops] * times[loops], _MAX_CYCLES)
-        if np.array_equal(before, whole):
+            total[loops] = np.minimum(total[loops] * times[loops], _MAX_CYCLES)
+        if np.array_equal(before, total):
             break
-    return whole.astype(np.int64)
+    return total.astype(np.int64)
 
 
 def step_estimates(report: Report) -> Integers:
@@ -251,8 +251,8 @@ def _slowest(report: Report) -> Integers:
             continue
         slowest = data.row_maxima(array)
         rows = data.column("programs", column)[programs]
-        known = (rows >= 0) & (rows < len(slowest))
-        cycles[programs[known]] = slowest[rows[known]]
+        valid = (rows >= 0) & (rows < len(slowest))
+        cycles[programs[valid]] = slowest[rows[valid]]
     syncs = np.where(types == _SYNC, data.texts("programs", "sync_type"), "")
     for kind in data.words("programs", "sync_type"):
         cycles[syncs == kind] = sync_estimate(report, kind)

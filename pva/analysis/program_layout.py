@@ -63,8 +63,8 @@ def laid_out(count: int, outermost: Roots, above: Integers, below: Integers) -> 
             _, first, group = np.unique(parent[level], return_index=True, return_inverse=True)
             before += line_of[parent[level]] + 1 - before[first][group]
         line_of[level] = before
-    held = np.flatnonzero(line_of >= 0)
-    program = held[np.argsort(line_of[held], kind="stable")]
+    placed = np.flatnonzero(line_of >= 0)
+    program = placed[np.argsort(line_of[placed], kind="stable")]
     around = parent[program]
     root = np.repeat(np.arange(len(roots)), sizes[roots])
     depth = np.zeros(len(program), dtype=np.int64)
@@ -85,27 +85,27 @@ def laid_out(count: int, outermost: Roots, above: Integers, below: Integers) -> 
 def _roots(report: Report, count: int) -> Roots:
     """List control programs and functions, each program once; without them what has no parent."""
     data = report.dataset
-    found = [
+    entries = [
         (part, number, int(program))
         for part in (CONTROL, FUNCTION)
         if data.has(f"{part}_programs")
         for number, program in enumerate(data.column(f"{part}_programs", "program").tolist())
     ]
-    if not found:
+    if not entries:
         inside = np.isin(np.arange(count), data.column("program_children", "child"))
-        found = [
+        entries = [
             (CONTROL, number, row) for number, row in enumerate(np.flatnonzero(~inside).tolist())
         ]
-    once = {row: (part, number) for part, number, row in reversed(found) if 0 <= row < count}
+    once = {row: (part, number) for part, number, row in reversed(entries) if 0 <= row < count}
     return roots_of(
-        (part, number, row) for part, number, row in found if once.get(row) == (part, number)
+        (part, number, row) for part, number, row in entries if once.get(row) == (part, number)
     )
 
 
-def roots_of(found: Iterable[tuple[str, int, int]]) -> Roots:
+def roots_of(entries: Iterable[tuple[str, int, int]]) -> Roots:
     """Return which parts there are, their numbers and their outermost programs."""
-    kept = list(found)
-    parts, numbers, rows = zip(*kept, strict=True) if kept else ((), (), ())
+    listed = list(entries)
+    parts, numbers, rows = zip(*listed, strict=True) if listed else ((), (), ())
     return (
         np.array(parts, dtype=object),
         np.array(numbers, dtype=np.int64),
@@ -120,9 +120,9 @@ def _children(
 
     A program that a file hangs up twice stays where it was first.
     """
-    known = (above >= 0) & (above < count) & (below >= 0) & (below < count)
-    known &= ~np.isin(below, roots)
-    above, below = above[known], below[known]
+    valid = (above >= 0) & (above < count) & (below >= 0) & (below < count)
+    valid &= ~np.isin(below, roots)
+    above, below = above[valid], below[valid]
     first = np.sort(np.unique(below, return_index=True)[1])
     above, below = above[first], below[first]
     parent = np.full(count, UNKNOWN)

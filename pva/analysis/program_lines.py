@@ -48,14 +48,14 @@ def found_lines(tree: pd.DataFrame, text: str) -> Integers:
     return np.flatnonzero(words.str.contains(text, case=False, regex=False))
 
 
-def following(found: Integers, line: int, *, backwards: bool = False) -> int:
+def following(lines: Integers, line: int, *, backwards: bool = False) -> int:
     """Find the next line of some that were found, or the one before, round the end; -1 of none."""
-    if not len(found):
+    if not len(lines):
         return -1
     if backwards:
-        return int(found[np.searchsorted(found, line) - 1])
-    place = np.searchsorted(found, line, side="right")
-    return int(found[place % len(found)])
+        return int(lines[np.searchsorted(lines, line) - 1])
+    place = np.searchsorted(lines, line, side="right")
+    return int(lines[place % len(lines)])
 
 
 def related_lines(tree: pd.DataFrame, owners: Texts, line: int) -> Truths:

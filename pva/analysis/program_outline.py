@@ -74,14 +74,14 @@ def _way_down(tree: pd.DataFrame, line: int) -> list[int]:
     way = [line]
     while True:
         parts = _below(tree, way[-1])
-        whole = cycles[parts].sum()
-        notable = parts[(names[parts] != "") & (cycles[parts] >= _NOTABLE * whole)]
+        total = cycles[parts].sum()
+        notable = parts[(names[parts] != "") & (cycles[parts] >= _NOTABLE * total)]
         if not len(parts) or len(notable) > 1:
             return way
         longest = int(parts[cycles[parts].argmax()])
         inside = line_of.get(int(called[longest]), longest)
         has_parts = ends[inside] > inside + 1
-        if cycles[longest] < _MOSTLY * whole or not has_parts or inside in way:
+        if cycles[longest] < _MOSTLY * total or not has_parts or inside in way:
             return way
         way += [longest] if inside == longest else [longest, inside]
 

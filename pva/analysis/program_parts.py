@@ -113,37 +113,37 @@ def _executed(report: Report, program: int) -> dict[str, Any]:
     steps = data.rows_where("steps", "program", program)
     if not len(steps):
         return unknown | {"executions": 0, "cycles": 0, "share": 0.0}
-    taken = data.column("steps", "cycles")[steps]
+    step_cycles = data.column("steps", "cycles")[steps]
     return {
         "executions": len(steps),
         "cycles": int(longer[steps].sum()),
         "share": float(longer[steps].sum() / max(int(longer.sum()), 1)),
-        "min_cycles": int(taken.min()),
-        "mean_cycles": float(taken.mean()),
-        "max_cycles": int(taken.max()),
+        "min_cycles": int(step_cycles.min()),
+        "mean_cycles": float(step_cycles.mean()),
+        "max_cycles": int(step_cycles.max()),
         "first_step": int(steps[0]),
-        "longest_step": int(steps[taken.argmax()]),
+        "longest_step": int(steps[step_cycles.argmax()]),
     }
 
 
 def _moved(report: Report, tag: str, operand: int) -> dict[str, int]:
     """Count the tiles that do something, and the bytes that an exchange moves."""
     data = report.dataset
-    found = {"active_tiles": UNKNOWN, "bytes_received": UNKNOWN, "bytes_sent": UNKNOWN}
+    figures = {"active_tiles": UNKNOWN, "bytes_received": UNKNOWN, "bytes_sent": UNKNOWN}
     if tag not in OPERANDS or operand < 0:
-        return found
+        return figures
     name = OPERANDS[tag][1]
     if tag == _COMPUTE:
         array = f"{name}_active_cycles_by_tile"
         if data.has(array):
-            found["active_tiles"] = int((data.row(array, operand) > 0).sum())
-        return found
+            figures["active_tiles"] = int((data.row(array, operand) > 0).sum())
+        return figures
     arrays = (f"{name}_bytes_received", f"{name}_bytes_sent")
     if all(data.has(array) for array in arrays):
         received, sent = (data.row(array, operand) for array in arrays)
-        found["active_tiles"] = int(((received > 0) | (sent > 0)).sum())
-        found["bytes_received"], found["bytes_sent"] = int(received.sum()), int(sent.sum())
-    return found
+        figures["active_tiles"] = int(((received > 0) | (sent > 0)).sum())
+        figures["bytes_received"], figures["bytes_sent"] = int(received.sum()), int(sent.sum())
+    return figures
 
 
 def _vertices(report: Report, compute_set: int) -> int:
@@ -223,8 +223,8 @@ def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
         names = ("active_cycles",) if tag == _COMPUTE else ("bytes_received", "bytes_sent")
         values["cycles"] = data.row(_cycles_array(tag), operand)
         values |= {name: data.row(f"{array}_{name}{suffix}", operand) for name in names}
-    each = max(int(data.value("target", "tiles_per_ipu")), 1)
-    return pd.DataFrame({"tile": tiles, "ipu": tiles // each, **values})
+    per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
+    return pd.DataFrame({"tile": tiles, "ipu": tiles // per_ipu, **values})
 
 
 @analysis("vertex_type vertices tiles cycles:cycles state:bytes")
@@ -246,8 +246,8 @@ def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
     tiles = np.full(len(rows), UNKNOWN)
     if len(rows) and data.has("vertex_count_by_tile"):
         by_type = data.array("vertex_count_by_tile")
-        told = rows < len(by_type)
-        tiles[told] = (by_type[rows[told]] > 0).sum(axis=1)
+        recorded = rows < len(by_type)
+        tiles[recorded] = (by_type[rows[recorded]] > 0).sum(axis=1)
     cycles = np.zeros(0, dtype=np.int64)
     if len(rows):
         cycles = data.row("compute_set_active_cycles_by_vertex_type", compute_set)[types]

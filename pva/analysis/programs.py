@@ -73,18 +73,18 @@ def executions(report: Report) -> Integers:
     data = report.dataset
     programs = data.column("steps", "program")
     count = len(data.column("programs", "name"))
-    known = programs[(programs >= 0) & (programs < count)]
-    return np.bincount(known, minlength=count)
+    valid = programs[(programs >= 0) & (programs < count)]
+    return np.bincount(valid, minlength=count)
 
 
 def executions_of_rows(report: Report, tag: str, rows: int) -> Integers:
     """Count how often each compute set or exchange (by type of program) was executed."""
     data = report.dataset
-    chosen = data.texts("programs", "type") == tag
-    operand = data.column("programs", OPERANDS[tag][0])[chosen]
-    counts = executions(report)[chosen]
-    known = (operand >= 0) & (operand < rows)
-    return summed(operand[known], counts[known], rows)
+    of_type = data.texts("programs", "type") == tag
+    operand = data.column("programs", OPERANDS[tag][0])[of_type]
+    counts = executions(report)[of_type]
+    valid = (operand >= 0) & (operand < rows)
+    return summed(operand[valid], counts[valid], rows)
 
 
 def moved_bytes(report: Report, tag: str) -> tuple[Integers, Integers]:
@@ -144,9 +144,9 @@ def operations(report: Report) -> Texts:
 def _operations(report: Report) -> Texts:
     data = report.dataset
     names = labels(report, np.arange(data.length("programs") + 1))
-    found = owners(report, names, np.append(data.column("programs", "debug_context"), -1))
-    found.flags.writeable = False
-    return found
+    operations = owners(report, names, np.append(data.column("programs", "debug_context"), -1))
+    operations.flags.writeable = False
+    return operations
 
 
 def owners(report: Report, names: Texts, contexts: Integers) -> Texts:
@@ -158,13 +158,13 @@ def owners(report: Report, names: Texts, contexts: Integers) -> Texts:
     name without its last stage.
     """
     scopes = _scopes(report)
-    given = contexts.tolist()
-    known = {scopes[context] for context in given if context in scopes}
-    found = [
-        scopes[context] if context in scopes else _by_path(name, known)
-        for name, context in zip(names.tolist(), given, strict=True)
+    context_list = contexts.tolist()
+    operations = {scopes[context] for context in context_list if context in scopes}
+    names_of_owners = [
+        scopes[context] if context in scopes else _by_path(name, operations)
+        for name, context in zip(names.tolist(), context_list, strict=True)
     ]
-    return np.array(found, dtype=object)
+    return np.array(names_of_owners, dtype=object)
 
 
 def layer_of(operation: str) -> str:
@@ -178,7 +178,7 @@ def _scopes(report: Report) -> dict[int, str]:
     if not data.has("debug_contexts"):
         return {}
     columns = (data.column("debug_contexts", c).tolist() for c in ("id", "parent", "name", "layer"))
-    contexts = {number: more for number, *more in zip(*columns, strict=True)}
+    contexts = {number: fields for number, *fields in zip(*columns, strict=True)}
     nearest: dict[int, str] = {}
     outermost: dict[int, str] = {}
     for number in contexts:
@@ -191,8 +191,8 @@ def _scopes(report: Report) -> dict[int, str]:
         for below in reversed(path):
             parent, name, layer = contexts[below]
             nearest[below] = name if layer in _OPERATION_LAYERS else nearest.get(parent, "")
-            own = "" if layer == _PARTS_LAYER else name
-            outermost[below] = outermost.get(parent, "") or own
+            scope = "" if layer == _PARTS_LAYER else name
+            outermost[below] = outermost.get(parent, "") or scope
     named = {
         number: nearest[number] or outermost[number] or name
         for number, (_, name, _) in contexts.items()
@@ -200,12 +200,12 @@ def _scopes(report: Report) -> dict[int, str]:
     return {number: name for number, name in named.items() if name}
 
 
-def _by_path(name: str, known: set[str]) -> str:
+def _by_path(name: str, operations: set[str]) -> str:
     """Find the operation of a name among those that are known, else take its last stage away."""
     parts = name.split("/")
     for length in range(len(parts), 0, -1):
         path = "/".join(parts[:length])
-        if path in known:
+        if path in operations:
             return path
     while len(parts) > 1 and _STAGE.fullmatch(parts[-1]):
         parts.pop()

@@ -71,9 +71,9 @@ def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None)
 
 def _whole(parts: list[Integers]) -> Integers:
     """Join columns to one of int64, and let go of the parts."""
-    whole = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+    array = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
     parts.clear()
-    return whole
+    return array
 
 
 def _narrow(values: Integers) -> Integers:
@@ -100,8 +100,8 @@ def _levels(
     parts = []
     for rows in _parts(offset):
         first, stop = int(offset[rows[0]]), int(offset[rows[-1]])
-        here = slice(first, stop)
-        of_part = begin[here], _short(length[here]), (label[here], kind), offset[rows] - first
+        events = slice(first, stop)
+        of_part = begin[events], _short(length[events]), (label[events], kind), offset[rows] - first
         parts.append((first, _levels_of(*of_part, top)))
     levels: list[Level] = []
     for level in range(top + 1):
@@ -192,20 +192,26 @@ def _risen(
     label = label[new]
     pairs = zip(shares, (label, kind[label]), strict=True)
     risen = tuple(_joined(was, old, _Shares(group, of, length[new])) for was, of in pairs)
-    kept = ~inside
-    kept[starts] = True
-    stop, known, alone = items.stop.copy(), items.known.copy(), items.length.copy()
-    stop[starts], known[starts], alone[starts] = items.stop[stops - 1], True, 0
-    above = _Items(items.row[kept], items.first[kept], stop[kept], alone[kept], known[kept])
+    remaining = ~inside
+    remaining[starts] = True
+    stop, is_known, alone = items.stop.copy(), items.known.copy(), items.length.copy()
+    stop[starts], is_known[starts], alone[starts] = items.stop[stops - 1], True, 0
+    above = _Items(
+        items.row[remaining],
+        items.first[remaining],
+        stop[remaining],
+        alone[remaining],
+        is_known[remaining],
+    )
     return above, risen
 
 
-def _joined(shares: _Shares, places: Integers, more: _Shares) -> _Shares:
+def _joined(shares: _Shares, places: Integers, added: _Shares) -> _Shares:
     """Add up shares whose rectangles are now those at some places, and more of the same."""
     pairs, time = summed_pairs(
-        np.concatenate((places[shares.group], more.group)),
-        np.concatenate((shares.label, more.label)),
-        np.concatenate((shares.time, more.time)),
+        np.concatenate((places[shares.group], added.group)),
+        np.concatenate((shares.label, added.label)),
+        np.concatenate((shares.time, added.time)),
     )
     return _Shares(*pairs, _short(time))
 

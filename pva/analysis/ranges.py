@@ -87,12 +87,12 @@ def range_by_program(
     window = _window(report, begin, end)
     data.column("programs", "name")  # without programs, those of steps may be any numbers
     first, last = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
-    here = np.flatnonzero((last > window[0]) & (first < window[1]))
-    programs, place, first_place = _numbered(data.column("steps", "program")[here])
-    moved = data.column("steps", "total_data")[here].clip(0) * _inside(
-        first[here], last[here], window
+    in_window = np.flatnonzero((last > window[0]) & (first < window[1]))
+    programs, place, first_place = _numbered(data.column("steps", "program")[in_window])
+    moved = data.column("steps", "total_data")[in_window].clip(0) * _inside(
+        first[in_window], last[in_window], window
     )
-    cycles = np.minimum(last[here], window[1]) - np.maximum(first[here], window[0])
+    cycles = np.minimum(last[in_window], window[1]) - np.maximum(first[in_window], window[0])
     spent = _summed(place, np.maximum(cycles, 0), len(programs)).astype(np.int64)
     types, names = program_texts(report, programs)
     frame = pd.DataFrame(
@@ -104,7 +104,7 @@ def range_by_program(
             "cycles": spent,
             "share": spent / max(window[1] - window[0], 1),
             "bytes": np.rint(_summed(place, moved, len(programs))).astype(np.int64),
-            "first_step": here[first_place],
+            "first_step": in_window[first_place],
         }
     )
     return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
@@ -116,13 +116,13 @@ def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
     As np.unique does, without sorting; for rows of a table, of which there are few.
     """
     least = int(values.min(initial=0))
-    known = np.flatnonzero(np.bincount(values - least))
-    place = np.zeros(int(known.max(initial=0)) + 1, dtype=np.int64)
-    place[known] = np.arange(len(known))
+    distinct = np.flatnonzero(np.bincount(values - least))
+    place = np.zeros(int(distinct.max(initial=0)) + 1, dtype=np.int64)
+    place[distinct] = np.arange(len(distinct))
     places = place[values - least]
-    first = np.zeros(len(known), dtype=np.int64)
+    first = np.zeros(len(distinct), dtype=np.int64)
     first[places[::-1]] = np.arange(len(values))[::-1]
-    return known + least, places, first
+    return distinct + least, places, first
 
 
 def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, int]:
@@ -134,12 +134,12 @@ def _window(report: Report, begin: int | None, end: int | None) -> tuple[int, in
     final = int(last.max(initial=0))
     low = max(int(first.min(initial=0)), 0) if begin is None else begin
     high = final if end is None else end
-    wanted = f"the execution ends at cycle {final:,}"
+    remedy = f"the execution ends at cycle {final:,}"
     for cycle in (low, high):
         if abs(cycle) > _FARTHEST:
-            raise SelectionError(f"cycle {cycle:,}", "not there", wanted)
+            raise SelectionError(f"cycle {cycle:,}", "not there", remedy)
     if low > high:
-        raise SelectionError(f"cycles {low:,} to {high:,}", "the end is before the begin", wanted)
+        raise SelectionError(f"cycles {low:,} to {high:,}", "the end is before the begin", remedy)
     return low, high
 
 
@@ -167,19 +167,19 @@ def _rows_by_ipu(report: Report, window: tuple[int, int]) -> dict[str, Any]:
     names = _OF_IPU if by_ipu else _OF_STEP
     table = "steps_by_ipu" if by_ipu else "steps"
     begin, end = (data.column(table, names[key]) for key in ("from", "to"))
-    here: Any = np.flatnonzero((end >= window[0]) & (begin <= window[1]))
-    here = slice(None) if len(here) == len(begin) else here
-    step = data.column(table, "step")[here] if by_ipu else np.arange(len(begin))[here]
+    rows: Any = np.flatnonzero((end >= window[0]) & (begin <= window[1]))
+    rows = slice(None) if len(rows) == len(begin) else rows
+    step = data.column(table, "step")[rows] if by_ipu else np.arange(len(begin))[rows]
     columns = {
-        key: np.maximum(data.column(table, names.get(key, key))[here], 0)
+        key: np.maximum(data.column(table, names.get(key, key))[rows], 0)
         for key in ("cycles", "bytes_in", "bytes_out")
     }
-    balance = data.column(table, "tile_balance")[here]
+    balance = data.column(table, "tile_balance")[rows]
     return columns | {
-        "ipu": data.column(table, "ipu")[here] if by_ipu else np.zeros(len(step), dtype=np.int64),
+        "ipu": data.column(table, "ipu")[rows] if by_ipu else np.zeros(len(step), dtype=np.int64),
         "balance": np.nan_to_num(balance) if np.isnan(balance).any() else balance,
         "part": _parts_of_steps(report)[step],
-        "inside": _inside(begin[here], end[here], window),
+        "inside": _inside(begin[rows], end[rows], window),
     }
 
 
@@ -207,8 +207,8 @@ def remote_copies(report: Report) -> npt.NDArray[np.bool_]:
     is_copy = np.array([kind.startswith("StreamCopy") for kind in kinds])[types]
     before = np.maximum.accumulate(np.where(is_copy, -1, np.arange(len(types))))
     is_internal = syncs == data.words("steps", "sync_type").index("Internal")
-    found: npt.NDArray[np.bool_] = is_copy & (before >= 0) & is_internal[before]
-    return found
+    is_remote: npt.NDArray[np.bool_] = is_copy & (before >= 0) & is_internal[before]
+    return is_remote
 
 
 _OF_IPU = {"from": "from_min", "to": "to_max"}
@@ -278,6 +278,6 @@ def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
         row = int(data.column("programs", column)[program])
         array = f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
         cycles = data.row(array, row) if row >= 0 else cycles
-    each = max(int(data.value("target", "tiles_per_ipu")), 1)
+    per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
     tiles = np.arange(len(cycles))
-    return pd.DataFrame({"tile": tiles, "ipu": tiles // each, "cycles": cycles})
+    return pd.DataFrame({"tile": tiles, "ipu": tiles // per_ipu, "cycles": cycles})

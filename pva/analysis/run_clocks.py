@@ -108,11 +108,11 @@ def _hosts(events: Iterable[Events]) -> list[list[Events]]:
     return groups
 
 
-def _moved(first: Events, other: Events) -> int:
+def _moved(first: Events, second: Events) -> int:
     """Return by how much the wall clock of a host moved between the begins of two traces."""
-    if not (first.clock_ns and other.clock_ns):
+    if not (first.clock_ns and second.clock_ns):
         return 0
-    return (other.wall_ns - other.clock_ns) - (first.wall_ns - first.clock_ns)
+    return (second.wall_ns - second.clock_ns) - (first.wall_ns - first.clock_ns)
 
 
 def _of_host(
@@ -125,8 +125,8 @@ def _of_host(
                  for one in group}  # fmt: skip
         return {one.instance: Clock(one.instance, one.host, words[one.instance],
                                     residual_ns=moved[one.instance]) for one in group}  # fmt: skip
-    known = [ends[one.instance] for one in reference]
-    differences = [_differences(ends[one.instance], known) for one in group]
+    reference_ends = [ends[one.instance] for one in reference]
+    differences = [_differences(ends[one.instance], reference_ends) for one in group]
     every = np.concatenate(differences)
     if len(every) < FEWEST:
         problem = NO_EVENTS.format(FEWEST, reference[0].instance)
@@ -136,18 +136,18 @@ def _of_host(
     residual = round(float(np.quantile(np.abs(every + offset), MOST)))
     return {
         one.instance: Clock(one.instance, one.host, "matched collectives", offset,
-                            max(residual, moved[one.instance]), len(own))
-        for one, own in zip(group, differences, strict=True)
+                            max(residual, moved[one.instance]), len(ends_ns))
+        for one, ends_ns in zip(group, differences, strict=True)
     }  # fmt: skip
 
 
-def _differences(own: Integers, reference: list[Integers]) -> Integers:
+def _differences(ends: Integers, reference: list[Integers]) -> Integers:
     """Return by how much the nth collective ends later than on the reference, for each n."""
-    count = min(len(own), max(map(len, reference), default=0))
-    known = [one[:count] for one in reference if len(one) >= count]
+    count = min(len(ends), max(map(len, reference), default=0))
+    references = [one[:count] for one in reference if len(one) >= count]
     if not count:
         return np.zeros(0, np.int64)
-    first = known[0]  # whole numbers: wall clocks are too large for floats
-    others = np.median(np.stack([one - first for one in known]), axis=0)
-    difference: Integers = own[:count] - first - others.astype(np.int64)
+    first = references[0]  # whole numbers: wall clocks are too large for floats
+    offsets = np.median(np.stack([one - first for one in references]), axis=0)
+    difference: Integers = ends[:count] - first - offsets.astype(np.int64)
     return difference

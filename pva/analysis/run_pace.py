@@ -37,13 +37,13 @@ def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.Da
 def _paced(one: Events, clock: Clock) -> pd.DataFrame:
     begin, end = one.of("label")
     period = pd.array([pd.NA] * min(len(begin), 1) + np.diff(begin).tolist(), dtype="Int64")
-    known = clock.begin_ns is not None
+    aligned = clock.begin_ns is not None
     return pd.DataFrame(
         {
             "instance": np.full(len(begin), one.instance, np.int64),
             "host": pd.array([one.host] * len(begin), dtype="str"),
             "occurrence": np.arange(len(begin)),
-            "begin_ns": pd.array(begin + (clock.begin_ns or 0), dtype="Int64") if known
+            "begin_ns": pd.array(begin + (clock.begin_ns or 0), dtype="Int64") if aligned
             else pd.array([pd.NA] * len(begin), dtype="Int64"),
             "duration_ns": end - begin,
             "period_ns": period,
@@ -103,8 +103,8 @@ def _covered(one: Events, kind: str, edges: Integers) -> Integers:
     """Return what part of the time between edges lies in events of a kind."""
     begin, end = merged(*one.of(kind))
     moments = np.stack([begin, end], axis=1).ravel().astype(np.float64)
-    done = np.repeat(np.cumsum(end - begin), 2).astype(np.float64)
-    done[::2] -= end - begin
-    before = np.interp(edges, moments, done) if len(moments) else np.zeros(len(edges))
+    spent = np.repeat(np.cumsum(end - begin), 2).astype(np.float64)
+    spent[::2] -= end - begin
+    before = np.interp(edges, moments, spent) if len(moments) else np.zeros(len(edges))
     shares: Integers = np.clip(np.diff(before) / np.maximum(np.diff(edges), 1), 0, 1)
     return shares

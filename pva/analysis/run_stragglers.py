@@ -123,14 +123,14 @@ def _inside(one: Events, kind: str) -> Floats:
 
 def _judged(events: list[Events], steps: Steps) -> dict[str, Any]:
     shows_waits = steps.shows_waits
-    own = steps.between + steps.callback
-    late = -_excess(steps.collective) if shows_waits else _excess(own)
-    several = (~np.isnan(late)).sum(axis=0) > 1
-    late = np.where(several, late, np.nan)
+    own_time = steps.between + steps.callback
+    late = -_excess(steps.collective) if shows_waits else _excess(own_time)
+    comparable = (~np.isnan(late)).sum(axis=0) > 1
+    late = np.where(comparable, late, np.nan)
     is_last = late == np.nanmax(late, axis=0)
     waits = np.where(is_last, np.maximum(late, 0), 0)
-    whole = own + steps.compute + steps.collective
-    share = waits.sum(axis=1) / max(float(np.nanmedian(np.nansum(whole, axis=1))), 1.0)
+    total = own_time + steps.compute + steps.collective
+    share = waits.sum(axis=1) / max(float(np.nanmedian(np.nansum(total, axis=1))), 1.0)
     counts = (~np.isnan(late)).sum(axis=1)
     is_straggler = (share >= IMPACT) & (_deviations(late) > CERTAIN) & (counts >= FEWEST_STEPS)
     causes = {
@@ -165,13 +165,13 @@ def _median_of_others(times: Floats) -> Floats:
     order = np.argsort(times, axis=0)  # what is no number comes last
     rank = np.argsort(order, axis=0)
     ranked = np.take_along_axis(times, order, axis=0)
-    others = (~np.isnan(times)).sum(axis=0) - 1
-    low, high = (np.maximum((others - 1) // 2, 0), np.maximum(others // 2, 0))
+    other_count = (~np.isnan(times)).sum(axis=0) - 1
+    low, high = (np.maximum((other_count - 1) // 2, 0), np.maximum(other_count // 2, 0))
     ends = (
         np.take_along_axis(ranked, np.minimum(place + (place >= rank), len(times) - 1), axis=0)
         for place in (low, high)
     )
-    median: Floats = np.where((others > 0) & ~np.isnan(times), sum(ends) / 2, np.nan)
+    median: Floats = np.where((other_count > 0) & ~np.isnan(times), sum(ends) / 2, np.nan)
     return median
 
 
@@ -184,9 +184,9 @@ def _deviations(late: Floats) -> Floats:
     means = np.nanmean(late, axis=1)
     counts = np.maximum((~np.isnan(late)).sum(axis=1), 1)
     spread = NORMAL * np.nanmedian(np.abs(late - np.nanmedian(late, axis=1)[:, None]))
-    others = [np.delete(means, row) for row in range(len(means))]
-    middle = np.array([np.nanmedian(one) for one in others])
-    vary = np.array([NORMAL * np.nanmedian(np.abs(one - np.nanmedian(one))) for one in others])
+    other_means = [np.delete(means, row) for row in range(len(means))]
+    middle = np.array([np.nanmedian(one) for one in other_means])
+    vary = np.array([NORMAL * np.nanmedian(np.abs(one - np.nanmedian(one))) for one in other_means])
     least = np.maximum(spread / np.sqrt(counts), 1.0)
     deviations: Floats = (means - middle) / np.fmax(vary, least)
     return deviations

@@ -43,12 +43,14 @@ def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
     first difference table, column, row (missing where lengths differ), value, and `most`: that of
     the instances whose graph most have. Of as many of two graphs the first instance's counts.
     """
-    known = [(one, one.reports[-1], _hash(one.reports[-1])) for one in run.instances if one.reports]
-    known = [entry for entry in known if entry[2]]
-    counts = Counter(graph for *_, graph in known)
-    usual = max(known, key=lambda entry: counts[entry[2]], default=None)
+    hashed = [
+        (one, one.reports[-1], _hash(one.reports[-1])) for one in run.instances if one.reports
+    ]
+    hashed = [entry for entry in hashed if entry[2]]
+    counts = Counter(graph for *_, graph in hashed)
+    usual = max(hashed, key=lambda entry: counts[entry[2]], default=None)
     rows = []
-    for one, report, graph in known:
+    for one, report, graph in hashed:
         row = {"instance": one.index, "host": one.host, "graph": graph, "differs": False}
         if usual is not None and graph != usual[2]:
             row |= {"differs": True, **_first_difference(report, usual[1])}
@@ -65,7 +67,10 @@ def _frame(rows: list[dict[str, Any]], dtypes: dict[str, str]) -> pd.DataFrame:
 
 
 def _totals(one: Instance) -> dict[str, Any]:
-    file, cycles = one.file, [found for report in one.reports for found in _cycles(report)]
+    file, cycles = (
+        one.file,
+        [run_cycles for report in one.reports for run_cycles in _cycles(report)],
+    )
     ended = file is not None and file.end is not None
     took = file.end.clock_ns - file.begin.clock_ns if file and file.end and ended else np.nan
     return {
@@ -100,13 +105,15 @@ def _first_difference(report: Report, usual: Report) -> dict[str, Any]:
         mine, most = (one.dataset.has(table) for one in (report, usual))
         if mine != most:
             return place | {"value": _there(mine), "most": _there(most)}
-        own, other = (one.dataset.column(table, column) for one in (report, usual))
-        if len(own) != len(other):
-            return place | {"value": f"{len(own)} rows", "most": f"{len(other)} rows"}
-        unequal = np.flatnonzero((own != other) & ~((own != own) & (other != other)))  # but for NaN
+        values, usual_values = (one.dataset.column(table, column) for one in (report, usual))
+        if len(values) != len(usual_values):
+            return place | {"value": f"{len(values)} rows", "most": f"{len(usual_values)} rows"}
+        unequal = np.flatnonzero(
+            (values != usual_values) & ~((values != values) & (usual_values != usual_values))
+        )  # but for NaN
         if len(unequal):
             row = int(unequal[0])
-            return place | {"row": row, "value": str(own[row]), "most": str(other[row])}
+            return place | {"row": row, "value": str(values[row]), "most": str(usual_values[row])}
     return {}
 
 

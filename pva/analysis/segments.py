@@ -131,8 +131,8 @@ def are_internal(report: Report, syncs: Integers) -> npt.NDArray[np.bool_]:
     data = report.dataset
     kinds = np.array(data.words("steps", "sync_type"))[data.stored("steps", "sync_type")[syncs]]
     programs = np.append(data.texts("programs", "sync_type"), "")
-    own = programs[data.column("steps", "program")[syncs]]
-    return np.asarray(np.where(np.isin(kinds, ("", "None")), own, kinds) == "Internal")
+    program_kinds = programs[data.column("steps", "program")[syncs]]
+    return np.asarray(np.where(np.isin(kinds, ("", "None")), program_kinds, kinds) == "Internal")
 
 
 def recorded_runs(report: Report) -> tuple[Integers, Integers, Integers]:
@@ -214,28 +214,28 @@ def kinds_of(report: Report, segments: Segments, joins: Joins) -> Kinds:
     place = np.arange(len(kind)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     program = data.column("steps", "program")[first[kind] + place]
     types = np.append(data.texts("programs", "type"), "")[program]
-    kept = np.isin(types, list(OPERANDS))
-    kind, place, program = kind[kept], place[kept], program[kept]
+    is_work = np.isin(types, list(OPERANDS))
+    kind, place, program = kind[is_work], place[is_work], program[is_work]
     bounds = np.searchsorted(kind, np.arange(len(example) + 1))
     ways = _ways(report, segments, joins, example)
     tiles = max(data.of_replica("num_tiles"), 1)
     parts: list[list[Integers]] = []
-    done = 0
-    while done < len(example) or not parts:
-        room = bounds[done] + max(CELLS // tiles, 1)
-        until = max(int(np.searchsorted(bounds, room, side="right")) - 1, done + 1)
-        until = min(until, done + max(CELLS // tiles, 1), len(example))
-        items = slice(int(bounds[done]), int(bounds[until]))
+    finished = 0
+    while finished < len(example) or not parts:
+        room = bounds[finished] + max(CELLS // tiles, 1)
+        until = max(int(np.searchsorted(bounds, room, side="right")) - 1, finished + 1)
+        until = min(until, finished + max(CELLS // tiles, 1), len(example))
+        items = slice(int(bounds[finished]), int(bounds[until]))
         costs = costs_of(report, program[items])
-        starts = bounds[done : until + 1] - bounds[done]
+        starts = bounds[finished : until + 1] - bounds[finished]
         ipus = data.of_replica("num_ipus")
-        parts.append(_compared(costs, starts, [way[done:until] for way in ways], ipus))
-        done = until
+        parts.append(_compared(costs, starts, [way[finished:until] for way in ways], ipus))
+        finished = until
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    last, starting, arrival, delay, asked, released, own, waited, busy = joined
+    last, starting, arrival, delay, requested, released, own_cycles, waited, busy = joined
     return Kinds(
-        count, last, starting, arrival, delay, asked, released, bounds[:-1], bounds[1:], place,
-        own, waited, busy,
+        count, last, starting, arrival, delay, requested, released, bounds[:-1], bounds[1:], place,
+        own_cycles, waited, busy,
     )  # fmt: skip
 
 
@@ -244,54 +244,55 @@ def _ways(report: Report, segments: Segments, joins: Joins, example: Integers) -
     request, release, _ = sync_delays(report)
     sets = tiles_of_sets(report.dataset)
     released = np.where(segments.begins[example, None] >= 0, release.astype(np.int32), 0)
-    asked = np.where(joins.step[segments.ends[example], None] >= 0, request.astype(np.int32), 0)
-    return [released, asked, sets[segments.tile_set[example]]]
+    requested = np.where(joins.step[segments.ends[example], None] >= 0, request.astype(np.int32), 0)
+    return [released, requested, sets[segments.tile_set[example]]]
 
 
 def costs_of(report: Report, programs: Integers) -> Integers:
     """Return the cycles of programs, [program][tile]; raises NotRecordedError."""
     data = report.dataset
-    found = np.zeros((len(programs), data.of_replica("num_tiles")), dtype=np.int64)
+    table = np.zeros((len(programs), data.of_replica("num_tiles")), dtype=np.int64)
     types = np.append(data.texts("programs", "type"), "")[programs]
     for tag, (column, name) in OPERANDS.items():
         array = f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
         mine = np.flatnonzero(types == tag)
         rows = data.column("programs", column)[programs[mine]]
         if (rows >= 0).any():
-            found[mine[rows >= 0]] = data.chosen(array, rows[rows >= 0])
-    return found
+            table[mine[rows >= 0]] = data.chosen(array, rows[rows >= 0])
+    return table
 
 
 def _compared(costs: Integers, bounds: Integers, ways: list[Any], ipus: int) -> list[Integers]:
     """Find who arrives last, and what it does while the others wait, for some kinds."""
-    released, asked, of_set = ways
+    released, requested, of_set = ways
     tiles = costs.shape[1]
-    each = tiles // ipus
+    per_ipu = tiles // ipus
     kinds, kind = len(bounds) - 1, np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     if not of_set.all():
         costs = np.where(of_set[kind], costs, 0)
     has_items = np.diff(bounds) > 0
-    arrivals = (released + asked).astype(np.int64)
+    arrivals = (released + requested).astype(np.int64)
     if has_items.any():
         arrivals[has_items] += np.add.reduceat(costs, bounds[:-1][has_items], axis=0)
-    known = np.where(of_set, arrivals, NEVER).reshape(kinds, ipus, each)
-    last = known.argmax(axis=2) + np.arange(ipus) * each
-    arrival = known.max(axis=2)
+    arrivals_by_ipu = np.where(of_set, arrivals, NEVER).reshape(kinds, ipus, per_ipu)
+    last = arrivals_by_ipu.argmax(axis=2) + np.arange(ipus) * per_ipu
+    arrival = arrivals_by_ipu.max(axis=2)
     starts = np.take_along_axis(released, last, axis=1).astype(np.int64)
-    ahead = starts + np.take_along_axis(asked, last, axis=1)
-    own = np.take_along_axis(costs, last[kind], axis=1)
-    run = np.vstack([np.zeros((1, ipus), dtype=np.int64), np.cumsum(own, axis=0)])
+    ahead = starts + np.take_along_axis(requested, last, axis=1)
+    own_cycles = np.take_along_axis(costs, last[kind], axis=1)
+    run = np.vstack([np.zeros((1, ipus), dtype=np.int64), np.cumsum(own_cycles, axis=0)])
     after = ahead[kind] + run[1:] - run[bounds[:-1]][kind]
-    arrivals = np.where(of_set, arrivals, LATER).reshape(kinds, ipus, each)
+    arrivals = np.where(of_set, arrivals, LATER).reshape(kinds, ipus, per_ipu)
     waited = _waits_until(after, arrivals[kind])
     before = _waits_until(ahead, arrivals)
     previous = np.vstack([before[:1], waited])[: len(waited)]
     previous[bounds[:-1][has_items]] = before[has_items]
     ways_of = [
-        np.where(of_set, way, 0).reshape(kinds, ipus, each).sum(axis=2) for way in (asked, released)
+        np.where(of_set, way, 0).reshape(kinds, ipus, per_ipu).sum(axis=2)
+        for way in (requested, released)
     ]
-    busy = costs.reshape(len(costs), ipus, each).sum(axis=2)
-    return [last, starts, arrival, before, *ways_of, own, waited - previous, busy]
+    busy = costs.reshape(len(costs), ipus, per_ipu).sum(axis=2)
+    return [last, starts, arrival, before, *ways_of, own_cycles, waited - previous, busy]
 
 
 def _waits_until(times: Integers, arrivals: Integers) -> Integers:

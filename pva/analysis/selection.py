@@ -19,7 +19,7 @@ class SelectionError(PvaError):
     """A tile, step, IPU or run was asked for that the report does not have."""
 
 
-def chosen(what: str, number: int, count: int) -> int:
+def chosen(noun: str, number: int, count: int) -> int:
     """Return `number` back when it is one of 0 to `count` - 1; raises SelectionError.
 
     A row of a frame may have it as a float: 3.0 is 3, and 3.5 is not there.
@@ -27,18 +27,18 @@ def chosen(what: str, number: int, count: int) -> int:
     with suppress(TypeError, ValueError):  # a text, an array
         if 0 <= number < count and int(number) == number:
             return int(number)
-    known = f"the report has {what}s 0 to {count - 1:,}" if count else f"the report has no {what}s"
+    valid = f"the report has {noun}s 0 to {count - 1:,}" if count else f"the report has no {noun}s"
     shown = repr(number) if isinstance(number, str) else number
-    raise SelectionError(f"{what} {shown}", "not there", known)
+    raise SelectionError(f"{noun} {shown}", "not there", valid)
 
 
-def several(what: str, numbers: int | Iterable[int], count: int) -> list[int]:
+def several(noun: str, numbers: int | Iterable[int], count: int) -> list[int]:
     """Return the numbers chosen, each once: of a list, of an array, or one by itself.
 
     Raises SelectionError.
     """
-    given: Any = [numbers] if isinstance(numbers, str) else np.ravel(np.asarray(numbers)).tolist()
-    return list(dict.fromkeys(chosen(what, number, count) for number in given))
+    values: Any = [numbers] if isinstance(numbers, str) else np.ravel(np.asarray(numbers)).tolist()
+    return list(dict.fromkeys(chosen(noun, number, count) for number in values))
 
 
 def rows_wanted(count: int) -> int:
@@ -81,12 +81,12 @@ def tiles_of(
         first = chosen("tile", tile, count)
         return slice(first, first + 1)
     if ipu is not None:
-        each = int(data.value("target", "tiles_per_ipu"))
+        per_ipu = int(data.value("target", "tiles_per_ipu"))
         number = chosen("IPU", ipu, data.of_replica("num_ipus"))
     else:
-        each, number = count, 0
+        per_ipu, number = count, 0
     if replica is not None:
         chosen("replica", replica, max(int(data.value("target", "num_replicas")), 1))
-    if not 0 < each <= count:
-        raise SelectionError(f"IPU or replica {number}", f"{each:,} tiles, of {count:,} in all")
-    return slice(number * each, (number + 1) * each)
+    if not 0 < per_ipu <= count:
+        raise SelectionError(f"IPU or replica {number}", f"{per_ipu:,} tiles, of {count:,} in all")
+    return slice(number * per_ipu, (number + 1) * per_ipu)

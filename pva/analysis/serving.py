@@ -45,8 +45,8 @@ def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """
     frame = pd.DataFrame(_spans(trace, model))
     if not len(frame):
-        wanted = "a trace of tilescope serve-model live, or of Triton"
-        raise NotRecordedError(trace.path, f"no request{f' of {model!r}' if model else ''}", wanted)
+        remedy = "a trace of tilescope serve-model live, or of Triton"
+        raise NotRecordedError(trace.path, f"no request{f' of {model!r}' if model else ''}", remedy)
     frame = frame.sort_values("begin_ns", kind="stable", ignore_index=True)
     for name in NUMBERS:
         frame[name] = _whole(trace, frame, name)
@@ -75,17 +75,17 @@ def _whole(trace: Trace, frame: pd.DataFrame, name: str) -> Any:
 
 def _spans(trace: Trace, model: str) -> list[dict[str, Any]]:
     """Return the metadata of the spans of requests, with begin and length."""
-    wanted = _labels(trace, REQUEST)
+    labels = _labels(trace, REQUEST)
     rows: list[dict[str, Any]] = []
-    for columns in trace.read_threads() if wanted else ():
+    for columns in trace.read_threads() if labels else ():
         metadata = columns.metadata
-        mine = np.isin(columns.label[metadata.rows], wanted)
+        mine = np.isin(columns.label[metadata.rows], labels)
         places = metadata.rows[mine]
         begin = columns.begin_ns[places]
         length = columns.end_ns[places] - begin
         texts = [metadata.texts[place] for place in np.flatnonzero(mine).tolist()]
-        told = _objects(trace, texts)
-        for one, start, took in zip(told, begin.tolist(), length.tolist(), strict=True):
+        objects = _objects(trace, texts)
+        for one, start, took in zip(objects, begin.tolist(), length.tolist(), strict=True):
             if not model or one.get("model") == model:
                 rows.append({**one, "begin_ns": start, "latency_ns": took})
     return rows
@@ -93,13 +93,13 @@ def _spans(trace: Trace, model: str) -> list[dict[str, Any]]:
 
 def _objects(trace: Trace, texts: list[str]) -> list[dict[str, Any]]:
     try:
-        found = json.loads(f"[{','.join(texts)}]")
+        objects = json.loads(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        objects = None
+    if not isinstance(objects, list) or not all(isinstance(one, dict) for one in objects):
         raise InconsistentDataError(trace.path, "metadata of requests that is no object of JSON",
                                     "what the server writes")  # fmt: skip
-    return found
+    return objects
 
 
 @analysis(
@@ -182,9 +182,9 @@ def _alike(sizes: Any, groups: int) -> Any:
     groups_of_order = np.arange(len(sizes)) * groups // len(sizes)
     # Windows of equal load belong together: each takes the group of the first of them.
     first = np.searchsorted(sizes[order], sizes[order])
-    found = np.empty(len(sizes), np.int64)
-    found[order] = groups_of_order[first]
-    return found
+    group = np.empty(len(sizes), np.int64)
+    group[order] = groups_of_order[first]
+    return group
 
 
 @analysis(
@@ -215,29 +215,29 @@ def batch_what_if(
     frame = requests(trace, model=model)
     names = sorted(set(frame["model"]))
     if len(names) > 1:
-        found = f"requests of {len(names)} models"
-        raise NotRecordedError(trace.path, found, f"choose one with model: {', '.join(names)}")
-    told = _configuration(trace, names[0])
-    rules, device = _as_configured(batches(trace, model=model), told, max_batch, compiled_batch,
-                                   batch_time)  # fmt: skip
+        problem = f"requests of {len(names)} models"
+        raise NotRecordedError(trace.path, problem, f"choose one with model: {', '.join(names)}")
+    configuration = _configuration(trace, names[0])
+    past = batches(trace, model=model)
+    rules, device = _as_configured(past, configuration, max_batch, compiled_batch, batch_time)
     at = np.sort(frame["begin_ns"].to_numpy(np.int64), kind="stable")
     rows = np.minimum(np.maximum(frame["rows"].to_numpy(np.int64), 1), rules.most_rows)
     levers = {"delay": delay, "preferred": preferred, "instances": instances}
     choices = read_choices([f"{name}={values}" for name, values in levers.items() if values])
-    chosen = list(variants(rules, device, choices))
-    results, _ = replayed(Arrivals(at - at[0], rows), chosen)
-    return table(chosen, results)
+    candidates = list(variants(rules, device, choices))
+    results, _ = replayed(Arrivals(at - at[0], rows), candidates)
+    return table(candidates, results)
 
 
 def _configuration(trace: Trace, model: str) -> Mapping[str, Any]:
     """Return what the server wrote of a model when it was loaded last; nothing if it did not."""
-    instants, found = trace.instants, {}
+    instants, fields = trace.instants, {}
     for row in np.flatnonzero(np.isin(instants.label, _labels(trace, MODEL))).tolist():
         text = instants.metadata[row]
         for one in _objects(trace, [text]) if text else ():
             if one.get("model") == model:
-                found = one
-    return found
+                fields = one
+    return fields
 
 
 def _labels(trace: Trace, text: str) -> list[int]:
@@ -248,29 +248,41 @@ def _labels(trace: Trace, text: str) -> list[int]:
 
 
 def _as_configured(
-    done: pd.DataFrame, told: Mapping[str, Any], max_batch: int, compiled: int, batch_time: str
+    past: pd.DataFrame,
+    configuration: Mapping[str, Any],
+    max_batch: int,
+    compiled: int,
+    batch_time: str,
 ) -> tuple[Rules, Device]:
-    largest = int(done["rows"].max()) if len(done) else 1
-    most = max_batch or _number(told, "max_batch_size", largest)
-    rows = compiled or _number(told, "compiled_rows", most)
-    preferred = [size for size in told.get("preferred", ()) if type(size) is int and size <= most]
-    dynamic = bool(told.get("dynamic", largest > 1 or not told))
-    rules = Rules(max(most, largest), dynamic, tuple(preferred), _number(told, "delay_ns", 0))
-    pieces = -(-done["rows"] // rows)
-    clock = float(told["clock"]) if isinstance(told.get("clock"), int | float) else 0.0
+    largest = int(past["rows"].max()) if len(past) else 1
+    most = max_batch or _number(configuration, "max_batch_size", largest)
+    rows = compiled or _number(configuration, "compiled_rows", most)
+    preferred = [
+        size for size in configuration.get("preferred", ()) if type(size) is int and size <= most
+    ]
+    dynamic = bool(configuration.get("dynamic", largest > 1 or not configuration))
+    rules = Rules(
+        max(most, largest), dynamic, tuple(preferred), _number(configuration, "delay_ns", 0)
+    )
+    pieces = -(-past["rows"] // rows)
+    clock = (
+        float(configuration["clock"])
+        if isinstance(configuration.get("clock"), int | float)
+        else 0.0
+    )
     if batch_time:
         time = float(nanoseconds(batch_time))
-    elif clock > 0 and (done["cycles"] > 0).any():
-        time = float((done["cycles"] / pieces).median() * 1e9 / clock)
+    elif clock > 0 and (past["cycles"] > 0).any():
+        time = float((past["cycles"] / pieces).median() * 1e9 / clock)
     else:
-        time = float((done["execute_ns"] / pieces).median()) if len(done) else 1.0
+        time = float((past["execute_ns"] / pieces).median()) if len(past) else 1.0
     device = Device(
-        max(round(time), 1), rows, _number(told, "instances", 1), _number(told, "timeout_ns", 0),
-        bool(told.get("synchronous", True)),
+        max(round(time), 1), rows, _number(configuration, "instances", 1),
+        _number(configuration, "timeout_ns", 0), bool(configuration.get("synchronous", True)),
     )  # fmt: skip
     return rules, device
 
 
-def _number(told: Mapping[str, Any], name: str, otherwise: int) -> int:
-    value = told.get(name)
+def _number(configuration: Mapping[str, Any], name: str, otherwise: int) -> int:
+    value = configuration.get(name)
     return value if type(value) is int and 0 <= value < 1 << 60 else otherwise

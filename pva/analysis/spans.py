@@ -17,19 +17,19 @@ def grouped(begin: Integers, end: Integers, codes: Integers) -> tuple[Integers, 
         return begin, end, codes
     starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
     stops = np.append(starts[1:], len(codes)) - 1
-    kept = codes[starts] >= 0
-    return begin[starts[kept]], end[stops[kept]], codes[starts[kept]]
+    coded = codes[starts] >= 0
+    return begin[starts[coded]], end[stops[coded]], codes[starts[coded]]
 
 
 def bridged(codes: Integers, open_places: Truths) -> Integers:
     """Find the open places between two equal codes that code, so that a span runs through them."""
-    known = np.flatnonzero(~open_places)
-    if not len(known):
+    coded = np.flatnonzero(~open_places)
+    if not len(coded):
         return codes
-    place = np.searchsorted(known, np.arange(len(codes)), side="right") - 1
-    before = codes[known[np.maximum(place, 0)]]
-    after = codes[known[np.minimum(place + 1, len(known) - 1)]]
-    joins = open_places & (place >= 0) & (place + 1 < len(known)) & (before == after)
+    place = np.searchsorted(coded, np.arange(len(codes)), side="right") - 1
+    before = codes[coded[np.maximum(place, 0)]]
+    after = codes[coded[np.minimum(place + 1, len(coded) - 1)]]
+    joins = open_places & (place >= 0) & (place + 1 < len(coded)) & (before == after)
     return np.where(joins, before, codes)
 
 

@@ -58,17 +58,19 @@ def layer_moves(report: Report) -> pd.DataFrame:
     what the runs are shorter by at most. Moves that save nothing are left out. Layers are PopART's
     operations, else those of `cycles_by_operation`. Raises NotRecordedError.
     """
-    own = ipu_balance(report).sort_values("ipu")["own_cycles"].to_numpy()
-    bound = int(own.argmax())
-    names, spent = _layers(report, bound, len(own))
-    part = spent / max(float(spent.sum()), 1) * own[bound]
+    own_cycles = ipu_balance(report).sort_values("ipu")["own_cycles"].to_numpy()
+    bound = int(own_cycles.argmax())
+    names, spent = _layers(report, bound, len(own_cycles))
+    part = spent / max(float(spent.sum()), 1) * own_cycles[bound]
     parts = []
     for beside, order in ((bound - 1, slice(None)), (bound + 1, slice(None, None, -1))):
-        if not 0 <= beside < len(own) or not len(names):
+        if not 0 <= beside < len(own_cycles) or not len(names):
             continue
         moved = part[order].cumsum()
-        rest = np.delete(own, [bound, beside]).max(initial=0)
-        longest = np.maximum(np.maximum(own[bound] - moved, own[beside] + moved), rest)
+        longest_other = np.delete(own_cycles, [bound, beside]).max(initial=0)
+        longest = np.maximum(
+            np.maximum(own_cycles[bound] - moved, own_cycles[beside] + moved), longest_other
+        )
         ends = [np.repeat(names[order][:1], len(names)), names[order]]
         first, last = ends if beside < bound else ends[::-1]
         count = np.arange(1, len(names) + 1)
@@ -76,8 +78,8 @@ def layer_moves(report: Report) -> pd.DataFrame:
         parts.append((np.full(len(names), bound), to, count, first, last, moved, longest))
     columns = ["from_ipu", "to_ipu", "layers", "first", "last", "cycles", "longest"]
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    frame = pd.DataFrame(dict(zip(columns, joined or [own[:0]] * len(columns), strict=True)))
-    frame["saving"] = own[bound] - frame["longest"]
+    frame = pd.DataFrame(dict(zip(columns, joined or [own_cycles[:0]] * len(columns), strict=True)))
+    frame["saving"] = own_cycles[bound] - frame["longest"]
     frame = frame[frame["saving"] > 0]
     return frame.sort_values("saving", ascending=False, kind="stable", ignore_index=True)
 
@@ -95,8 +97,8 @@ def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_
     layer = owner.reshape(-1)[data.column("steps", "program")[step]]
     spent = summed(layer * ipus + place, cycles, len(names) * ipus).reshape(-1, ipus)
     mine = (2 * spent[:, ipu] > spent.sum(axis=1)) & (names != OUTSIDE)
-    here = layer[(place == ipu) & (cycles > 0) & mine[layer]]
-    order = here[np.sort(np.unique(here, return_index=True)[1])]
+    layers_of_ipu = layer[(place == ipu) & (cycles > 0) & mine[layer]]
+    order = layers_of_ipu[np.sort(np.unique(layers_of_ipu, return_index=True)[1])]
     return names[order].astype(object), spent[order, ipu].astype(np.float64)
 
 

@@ -70,8 +70,8 @@ def _spent(report: Report, runs: Integers) -> Mapping[str, int]:
     spent = _in_steps(report, np.concatenate([np.zeros(0, dtype=np.int64), *steps]))
     ends = [tile_ends(report, int(stop[row]) - 1) for row in recorded]
     spent["idle_at_end"] = sum(int((clock.max(initial=0) - clock).sum()) for clock in ends)
-    whole = int(cycles[recorded].sum()) * data.of_replica("num_tiles")
-    spent["sync"] = whole - sum(of for name, of in spent.items() if name != "active_compute")
+    total = int(cycles[recorded].sum()) * data.of_replica("num_tiles")
+    spent["sync"] = total - sum(of for name, of in spent.items() if name != "active_compute")
     return {"copy_shared_structure": 0, **spent}
 
 
@@ -89,7 +89,7 @@ def _in_steps(report: Report, steps: Integers) -> dict[str, int]:
             active = "compute_set_active_cycles_by_tile"
             arrays = {activity: f"{name}_cycles_by_tile", "active_compute": active}
         for key, array in arrays.items():
-            known = data.has(array) and len(rows)
-            by_row = data.row_sums(array)[rows[rows >= 0]] if known else np.zeros(0)
+            recorded = data.has(array) and len(rows)
+            by_row = data.row_sums(array)[rows[rows >= 0]] if recorded else np.zeros(0)
             spent[key] = int(by_row.sum())
     return spent

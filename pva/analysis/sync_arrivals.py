@@ -43,9 +43,9 @@ def arrivals(report: Report, *, step: int) -> pd.DataFrame:
             segment = clocks.ending[join, place]
             kind = segments.kind[segment]
             items = slice(kinds.first_item[kind], kinds.stop_item[kind])
-            own, waited = kinds.own[items], kinds.waited[items].sum(axis=0)
-            ran = np.vstack([np.ones((1, ipus), dtype=np.bool_), own > 0])
-            last = len(own) - ran[::-1].argmax(axis=0) - 1  # of its items, -1 for none
+            own_cycles, waited = kinds.own[items], kinds.waited[items].sum(axis=0)
+            ran = np.vstack([np.ones((1, ipus), dtype=np.bool_), own_cycles > 0])
+            last = len(own_cycles) - ran[::-1].argmax(axis=0) - 1  # of its items, -1 for none
             of_ipu = max(int(sets[place].sum()) // ipus, 1)
             steps = segments.first[segment] + np.append(kinds.place[items], 0)[last]
             programs = np.where(last >= 0, data.column("steps", "program")[steps], -1)

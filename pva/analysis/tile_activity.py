@@ -88,9 +88,9 @@ def _columns_of(begin: Any, end: Any, window: tuple[int, int], columns: int) -> 
 
 def _covered(begin: Any, end: Any, window: tuple[int, int], columns: int) -> Floats:
     """Return how much of each column lies within any of some spans."""
-    here = np.zeros(len(begin), dtype=np.int64)
+    rows = np.zeros(len(begin), dtype=np.int64)
     left, right = _columns_of(begin, end, window, columns)
-    covered: Floats = np.minimum(_spread(here, left, right, 1, columns)[0], 1)
+    covered: Floats = np.minimum(_spread(rows, left, right, 1, columns)[0], 1)
     return covered
 
 
@@ -177,8 +177,8 @@ def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, 
         if not len(mine) or not data.has(array):
             continue
         rows = data.column("programs", column)[programs[mine]]
-        known = rows >= 0
-        table[mine[known]] = data.array(array)[rows[known]][:, tiles]
+        valid = rows >= 0
+        table[mine[valid]] = data.array(array)[rows[valid]][:, tiles]
         activity[mine] = ACTIVITIES.index(tag)
     return table, activity
 
@@ -203,11 +203,11 @@ def _begins(
     release, ipu, sets = release[tiles], ipu[tiles], sets[:, tiles]
     for some in np.unique(sets.T, axis=0):  # tiles of the same sets have the same syncs
         mine = np.flatnonzero((some == sets.T).all(axis=1))
-        known = ends[:, ipu[mine]] + release[mine]
+        released = ends[:, ipu[mine]] + release[mine]
         joins = is_sync & some[of_step]
         sync = np.maximum.accumulate(np.where(joins, np.arange(len(types)), -1))
         sync = np.append(-1, sync[:-1])  # a sync itself begins where its tile came from
-        at = known[sync] - run[sync][:, mine]
+        at = released[sync] - run[sync][:, mine]
         since[:, mine] = np.where((sync >= 0)[:, None], at, clock[mine])
     begins: Integers = since + run - cost
     return begins
@@ -216,13 +216,13 @@ def _begins(
 def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
     """Return by tile how long it takes to ask for a sync and to be let go, and its IPU."""
     data = report.dataset
-    each = max(int(data.value("target", "tiles_per_ipu")), 1)
-    delay = np.full(each, max(int(data.value("target", "min_sync_delay")), 0))
+    per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
+    delay = np.full(per_ipu, max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):
         delay = delay + data.array("relative_sync_delay")
     number = np.arange(max(data.of_replica("num_tiles"), 0))
-    delay = delay[number % each]
-    return (delay + 1) // 2, delay // 2, number // each
+    delay = delay[number % per_ipu]
+    return (delay + 1) // 2, delay // 2, number // per_ipu
 
 
 def ends_by_ipu(report: Report, steps: Integers) -> Integers:
@@ -238,10 +238,10 @@ def ends_by_ipu(report: Report, steps: Integers) -> Integers:
     columns = [data.passed("steps_by_ipu", name) for name in ("step", "ipu", "to_max")]
     for first in range(0, len(columns[0]), ROWS):
         step, ipu, last = (column[first : first + ROWS] for column in columns)
-        here = np.flatnonzero((step >= begin) & (step < stop) & (ipu < ipus))
-        at = place[step[here] - begin]
-        here, at = here[at < len(steps)], at[at < len(steps)]
-        ends[at, ipu[here]] = last[here]
+        rows = np.flatnonzero((step >= begin) & (step < stop) & (ipu < ipus))
+        at = place[step[rows] - begin]
+        rows, at = rows[at < len(steps)], at[at < len(steps)]
+        ends[at, ipu[rows]] = last[rows]
     return ends
 
 

@@ -42,12 +42,12 @@ def memory_series(
     those of liveness to the most that is live at once, whatever the gaps. `per` is tile or ipu,
     `order` software or physical. Raises SelectionError, NotRecordedError.
     """
-    for name, value, known in (
+    for name, value, choices in (
         ("breakdown", breakdown, BREAKDOWNS), ("per", per, UNITS), ("order", order, ORDERS),
         ("gaps", gaps, GAPS),
     ):  # fmt: skip
-        if value not in known:
-            raise SelectionError(f"{name} {value}", "not there", f"known: {', '.join(known)}")
+        if value not in choices:
+            raise SelectionError(f"{name} {value}", "not there", f"known: {', '.join(choices)}")
     columns = _COLUMNS[breakdown](report, gaps == "included")
     tiles = np.arange(tile_count(report))
     if per == "ipu":
@@ -62,24 +62,24 @@ def memory_series(
 def hardware_order(report: Report) -> npt.NDArray[np.int64]:
     """Return the tiles in the order in which they lie on the hardware, IPU by IPU."""
     count = tile_count(report)
-    each = max(int(report.dataset.value("target", "tiles_per_ipu")), 1)
+    per_ipu = max(int(report.dataset.value("target", "tiles_per_ipu")), 1)
     tiles = np.arange(count)
-    return np.lexsort((_physical(report, tiles, each), tiles // each))
+    return np.lexsort((_physical(report, tiles, per_ipu), tiles // per_ipu))
 
 
-def _physical(report: Report, tiles: Any, each: int) -> Any:
+def _physical(report: Report, tiles: Any, per_ipu: int) -> Any:
     data = report.dataset
-    within = tiles % each
+    within = tiles % per_ipu
     return data.array("physical_tile")[within] if data.has("physical_tile") else within
 
 
 def _with_gaps(report: Report, columns: dict[str, Any], included: bool) -> dict[str, Any]:
     if not included:
         return columns
-    held, needed = (
+    data, needed = (
         report.dataset.column("memory_by_tile", name) for name in ("total", "total_including_gaps")
     )
-    return columns | {GAPS_COLUMN: needed - held}
+    return columns | {GAPS_COLUMN: needed - data}
 
 
 def _whole(report: Report, included: bool) -> dict[str, Any]:
@@ -124,14 +124,16 @@ def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.
     """
     data = report.dataset
     sizes = data.column("variables", "bytes")
-    wanted = several("variable", variables, len(sizes))
-    wanted = wanted or np.argsort(-sizes, kind="stable")[:4].tolist()
+    rows = several("variable", variables, len(sizes))
+    rows = rows or np.argsort(-sizes, kind="stable")[:4].tolist()
     count = tile_count(report)
     columns = {}
-    for variable in wanted:
-        here = data.rows_where("variable_pieces", "variable", variable)
-        tiles, held = (data.column("variable_pieces", name)[here] for name in ("tile", "bytes"))
-        columns[f"variable_{variable}"] = summed(tiles, held, count)
+    for variable in rows:
+        pieces = data.rows_where("variable_pieces", "variable", variable)
+        tiles, sizes_on_tiles = (
+            data.column("variable_pieces", name)[pieces] for name in ("tile", "bytes")
+        )
+        columns[f"variable_{variable}"] = summed(tiles, sizes_on_tiles, count)
     return pd.DataFrame({"tile": np.arange(count), **columns})
 
 
@@ -146,16 +148,16 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
     """
     data = report.dataset
     count = tile_count(report)
-    each = max(int(data.value("target", "tiles_per_ipu")), 1)
+    per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
     tiles = np.arange(count)
-    physical = _physical(report, tiles, each)
-    columns = MAP_COLUMNS if each >= MAP_COLUMNS * MAP_COLUMNS else max(int(np.sqrt(each)), 1)
+    physical = _physical(report, tiles, per_ipu)
+    columns = MAP_COLUMNS if per_ipu >= MAP_COLUMNS * MAP_COLUMNS else max(int(np.sqrt(per_ipu)), 1)
     needed = data.column("memory_by_tile", "total_including_gaps")
-    rows = -(-each // columns)
+    rows = -(-per_ipu // columns)
     return pd.DataFrame(
         {
             "tile": tiles,
-            "ipu": tiles // each,
+            "ipu": tiles // per_ipu,
             "physical_tile": physical,
             "column": physical // rows,
             "row": physical % rows,
@@ -168,8 +170,8 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
 def _of_category(report: Report, category: str) -> Any:
     """Return the bytes of a category by tile, overlapped items in full."""
     if category not in CATEGORY_LABELS:
-        known = ", ".join(CATEGORY_LABELS)
-        raise SelectionError(f"category {category}", "not there", f"known: {known}")
+        choices = ", ".join(CATEGORY_LABELS)
+        raise SelectionError(f"category {category}", "not there", f"known: {choices}")
     row = list(CATEGORY_LABELS).index(category)
     return report.dataset.array("memory_by_category")[row].sum(axis=(0, 1))
 

@@ -68,11 +68,9 @@ def varying_programs(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     cycles = data.column("steps", "cycles")
-    known = np.flatnonzero(cycles >= 0)
-    frame = pd.DataFrame(
-        {"program": data.column("steps", "program")[known], "cycles": cycles[known]}
-    )
-    frame.index = pd.Index(known)
+    rows = np.flatnonzero(cycles >= 0)
+    frame = pd.DataFrame({"program": data.column("steps", "program")[rows], "cycles": cycles[rows]})
+    frame.index = pd.Index(rows)
     grouped = frame.groupby("program")["cycles"]
     result = grouped.agg(["size", "min", "mean", "max", "sum", "idxmax"]).reset_index()
     programs = result["program"].to_numpy()
@@ -116,7 +114,7 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
     else:
         runs = (measured > 0).astype(np.int64)
         least = mean = most = np.full(len(estimated), np.nan)
-    taken = np.where(np.isnan(mean), measured, mean)
+    spent = np.where(np.isnan(mean), measured, mean)
     frame = pd.DataFrame(
         {
             "compute_set": np.arange(len(estimated)),
@@ -127,7 +125,7 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
             "min_cycles": least,
             "max_cycles": most,
             "measured_cycles": measured,
-            "excess_cycles": runs * (taken - estimated),
+            "excess_cycles": runs * (spent - estimated),
         }
     )
     frame = frame[frame["executions"] > 0]
@@ -209,12 +207,12 @@ def time_between_runs(report: Report) -> pd.DataFrame:
 
 def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return how long runs outside the profile took on the host before each run began."""
-    data, found = report.dataset, np.zeros(len(start) + 1)
+    data, spent = report.dataset, np.zeros(len(start) + 1)
     if data.has("other_runs"):
         names = ("start_microseconds", "end_microseconds")
         begin, end = (data.column("other_runs", name) for name in names)
-        np.add.at(found, np.searchsorted(start, begin, side="right"), end - begin)
-    return found[:-1]
+        np.add.at(spent, np.searchsorted(start, begin, side="right"), end - begin)
+    return spent[:-1]
 
 
 @analysis("ipu io_cycles:cycles compute_cycles:cycles both_cycles:cycles hidden_share:fraction")
@@ -233,8 +231,8 @@ def overlap(report: Report) -> pd.DataFrame:
     rows = []
     for ipu in range(data.of_replica("num_ipus")):
         io, compute = (
-            merged(begin[here], end[here])
-            for here in ((ipus == ipu) & (phase == PHASES.index(word)) for word in _AT_ONCE)
+            merged(begin[mask], end[mask])
+            for mask in ((ipus == ipu) & (phase == PHASES.index(word)) for word in _AT_ONCE)
         )
         rows.append((ipu, length(io), length(compute), common(io, compute)))
     names = ["ipu", "io_cycles", "compute_cycles", "both_cycles"]

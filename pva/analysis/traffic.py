@@ -64,9 +64,9 @@ def exchange_flows(
             row = chosen("exchange", exchange, len(received))
             counts = np.zeros_like(counts)
             counts[row] = 1
-        told = recorded_flows(report, tag, cut.begin, counts)
-        if told is not None:
-            sums += told  # estimate, least and most alike
+        recorded = recorded_flows(report, tag, cut.begin, counts)
+        if recorded is not None:
+            sums += recorded  # estimate, least and most alike
             continue
         ran = np.flatnonzero(counts)
         sums += _flows(report, tag, cut, (received[ran], sent[ran], counts[ran]))
@@ -93,12 +93,12 @@ def exchange_flows(
 def groups_of(report: Report, most: int) -> Groups:
     """Cut the tiles of each IPU into as many groups, of at most `most` together if IPUs allow."""
     tiles = tile_count(report)
-    each = max(int(report.dataset.value("target", "tiles_per_ipu")), 1)
-    ipus = -(-tiles // each)
-    of_ipu = min(max(rows_wanted(most) // max(ipus, 1), 1), each)
-    begin = (np.arange(ipus)[:, None] * each + np.arange(of_ipu) * each // of_ipu).ravel()
+    per_ipu = max(int(report.dataset.value("target", "tiles_per_ipu")), 1)
+    ipus = -(-tiles // per_ipu)
+    of_ipu = min(max(rows_wanted(most) // max(ipus, 1), 1), per_ipu)
+    begin = (np.arange(ipus)[:, None] * per_ipu + np.arange(of_ipu) * per_ipu // of_ipu).ravel()
     begin = begin[begin < tiles].astype(np.int64)
-    return Groups(begin, np.append(begin[1:], tiles)[: len(begin)], begin // each)
+    return Groups(begin, np.append(begin[1:], tiles)[: len(begin)], begin // per_ipu)
 
 
 def _tags(kind: str) -> list[str]:

@@ -80,11 +80,11 @@ def viewport(
     A cell is at most a pixel at first; a row that has too many rectangles gets wider cells, the
     first rows last. Rows beyond MAX_ROWS, or beyond the limit itself, are left out.
     """
-    chosen = np.arange(tracks.rows) if rows is None else rows
-    chosen = chosen[: min(MAX_ROWS, limit)]
-    first, stop = tracks.touched(chosen, begin, end)
+    selected = np.arange(tracks.rows) if rows is None else rows
+    selected = selected[: min(MAX_ROWS, limit)]
+    first, stop = tracks.touched(selected, begin, end)
     filled = stop > first
-    window = _Window(tracks, chosen[filled], first[filled], stop[filled])
+    window = _Window(tracks, selected[filled], first[filled], stop[filled])
     finest = min(_level_of(max((end - begin) // max(pixels, 1), 1)), len(tracks.levels) - 1)
     looked = _lookable(window, finest, LOOKED_AT * limit)
     items = _items(window, looked)
@@ -118,14 +118,14 @@ def _lookable(window: _Window, finest: int, limit: int) -> Integers:
 
 def _known(window: _Window, level: int, places: Integers) -> tuple[Integers, Integers]:
     """Return the known rectangles that rows touch: the first, and one behind the last."""
-    known = window.tracks.levels[level]
+    rectangles = window.tracks.levels[level]
     # Of two types NumPy would copy the longer array to one of both.
     first, stop = (events[places].astype(np.uint32) for events in (window.first, window.stop))
-    before = np.maximum(known.first.searchsorted(first, side="right") - 1, 0)
-    if not len(known.first):
+    before = np.maximum(rectangles.first.searchsorted(first, side="right") - 1, 0)
+    if not len(rectangles.first):
         return before, before
-    low = before + (known.stop(before) <= first)
-    high = known.first.searchsorted(stop, side="left")
+    low = before + (rectangles.stop(before) <= first)
+    high = rectangles.first.searchsorted(stop, side="left")
     return low, np.maximum(high, low)
 
 
@@ -140,11 +140,11 @@ def _cells(window: _Window, levels: Integers) -> tuple[Integers, Integers]:
     last = np.concatenate((first, stop - 1))[:, None]
     level = np.tile(levels, 2)[:, None]
     steps = event[:, None] + way * np.arange(SMALL + 1)
-    there = way * steps <= way * last
-    steps = np.where(there, steps, event[:, None])
+    inside = way * steps <= way * last
+    steps = np.where(inside, steps, event[:, None])
     begin = tracks.begin[steps] >> level
     short = (tracks.before[steps + 1] - tracks.before[steps]) >> level == 0
-    same = there & short & (begin == begin[:, :1])
+    same = inside & short & (begin == begin[:, :1])
     edge = event + way[:, 0] * np.maximum(np.cumprod(same, axis=1).sum(axis=1) - 1, 0)
     return edge[:size], edge[size:] + 1
 
@@ -184,12 +184,12 @@ def _rectangles(window: _Window, levels: Integers, order: Integers) -> list[Inte
     edges = np.flatnonzero(np.diff(levels[order], prepend=-1, append=-1)).tolist()
     for places in np.split(order, edges[1:-1]):
         level = int(levels[places[0]]) if len(places) else 0
-        known = window.tracks.levels[level]
+        drawn = window.tracks.levels[level]
         low, high = _known(window, level, places)
-        there = ranges(low, high)
-        first = known.first[there].astype(np.int64)
-        parts.append((high - low, first, known.stop(there),
-                      known.label[there], known.label_time[there], known.kind[there]))  # fmt: skip
+        span = ranges(low, high)
+        first = drawn.first[span].astype(np.int64)
+        parts.append((high - low, first, drawn.stop(span),
+                      drawn.label[span], drawn.label_time[span], drawn.kind[span]))  # fmt: skip
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
@@ -208,11 +208,11 @@ def _shared(counts: Integers, levels: Integers, limit: int) -> Integers:
     """Assign each row the finest level at which all together have at most `limit` rectangles."""
     places = np.arange(len(levels))
     most = _ceiling(counts[places, levels], limit)
-    chosen = np.argmax(counts <= most, axis=1)
-    room = limit - counts[places, chosen].sum()
+    level = np.argmax(counts <= most, axis=1)
+    room = limit - counts[places, level].sum()
     # A level finer is about twice as much: the first rows that have room for it get one.
-    more = np.where(chosen > levels, counts[places, chosen - 1] - counts[places, chosen], 0)
-    finer: Integers = chosen - ((chosen > levels) & (np.cumsum(more) <= room))
+    extra = np.where(level > levels, counts[places, level - 1] - counts[places, level], 0)
+    finer: Integers = level - ((level > levels) & (np.cumsum(extra) <= room))
     return finer
 
 
@@ -230,8 +230,8 @@ def _drawn(window: _Window, items: _Items, levels: Integers, limit: int) -> Rect
     length = tracks.before[events + 1] - tracks.before[events]
     put = tops(np.flatnonzero(starts[small]), tracks.label[events], length, tracks.kind)
     top = np.empty((3, len(first)), dtype=np.int64)
-    for column, known, own in zip(top, items.known[1:], put, strict=True):
-        column[is_known], column[~is_known] = known, own
+    for column, stored, computed in zip(top, items.known[1:], put, strict=True):
+        column[is_known], column[~is_known] = stored, computed
     place = items.place[starts].astype(np.uint16)  # NumPy sorts 16 bits in linear time
     order = np.argsort(place, kind="stable")[:limit]
     first, stop, top = first[order], stop[order], top[:, order]
@@ -250,8 +250,8 @@ def _drawn(window: _Window, items: _Items, levels: Integers, limit: int) -> Rect
 
 def _bits(values: Integers) -> Integers:
     """Count the bits of whole numbers, or one more from 2**53 on."""
-    found: Integers = np.frexp(values.astype(np.float64))[1]
-    return found
+    bits: Integers = np.frexp(values.astype(np.float64))[1]
+    return bits
 
 
 def ranges(first: Integers, stop: Integers) -> Integers:

@@ -58,8 +58,8 @@ def origins_of(report: Report) -> Integers:
     """
     data = report.dataset
     origins = np.full(len(data.column("programs", "name")), UNKNOWN)
-    written, made = (data.column("written_results", name) for name in ("written", "program"))
-    origins[made[::-1]] = written[::-1]
+    written, results = (data.column("written_results", name) for name in ("written", "program"))
+    origins[results[::-1]] = written[::-1]
     return origins
 
 
@@ -96,12 +96,12 @@ def _roots(report: Report, origins: Integers) -> Roots:
     roots = np.flatnonzero(data.column("written_programs", "parent") < 0).tolist()
     functions: list[tuple[str, int, int]] = []
     if data.has("function_programs"):
-        made = origins[data.column("function_programs", "program")].tolist()
-        number = {row: at for at, row in reversed(list(enumerate(made)))}
+        function_origins = origins[data.column("function_programs", "program")].tolist()
+        number = {row: at for at, row in reversed(list(enumerate(function_origins)))}
         functions = sorted((FUNCTION, number[row], row) for row in roots if row in number)
     called = {row for _, _, row in functions}
-    given = [row for row in roots if row not in called]
-    return roots_of([*((CONTROL, at, row) for at, row in enumerate(given)), *functions])
+    outermost = [row for row in roots if row not in called]
+    return roots_of([*((CONTROL, at, row) for at, row in enumerate(outermost)), *functions])
 
 
 def outermost(origins: Integers, parent: Integers) -> Integers:
@@ -116,13 +116,13 @@ def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, A
     columns = {name: compiled[name].to_numpy()[lines] for name in compiled}
 
     def summed(name: str) -> Floats:
-        known = np.nan_to_num(np.maximum(columns[name], 0))
-        return np.bincount(origins[lines], weights=known, minlength=count).astype(np.float64)
+        values = np.nan_to_num(np.maximum(columns[name], 0))
+        return np.bincount(origins[lines], weights=values, minlength=count).astype(np.float64)
 
     def of_first(name: str, unknown: object) -> Any:
-        found = np.full(count, unknown, dtype=columns[name].dtype)
-        found[origins[lines[::-1]]] = columns[name][::-1]
-        return found
+        column = np.full(count, unknown, dtype=columns[name].dtype)
+        column[origins[lines[::-1]]] = columns[name][::-1]
+        return column
 
     executed = bool((compiled["cycles"] >= 0).any())
     cycles = np.where(executed, np.minimum(summed("cycles"), _MAX_CYCLES), UNKNOWN)
@@ -143,9 +143,9 @@ def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, A
 
 def _earliest(count: int, origins: Integers, steps: Integers) -> Integers:
     """Return the first step of all that each written program became, -1 for none."""
-    known = np.flatnonzero((origins >= 0) & (steps >= 0))
+    valid = np.flatnonzero((origins >= 0) & (steps >= 0))
     first = np.full(count, _NEVER)
-    np.minimum.at(first, origins[known], steps[known])
+    np.minimum.at(first, origins[valid], steps[valid])
     return np.where(first < _NEVER, first, UNKNOWN)
 
 
@@ -172,9 +172,9 @@ def written_figures(report: Report, *, program: int) -> WrittenFigures:
     data = report.dataset
     row = chosen("written program", program, len(data.column("written_programs", "type")))
     table = data.table("written_programs")
-    told = {name: table[name][row : row + 1].tolist()[0] for name in table if name != "parent"}
-    told |= {"type": str(data.texts("written_programs", "type")[row])}
-    number = told["compute_set"]
-    known = data.has("compute_sets") and 0 <= number < data.length("compute_sets")
-    name = str(data.column("compute_sets", "name")[number]) if known else ""
-    return WrittenFigures(program=row, compute_set_name=name, **told)
+    fields = {name: table[name][row : row + 1].tolist()[0] for name in table if name != "parent"}
+    fields |= {"type": str(data.texts("written_programs", "type")[row])}
+    number = fields["compute_set"]
+    has_compute_set = data.has("compute_sets") and 0 <= number < data.length("compute_sets")
+    name = str(data.column("compute_sets", "name")[number]) if has_compute_set else ""
+    return WrittenFigures(program=row, compute_set_name=name, **fields)

@@ -131,9 +131,9 @@ def all_rules() -> Iterator[tuple[str, Rule]]:
 
 def _row(rule: str, about: str, finding: Finding) -> dict[str, object]:
     values = asdict(finding)
-    whole = values.pop("whole")
+    total = values.pop("whole")
     del values["holds"]
-    share = min(part(finding.saving, whole), 1.0)
+    share = min(part(finding.saving, total), 1.0)
     if values["severity"] == "cost" and 0 < share < LITTLE:
         values["severity"] = "note"
         values["advice"] += " By itself that saves little."

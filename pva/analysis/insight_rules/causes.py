@@ -30,24 +30,28 @@ def bound_by_an_ipu(report: Report) -> list[Finding]:
     """Find which IPU the others wait for, and which layers could move."""
     balance = ipu_balance(report)
     total = _all_cycles(balance)
-    own = balance["own_cycles"]
-    if len(balance) < 2 or balance["waits"].mean() <= WORTH_A_LOOK or own.sum() < IN_TURN * total:
+    own_cycles = balance["own_cycles"]
+    if (
+        len(balance) < 2
+        or balance["waits"].mean() <= WORTH_A_LOOK
+        or own_cycles.sum() < IN_TURN * total
+    ):
         return []
-    bound = balance.iloc[int(own.to_numpy().argmax())]
-    others = balance[balance["ipu"] != bound["ipu"]].sort_values("ipu")
+    bound = balance.iloc[int(own_cycles.to_numpy().argmax())]
+    waiting = balance[balance["ipu"] != bound["ipu"]].sort_values("ipu")
     moves = layer_moves(report)
-    saving = own.max() - own.mean()
+    saving = own_cycles.max() - own_cycles.mean()
     if len(moves):
         saving = moves["saving"].iloc[0]
     return [
         Finding(
             severity="cost",
-            what=f"IPU {bound['ipu']:.0f} bounds the {_bounded(report)}: {_waiting(others)}",
+            what=f"IPU {bound['ipu']:.0f} bounds the {_bounded(report)}: {_waiting(waiting)}",
             where=_meanwhile(report, int(bound["ipu"])),
-            amount=float(np.rint(total - others["own_cycles"].mean())),
+            amount=float(np.rint(total - waiting["own_cycles"].mean())),
             of=RECORDED_RUNS,
             whole=total,
-            advice=_move(moves.iloc[0] if len(moves) else None, int(bound["ipu"]), own),
+            advice=_move(moves.iloc[0] if len(moves) else None, int(bound["ipu"]), own_cycles),
             saving=float(np.rint(saving)),
             show="ipu_balance",
         )
@@ -67,15 +71,15 @@ def _bounded(report: Report) -> str:
     return "pipeline" if int(stages.max(initial=-1)) > 1 else "runs"
 
 
-def _waiting(others: pd.DataFrame) -> str:
+def _waiting(waiting: pd.DataFrame) -> str:
     """Return how long IPUs wait, the first of many one by one."""
-    several = len(others) > NAMED
-    if several:
-        mean = share(others["waits"].mean())
-        return f"the {count(len(others))} others wait {mean} of the time on average"
-    ipus = listed([f"{ipu:.0f}" for ipu in others["ipu"]])
-    named, verb = ("IPUs", "wait") if len(others) > 1 else ("IPU", "waits")
-    return f"{named} {ipus} {verb} {listed([share(part) for part in others['waits']])} of the time"
+    is_summary = len(waiting) > NAMED
+    if is_summary:
+        mean = share(waiting["waits"].mean())
+        return f"the {count(len(waiting))} others wait {mean} of the time on average"
+    ipus = listed([f"{ipu:.0f}" for ipu in waiting["ipu"]])
+    named, verb = ("IPUs", "wait") if len(waiting) > 1 else ("IPU", "waits")
+    return f"{named} {ipus} {verb} {listed([share(part) for part in waiting['waits']])} of the time"
 
 
 def _meanwhile(report: Report, ipu: int) -> str:
@@ -86,10 +90,10 @@ def _meanwhile(report: Report, ipu: int) -> str:
     return f"longest for {longest.index[0]}" if len(longest) else ""
 
 
-def _move(move: Any, ipu: int, own: pd.Series) -> str:
+def _move(move: Any, ipu: int, own_cycles: pd.Series) -> str:
     """Return what to move where, and how even the IPUs are then."""
     if move is None:
-        even = cycles_in_words(own.mean())
+        even = cycles_in_words(own_cycles.mean())
         return (
             f"No layer at its ends is small enough to move: split its largest layer. With all IPUs "
             f"even, each works {even}."
@@ -97,7 +101,7 @@ def _move(move: Any, ipu: int, own: pd.Series) -> str:
     names = move["first"] if move["layers"] == 1 else f"{move['first']} to {move['last']}"
     return (
         f"Move {names} to IPU {move['to_ipu']}: then no IPU works longer than "
-        f"{cycles_in_words(move['longest'])}, instead of {cycles_in_words(own.max())} on "
+        f"{cycles_in_words(move['longest'])}, instead of {cycles_in_words(own_cycles.max())} on "
         f"IPU {ipu}."
     )
 
@@ -105,22 +109,22 @@ def _move(move: Any, ipu: int, own: pd.Series) -> str:
 def ipus_in_turn(report: Report) -> list[Finding]:
     """Find where hardly two IPUs work at the same time."""
     balance = ipu_balance(report)
-    total, own = _all_cycles(balance), balance["own_cycles"]
-    if len(balance) < 2 or own.sum() >= IN_TURN * total:
+    total, own_cycles = _all_cycles(balance), balance["own_cycles"]
+    if len(balance) < 2 or own_cycles.sum() >= IN_TURN * total:
         return []
     return [
         Finding(
             severity="cost",
             what=f"The {count(len(balance))} IPUs work in turns: each waits for the others "
             f"{share(balance['waits'].mean())} of the time",
-            where=f"IPU {balance['ipu'].iloc[int(own.to_numpy().argmax())]} works longest, "
-            f"{cycles_in_words(own.max())} of {cycles_in_words(total)}",
-            amount=float(np.rint(total - own.mean())),
+            where=f"IPU {balance['ipu'].iloc[int(own_cycles.to_numpy().argmax())]} works longest, "
+            f"{cycles_in_words(own_cycles.max())} of {cycles_in_words(total)}",
+            amount=float(np.rint(total - own_cycles.mean())),
             of=RECORDED_RUNS,
             whole=total,
             advice="Pipeline them (enablePipelining, or simulate --repeat): each works on a batch "
             "of its own; the saving is that of a pipeline that is always full.",
-            saving=float(np.rint(total - own.max())),
+            saving=float(np.rint(total - own_cycles.max())),
             show="ipu_balance",
         )
     ]
@@ -194,5 +198,5 @@ def _delayed(worst: Any) -> str:
 def _operation_of(report: Report, names: pd.Series) -> pd.Series:
     """Return the operation of programs that are known by their names."""
     owners = operations(report)
-    known = labels(report, np.arange(len(owners)))
-    return names.map(dict(zip(known.tolist(), owners.tolist(), strict=True)))
+    program_names = labels(report, np.arange(len(owners)))
+    return names.map(dict(zip(program_names.tolist(), owners.tolist(), strict=True)))

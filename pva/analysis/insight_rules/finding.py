@@ -49,6 +49,6 @@ class Finding:
     name: str = ""
 
 
-def part(value: float, whole: float) -> float:
+def part(value: float, total: float) -> float:
     """Return a share, nothing of nothing being 0."""
-    return value / whole if whole else 0.0
+    return value / total if total else 0.0

@@ -32,11 +32,11 @@ FULL_PRECISION = "float"
 
 def largest_at_peak(report: Report) -> list[Finding]:
     """Find which variable that is not always live takes the most where liveness peaks."""
-    live, here = _peak(report)
-    if not len(here):
+    live, variables = _peak(report)
+    if not len(variables):
         return []
     sizes = report.dataset.column("variables", "bytes")
-    largest = int(here[sizes[here].argmax()])
+    largest = int(variables[sizes[variables].argmax()])
     amount = int(sizes[largest])
     if amount <= WORTH_A_LOOK * live.max_live:
         return []
@@ -63,9 +63,9 @@ def largest_at_peak(report: Report) -> list[Finding]:
 
 def idle_at_peak(report: Report) -> list[Finding]:
     """Find what is kept over the peak of liveness, used before and after but not there."""
-    live, here = _peak(report)
-    first, last = _idle_stretch(report, here, live.peak_step)
-    idle = here[first <= last]
+    live, variables = _peak(report)
+    first, last = _idle_stretch(report, variables, live.peak_step)
+    idle = variables[first <= last]
     if not len(idle):
         return []
     sizes = report.dataset.column("variables", "bytes")
@@ -75,15 +75,15 @@ def idle_at_peak(report: Report) -> list[Finding]:
     if saving <= WORTH_A_LOOK * live.max_live:
         return []
     largest = int(idle[sizes[idle].argmax()])
-    held = int(sizes[idle].sum())
+    idle_bytes = int(sizes[idle].sum())
     name = str(report.dataset.column("variables", "name")[largest])
-    what = "1 variable is" if len(idle) == 1 else f"{count(len(idle))} variables are"
+    subject = "1 variable is" if len(idle) == 1 else f"{count(len(idle))} variables are"
     return [
         Finding(
             severity="cost",
-            what=f"{what} kept over the peak without being used there, the largest {name}",
-            where=f"{_place(live)}: {size(held)}",
-            amount=held,
+            what=f"{subject} kept over the peak without being used there, the largest {name}",
+            where=f"{_place(live)}: {size(idle_bytes)}",
+            amount=idle_bytes,
             of=AT_PEAK,
             whole=live.max_live,
             advice="Recompute them after the peak, or stream them out and in again.",
@@ -124,30 +124,30 @@ def _idle_stretch(report: Report, variables: Bytes, peak: int) -> tuple[Bytes, B
 def full_precision_at_peak(report: Report) -> list[Finding]:
     """Find what float variables take where liveness peaks, and what half precision would save."""
     data = report.dataset
-    live, here = _peak(report)
+    live, variables = _peak(report)
     of_type = data.column("variables", "type") == FULL_PRECISION
     always = data.column("variables", "always_live") & of_type
     sizes = data.column("variables", "bytes")
-    kept = int(sizes[always].sum())
-    amount = kept + int(sizes[here][of_type[here]].sum())
+    always_bytes = int(sizes[always].sum())
+    amount = always_bytes + int(sizes[variables][of_type[variables]].sum())
     if amount <= 2 * WORTH_A_LOOK * live.max_live:
         return []
     moving = bytes_by_step(report, np.where(of_type & ~always, sizes, 0))
-    taken = share(min(part(amount, live.max_live), 1))
-    named = np.concatenate((here[of_type[here]], np.flatnonzero(always)))
+    fraction = share(min(part(amount, live.max_live), 1))
+    named = np.concatenate((variables[of_type[variables]], np.flatnonzero(always)))
     largest = int(named[sizes[named].argmax()])
     name = str(data.column("variables", "name")[largest])
     return [
         Finding(
             severity="cost",
-            what=f"Variables of type float take {taken} of what is "
+            what=f"Variables of type float take {fraction} of what is "
             f"live at the peak, the largest {name}",
             where=_place(live),
             amount=amount,
             of=AT_PEAK,
             whole=live.max_live,
             advice="Hold them as half where the model allows it.",
-            saving=kept // 2 + _saved(report, moving // 2),
+            saving=always_bytes // 2 + _saved(report, moving // 2),
             on_fullest=_on_fullest(report, named) // 2,
             holds=VARIABLES,
             show="memory_by_type",
@@ -167,13 +167,13 @@ def mostly_always_live(report: Report) -> list[Finding]:
     if not len(sizes):
         return []
     largest = int(sizes.argmax())
-    what = CATEGORY_LABELS.get(str(names[largest]), str(names[largest]))
+    category = CATEGORY_LABELS.get(str(names[largest]), str(names[largest]))
     return [
         Finding(
             severity="note",
             what=f"{share(part(live.always_live, live.max_live))} of what is live at the peak is "
-            f"always live, most of it {what}",
-            where=f"{what} takes {size(sizes[largest])}",
+            f"always live, most of it {category}",
+            where=f"{category} takes {size(sizes[largest])}",
             amount=live.always_live,
             of=AT_PEAK,
             whole=live.max_live,
@@ -192,8 +192,8 @@ def _peak(report: Report) -> tuple[LivenessOverview, Bytes]:
     data = report.dataset
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
     alive = data.column("variable_intervals", "variable")
-    here = (begin <= live.peak_step) & (live.peak_step < end)
-    return live, np.unique(alive[here])
+    at_peak = (begin <= live.peak_step) & (live.peak_step < end)
+    return live, np.unique(alive[at_peak])
 
 
 def _on_fullest(report: Report, variables: Bytes) -> int:
@@ -202,8 +202,8 @@ def _on_fullest(report: Report, variables: Bytes) -> int:
     if not (data.has("variable_pieces") and data.has("memory_by_tile")):
         return 0
     owner, tile, size = (data.column("variable_pieces", n) for n in ("variable", "tile", "bytes"))
-    here = np.flatnonzero(tile == memory_overview(report).fullest_tile)
-    return int(size[here[np.isin(owner[here], variables)]].sum())
+    pieces = np.flatnonzero(tile == memory_overview(report).fullest_tile)
+    return int(size[pieces[np.isin(owner[pieces], variables)]].sum())
 
 
 def _place(live: LivenessOverview) -> str:

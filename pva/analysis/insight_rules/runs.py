@@ -22,9 +22,9 @@ def how_long_it_takes(report: Report) -> list[Finding]:
     run = main_run(report)
     if run.runs <= 0 or run.cycles < 0:
         return []
-    known = run.items_per_second == run.items_per_second
+    has_rate = run.items_per_second == run.items_per_second
     steady = run.steady_items_per_second
-    fast = f": {rate(steady if steady == steady else run.items_per_second)}" if known else ""
+    fast = f": {rate(steady if steady == steady else run.items_per_second)}" if has_rate else ""
     runs = "The run takes" if run.runs == 1 else f"{count(run.runs)} runs take"
     took = duration(run.seconds) if run.seconds == run.seconds else f"{count(run.cycles)} cycles"
     advice = f"Set-up, {cycles_in_words(run.setup_cycles)}, is not counted."
@@ -63,11 +63,11 @@ def pipeline_rarely_full(report: Report) -> list[Finding]:
     lost = cycles - full if full == full else 0.0
     if run.stages < 2 or run.cycles < 0 or not (never or lost > WORTH_A_LOOK * cycles):
         return []
-    what = f"The pipeline fills and drains for {share(part(lost, cycles))} of the run"
+    sentence = f"The pipeline fills and drains for {share(part(lost, cycles))} of the run"
     return [
         Finding(
             severity="cost",
-            what="The pipeline is hardly ever full" if never else what,
+            what="The pipeline is hardly ever full" if never else sentence,
             where=f"{count(run.batches)} batches pass its {run.stages} stages, which all have one "
             f"for {count(max(run.batches - run.stages + 1, 0))} of them",
             amount=lost * run.runs,

@@ -65,14 +65,14 @@ def does_it_fit(report: Report) -> list[Finding]:
             if fits
             else "Use more IPUs, a smaller batch or half precision: the mean tile does not fit."
         )
-        what = f"Out of memory: {_tiles(memory.tiles_out_of_memory)} too little"
-        return [Finding(severity="problem", what=what, where=f"{tile} needs {of}", amount=-spare,
+        words = f"Out of memory: {_tiles(memory.tiles_out_of_memory)} too little"
+        return [Finding(severity="problem", what=words, where=f"{tile} needs {of}", amount=-spare,
                         advice=advice, saving=even if fits else 0, **base)]  # fmt: skip
     full = memory.fullest_share > NEARLY_FULL
-    left = f"with {share(part(spare, memory.bytes_per_tile))} spare on the fullest tile"
-    what = f"Fits, {left}" if memory.code_counted else f"Fits, without code, {left}"
+    spare_words = f"with {share(part(spare, memory.bytes_per_tile))} spare on the fullest tile"
+    words = f"Fits, {spare_words}" if memory.code_counted else f"Fits, without code, {spare_words}"
     advice = "" if memory.code_counted else f"To count code, {COUNT_CODE}."
-    return [Finding(severity="cost" if full else "note", what=what, where=f"{tile} uses {of}",
+    return [Finding(severity="cost" if full else "note", what=words, where=f"{tile} uses {of}",
                     amount=spare, advice=advice, **base)]  # fmt: skip
 
 
@@ -179,8 +179,8 @@ def code_of_exchanges(report: Report) -> list[Finding]:
     if code <= 2 * WORTH_A_LOOK * usage.total:
         return []
     table = largest_exchanges(report).sort_values("code_bytes", ascending=False, kind="stable")
-    told = len(table) and table["code_bytes"].iloc[0] > 0
-    row = table.iloc[0] if told else None
+    recorded = len(table) and table["code_bytes"].iloc[0] > 0
+    row = table.iloc[0] if recorded else None
     return [
         Finding(
             severity="cost",

@@ -31,10 +31,10 @@ MATRIX_VERTICES = ("poplin::ConvPartial",)  # codelets of PopLibs that have the 
 EXCHANGES = ("DoExchange", "GlobalExchange")
 
 
-def _finding(total: int, saving: float, **more: Any) -> Finding:
+def _finding(total: int, saving: float, **fields: Any) -> Finding:
     """Make a finding about cycles; a saving is never more than there is."""
     most = float(min(max(saving, 0), total))
-    return Finding(severity="cost", of=RECORDED_RUNS, whole=total, saving=most, **more)
+    return Finding(severity="cost", of=RECORDED_RUNS, whole=total, saving=most, **fields)
 
 
 def _cycles(report: Report) -> int:
@@ -204,12 +204,12 @@ def poor_use_of_matrix_units(report: Report) -> list[Finding]:
     if saving.sum() <= WORTH_A_LOOK * total:
         return []
     worst = table.iloc[int(saving.argmax())]
-    done = part(float((least * slow).sum()), float((spent * slow).sum()))
+    reached = part(float((least * slow).sum()), float((spent * slow).sum()))
     return [
         _finding(
             total,
             float(np.rint(saving.sum())),
-            what=f"Matrix products reach {share(done)} of what the matrix units can do in float",
+            what=f"Matrix products reach {share(reached)} of what the matrix units can do in float",
             where=f"most in {worst['name']}: {count(worst['flops'])} operations in "
             f"{cycles_in_words(worst['cycles'])}, {share(worst['float_peak_share'])}",
             amount=min(int(spent[slow].sum()), total),
@@ -256,16 +256,16 @@ def many_tiny_steps(report: Report) -> list[Finding]:
     ]
 
 
-def _between(report: Report, chosen: Any, others: Any) -> Any:
-    """Return which steps have a chosen one next before and after among `others` of their run."""
+def _between(report: Report, mask: Any, members: Any) -> Any:
+    """Return which steps are next to one of `mask` on both sides, among `members` of their run."""
     run = report.dataset.column("steps", "run")
-    places, steps = np.flatnonzero(others), np.arange(len(others))
+    places, steps = np.flatnonzero(members), np.arange(len(members))
     after = places.searchsorted(steps, "right")
     inside = (after > 0) & (after < len(places))
-    found = np.zeros(len(others), dtype=bool)
+    enclosed = np.zeros(len(members), dtype=bool)
     before, behind = places[after[inside] - 1], places[after[inside]]
-    found[inside] = chosen[before] & chosen[behind] & (run[before] == run[behind])
-    return found
+    enclosed[inside] = mask[before] & mask[behind] & (run[before] == run[behind])
+    return enclosed
 
 
 def _of_phase(report: Report, phase: str) -> int:
