@@ -80,9 +80,9 @@ class Budget:
     def exceeded(self, place: str) -> DamagedFileError:
         """Make the error for more than is left."""
         limit = max(LEAST, TIMES_THE_FILE * self.size) >> 20
-        found = f"more values than fit into {limit} MB of memory"
-        wanted = f"at most that for a file of {self.size} bytes; {self.otherwise}"
-        return DamagedFileError(self.file, found, wanted, place=place)
+        problem = f"more values than fit into {limit} MB of memory"
+        remedy = f"at most that for a file of {self.size} bytes; {self.otherwise}"
+        return DamagedFileError(self.file, problem, remedy, place=place)
 
 
 def check_size(file: object, place: str, rows: int, columns: int) -> None:
@@ -115,8 +115,8 @@ class ManyRows:
         alike = set(map(tuple, rows))
         part: dict[str, Rows] = {}
         for key, values in _columns(rows, alike, self._keys):
-            part[key] = found = compact(values)
-            size = weighed(values) if found is values else POINTER * len(rows)
+            part[key] = column = compact(values)
+            size = weighed(values) if column is values else POINTER * len(rows)
             self._budget.spend(size, f"{self._place}.{key}")
         self._parts.append((len(rows), part))
         self.rows += len(rows)
@@ -132,15 +132,15 @@ class ManyRows:
 
 
 def _columns(
-    rows: Sequence[dict[str, Any]], alike: Collection[tuple[str, ...]], wanted: frozenset[str]
+    rows: Sequence[dict[str, Any]], alike: Collection[tuple[str, ...]], needed: frozenset[str]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     """Assign each key that is wanted and its values; `alike` are the keys that rows have."""
     if len(alike) == 1:  # most lists; one pass is several times as fast as one for each key
         for keys in alike:
             columns = zip(*map(dict.values, rows), strict=True)
-            yield from ((k, v) for k, v in zip(keys, columns, strict=True) if k in wanted)
+            yield from ((k, v) for k, v in zip(keys, columns, strict=True) if k in needed)
         return
-    for key in wanted.intersection(chain.from_iterable(alike)):
+    for key in needed.intersection(chain.from_iterable(alike)):
         yield key, values_at(rows, key)
 
 
@@ -165,8 +165,8 @@ def compact(values: Sequence[Any]) -> Rows:
 
 def listed(values: Rows) -> Sequence[Any]:
     """Make a list of an array."""
-    found: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else values
-    return found
+    items: Sequence[Any] = values.tolist() if isinstance(values, np.ndarray) else values
+    return items
 
 
 def keys_in(values: Sequence[Any]) -> int:
@@ -190,8 +190,8 @@ def weighed(values: Sequence[Any]) -> int:
         if kinds <= SMALL:
             return size + NUMBER * len(level)
         if kinds <= TEXTS:
-            known = [text for text in level if text] if type(None) in kinds else level
-            return size + TEXT * len(known) + sys.getsizeof("".join(known))
+            texts = [text for text in level if text] if type(None) in kinds else level
+            return size + TEXT * len(texts) + sys.getsizeof("".join(texts))
         if kinds <= LISTS:  # most of what stands inside rows
             lists = [value for value in level if value]
             size += LIST * len(level) + 9 * sum(map(len, lists))  # with some room to grow

@@ -46,14 +46,14 @@ class _Source:
 
     def read(self, size: int) -> bytes:
         if self.at < self._begin:
-            found = self._head
+            head = self._head
         else:
             if self.at - self._begin > self._limit:
                 self.exceeded = True
                 raise _TooMuchError
-            found = self._data[self.at : self.at + size]
-        self.at += len(found)
-        return found
+            head = self._data[self.at : self.at + size]
+        self.at += len(head)
+        return head
 
     def readable(self) -> bool:
         return True
@@ -142,18 +142,18 @@ class Decoder:
 
     def _map(self, count: int | None, place: str, depth: int) -> dict[Any, Any]:
         self._budget.spend(WORST, place)
-        found: dict[Any, Any] = {}
+        mapping: dict[Any, Any] = {}
         for number in self._counted(count):
             if number > KEYS_LIMIT:
                 raise self._budget.exceeded(place)
             key = self._key(place)
             self._budget.spend(2 * WORST, place)  # the entry, and the key
-            if key in found:
-                what = f"the key {shown(key)} twice"
-                raise DamagedFileError(self._budget.file, what, "once", place=place)
+            if key in mapping:
+                problem = f"the key {shown(key)} twice"
+                raise DamagedFileError(self._budget.file, problem, "once", place=place)
             inside = f"{place}.{key}" if place else str(key)
-            found[key] = self._value(inside, depth)
-        return found
+            mapping[key] = self._value(inside, depth)
+        return mapping
 
     def _key(self, place: str) -> Any:
         major, size, begin = self._head(self._at)
@@ -171,29 +171,29 @@ class Decoder:
 
     def _list(self, count: int | None, place: str, depth: int) -> Any:
         self._budget.spend(WORST, place)
-        few = count is not None and 0 < count <= FEW
-        if few and self._head(self._at)[0] in (LIST, MAP, TAG):
+        is_short = count is not None and 0 < count <= FEW
+        if is_short and self._head(self._at)[0] in (LIST, MAP, TAG):
             return [self._value(place, depth) for _ in self._counted(count)]
         parts, at_once = _Parts(self._budget, place), MANY
         while not self._is_end(count, parts.count):
-            left = READ if count is None else count - parts.count
-            if parts.add_numbers(self._small_numbers(left)):
+            remaining = READ if count is None else count - parts.count
+            if parts.add_numbers(self._small_numbers(remaining)):
                 continue
-            items = self._some(min(at_once, left, MANY), place, depth, told=count is not None)
+            items = self._some(min(at_once, remaining, MANY), place, depth, told=count is not None)
             parts.add(items)
             at_once = min(4 * len(items), MANY)
         return parts.joined()
 
-    def _small_numbers(self, left: int) -> Values:
+    def _small_numbers(self, remaining: int) -> Values:
         """Take the whole numbers below 24 that come next, when they are many: each is a byte."""
-        size = min(left, READ, len(self._data) - self._at)
-        found = np.frombuffer(self._data, np.uint8, max(size, 0), self._at if size > 0 else 0)
-        if size < FEW or found[0] > SMALL_NUMBER or (found[:FEW] > SMALL_NUMBER).any():
-            return found[:0]
-        others = np.flatnonzero(found > SMALL_NUMBER)
-        found = found[: others[0]] if len(others) else found
-        self._at += len(found)
-        return found
+        size = min(remaining, READ, len(self._data) - self._at)
+        numbers = np.frombuffer(self._data, np.uint8, max(size, 0), self._at if size > 0 else 0)
+        if size < FEW or numbers[0] > SMALL_NUMBER or (numbers[:FEW] > SMALL_NUMBER).any():
+            return numbers[:0]
+        larger = np.flatnonzero(numbers > SMALL_NUMBER)
+        numbers = numbers[: larger[0]] if len(larger) else numbers
+        self._at += len(numbers)
+        return numbers
 
     def _is_end(self, count: int | None, number: int) -> bool:
         """Return whether a map or list has no more items; a break ends what does not tell."""
@@ -230,13 +230,13 @@ class Decoder:
             read_size=READ if count > 1 else READ_ONE,
         )
         try:
-            found: list[Any] = decoder.decode()
+            items: list[Any] = decoder.decode()
         except cbor2.CBORError:
             if source.exceeded:
                 raise _TooMuchError from None
             raise
         self._at = source.at
-        return found
+        return items
 
 
 class _Parts:
@@ -286,7 +286,7 @@ class _Parts:
 
 
 def _compact(rows: list[Any], kinds: set[type]) -> Rows:
-    found = typed_arrays.whole_numbers(rows) if kinds == {list} else compact(rows)
-    if isinstance(found, np.ndarray) and found.dtype.kind == "i":
-        return narrowed(found, typed_arrays.SIGNED, typed_arrays.UNSIGNED)
-    return rows if found is None else found
+    array = typed_arrays.whole_numbers(rows) if kinds == {list} else compact(rows)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "i":
+        return narrowed(array, typed_arrays.SIGNED, typed_arrays.UNSIGNED)
+    return rows if array is None else array

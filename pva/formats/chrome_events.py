@@ -108,49 +108,49 @@ class Read:
     categories: Once = field(default_factory=Once)
 
 
-def add(found: Read, piece: Piece) -> None:
+def add(content: Read, piece: Piece) -> None:
     """Take in the events of a piece; raises DamagedFileError for more than fit into the memory."""
-    for events in _events(piece, found):
-        _add(found, events)
+    for events in _events(piece, content):
+        _add(content, events)
 
 
-def _events(piece: Piece, found: Read) -> Iterator[list[Event]]:
+def _events(piece: Piece, content: Read) -> Iterator[list[Event]]:
     """Decode the events of a piece: all at once, or, where one is wrong, one by one."""
     try:
         yield DECODER.decode(piece.as_array())
     except FAULTS:
-        events = [_event(text, found) for text in piece.elements()]
-        whole = [event for event in events if event is not None]
-        found.problems["without a JSON object, left out"] += len(events) - len(whole)
-        yield whole
+        events = [_event(text, content) for text in piece.elements()]
+        objects = [event for event in events if event is not None]
+        content.problems["without a JSON object, left out"] += len(events) - len(objects)
+        yield objects
 
 
-def _event(text: bytes, found: Read) -> Event | None:
+def _event(text: bytes, content: Read) -> Event | None:
     try:
         return _ONE.decode(text)
     except FAULTS:
-        _count_unknown(found, 1, "elements that are no objects of JSON")
+        _count_unknown(content, 1, "elements that are no objects of JSON")
         return _lenient(text)
 
 
-def _count_unknown(found: Read, count: int, what: str) -> None:
-    found.unknown += count
-    if found.unknown > UNKNOWN_LIMIT:
-        raise TooManyUnknownError(f"more than {UNKNOWN_LIMIT} {what}")
+def _count_unknown(content: Read, count: int, kind: str) -> None:
+    content.unknown += count
+    if content.unknown > UNKNOWN_LIMIT:
+        raise TooManyUnknownError(f"more than {UNKNOWN_LIMIT} {kind}")
 
 
 def _lenient(text: bytes) -> Event | None:
     """Decode what is not quite JSON: numbers that are none, halves of characters."""
     try:
-        told = json.loads(text.decode(errors="surrogateescape"))
-        if not isinstance(told, dict):
+        fields = json.loads(text.decode(errors="surrogateescape"))
+        if not isinstance(fields, dict):
             return None
-        known = {name: told[name] for name in Event.__struct_fields__ if name in told}
-        known = {name: _spelled(value) for name, value in known.items()}
-        if "args" in known:
-            arguments = json.dumps(told["args"]).encode()
-            known["args"] = msgspec.Raw(arguments)
-        return Event(**known)
+        event_fields = {name: fields[name] for name in Event.__struct_fields__ if name in fields}
+        event_fields = {name: _spelled(value) for name, value in event_fields.items()}
+        if "args" in event_fields:
+            arguments = json.dumps(fields["args"]).encode()
+            event_fields["args"] = msgspec.Raw(arguments)
+        return Event(**event_fields)
     except (ValueError, RecursionError):
         return None
 
@@ -162,14 +162,14 @@ def _spelled(value: Any) -> Any:
     return value
 
 
-def _add(found: Read, events: list[Event]) -> None:
+def _add(content: Read, events: list[Event]) -> None:
     """Take in some events."""
     phases = [event.ph for event in events]
     if set(map(type, phases)) != {str} or not set(phases) <= PHASES.keys():
-        events = _known(found, events)
+        events = _known(content, events)
         phases = [event.ph for event in events]
     phase = np.fromiter(map(PHASES.__getitem__, phases), np.uint8, len(events))
-    _count_not_shown(found, phase)
+    _count_not_shown(content, phase)
     if (phase > METADATA).any():
         shown = phase <= METADATA
         events, phase = list(compress(events, shown.tolist())), phase[shown]
@@ -177,58 +177,62 @@ def _add(found: Read, events: list[Event]) -> None:
         return
     fields = zip(*map(msgspec.structs.astuple, events), strict=True)
     _, ts, dur, pid, tid, name, cat, args, *_ = fields
-    time, timed = _times(found, ts, phase < METADATA, "without a time that can be, left out")
+    time, timed = _times(content, ts, phase < METADATA, "without a time that can be, left out")
     rows = np.flatnonzero(timed & (phase < COUNTER))
-    kept = phase[rows]
-    found.budget.spend(int(BYTES[kept].sum()), KEY)
-    _arguments(found, args, rows)
-    found.duration.extend(_durations(found, dur, phase)[rows[kept == COMPLETE]])
-    found.phase.extend(kept)
-    found.time.extend(time[rows])
-    lane = _pairs(found, pid, tid, rows, text=False)
-    found.lane.extend(numbered(found, found.lanes, lane, len(rows), LANE))
-    label = _pairs(found, cat, name, rows, text=True)
-    found.label.extend(numbered(found, found.labels, label, len(rows), LABEL))
+    phase_of_row = phase[rows]
+    content.budget.spend(int(BYTES[phase_of_row].sum()), KEY)
+    _arguments(content, args, rows)
+    content.duration.extend(_durations(content, dur, phase)[rows[phase_of_row == COMPLETE]])
+    content.phase.extend(phase_of_row)
+    content.time.extend(time[rows])
+    lane = _pairs(content, pid, tid, rows, text=False)
+    content.lane.extend(numbered(content, content.lanes, lane, len(rows), LANE))
+    label = _pairs(content, cat, name, rows, text=True)
+    content.label.extend(numbered(content, content.labels, label, len(rows), LABEL))
     identified = np.zeros(len(phase), np.bool_)
-    identified[rows] = np.isin(kept, OF_IDENTITIES)
-    _beside(found, events, phase, time, (identified, (phase == COUNTER) & timed))
+    identified[rows] = np.isin(phase_of_row, OF_IDENTITIES)
+    _beside(content, events, phase, time, (identified, (phase == COUNTER) & timed))
 
 
-def add_others(found: Read, events: Sequence[Event]) -> None:
+def add_others(content: Read, events: Sequence[Event]) -> None:
     """Take in what events tell beside their columns: the ones of other phases, and identities.
 
     All have a phase that is known, and a time where one is needed.
     """
     phase = np.fromiter((PHASES[event.ph] for event in events), np.uint8, len(events))
-    _count_not_shown(found, phase)
+    _count_not_shown(content, phase)
     time = np.zeros(len(events), np.int64)
     counted = phase == COUNTER
     rows = np.flatnonzero(counted).tolist()
-    time[counted] = _times(found, [events[row].ts for row in rows], counted[counted], "")[0]
-    _beside(found, events, phase, time, (np.isin(phase, OF_IDENTITIES), counted))
+    time[counted] = _times(content, [events[row].ts for row in rows], counted[counted], "")[0]
+    _beside(content, events, phase, time, (np.isin(phase, OF_IDENTITIES), counted))
 
 
 def _beside(
-    found: Read,
+    content: Read,
     events: Sequence[Event],
     phase: npt.NDArray[np.uint8],
     time: Integers,
-    chosen: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
+    masks: tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]],
 ) -> None:
     """Take in what is told of asynchronous events, of counters, both chosen, and of names."""
-    identified, counted = chosen
-    _identities(found, events, np.flatnonzero(identified))
-    _counters(found, events, time, np.flatnonzero(counted))
-    _named(found, events, np.flatnonzero(phase == METADATA))
+    identified, counted = masks
+    _identities(content, events, np.flatnonzero(identified))
+    _counters(content, events, time, np.flatnonzero(counted))
+    _named(content, events, np.flatnonzero(phase == METADATA))
 
 
-def numbered(found: Read, numbers: Numbers, things: Iterable[Any], count: int, each: int) -> Codes:
+def numbered(
+    content: Read, numbers: Numbers, things: Iterable[Any], count: int, item_bytes: int
+) -> Codes:
     """Number things, and count the memory that new ones take."""
     before = len(numbers)
     codes = numbers.of(things, count)
     new = len(numbers) - before
     if new:
-        found.budget.spend(each * new + sum(map(_size, islice(reversed(numbers), new))), KEY)
+        content.budget.spend(
+            item_bytes * new + sum(map(_size, islice(reversed(numbers), new))), KEY
+        )
     return codes
 
 
@@ -239,45 +243,45 @@ def _size(thing: Any) -> int:
 
 
 def _pairs(
-    found: Read, first: Sequence[Any], second: Sequence[Any], rows: Integers, *, text: bool
+    content: Read, first: Sequence[Any], second: Sequence[Any], rows: Integers, *, text: bool
 ) -> Iterator[tuple[Any, Any]]:
     """Return two fields of these rows, as what can be looked up."""
     both = [_simple(column) for column in (first, second)]
     if text and set(map(type, both[0])) | set(map(type, both[1])) != {str}:
         both = [["" if value is None else str(value) for value in column] for column in both]
     if text:
-        both[0] = [found.categories[category or NO_CATEGORY] for category in both[0]]
+        both[0] = [content.categories[category or NO_CATEGORY] for category in both[0]]
     pairs = zip(*both, strict=True)
     if len(rows) == len(first):
         return pairs
-    chosen = np.zeros(len(first), np.bool_)
-    chosen[rows] = True
-    return compress(pairs, chosen.tolist())
+    mask = np.zeros(len(first), np.bool_)
+    mask[rows] = True
+    return compress(pairs, mask.tolist())
 
 
-def _count_not_shown(found: Read, phase: npt.NDArray[np.uint8]) -> None:
+def _count_not_shown(content: Read, phase: npt.NDArray[np.uint8]) -> None:
     counts = np.bincount(phase, minlength=len(PHASES) + 1)[METADATA + 1 :]
-    for (letter, what), count in zip(NOT_SHOWN.items(), counts.tolist(), strict=False):
+    for (letter, description), count in zip(NOT_SHOWN.items(), counts.tolist(), strict=False):
         if count:
-            found.problems[f"of phase {letter}, {what}, not shown"] += count
+            content.problems[f"of phase {letter}, {description}, not shown"] += count
 
 
-def _known(found: Read, events: list[Event]) -> list[Event]:
+def _known(content: Read, events: list[Event]) -> list[Event]:
     """Count the events of phases that are not shown, and leave them out."""
-    known = [event for event in events if isinstance(event.ph, str) and event.ph in PHASES]
-    _count_unknown(found, len(events) - len(known), "events of no phase that is known")
+    shown = [event for event in events if isinstance(event.ph, str) and event.ph in PHASES]
+    _count_unknown(content, len(events) - len(shown), "events of no phase that is known")
     for event in events:
         if not isinstance(event.ph, str):
-            found.problems["without a phase, left out"] += 1
+            content.problems["without a phase, left out"] += 1
         elif event.ph not in PHASES:
             problem = f"of the unknown phase {event.ph[:20]!r}, left out"
-            few = problem in found.problems or len(found.problems) < PROBLEMS
-            found.problems[problem if few else "of other unknown phases, left out"] += 1
-    return known
+            has_room = problem in content.problems or len(content.problems) < PROBLEMS
+            content.problems[problem if has_room else "of other unknown phases, left out"] += 1
+    return shown
 
 
 def _times(
-    found: Read, values: Sequence[Any], wanted: npt.NDArray[np.bool_], problem: str
+    content: Read, values: Sequence[Any], counted: npt.NDArray[np.bool_], problem: str
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Return times in nanoseconds, and which can be; the others are 0, and counted where wanted."""
     try:
@@ -287,14 +291,14 @@ def _times(
     except (TypeError, ValueError, OverflowError):
         times = np.array([_number(value) for value in values])
     good = np.abs(times) < TIME_LIMIT
-    missed = int(np.count_nonzero(wanted & ~good))
+    missed = int(np.count_nonzero(counted & ~good))
     if missed:
-        found.problems[problem] += missed
+        content.problems[problem] += missed
     times[~good] = 0
     # Apart from the whole ones: no double holds the nanoseconds since 1970.
-    whole = np.floor(times)
-    fractions = np.rint((times - whole) * NANOSECONDS).astype(np.int64)
-    return whole.astype(np.int64) * NANOSECONDS + fractions, good
+    whole_seconds = np.floor(times)
+    fractions = np.rint((times - whole_seconds) * NANOSECONDS).astype(np.int64)
+    return whole_seconds.astype(np.int64) * NANOSECONDS + fractions, good
 
 
 def _number(value: Any) -> float:
@@ -304,15 +308,15 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def _durations(found: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8]) -> Integers:
+def _durations(content: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8]) -> Integers:
     complete = phase == COMPLETE
     if not complete.any():
         return np.zeros(len(phase), np.int64)
     missing = "without a duration that can be, shown with none"
-    durations, _ = _times(found, values, complete, missing)
+    durations, _ = _times(content, values, complete, missing)
     negative = int(np.count_nonzero(durations[complete] < 0))
     if negative:
-        found.problems["of negative duration, shown with none"] += negative
+        content.problems["of negative duration, shown with none"] += negative
     return np.maximum(durations, 0)
 
 
@@ -323,18 +327,18 @@ def _simple(values: Sequence[Any]) -> Sequence[Any]:
     return [value if isinstance(value, _SIMPLE) else json.dumps(value) for value in values]
 
 
-def _arguments(found: Read, args: Sequence[msgspec.Raw], rows: Integers) -> None:
+def _arguments(content: Read, args: Sequence[msgspec.Raw], rows: Integers) -> None:
     """Keep what events have beside their times, as text."""
     lengths = np.fromiter(map(len, args), np.int64, len(args))[rows]
     places = np.flatnonzero(lengths > len(_EMPTY))
     if len(places):
         texts = [bytes(args[row]) for row in rows[places].tolist()]
-        found.budget.spend(ARGUMENTS * len(texts) + 5 * int(lengths.sum()) // 4, f"{KEY}.args")
-        found.told.extend(places + len(found.phase))
-        found.texts.extend(texts)
+        content.budget.spend(ARGUMENTS * len(texts) + 5 * int(lengths.sum()) // 4, f"{KEY}.args")
+        content.told.extend(places + len(content.phase))
+        content.texts.extend(texts)
 
 
-def _identities(found: Read, events: Sequence[Event], rows: Integers) -> None:
+def _identities(content: Read, events: Sequence[Event], rows: Integers) -> None:
     """Number what belongs together of asynchronous events."""
     if not len(rows):
         return
@@ -345,38 +349,38 @@ def _identities(found: Read, events: Sequence[Event], rows: Integers) -> None:
         for event in some
     ]  # fmt: skip
     texts = (json.dumps(key) for key in keys)
-    found.identity.extend(numbered(found, found.identities, texts, len(keys), IDENTITY))
+    content.identity.extend(numbered(content, content.identities, texts, len(keys), IDENTITY))
 
 
-def _counters(found: Read, events: Sequence[Event], time: Integers, rows: Integers) -> None:
+def _counters(content: Read, events: Sequence[Event], time: Integers, rows: Integers) -> None:
     some = [events[row] for row in rows.tolist()]
     pids = _simple([event.pid for event in some])
     # With an identity, name and identity together name a counter.
     names = [event.name if event.id is None else f"{event.name} [{event.id}]" for event in some]
     names = [str(name) for name in _simple(names)]
-    told = _objects(some)
-    without = sum(not values for values in told)
+    objects = _objects(some)
+    without = sum(not values for values in objects)
     if without:
-        found.problems["of a counter without values, left out"] += without
-    found.budget.spend(POINT * sum(map(len, told)), KEY)
-    for now, pid, name, values in zip(time[rows].tolist(), pids, names, told, strict=True):
+        content.problems["of a counter without values, left out"] += without
+    content.budget.spend(POINT * sum(map(len, objects)), KEY)
+    for now, pid, name, values in zip(time[rows].tolist(), pids, names, objects, strict=True):
         for key, value in values.items():
             if type(value) is not float and type(value) is not int:
-                found.problems["of a counter with a value that is no number, left out"] += 1
+                content.problems["of a counter with a value that is no number, left out"] += 1
                 continue
-            line = found.points.get((pid, name, key)) or _line(found, (pid, name, key))
+            line = content.points.get((pid, name, key)) or _line(content, (pid, name, key))
             line[0].append(now)
             line[1].append(_number(value))
 
 
-def _line(found: Read, key: tuple[Any, str, str]) -> Points:
+def _line(content: Read, key: tuple[Any, str, str]) -> Points:
     """Begin a line of a counter."""
-    found.budget.spend(LINE + _size(key), KEY)
-    line = found.points[key] = array("q"), array("d")
+    content.budget.spend(LINE + _size(key), KEY)
+    line = content.points[key] = array("q"), array("d")
     return line
 
 
-def _named(found: Read, events: Sequence[Event], rows: Integers) -> None:
+def _named(content: Read, events: Sequence[Event], rows: Integers) -> None:
     """Take in the names of processes and threads."""
     some = [event for event in map(events.__getitem__, rows.tolist())
             if event.name in ("process_name", "thread_name")]  # fmt: skip
@@ -384,21 +388,21 @@ def _named(found: Read, events: Sequence[Event], rows: Integers) -> None:
     for event, pid, tid, values in zip(some, pids, tids, _objects(some), strict=True):
         name = str(values.get("name"))
         key = (event.name, pid if event.name == "process_name" else (pid, tid))
-        known = found.names.get(key)
-        if known is None or len(name) > len(known):
-            found.budget.spend(NAME + _size(key) + getsizeof(name), KEY)
-        if name != known:
-            found.names[key] = _spelled(name)
+        present = content.names.get(key)
+        if present is None or len(name) > len(present):
+            content.budget.spend(NAME + _size(key) + getsizeof(name), KEY)
+        if name != present:
+            content.names[key] = _spelled(name)
 
 
 def _objects(events: Sequence[Event]) -> list[dict[str, Any]]:
     """Decode the arguments of events: all at once, or, where one is wrong, one by one."""
     texts = [bytes(event.args) or _EMPTY for event in events]
     try:
-        told = msgspec.json.decode(b"[" + b",".join(texts) + b"]")
+        objects = msgspec.json.decode(b"[" + b",".join(texts) + b"]")
     except FAULTS:
-        told = [object_of(text) for text in texts]
-    return [values if isinstance(values, dict) else {} for values in told]
+        objects = [object_of(text) for text in texts]
+    return [values if isinstance(values, dict) else {} for values in objects]
 
 
 def object_of(text: bytes) -> Any:

@@ -105,19 +105,19 @@ class ChromeFile:
     def close(self) -> None:
         """Let go of the file, which was read whole."""
 
-    def _fill(self, found: Read) -> None:
-        read = _Columns(found, _UNWRAPPED if self._own else b"")
+    def _fill(self, content: Read) -> None:
+        read = _Columns(content, _UNWRAPPED if self._own else b"")
         moment = 0 if self._own else read.first
         self._end = max(moment, int(read.time.max(initial=moment)))
-        self._threads = Threads(found.lanes, found.names)
-        self._label_of = np.zeros(len(found.labels), np.int32)  # numbers from 1 of those used
+        self._threads = Threads(content.lanes, content.names)
+        self._label_of = np.zeros(len(content.labels), np.int32)  # numbers from 1 of those used
         self._used: list[int] = []
         spans = self._spans(read)
         self._instants(read)
         read.__dict__.clear()
         self._sort(spans)
-        self._points(found)
-        self._names(found.labels)
+        self._points(content)
+        self._names(content.labels)
         self._processes(moment)
 
     def _spans(self, read: _Columns) -> list[Any]:
@@ -148,8 +148,8 @@ class ChromeFile:
         label = _filled(*map(self._label, labels))
         read.told, read.texts = of_begins(read.told, read.texts, begun, ended, self.budget)
         pairs = zip((thread, begin, label), waiting, strict=True)
-        told = tuple(_filled(*pair) for pair in pairs)
-        self._metadata(read, complete, np.concatenate((begun, unended)), told)
+        span_columns = tuple(_filled(*pair) for pair in pairs)
+        self._metadata(read, complete, np.concatenate((begun, unended)), span_columns)
         self._end = max(self._end, int(end.max(initial=self._end)))
         return [thread, begin, end, label]
 
@@ -198,22 +198,24 @@ class ChromeFile:
                   crc32=np.zeros(len(records), np.int64))  # fmt: skip
 
     def _metadata(
-        self, read: _Columns, complete: Any, begun: Integers, told: tuple[Any, ...]
+        self, read: _Columns, complete: Any, begun: Integers, columns: tuple[Any, ...]
     ) -> None:
         """Tell what events had beside their times."""
         if not len(read.told):
             return
         ordinary = complete[read.told]
         at = np.cumsum(complete, dtype=np.int32)[read.told].astype(np.int64) - 1
-        others = np.flatnonzero(~ordinary)
+        separate = np.flatnonzero(~ordinary)
         by_row = np.argsort(begun, kind="stable")
-        place = np.searchsorted(begun, read.told[others], sorter=by_row)
+        place = np.searchsorted(begun, read.told[separate], sorter=by_row)
         place = np.minimum(place, max(len(begun) - 1, 0))
-        mine = begun[by_row[place]] == read.told[others] if len(begun) else place < 0
-        ordinary[others[mine]] = True
-        at[others[mine]] = len(read.duration) + (by_row[place[mine]] if len(begun) else place[mine])
+        mine = begun[by_row[place]] == read.told[separate] if len(begun) else place < 0
+        ordinary[separate[mine]] = True
+        at[separate[mine]] = len(read.duration) + (
+            by_row[place[mine]] if len(begun) else place[mine]
+        )
         at = at[ordinary]
-        thread, begin, label = (column[at] for column in told)
+        thread, begin, label = (column[at] for column in columns)
         self._set("event_metadata", thread=thread, begin_ns=begin, label=label,
                   metadata=read.texts[ordinary])  # fmt: skip
 
@@ -238,9 +240,9 @@ class ChromeFile:
         self._label_of[new] = len(self._used) + 1 + np.arange(len(new))
         self._used.extend(new.tolist())
 
-    def _names(self, known: Numbers) -> None:
-        pairs = list(known)
-        known.clear()
+    def _names(self, numbers: Numbers) -> None:
+        pairs = list(numbers)
+        numbers.clear()
         pairs = [pairs[number] for number in self._used]
         channels = Numbers()
         owner = channels.of((category for category, _ in pairs), len(pairs))
@@ -248,14 +250,14 @@ class ChromeFile:
         self._set("labels", id=np.arange(1, len(pairs) + 1), channel=owner.astype(np.int64) + 1,
                   text=_objects(text for _, text in pairs))  # fmt: skip
 
-    def _points(self, found: Read) -> None:
-        lines = list(found.points)
+    def _points(self, content: Read) -> None:
+        lines = list(content.points)
         owners = np.array([self._threads.process(pid) for pid, _, _ in lines], np.int64)
         self._set("series", id=np.arange(1, len(lines) + 1), process=owners,
                   graph=_objects(graph for _, graph, _ in lines),
                   unit=_objects("" for _ in lines),
                   name=_objects(name for _, _, name in lines))  # fmt: skip
-        points = list(found.points.values())
+        points = list(content.points.values())
         counts = [len(times) for times, _ in points]
         self._set("series_points", series=np.repeat(np.arange(1, len(lines) + 1), counts),
                   time_ns=_joined([np.frombuffer(t, np.int64) for t, _ in points], np.int64),
@@ -307,9 +309,9 @@ class _Columns:
     @property
     def identity(self) -> Codes:
         """What belongs together of asynchronous events, 0 for others."""
-        found = np.zeros(len(self.phase), np.int32)
-        found[self.at(events.OF_IDENTITIES)] = self._identity
-        return found
+        identities = np.zeros(len(self.phase), np.int32)
+        identities[self.at(events.OF_IDENTITIES)] = self._identity
+        return identities
 
     def ends(
         self, phases: tuple[int, int], group: Codes
@@ -321,13 +323,13 @@ class _Columns:
 
 def _about(array: Array) -> dict[str, int]:
     """Find what a file tells of its clock: our own its wall clock, PyTorch's what times add to."""
-    told = array.before | array.after
-    found: dict[str, int] = {}
+    fields = array.before | array.after
+    facts: dict[str, int] = {}
     for name, key in ((OTHER, ""), ("baseTimeNanoseconds", "base")):
-        value = _decoded(told.get(name))
+        value = _decoded(fields.get(name))
         inside = {key: value} if key else value if isinstance(value, dict) else {}
-        found |= {k: v for k, v in inside.items() if isinstance(v, int) and 0 <= v < 1 << 61}
-    return found
+        facts |= {k: v for k, v in inside.items() if isinstance(v, int) and 0 <= v < 1 << 61}
+    return facts
 
 
 def _decoded(text: Any) -> Any:
@@ -363,7 +365,7 @@ def tables_of_nothing() -> dict[str, Columns]:
 
 
 def _empty(table: str) -> Columns:
-    declared = next(known for known in TABLES if known.name == table)
+    declared = next(table_type for table_type in TABLES if table_type.name == table)
     kinds = {"INTEGER": np.int64, "REAL": np.float64}
     return {
         column.name: GrowingTexts().taken() if column.name in IN_RUNS
@@ -383,7 +385,7 @@ def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
 
 
 def _objects(texts: Iterable[str]) -> npt.NDArray[np.object_]:
-    given = list(texts)
-    found = np.empty(len(given), dtype=object)
-    found[:] = given
-    return found
+    items = list(texts)
+    objects = np.empty(len(items), dtype=object)
+    objects[:] = items
+    return objects

@@ -49,8 +49,8 @@ def _backward(mine: slice, order: Any, begin: Integers, end: Integers) -> Any:
     if (begins[1:] > begins[:-1]).all():
         before = mine.start - 1 if mine.start else None
         return slice(mine.stop - 1, before, -1) if order is None else rows[::-1]
-    found = _sorted(begins, end[rows], ())
-    return found + mine.start if order is None else rows[found]
+    order_of_rows = _sorted(begins, end[rows], ())
+    return order_of_rows + mine.start if order is None else rows[order_of_rows]
 
 
 def _sorted(begin: Integers, end: Integers, thread: tuple[Codes, ...]) -> Integers:

@@ -65,52 +65,54 @@ _TYPES = (np.uint8, np.int64, np.int64, np.int32, np.int32, np.int32, np.int32)
 
 def read(source: Array, budget: Budget) -> Read:
     """Read all events of an array; raises DamagedFileError for more than fit into the memory."""
-    found = Read(budget)
+    content = Read(budget)
     with collector_paused():
         for piece in source:
             columns = _columns(piece.text) if kernels.compiled else None
             if columns is None:
-                chrome_events.add(found, piece)
+                chrome_events.add(content, piece)
             else:
-                _add(found, columns)
-    return found
+                _add(content, columns)
+    return content
 
 
 def _columns(text: bytes) -> _Columns | None:
     """Return the columns of a piece; None where it is for the other way."""
-    taken = kernels.compiled.events(text, _PHASES)
-    if taken is None:
+    parsed = kernels.compiled.events(text, _PHASES)
+    if parsed is None:
         return None
-    columns: Any = map(np.frombuffer, taken, _TYPES)
-    texts, *pairs, others = taken[len(_TYPES) :]
+    columns: Any = map(np.frombuffer, parsed, _TYPES)
+    texts, *pairs, other_texts = parsed[len(_TYPES) :]
     try:
         lanes, labels = (_PAIRS.decode(text or b"[]") for text in pairs)
-        told = DECODER.decode(others or b"[]")
+        other_events = DECODER.decode(other_texts or b"[]")
     except FAULTS:
         return None
-    return _Columns._make((*columns, texts, lanes, labels, told))
+    return _Columns._make((*columns, texts, lanes, labels, other_events))
 
 
-def _add(found: Read, columns: _Columns) -> None:
+def _add(content: Read, columns: _Columns) -> None:
     """Take in the columns of a piece."""
-    found.budget.spend(int(BYTES[columns.phase].sum()), KEY)
+    content.budget.spend(int(BYTES[columns.phase].sum()), KEY)
     if len(columns.told):
         size = ARGUMENTS * len(columns.told) + 5 * len(columns.texts) // 4
-        found.budget.spend(size, f"{KEY}.args")
-        found.told.extend(columns.told + np.int64(len(found.phase)))
-        found.texts.extend_run(columns.texts, columns.sizes)
-    found.duration.extend(columns.duration)
-    found.phase.extend(columns.phase)
-    found.time.extend(columns.time)
-    found.lane.extend(_codes(found, found.lanes, columns.lanes, columns.lane, LANE))
+        content.budget.spend(size, f"{KEY}.args")
+        content.told.extend(columns.told + np.int64(len(content.phase)))
+        content.texts.extend_run(columns.texts, columns.sizes)
+    content.duration.extend(columns.duration)
+    content.phase.extend(columns.phase)
+    content.time.extend(columns.time)
+    content.lane.extend(_codes(content, content.lanes, columns.lanes, columns.lane, LANE))
     labels = columns.labels
-    labels[::2] = [found.categories[category or NO_CATEGORY] for category in labels[::2]]
-    found.label.extend(_codes(found, found.labels, labels, columns.label, LABEL))
+    labels[::2] = [content.categories[category or NO_CATEGORY] for category in labels[::2]]
+    content.label.extend(_codes(content, content.labels, labels, columns.label, LABEL))
     if columns.others:
-        chrome_events.add_others(found, columns.others)
+        chrome_events.add_others(content, columns.others)
 
 
-def _codes(found: Read, numbers: Numbers, told: list[Any], codes: Codes, each: int) -> Codes:
+def _codes(
+    content: Read, numbers: Numbers, fields: list[Any], codes: Codes, item_bytes: int
+) -> Codes:
     """Number the pairs of a piece, and give the numbers of its events."""
-    pairs = zip(told[::2], told[1::2], strict=True)
-    return looked_up(numbered(found, numbers, pairs, len(told) // 2, each), codes)
+    pairs = zip(fields[::2], fields[1::2], strict=True)
+    return looked_up(numbered(content, numbers, pairs, len(fields) // 2, item_bytes), codes)

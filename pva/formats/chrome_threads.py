@@ -49,8 +49,8 @@ class Threads:
         """Return process, identifier and name of each thread."""
         owners, tids, names = [], [], []
         for pid, tid, crossing in self._rows:
-            told = self._names.get(("thread_name", (pid, tid)))
-            name = told or _text(tid)
+            thread_name = self._names.get(("thread_name", (pid, tid)))
+            name = thread_name or _text(tid)
             owners.append(self.process(pid))
             tids.append(self._number(tid))
             names.append(f"{name or tid}, asynchronous" if crossing else name)
@@ -61,8 +61,8 @@ class Threads:
         for pid, _, _ in self._rows:
             self.process(pid)
         numbers = [self._number(pid) for pid in self._pids]
-        told = [self._names.get(("process_name", pid)) for pid in self._pids]
-        names = [name or _text(pid) for name, pid in zip(told, self._pids, strict=True)]
+        recorded_names = [self._names.get(("process_name", pid)) for pid in self._pids]
+        names = [name or _text(pid) for name, pid in zip(recorded_names, self._pids, strict=True)]
         return numbers, names
 
     def _number(self, name: Any) -> int:

@@ -32,21 +32,21 @@ _END = b"},\n"
 
 def write(trace: Any, out: BinaryIO) -> None:
     """Write a `pva.trace.Trace` to a stream of bytes."""
-    other = {
+    other_data = {
         "wall_clock_ns": trace.anchor.wall_ns,
         "duration_ns": trace.duration_ns,
         "finished": trace.is_finished,
     }
-    out.write(b'{"displayTimeUnit":"ns","otherData":' + orjson.dumps(other))
+    out.write(b'{"displayTimeUnit":"ns","otherData":' + orjson.dumps(other_data))
     out.write(b',"traceEvents":[\n')
     pids, threads = identifiers(trace)
     for process, pid in zip(trace.processes, pids, strict=True):
         out.write(_named("process_name", (pid, 0), process.name))
     *before, events = accumulate((thread.count for thread in trace.threads), initial=0)
     with part_of(WRITING, events) as tell_done:
-        for thread, known, first in zip(trace.threads, threads, before, strict=True):
-            out.write(_named("thread_name", known, thread.name))
-            for rows, parts in _events(trace, thread.columns, known):
+        for thread, track, first in zip(trace.threads, threads, before, strict=True):
+            out.write(_named("thread_name", track, thread.name))
+            for rows, parts in _events(trace, thread.columns, track):
                 tell_done(first + rows)
                 out.writelines(parts)
     out.writelines(_instants(trace, threads))
@@ -56,23 +56,32 @@ def write(trace: Any, out: BinaryIO) -> None:
     out.write(orjson.dumps({**last, "args": {"sort_index": 0}}) + b"\n]}\n")
 
 
-def _named(kind: str, known: Known, name: str) -> bytes:
-    event = {"ph": "M", "pid": known[0], "tid": known[1], "name": kind, "args": {"name": name}}
+def _named(kind: str, identifiers: Known, name: str) -> bytes:
+    event = {
+        "ph": "M",
+        "pid": identifiers[0],
+        "tid": identifiers[1],
+        "name": kind,
+        "args": {"name": name},
+    }
     return _encoded(event) + b",\n"
 
 
-def _events(trace: Any, columns: Any, known: Known) -> Iterator[tuple[int, Iterator[bytes]]]:
+def _events(trace: Any, columns: Any, identifiers: Known) -> Iterator[tuple[int, Iterator[bytes]]]:
     """Return the events some at a time, and how many were before."""
     ends = _ends(columns)
     across = columns.overlapping
     for first in range(0, len(columns), BATCH):
         rows = np.arange(first, min(first + BATCH, len(columns)))
-        complete = _complete(trace, columns, rows[~across[rows]], (known, ends))
-        yield first, chain([complete], _pairs(trace, columns, rows[across[rows]], (known, ends)))
+        complete = _complete(trace, columns, rows[~across[rows]], (identifiers, ends))
+        yield (
+            first,
+            chain([complete], _pairs(trace, columns, rows[across[rows]], (identifiers, ends))),
+        )
 
 
-def _complete(trace: Any, columns: Any, rows: Integers, told: Told) -> bytes:
-    (pid, tid), ends = told
+def _complete(trace: Any, columns: Any, rows: Integers, track: Told) -> bytes:
+    (pid, tid), ends = track
     heads = _heads(trace, columns.label[rows], f'{{"ph":"X","pid":{pid},"tid":{tid}')
     begin, took = _microseconds(columns.begin_ns[rows]), _microseconds(columns.duration_ns[rows])
     tails = [ends.get(row, _END) for row in rows.tolist()] if ends else repeat(_END)
@@ -80,8 +89,8 @@ def _complete(trace: Any, columns: Any, rows: Integers, told: Told) -> bytes:
     return b"".join(chain.from_iterable(parts))
 
 
-def _pairs(trace: Any, columns: Any, rows: Integers, told: Told) -> Iterator[bytes]:
-    (pid, tid), ends = told
+def _pairs(trace: Any, columns: Any, rows: Integers, track: Told) -> Iterator[bytes]:
+    (pid, tid), ends = track
     for phase, times in (("b", columns.begin_ns), ("e", columns.end_ns)):
         start = f'{{"ph":"{phase}","pid":{pid},"tid":{tid}'
         heads = _heads(trace, columns.label[rows], start)
@@ -113,9 +122,9 @@ def _microseconds(nanoseconds: Integers) -> Sequence[bytes]:
 
 def _ends(columns: Any) -> dict[int, bytes]:
     """Return the ends of those events that have metadata or were open, by row."""
-    told = zip(columns.metadata.rows.tolist(), columns.metadata.texts, strict=True)
+    metadata = zip(columns.metadata.rows.tolist(), columns.metadata.texts, strict=True)
     arguments: dict[int, dict[str, Any]] = {row: {"open": True} for row in columns.open_rows}
-    for row, text in told:
+    for row, text in metadata:
         arguments[row] = arguments.get(row, {}) | {"metadata": plain(text)}
     return {row: b',"args":' + _encoded(args) + _END for row, args in arguments.items()}
 
@@ -145,11 +154,11 @@ def _instants(trace: Any, threads: list[Known]) -> Iterator[bytes]:
 
 def _counters(trace: Any, pids: list[int]) -> Iterator[bytes]:
     for series in trace.series:
-        known = np.isfinite(series.value)
+        finite = np.isfinite(series.value)
         head = _counter(series.graph, series.unit, pids[series.process])
         middle = b',"args":{' + _encoded(series.name) + b":"
-        values = orjson.dumps(series.value[known], option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
-        times = _microseconds(series.time_ns[known])
+        values = orjson.dumps(series.value[finite], option=orjson.OPT_SERIALIZE_NUMPY)[1:-1]
+        times = _microseconds(series.time_ns[finite])
         parts = zip(repeat(head), times, repeat(middle), values.split(b","), repeat(b"}},\n"),
                     strict=False)  # fmt: skip
         yield b"".join(chain.from_iterable(parts))

@@ -65,13 +65,13 @@ class Index:
         first = min(first, len(self.rows) - 1)
         return slice(first, max(stop, first + 1))
 
-    def together(self, wanted: slice) -> list[slice]:
+    def together(self, chunks: slice) -> list[slice]:
         """Cut chunks so that small ones of one type are read together."""
-        sizes = np.maximum(self.length, self.size)[wanted]
+        sizes = np.maximum(self.length, self.size)[chunks]
         numbers = np.cumsum(sizes) // CHUNK_BYTES, np.arange(len(sizes)) // TOGETHER
-        changes = [np.diff(values) != 0 for values in (*numbers, self.dtype[wanted])]
-        cuts = wanted.start + 1 + np.flatnonzero(np.logical_or.reduce(changes))
-        borders = [wanted.start, *cuts.tolist(), wanted.stop]
+        changes = [np.diff(values) != 0 for values in (*numbers, self.dtype[chunks])]
+        cuts = chunks.start + 1 + np.flatnonzero(np.logical_or.reduce(changes))
+        borders = [chunks.start, *cuts.tolist(), chunks.stop]
         return list(map(slice, borders[:-1], borders[1:]))
 
 
@@ -114,31 +114,31 @@ class ChunkReader:
         if index is None:
             raise DamagedFileError(self._database.path, "nothing", "one chunk or more", place=name)
         begin, end, _ = slice(first, stop).indices(index.count)
-        wanted = index.between(begin, end)
-        dtype = np.result_type(*(TYPES[code] for code in set(index.dtype[wanted].tolist())))
+        selected = index.between(begin, end)
+        dtype = np.result_type(*(TYPES[code] for code in set(index.dtype[selected].tolist())))
         shape = (max(end - begin, 0), *index.inner)
         spend(math.prod(shape) * dtype.itemsize, name)
-        parts = index.together(wanted)
+        parts = index.together(selected)
         if len(parts) == 1:
             return self._part(name, index, parts[0], begin, end)
         with faults(self._database.path, self._database.declaration.what, name):
-            found = np.empty(shape, dtype)
+            array = np.empty(shape, dtype)
         filled = 0
         for chunks in parts:
             part = self._part(name, index, chunks, begin, end)
-            found[filled : filled + len(part)] = part
+            array[filled : filled + len(part)] = part
             filled += len(part)
-        return found
+        return array
 
     def _part(self, name: str, index: Index, chunks: slice, begin: int, end: int) -> Values:
         """Return the rows from `begin` to `end` that chunks of one type hold."""
         data = self._data(name, index.rowid[chunks].tolist())
-        sums, told = list(map(zlib.crc32, data)), index.crc32[chunks].tolist()
-        if sums != told:
-            bad = next(n for n, (found, crc) in enumerate(zip(sums, told, strict=True))
-                       if found != crc)  # fmt: skip
-            found = f"checksum {sums[bad]:#x}, recorded {told[bad]}"
-            raise self._damaged(name, index, chunks.start + bad, found)
+        sums, recorded = list(map(zlib.crc32, data)), index.crc32[chunks].tolist()
+        if sums != recorded:
+            bad = next(n for n, (checksum, crc) in enumerate(zip(sums, recorded, strict=True))
+                       if checksum != crc)  # fmt: skip
+            checksum = f"checksum {sums[bad]:#x}, recorded {recorded[bad]}"
+            raise self._damaged(name, index, chunks.start + bad, checksum)
         sizes = index.size[chunks].tolist()
         for number in np.flatnonzero(index.encoding[chunks]).tolist():
             data[number], wrong = _unpacked(data[number], sizes[number])
@@ -147,11 +147,11 @@ class ChunkReader:
         lengths = list(map(len, data))
         if lengths != sizes:
             bad = next(n for n, size in enumerate(sizes) if lengths[n] != size)
-            found = f"{lengths[bad]} bytes of {sizes[bad]}"
-            raise self._damaged(name, index, chunks.start + bad, found)
-        whole = data[0] if len(data) == 1 else b"".join(data)
+            checksum = f"{lengths[bad]} bytes of {sizes[bad]}"
+            raise self._damaged(name, index, chunks.start + bad, checksum)
+        joined = data[0] if len(data) == 1 else b"".join(data)
         rows = int(index.rows[chunks].sum())
-        values = np.frombuffer(whole, TYPES[index.dtype[chunks.start]])
+        values = np.frombuffer(joined, TYPES[index.dtype[chunks.start]])
         first = int(index.first_row[chunks.start])
         within = slice(max(begin - first, 0), max(end - first, 0))
         return values.reshape(rows, *index.inner)[within]
@@ -162,19 +162,19 @@ class ChunkReader:
         if len(rowids) == 1:
             return [self._database.blob("arrays", "data", rowids[0], place=place)]
         marks = ", ".join("?" * len(rowids))
-        asked = f"SELECT rowid, CAST(data AS BLOB) FROM arrays WHERE rowid IN ({marks})"
-        found = dict(self._database.rows(asked, rowids, place=place))
-        gone = [rowid for rowid in rowids if not isinstance(found.get(rowid), bytes)]
-        if gone:
+        query = f"SELECT rowid, CAST(data AS BLOB) FROM arrays WHERE rowid IN ({marks})"
+        blobs = dict(self._database.rows(query, rowids, place=place))
+        missing = [rowid for rowid in rowids if not isinstance(blobs.get(rowid), bytes)]
+        if missing:
             raise DamagedFileError(
-                self._database.path, f"no chunk in row {gone[0]}", "a file that only grows",
+                self._database.path, f"no chunk in row {missing[0]}", "a file that only grows",
                 place=place,
             )  # fmt: skip
-        return [found[rowid] for rowid in rowids]
+        return [blobs[rowid] for rowid in rowids]
 
-    def _damaged(self, name: str, index: Index, chunk: int, found: str) -> DamagedFileError:
+    def _damaged(self, name: str, index: Index, chunk: int, problem: str) -> DamagedFileError:
         place = f"arrays, {name}, rows from {index.first_row[chunk]}"
-        return DamagedFileError(self._database.path, found, WHOLE, place=place)
+        return DamagedFileError(self._database.path, problem, WHOLE, place=place)
 
     def _misplaced(
         self, place: str, rows: Sequence[Row], expected: int, inner: tuple[int, ...]
@@ -185,11 +185,11 @@ class ChunkReader:
                 break
             expected += row[2]
         _, first_row, count, dtype, shape, encoding, *_ = row
-        found = (
+        problem = (
             f"chunk at row {first_row!r}: {count!r} rows, {dtype!r}, {encoding!r}, shape {shape!r}"
         )
-        wanted = f"rows from {expected} on, shaped like the chunk before"
-        return DamagedFileError(self._database.path, found, wanted, place=place)
+        remedy = f"rows from {expected} on, shaped like the chunk before"
+        return DamagedFileError(self._database.path, problem, remedy, place=place)
 
 
 def _columns(
@@ -200,7 +200,7 @@ def _columns(
     shapes = {text: shape_of(text) for text in set(shape)}
     fits = (
         math.prod(inner) <= CHUNK_LIMIT
-        and all(found is not None and found[1:] == inner for found in shapes.values())
+        and all(shape is not None and shape[1:] == inner for shape in shapes.values())
         and set(map(type, first_row + counts)) == {int}
         and set(dtype) <= DTYPES
         and set(encoding) <= set(ENCODINGS)
@@ -210,9 +210,9 @@ def _columns(
         return None
     codes = np.array([*map(NAMES.index, dtype)])
     count, begins = np.array(counts, np.int64), np.array(first_row, np.int64)
-    few = np.minimum(count, CHUNK_LIMIT)  # so that nothing is beyond 64 bits
-    size = few * math.prod(inner) * np.array([of.itemsize for of in TYPES])[codes]
-    placed = (few == count) & (begins == expected + np.cumsum(few) - few)
+    bounded = np.minimum(count, CHUNK_LIMIT)  # so that nothing is beyond 64 bits
+    size = bounded * math.prod(inner) * np.array([of.itemsize for of in TYPES])[codes]
+    placed = (bounded == count) & (begins == expected + np.cumsum(bounded) - bounded)
     if not (placed & (size <= CHUNK_LIMIT)).all():
         return None
     of_bytes = [0 if type(size) is not int else size for size in length]
@@ -225,9 +225,9 @@ def _columns(
 def shape_of(text: object) -> tuple[int, ...] | None:
     """Read a shape; None when it is none."""
     with suppress(ValueError, TypeError, RecursionError):
-        found = json.loads(str(text))
-        if found and all(type(size) is int and 0 <= size < 1 << 40 for size in found):
-            return tuple(found)
+        shape = json.loads(str(text))
+        if shape and all(type(size) is int and 0 <= size < 1 << 40 for size in shape):
+            return tuple(shape)
     return None
 
 

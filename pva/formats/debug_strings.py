@@ -43,16 +43,16 @@ def _resolved(file: object, row: int, context: Any, strings: list[Any]) -> dict[
     place = f"{CONTEXTS}[{row}]"
     if not isinstance(context, Mapping):
         raise DamagedFileError(file, f"found {shown(context)}", "an object", place=place)
-    own = {key: value for key, value in context.items() if key in OWN_KEYS}
-    if "name" in own:
-        own["name"] = _text(file, place, own["name"], strings)
-    if isinstance(own.get(LOCATION), Mapping):
-        own[LOCATION] = {
+    resolved = {key: value for key, value in context.items() if key in OWN_KEYS}
+    if "name" in resolved:
+        resolved["name"] = _text(file, place, resolved["name"], strings)
+    if isinstance(resolved.get(LOCATION), Mapping):
+        resolved[LOCATION] = {
             key: _text(file, place, value, strings) if key in LOCATION_TEXTS else value
-            for key, value in own[LOCATION].items()
+            for key, value in resolved[LOCATION].items()
         }
     further = {key: value for key, value in context.items() if key not in OWN_KEYS}
-    return own | _as_text(file, place, further)
+    return resolved | _as_text(file, place, further)
 
 
 def _as_text(file: object, place: str, further: dict[Any, Any]) -> dict[str, str]:
@@ -68,8 +68,8 @@ def _text(file: object, place: str, value: Any, strings: list[Any]) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         if 0 <= value < len(strings):
             return strings[value]
-        wanted = f"an index below {len(strings)} into {STRINGS}"
-        raise DamagedFileError(file, f"found {value}", wanted, place=place)
+        remedy = f"an index below {len(strings)} into {STRINGS}"
+        raise DamagedFileError(file, f"found {value}", remedy, place=place)
     return value
 
 

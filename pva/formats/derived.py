@@ -37,32 +37,32 @@ CLOCK = "tile_clock"
 ACTIVE = "compute_set_active_cycles_by_tile"
 
 
-def completed(told: Dataset) -> Dataset:
+def completed(dataset: Dataset) -> Dataset:
     """Add what can be derived to what documents of other writers tell."""
-    figures = Dataset(_Completed(told, FIGURES), told.name)
+    figures = Dataset(_Completed(dataset, FIGURES), dataset.name)
     if not figures.has("programs") and figures.has("steps") and is_mere_trace(figures):
-        return Dataset(_Completed(figures, {}, frozenset({"steps"})), told.name)
+        return Dataset(_Completed(figures, {}, frozenset({"steps"})), dataset.name)
     can_be_replayed = all(figures.has(name) for name in NEEDS) and is_replayable(figures)
-    return Dataset(_Completed(figures, STEPS), told.name) if can_be_replayed else figures
+    return Dataset(_Completed(figures, STEPS), dataset.name) if can_be_replayed else figures
 
 
 class _Completed:
     """The source of a dataset in which what is missing is worked out when it is asked for."""
 
     def __init__(
-        self, told: Dataset, derived: Mapping[str, Derived], hidden: frozenset[str] = frozenset()
+        self, dataset: Dataset, derived: Mapping[str, Derived], hidden: frozenset[str] = frozenset()
     ) -> None:
-        self.room = told.room
-        self._told = told
+        self.room = dataset.room
+        self._told = dataset
         self._hidden = hidden
         self._make = {
             name: make
             for name, (needs, make) in derived.items()
-            if all(told.has(need) for need in needs)
+            if all(dataset.has(need) for need in needs)
         }
-        if "runs" in self._make and (told.column("steps", "run") >= 0).any():
+        if "runs" in self._make and (dataset.column("steps", "run") >= 0).any():
             del self._make["runs"]  # there are several, and nothing is known of them
-        self._clocked = "steps_by_ipu" in self._make and not told.has(CLOCK)
+        self._clocked = "steps_by_ipu" in self._make and not dataset.has(CLOCK)
 
     def tables(self) -> Collection[str]:
         return {*self._told.tables, *self._make} - self._hidden
@@ -89,15 +89,15 @@ class _Completed:
             return self._told.column(table, column)
         kind = schema.TABLE[table].column(column).kind
         if not self._told.has(table):
-            found = self._told.kept(("derived", table), make)
-            rows = len(next(iter(found.values())))
-            return found.get(column, np.full(rows, schema.MISSING[kind], DTYPES[kind]))
-        told = self._told.column(table, column)
-        unknown = np.isnan(told) if kind == "float" else told == schema.MISSING[kind]
+            columns = self._told.kept(("derived", table), make)
+            rows = len(next(iter(columns.values())))
+            return columns.get(column, np.full(rows, schema.MISSING[kind], DTYPES[kind]))
+        recorded = self._told.column(table, column)
+        unknown = np.isnan(recorded) if kind == "float" else recorded == schema.MISSING[kind]
         if not unknown.any():
-            return told
-        found = self._told.kept(("derived", table), make)
-        return np.where(unknown, found[column], told) if column in found else told
+            return recorded
+        columns = self._told.kept(("derived", table), make)
+        return np.where(unknown, columns[column], recorded) if column in columns else recorded
 
 
 def _one(**values: float) -> Columns:
@@ -105,9 +105,9 @@ def _one(**values: float) -> Columns:
 
 
 def _target(data: Dataset) -> Columns:
-    told = {name: int(data.value("target", name)) for name in (
+    sizes = {name: int(data.value("target", name)) for name in (
         "num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "bytes_per_ipu")}  # fmt: skip
-    ipus, per_ipu, tiles, on_tile, on_ipu = told.values()
+    ipus, per_ipu, tiles, on_tile, on_ipu = sizes.values()
     if min(ipus, per_ipu) > 0:
         tiles = ipus * per_ipu
     elif min(ipus, tiles) > 0:
@@ -115,11 +115,11 @@ def _target(data: Dataset) -> Columns:
     elif min(per_ipu, tiles) > 0:
         ipus = tiles // per_ipu
     on_tile = on_ipu // per_ipu if on_tile < 0 < min(on_ipu, per_ipu) else on_tile
-    known = min(on_tile, per_ipu, tiles) > 0
+    has_sizes = min(on_tile, per_ipu, tiles) > 0
     return _one(
         num_ipus=ipus, tiles_per_ipu=per_ipu, num_tiles=tiles, bytes_per_tile=on_tile,
-        bytes_per_ipu=on_tile * per_ipu if known else -1,
-        total_memory=on_tile * tiles if known else -1, num_replicas=1,
+        bytes_per_ipu=on_tile * per_ipu if has_sizes else -1,
+        total_memory=on_tile * tiles if has_sizes else -1, num_replicas=1,
     )  # fmt: skip
 
 
@@ -131,8 +131,8 @@ def _graph(data: Dataset) -> Columns:
 
 def _memory_by_tile(data: Dataset) -> Columns:
     regions = [data.column("memory_by_tile", schema.snake(region)) for region in schema.REGIONS]
-    known = np.all([region >= 0 for region in regions], axis=0)
-    return {"total": np.where(known, np.sum(regions, axis=0), -1)}
+    recorded = np.all([region >= 0 for region in regions], axis=0)
+    return {"total": np.where(recorded, np.sum(regions, axis=0), -1)}
 
 
 def _liveness(data: Dataset) -> Columns:
@@ -148,8 +148,8 @@ def _told_cycles(data: Dataset) -> int:
 
 
 def _cycles(data: Dataset) -> int:
-    told = _told_cycles(data)
-    return told if told >= 0 else int(_replayed(data).end.max(initial=0))
+    cycles = _told_cycles(data)
+    return cycles if cycles >= 0 else int(_replayed(data).end.max(initial=0))
 
 
 def _execution(data: Dataset) -> Columns:
@@ -166,17 +166,18 @@ def _runs(data: Dataset) -> Columns:
 
 def _tile_cycles(data: Dataset) -> Columns:
     """Add up what the tiles did in the steps; what is left of the time they idled."""
-    types, done = step_types(data), _replayed(data)
-    spent = done.figure("spent").sum(axis=1)
-    found = {name: int(spent[types == tag].sum()) for tag, name in ACTIVITIES.items()}
-    found["active_compute"] = _active_compute(data, done.compute_sets)
-    told = {name: int(data.value("tile_cycles", name)) for name in ACTIVITIES.values()
+    types, replayed = step_types(data), _replayed(data)
+    spent = replayed.figure("spent").sum(axis=1)
+    replayed_cycles = {name: int(spent[types == tag].sum()) for tag, name in ACTIVITIES.items()}
+    replayed_cycles["active_compute"] = _active_compute(data, replayed.compute_sets)
+    recorded = {name: int(data.value("tile_cycles", name)) for name in ACTIVITIES.values()
             if data.has("tile_cycles")}  # fmt: skip
     busy = sum(
-        told[name] if told.get(name, -1) >= 0 else found[name] for name in ACTIVITIES.values()
+        recorded[name] if recorded.get(name, -1) >= 0 else replayed_cycles[name]
+        for name in ACTIVITIES.values()
     )
     idle = _cycles(data) * data.of_replica("num_tiles") - busy
-    return _one(**found, idle_at_end=max(idle, -1))
+    return _one(**replayed_cycles, idle_at_end=max(idle, -1))
 
 
 def _active_compute(data: Dataset, compute_sets: Values) -> int:
@@ -187,11 +188,11 @@ def _active_compute(data: Dataset, compute_sets: Values) -> int:
 
 
 def _steps(data: Dataset) -> Columns:
-    types, done = step_types(data), _replayed(data)
-    cycles, spent, active = (done.figure(name) for name in ("cycles", "spent", "active"))
+    types, replayed = step_types(data), _replayed(data)
+    cycles, spent, active = (replayed.figure(name) for name in ("cycles", "spent", "active"))
     longest, spent, active = cycles.max(axis=1), spent.sum(axis=1), active.sum(axis=1)
     tiles = data.of_replica("num_tiles")
-    begin, end = _times(data, done)
+    begin, end = _times(data, replayed)
     return {
         "type": np.array([CODES.get(name, 0) for name in types]),
         "sync_type": sync_codes(data),
@@ -200,35 +201,35 @@ def _steps(data: Dataset) -> Columns:
         "cycles_overlapped": longest - (end - begin), "active_tiles": active,
         "tile_balance": _share(spent, longest * tiles),
         "active_tile_balance": _share(spent, longest * active),
-        "thread_balance": _thread_balance(data, done), **_moved(data, types),
+        "thread_balance": _thread_balance(data, replayed), **_moved(data, types),
     }  # fmt: skip
 
 
-def _times(data: Dataset, done: Replay) -> tuple[Values, Values]:
+def _times(data: Dataset, replayed: Replay) -> tuple[Values, Values]:
     """Return begin and end of steps: what the steps around them tell comes first."""
     begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
     before, behind = np.append(-1, end[:-1]), np.append(begin[1:], -1)
-    times = np.stack((np.where(before >= 0, before, done.begin),
-                      np.where(behind >= 0, behind, done.end)), axis=1)  # fmt: skip
+    times = np.stack((np.where(before >= 0, before, replayed.begin),
+                      np.where(behind >= 0, behind, replayed.end)), axis=1)  # fmt: skip
     times = np.maximum.accumulate(times.reshape(-1)).reshape(-1, 2)
     return times[:, 0], times[:, 1]
 
 
-def _share(part: Values, whole: Values) -> Values:
+def _share(part: Values, total: Values) -> Values:
     nothing = np.full(len(part), np.nan)
-    found: Values = np.divide(part, whole, out=nothing, where=whole > 0)
-    return found
+    share: Values = np.divide(part, total, out=nothing, where=total > 0)
+    return share
 
 
-def _thread_balance(data: Dataset, done: Replay) -> Values:
+def _thread_balance(data: Dataset, replayed: Replay) -> Values:
     names = (ACTIVE, "compute_set_cycles_by_tile")
-    found = np.full(len(done.begin), np.nan)
+    balance = np.full(len(replayed.begin), np.nan)
     arrays = [data.array(name).sum(axis=1) for name in names if data.has(name)]
     if len(arrays) == 2 and len(arrays[0]) == len(arrays[1]):
         shares = _share(*arrays)
-        here = (done.compute_sets >= 0) & (done.compute_sets < len(shares))
-        found[here] = shares[done.compute_sets[here]]
-    return found
+        computing = (replayed.compute_sets >= 0) & (replayed.compute_sets < len(shares))
+        balance[computing] = shares[replayed.compute_sets[computing]]
+    return balance
 
 
 def _moved(data: Dataset, types: Values) -> Columns:
@@ -237,44 +238,46 @@ def _moved(data: Dataset, types: Values) -> Columns:
     exchange = operands(data, "exchange")
     for tag, name in MOVED.items():
         arrays = [f"{name}_bytes_sent", f"{name}_bytes_received"]
-        here = np.flatnonzero((types == tag) & (exchange >= 0))
+        exchanging = np.flatnonzero((types == tag) & (exchange >= 0))
         if all(data.has(array) for array in arrays):
             by_tile = data.array(arrays[0]) + data.array(arrays[1])
-            here = here[exchange[here] < len(by_tile)]
-            row = exchange[here]
-            total[here] = by_tile.sum(axis=1)[row] // 2
-            balance[here] = _share(by_tile.mean(axis=1), by_tile.max(axis=1, initial=0))[row]
+            exchanging = exchanging[exchange[exchanging] < len(by_tile)]
+            row = exchange[exchanging]
+            total[exchanging] = by_tile.sum(axis=1)[row] // 2
+            balance[exchanging] = _share(by_tile.mean(axis=1), by_tile.max(axis=1, initial=0))[row]
     return {"total_data": total, "data_balance": balance}
 
 
 def _steps_by_ipu(data: Dataset) -> Columns:
     """Return a row for each step and IPU with an active tile."""
-    done, ipus = _replayed(data), data.of_replica("num_ipus")
-    step, ipu = np.nonzero(done.figure("active"))
-    found = {name: done.figure(name)[step, ipu] for name in EXTENTS}
-    spent, active = found.pop("spent"), found.pop("active")
+    replayed, ipus = _replayed(data), data.of_replica("num_ipus")
+    step, ipu = np.nonzero(replayed.figure("active"))
+    figures = {name: replayed.figure(name)[step, ipu] for name in EXTENTS}
+    spent, active = figures.pop("spent"), figures.pop("active")
     tiles = data.of_replica("num_tiles") // max(ipus, 1)
     return {
-        "step": step, "ipu": ipu, **found,
-        "tile_balance": _share(spent, found["cycles"] * tiles),
-        "active_tile_balance": _share(spent, found["cycles"] * active),
+        "step": step, "ipu": ipu, **figures,
+        "tile_balance": _share(spent, figures["cycles"] * tiles),
+        "active_tile_balance": _share(spent, figures["cycles"] * active),
         "bytes_in": _by_ipu(data, "bytes_received", ipus)[step, ipu],
         "bytes_out": _by_ipu(data, "bytes_sent", ipus)[step, ipu],
     }  # fmt: skip
 
 
-def _by_ipu(data: Dataset, what: str, ipus: int) -> Values:
+def _by_ipu(data: Dataset, direction: str, ipus: int) -> Values:
     """Return what the tiles of each IPU received or sent, [step][IPU]."""
     types = step_types(data)
     exchange = operands(data, "exchange")
-    found = np.zeros((len(types), ipus), dtype=np.int64)
+    by_ipu = np.zeros((len(types), ipus), dtype=np.int64)
     for tag, name in MOVED.items():
-        if data.has(f"{name}_{what}"):
-            table = data.array(f"{name}_{what}")
-            here = np.flatnonzero((types == tag) & (exchange >= 0) & (exchange < len(table)))
-            if len(here):
-                found[here] = table.reshape(len(table), ipus, -1).sum(axis=2)[exchange[here]]
-    return found
+        if data.has(f"{name}_{direction}"):
+            table = data.array(f"{name}_{direction}")
+            exchanging = np.flatnonzero((types == tag) & (exchange >= 0) & (exchange < len(table)))
+            if len(exchanging):
+                by_ipu[exchanging] = table.reshape(len(table), ipus, -1).sum(axis=2)[
+                    exchange[exchanging]
+                ]
+    return by_ipu
 
 
 NEEDS = ("steps", "programs", "target")

@@ -143,8 +143,8 @@ def _arrays() -> str:
 
 def _recorded(array: schema.Array) -> str:
     """Return what an array means, how it is recorded, and with which option of its own."""
-    own = array.option not in (schema.GRAPH_OPTION, schema.EXECUTION_OPTION)
-    option = f"; recorded with `{array.option}`" if own else ""
+    has_option = array.option not in (schema.GRAPH_OPTION, schema.EXECUTION_OPTION)
+    option = f"; recorded with `{array.option}`" if has_option else ""
     return f"{array.meaning}{'; replaced' * array.replaced}{option}"
 
 

@@ -88,8 +88,8 @@ def _check_places(dataset: Dataset, document: schema.Document) -> None:
     """Refuse to leave out what stands inside a table that is not there."""
     for name, around in places.INSIDE.items():
         if _document_of(name) == document and dataset.has(name) and not dataset.has(around):
-            wanted = "profile.pop and Parquet keep one without the other, documents do not"
-            raise InconsistentDataError(dataset.name, f"{name} without {around}", wanted)
+            remedy = "profile.pop and Parquet keep one without the other, documents do not"
+            raise InconsistentDataError(dataset.name, f"{name} without {around}", remedy)
 
 
 def to_file(dataset: Dataset, stem: str) -> Nested:
@@ -120,12 +120,12 @@ def from_file(file: object, root: object) -> Dataset:
     foreign = False
     for document, part in parts.items():
         if not isinstance(part, Mapping):
-            place, wanted = COMBINED[document], "an object"
-            raise DamagedFileError(file, f"found {shown(part)}", wanted, place=place)
+            place, remedy = COMBINED[document], "an object"
+            raise DamagedFileError(file, f"found {shown(part)}", remedy, place=place)
         _check_version(file, part)
         foreign |= VERSION_KEY not in part and document != "debug"
-        known = resolved(file, part) if document == "debug" else part
-        _read(file, document, known, tables, arrays)
+        content = resolved(file, part) if document == "debug" else part
+        _read(file, document, content, tables, arrays)
     if foreign:
         _count_replicas(tables)
     return _made(file, tables, arrays, foreign=foreign)
@@ -133,14 +133,14 @@ def from_file(file: object, root: object) -> Dataset:
 
 def _told(file: object, root: Mapping[str, Any]) -> schema.Document:
     for document, keys in TELLING.items():
-        own = OWN_KEYS[document] if VERSION_KEY in root else set()
-        if any(key in root for key in (*keys, *own)):
+        own_keys = OWN_KEYS[document] if VERSION_KEY in root else set()
+        if any(key in root for key in (*keys, *own_keys)):
             return document
     if set(root) == {VERSION_KEY}:
         return "graph"  # of nothing, as any document of nothing
-    found = ", ".join(shown(key) for key in list(root)[:5]) or "none"
-    wanted = "a graph profile has target or programs, an execution profile profilerMode"
-    raise UnknownFormatError(file, f"an object with the keys {found}", wanted)
+    keys_in_file = ", ".join(shown(key) for key in list(root)[:5]) or "none"
+    remedy = "a graph profile has target or programs, an execution profile profilerMode"
+    raise UnknownFormatError(file, f"an object with the keys {keys_in_file}", remedy)
 
 
 def _check_version(file: object, root: Mapping[str, Any]) -> None:
@@ -148,8 +148,8 @@ def _check_version(file: object, root: Mapping[str, Any]) -> None:
     if not isinstance(version, int) or isinstance(version, bool):
         raise DamagedFileError(file, f"found {shown(version)}", "a number", place=VERSION_KEY)
     if version > schema.FORMAT_VERSION:
-        wanted = f"profiles are read up to version {schema.FORMAT_VERSION}: update tilescope"
-        raise NewerVersionError(file, f"format version {version}", wanted)
+        remedy = f"profiles are read up to version {schema.FORMAT_VERSION}: update tilescope"
+        raise NewerVersionError(file, f"format version {version}", remedy)
 
 
 def _read(
@@ -164,9 +164,9 @@ def _read(
         if table.document != document or table.name in absent:
             continue
         read = places.READ_TABLE.get(table.name) or READ_LAYOUT[table.layout]
-        found = read(file, root, table)
-        if found is not None:
-            tables[table.name] = found
+        columns = read(file, root, table)
+        if columns is not None:
+            tables[table.name] = columns
     for array in schema.ARRAYS:
         if array.document != document or array.name in absent:
             continue
@@ -187,13 +187,13 @@ def _not_recorded(file: object, root: Mapping[str, Any]) -> set[str]:
 def _count_replicas(tables: dict[str, Columns]) -> None:
     """Count the replicas where no key does: what is told by tile is of one, on whole IPUs."""
     target, memory = tables.get("target", {}), tables.get("memory_by_tile", {})
-    held = len(next(iter(memory.values()), ()))
-    if held and target and target["num_replicas"][0] < 0:
+    recorded_tiles = len(next(iter(memory.values()), ()))
+    if recorded_tiles and target and target["num_replicas"][0] < 0:
         machine = (int(target[key][0]) for key in ("num_ipus", "tiles_per_ipu", "num_tiles"))
         ipus, on_ipu, tiles = machine
         tiles = tiles if tiles > 0 else ipus * on_ipu
-        if min(on_ipu, tiles) > 0 and held % on_ipu == 0 and tiles % held == 0:
-            target["num_replicas"] = np.array([tiles // held])
+        if min(on_ipu, tiles) > 0 and recorded_tiles % on_ipu == 0 and tiles % recorded_tiles == 0:
+            target["num_replicas"] = np.array([tiles // recorded_tiles])
 
 
 def _made(
@@ -253,26 +253,26 @@ def _read_rows(file: object, root: Mapping[str, Any], table: schema.Table) -> Co
 
 
 def _read_map(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
-    found = look_up(file, root, table.place)
-    if found is None:
+    mapping = look_up(file, root, table.place)
+    if mapping is None:
         return None
-    if not isinstance(found, Mapping):
-        raise DamagedFileError(file, f"found {shown(found)}", "an object", place=table.place)
+    if not isinstance(mapping, Mapping):
+        raise DamagedFileError(file, f"found {shown(mapping)}", "an object", place=table.place)
     names, values = table.columns
     return {
-        names.name: column_of(file, table.place, names, list(found)),
-        values.name: column_of(file, table.place, values, list(found.values())),
+        names.name: column_of(file, table.place, names, list(mapping)),
+        values.name: column_of(file, table.place, values, list(mapping.values())),
     }
 
 
 def _read_list(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
-    found = look_up(file, root, table.place)
-    if found is None:
+    values = look_up(file, root, table.place)
+    if values is None:
         return None
-    if not isinstance(found, list | np.ndarray):
-        raise DamagedFileError(file, f"found {shown(found)}", "a list", place=table.place)
+    if not isinstance(values, list | np.ndarray):
+        raise DamagedFileError(file, f"found {shown(values)}", "a list", place=table.place)
     column = table.columns[0]
-    return {column.name: column_of(file, table.place, column, found)}
+    return {column.name: column_of(file, table.place, column, values)}
 
 
 WRITE_LAYOUT: dict[schema.Layout, Callable[[Nested, schema.Table, Dataset], None]] = {

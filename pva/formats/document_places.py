@@ -57,9 +57,11 @@ def _read_instructions(
 ) -> Columns | None:
     if root.get("programs") is None:
         return None
-    found = column_values(file, root["programs"], "programs", "memoryByInstruction") or []
-    rows = [row for row, value in enumerate(found) if value is not None]
-    columns = columns_of(file, [found[row] for row in rows], table) or {}
+    values_of_programs = (
+        column_values(file, root["programs"], "programs", "memoryByInstruction") or []
+    )
+    rows = [row for row, value in enumerate(values_of_programs) if value is not None]
+    columns = columns_of(file, [values_of_programs[row] for row in rows], table) or {}
     return columns | {"program": np.array(rows, dtype=np.int64)}
 
 
@@ -76,19 +78,23 @@ def _write_vertices(root: Nested, table: schema.Table, dataset: Dataset) -> None
 
 
 def _read_vertices(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
-    found = look_up(file, root, "computeSets")
-    if found is None:
+    compute_sets = look_up(file, root, "computeSets")
+    if compute_sets is None:
         return None
     lists = [
-        column_values(file, found, "computeSets", key) for key in ("vertexTypes", "vertexCounts")
+        column_values(file, compute_sets, "computeSets", key)
+        for key in ("vertexTypes", "vertexCounts")
     ]
     if lists[0] is None or lists[1] is None:
         return None
     rows, types = _lists(file, "computeSets.vertexTypes", lists[0])
     counted, counts = _lists(file, "computeSets.vertexCounts", lists[1])
     if not np.array_equal(rows, counted):
-        found, wanted = f"{len(counts)} counts for {len(types)} types", "one count for each type"
-        raise DamagedFileError(file, found, wanted, place="computeSets.vertexCounts")
+        compute_sets, remedy = (
+            f"{len(counts)} counts for {len(types)} types",
+            "one count for each type",
+        )
+        raise DamagedFileError(file, compute_sets, remedy, place="computeSets.vertexCounts")
     return {"compute_set": rows, "vertex_type": types, "count": counts}
 
 
@@ -102,20 +108,20 @@ def _write_by_category(root: Nested, values: Values) -> None:
 
 
 def _read_by_category(file: object, root: Mapping[str, Any]) -> Values | None:
-    found = look_up(file, root, BY_CATEGORY)
-    if found is None:
+    categories = look_up(file, root, BY_CATEGORY)
+    if categories is None:
         return None
-    _check_categories(file, found)
+    _check_categories(file, categories)
     keys = [
         f"{category}.{region}.{overlap}"
         for category in schema.CATEGORIES
         for region in schema.REGIONS
         for overlap in schema.OVERLAPS
     ]
-    given = {key: look_up(file, found, key) for key in keys}
+    tables = {key: look_up(file, categories, key) for key in keys}
     rows = {
         key: array_of(file, f"{BY_CATEGORY}.{key}", "int", value, 1)
-        for key, value in given.items()
+        for key, value in tables.items()
         if value is not None
     }
     tiles = {len(row) for row in rows.values()} or {0}
@@ -127,13 +133,13 @@ def _read_by_category(file: object, root: Mapping[str, Any]) -> Values | None:
     return np.stack([rows.get(key, empty) for key in keys]).reshape(shape)
 
 
-def _check_categories(file: object, found: Any) -> None:
-    if not isinstance(found, Mapping):
-        raise DamagedFileError(file, f"found {shown(found)}", "an object", place=BY_CATEGORY)
-    unknown = next((key for key in found if key not in schema.CATEGORIES), None)
+def _check_categories(file: object, categories: Any) -> None:
+    if not isinstance(categories, Mapping):
+        raise DamagedFileError(file, f"found {shown(categories)}", "an object", place=BY_CATEGORY)
+    unknown = next((key for key in categories if key not in schema.CATEGORIES), None)
     if unknown is not None:
-        wanted = f"one of {', '.join(schema.CATEGORIES)}"
-        raise DamagedFileError(file, f"found {shown(unknown)}", wanted, place=BY_CATEGORY)
+        remedy = f"one of {', '.join(schema.CATEGORIES)}"
+        raise DamagedFileError(file, f"found {shown(unknown)}", remedy, place=BY_CATEGORY)
 
 
 def _write_by_ipu(root: Nested, values: Values) -> None:
@@ -143,10 +149,10 @@ def _write_by_ipu(root: Nested, values: Values) -> None:
 
 
 def _read_by_ipu(file: object, root: Mapping[str, Any]) -> Any:
-    found = look_up(file, root, LIVENESS_STEPS)
-    if found is None:
+    steps = look_up(file, root, LIVENESS_STEPS)
+    if steps is None:
         return None
-    sizes = column_values(file, found, LIVENESS_STEPS, "bytesByIpu")
+    sizes = column_values(file, steps, LIVENESS_STEPS, "bytesByIpu")
     if isinstance(sizes, list) and type(None) in map(type, sizes):
         return None
     return sizes
@@ -154,8 +160,8 @@ def _read_by_ipu(file: object, root: Mapping[str, Any]) -> Any:
 
 def _spelled_out(file: object, root: Mapping[str, Any]) -> tuple[Values, Values] | None:
     """Return (step, variable) pairs when a document lists the variables of each liveness step."""
-    found = look_up(file, root, LIVENESS_STEPS)
-    lists = None if found is None else column_values(file, found, LIVENESS_STEPS, "variables")
+    steps = look_up(file, root, LIVENESS_STEPS)
+    lists = None if steps is None else column_values(file, steps, LIVENESS_STEPS, "variables")
     if lists is None or all(part is None for part in lists):
         return None
     return _lists(file, f"{LIVENESS_STEPS}.variables", lists)
@@ -177,10 +183,14 @@ def _read_intervals(file: object, root: Mapping[str, Any], table: schema.Table) 
 def _read_liveness_steps(
     file: object, root: Mapping[str, Any], table: schema.Table
 ) -> Columns | None:
-    found = look_up(file, root, table.place)
-    columns = columns_of(file, found, table)
+    listed_steps = look_up(file, root, table.place)
+    columns = columns_of(file, listed_steps, table)
     pairs = _spelled_out(file, root) if columns is not None else None
-    if columns is None or pairs is None or column_values(file, found, table.place, "bytes") is None:
+    if (
+        columns is None
+        or pairs is None
+        or column_values(file, listed_steps, table.place, "bytes") is None
+    ):
         return columns
     variables = columns_of(file, look_up(file, root, "variables"), schema.TABLE["variables"])
     unknown = columns["bytes"] < 0

@@ -81,13 +81,13 @@ def _repeat_programs(rows: list[Nested], dataset: Dataset) -> None:
 
 
 def _sync_columns(dataset: Dataset, syncs: Values) -> Nested:
-    found: Nested = {"step": syncs}
+    nested: Nested = {"step": syncs}
     for column in SYNCS.columns[1:]:
         values = dataset.column("steps", column.name)[syncs]
         missing = schema.MISSING[column.kind]
         if not all(values == missing) and not (column.kind == "float" and np.isnan(values).all()):
-            found[column.document_key] = values
-    return found
+            nested[column.document_key] = values
+    return nested
 
 
 def read_steps(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
@@ -109,14 +109,14 @@ def read_steps(file: object, root: Mapping[str, Any], table: schema.Table) -> Co
 
 def _read_syncs(file: object, root: Mapping[str, Any], columns: Columns) -> None:
     """Fill in what is known of syncs; raises DamagedFileError for steps that are not there."""
-    found = columns_of(file, look_up(file, root, SYNCS.place), SYNCS)
-    if found is None:
+    sync_columns = columns_of(file, look_up(file, root, SYNCS.place), SYNCS)
+    if sync_columns is None:
         return
-    steps, last = found.pop("step"), len(columns["type"]) - 1
+    steps, last = sync_columns.pop("step"), len(columns["type"]) - 1
     wrong = steps[(steps < 0) | (steps > last)]
     if len(wrong):
         place = f"{SYNCS.place}.step"
         raise DamagedFileError(file, f"found {wrong[0]}", f"0 to {last}", place=place)
-    for name, values in found.items():
+    for name, values in sync_columns.items():
         columns[name] = columns[name].copy()
         columns[name][steps] = values

@@ -23,7 +23,7 @@ def beside(path: Path, kind: str) -> Path:
 
 def put_in_place(part: Path, target: Path) -> None:
     """Put a directory in the place of another, again where another writer was quicker."""
-    for left in reversed(range(ATTEMPTS)):
+    for remaining in reversed(range(ATTEMPTS)):
         old = beside(target, "old")
         with suppress(FileNotFoundError):
             os.replace(target, old)
@@ -32,7 +32,7 @@ def put_in_place(part: Path, target: Path) -> None:
         except OSError:
             with suppress(OSError):
                 os.replace(old, target)
-            if not left:
+            if not remaining:
                 raise
             continue
         finally:
@@ -41,32 +41,32 @@ def put_in_place(part: Path, target: Path) -> None:
 
 
 @contextmanager
-def replacing(path: Path, what: str) -> Iterator[BinaryIO]:
+def replacing(path: Path, kind: str) -> Iterator[BinaryIO]:
     """Write a file; one that was there stays until the new one is whole. Raises PvaError.
 
     A pipe or a device is written to as it is, and a link stays one.
     """
     is_file = path.is_file() or not path.exists()
-    whole = Path(os.path.realpath(path)) if is_file else path
-    part = beside(whole, "part") if is_file else whole
+    target = Path(os.path.realpath(path)) if is_file else path
+    part = beside(target, "part") if is_file else target
     try:
         with part.open("wb") as stream:
             yield stream
         if is_file:
-            os.replace(part, whole)
+            os.replace(part, target)
     except BaseException as error:
         if is_file:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
-        found = error.strerror or str(error)
-        raise PvaError(path, found, f"a place where {what} can be written") from error
+        problem = error.strerror or str(error)
+        raise PvaError(path, problem, f"a place where {kind} can be written") from error
 
 
-def replaced(path: Path, data: bytes, what: str) -> None:
+def replaced(path: Path, data: bytes, kind: str) -> None:
     """Write a whole file, as `replacing` does."""
-    with replacing(path, what) as stream:
+    with replacing(path, kind) as stream:
         stream.write(data)
 
 

@@ -179,16 +179,16 @@ class GrowingTexts:
 
 def looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the value at each place, some at a time: NumPy makes places of eight bytes of them."""
-    found = np.empty(len(places), table.dtype)
+    values = np.empty(len(places), table.dtype)
     for low in range(0, len(places), BLOCK):
-        found[low : low + BLOCK] = table[places[low : low + BLOCK]]
-    return found
+        values[low : low + BLOCK] = table[places[low : low + BLOCK]]
+    return values
 
 
 def used(codes: Iterable[npt.NDArray[Any]], count: int) -> Integers:
     """Return which of the codes below `count` there are, ascending."""
-    found = np.zeros(count, np.bool_)
+    is_used = np.zeros(count, np.bool_)
     for column in codes:
         for low in range(0, len(column), BLOCK):
-            found[column[low : low + BLOCK]] = True
-    return np.flatnonzero(found)
+            is_used[column[low : low + BLOCK]] = True
+    return np.flatnonzero(is_used)

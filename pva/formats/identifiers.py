@@ -35,13 +35,13 @@ def identifiers(trace: Any, allowed: range = ALL) -> tuple[list[int], list[tuple
 
 def _different(numbers: Iterable[int], allowed: range) -> list[int]:
     """Assign each number, or, where an earlier one has it, the next that none has."""
-    wanted = [number if number in allowed else number % allowed.stop for number in numbers]
-    behind = {number: number + 1 for number in wanted}  # where to look next
-    given: dict[int, None] = {}
-    for number in wanted:
+    proposed = [number if number in allowed else number % allowed.stop for number in numbers]
+    behind = {number: number + 1 for number in proposed}  # where to look next
+    assigned: dict[int, None] = {}
+    for number in proposed:
         free = number
-        while number in given and free in behind:
+        while number in assigned and free in behind:
             free = behind[free] if behind[free] in allowed else 0
         behind[free] = behind[number] = free + 1
-        given[free] = None
-    return list(given)
+        assigned[free] = None
+    return list(assigned)

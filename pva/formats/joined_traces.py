@@ -60,8 +60,8 @@ class JoinedFile:
         self._numbers: list[dict[str, npt.NDArray[np.int64]]] = []  # of each file, by table
         self._first: dict[str, list[int]] = {}  # number of each file's first row, by table
         self._untimed: list[Path] = []
-        more = len(files) - 1
-        self.path = files[0].path.with_name(f"{files[0].path.name} and {more} more")
+        added = len(files) - 1
+        self.path = files[0].path.with_name(f"{files[0].path.name} and {added} more")
         size = sum(file.budget.size for file in files)
         self.budget = Budget(self.path, size, held=0, otherwise=files[0].budget.otherwise)
 
@@ -72,8 +72,8 @@ class JoinedFile:
             f"{path.name}: tells no wall clock, and begins with the others"
             for path in self._untimed
         ]
-        told = [f"{file.path.name}: {line}" for file in self._files for line in file.problems]
-        return (*untimed, *told)
+        lines = [f"{file.path.name}: {line}" for file in self._files for line in file.problems]
+        return (*untimed, *lines)
 
     def tables(self) -> dict[str, Columns]:
         """Read the tables of all files."""
@@ -117,11 +117,11 @@ class JoinedFile:
         return begin, end, label, kind, records
 
     def _events(self, place: int, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
-        told = chunks | {
+        renumbered = chunks | {
             "id": self._old(place, "event_chunks", chunks["id"]),
             "thread": self._old(place, "threads", chunks["thread"]),
         }
-        begin, end, label, kind, records = self._files[place].events(told)
+        begin, end, label, kind, records = self._files[place].events(renumbered)
         return begin, end, self._new(place, "labels", label).astype(np.int32), kind, records
 
     def close(self) -> None:
@@ -131,7 +131,7 @@ class JoinedFile:
 
     def _numbered(self, place: int, tables: dict[str, Columns]) -> dict[str, Columns]:
         """Number the rows of a file's tables anew."""
-        made = {}
+        columns_by_table = {}
         for name, rows in tables.items():
             new = dict(rows)
             if "id" in rows:
@@ -144,20 +144,20 @@ class JoinedFile:
                 new["process"] = np.full(len(rows["id"]), self._first["processes"][place])
             elif name in OF_A_PROCESS:
                 new["process"] = self._new(place, "processes", rows["process"])
-            made[name] = new
-        return made
+            columns_by_table[name] = new
+        return columns_by_table
 
     def _new(self, place: int, table: str, numbers: Any) -> npt.NDArray[np.int64]:
         """Return the new numbers of rows of a file; raises DamagedFileError for one not there."""
-        known = self._numbers[place][table]
-        order = np.argsort(known, kind="stable")
+        numbered = self._numbers[place][table]
+        order = np.argsort(numbered, kind="stable")
         if not len(numbers):
             return np.zeros(0, np.int64)
-        at = np.minimum(np.searchsorted(known, numbers, sorter=order), max(len(known) - 1, 0))
-        wrong = numbers if not len(known) else numbers[known[order[at]] != numbers]
+        at = np.minimum(np.searchsorted(numbered, numbers, sorter=order), max(len(numbered) - 1, 0))
+        wrong = numbers if not len(numbered) else numbers[numbered[order[at]] != numbers]
         if len(wrong):
-            found, path = f"no row {int(wrong[0])}", self._files[place].path
-            raise DamagedFileError(path, found, "each number used", place=f"table {table}")
+            problem, path = f"no row {int(wrong[0])}", self._files[place].path
+            raise DamagedFileError(path, problem, "each number used", place=f"table {table}")
         new: npt.NDArray[np.int64] = order[at] + self._first[table][place]
         return new
 
@@ -171,14 +171,14 @@ class JoinedFile:
         """Give every process the wall clock that it is to lie by; 0 stands for none."""
         wall = processes["wall_ns"].copy()
         self._untimed = []
-        known = wall[wall > 0]
+        recorded = wall[wall > 0]
         if not self._by_wall_clock:
-            wall[:] = known.min() if len(known) else 0
-        elif len(known) and len(known) < len(wall):
+            wall[:] = recorded.min() if len(recorded) else 0
+        elif len(recorded) and len(recorded) < len(wall):
             owners = np.searchsorted(self._first["processes"], processes["id"], "right") - 1
             untimed = np.unique(np.asarray(owners)[wall == 0]).tolist()
             self._untimed = [self._files[place].path for place in untimed]
-            wall[wall == 0] = known.min()
+            wall[wall == 0] = recorded.min()
         processes["wall_ns"] = wall
 
 
@@ -187,6 +187,6 @@ def _after_each_other(parts: Sequence[Any]) -> Any:
         return Texts.joined(parts)
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts)
-    whole = np.empty(sum(map(len, parts)), dtype=object)
-    whole[:] = [text for part in parts for text in part]
-    return whole
+    texts = np.empty(sum(map(len, parts)), dtype=object)
+    texts[:] = [text for part in parts for text in part]
+    return texts

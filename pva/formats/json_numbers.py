@@ -46,7 +46,7 @@ def decoded(
     budget: Budget,
     *,
     plain: bool = False,
-    tell: Callable[[int], None] = lambda done: None,
+    tell: Callable[[int], None] = lambda size: None,
 ) -> Any:
     """Decode JSON, into plain values if asked to; `tell` is told how many bytes are done.
 
@@ -158,13 +158,13 @@ class _Cut:
         """Decode a list of objects; None when it is none, or cannot be cut."""
         if text[1:LONG].lstrip(SPACE)[:1] != b"{" or place.endswith(FURTHER_KEYS):
             return None
-        found = ManyRows(ROW_KEYS, self._budget, place)
+        many_rows = ManyRows(ROW_KEYS, self._budget, place)
         for part, rows in self._cut(text, place):
             if set(map(type, rows)) != {dict}:
                 return None
-            found.add(rows)
+            many_rows.add(rows)
             _check_keys(part, keys_in(rows), place)
-        return found
+        return many_rows
 
     def _cut(self, text: bytes, place: str) -> Iterator[tuple[bytes, list[Any]]]:
         """Cut the text of a list of objects, and decode each part: what decodes was cut well."""
@@ -172,7 +172,7 @@ class _Cut:
 
         begin, last = 1, len(text) - 1
         while begin < last:
-            places = (found.start(1) for found in BETWEEN_ROWS.finditer(text, begin + MANY))
+            places = (match.start(1) for match in BETWEEN_ROWS.finditer(text, begin + MANY))
             for end in (*islice(places, TRIES), last):
                 if end - begin > 2 * MANY:
                     self._budget.check(_cost(text, begin, end), place)
@@ -227,10 +227,10 @@ def numbers_in(text: bytes) -> Values | None:
     """
     if text[:LONG].translate(None, NUMBERS + SPACE):
         return None
-    rest = text.translate(None, NUMBERS)
-    if rest.translate(None, SPACE):
+    remainder = text.translate(None, NUMBERS)
+    if remainder.translate(None, SPACE):
         return None
-    if rest:
+    if remainder:
         text = text.translate(None, SPACE)
     return _long_row(text) if text[:2] != b"[[" else _table(text)
 
@@ -257,8 +257,8 @@ def _equal_rows(text: bytes) -> Values | None:
         return None
     if b"[]" in text:  # without digits, a row of nothing looks like one of a number
         return None
-    found = _row(text.translate(None, b"[]"))
-    return None if found is None else found.reshape(count, first.count(b",") + 1)
+    numbers = _row(text.translate(None, b"[]"))
+    return None if numbers is None else numbers.reshape(count, first.count(b",") + 1)
 
 
 def _long_row(text: bytes) -> Values | None:
@@ -280,7 +280,7 @@ def _row(text: bytes) -> Values | None:
     """Read numbers with commas between them; those at the limits are some that do not fit."""
     if not text or b"[" in text or b"]" in text:
         return None
-    found = np.fromstring(text, np.int64, sep=",")
-    if found.min() == LIMITS.min or found.max() == LIMITS.max:
+    numbers = np.fromstring(text, np.int64, sep=",")
+    if numbers.min() == LIMITS.min or numbers.max() == LIMITS.max:
         return None
-    return narrowed(found, SIGNED, UNSIGNED)
+    return narrowed(numbers, SIGNED, UNSIGNED)

@@ -84,29 +84,29 @@ class Text:
         tell(reading(self._path), self._stream.tell(), self._size)
         if not self._packed:
             return self._stream.read(size)
-        found = b""
-        while not found and not self.cut:
-            found, ended = self._unpacked(size)
+        piece = b""
+        while not piece and not self.cut:
+            piece, ended = self._unpacked(size)
             if ended:
                 break
-        self._given += len(found)
+        self._given += len(piece)
         if self._given > self._limit:
-            wanted = "unpack it first: a text is read in parts"
+            remedy = "unpack it first: a text is read in parts"
             raise DamagedFileError(
-                self._path, f"unpacks to more than {self._limit >> 20} MB", wanted
+                self._path, f"unpacks to more than {self._limit >> 20} MB", remedy
             )
-        return found
+        return piece
 
     def _unpacked(self, size: int) -> tuple[bytes, bool]:
         """Return some text, and whether the file ends."""
-        left = self._unpack.unconsumed_tail or self._unpack.unused_data if self._unpack else b""
-        packed = left or self._stream.read(size >> 2)
+        pending = self._unpack.unconsumed_tail or self._unpack.unused_data if self._unpack else b""
+        packed = pending or self._stream.read(size >> 2)
         if self._unpack is None or (self._unpack.eof and packed):
             self._unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
         if not packed:
-            rest = b"" if self._unpack.eof else self._unpack.flush()
+            remainder = b"" if self._unpack.eof else self._unpack.flush()
             self.cut = not self._unpack.eof
-            return rest, True
+            return remainder, True
         try:
             return self._unpack.decompress(packed, size), False
         except zlib.error:
@@ -141,20 +141,20 @@ class Array:
         if not self.in_object:
             raise self._unknown(f"begins with {text[:8]!r}" if text else "holds no text")
         sign = b'"' + self._key.encode() + b'"'
-        place, tried, more = -1, 0, text
+        place, tried, added = -1, 0, text
         while tried < KEYS_TRIED and len(text) < HEAD_LIMIT:
             place = text.find(sign, place + 1)
             near_end = place < 0 or len(text) - place < len(sign) + VALUE_NEAR
-            if near_end and more:
-                more = self._text.read(READ)
-                text += more
-                place = max(len(text) - len(more) - len(sign) - VALUE_NEAR, 0) - 1
+            if near_end and added:
+                added = self._text.read(READ)
+                text += added
+                place = max(len(text) - len(added) - len(sign) - VALUE_NEAR, 0) - 1
                 continue
             if place < 0:
                 break
-            found = self._after_key(text, place, sign)
-            if found is not None:
-                return found
+            array_text = self._after_key(text, place, sign)
+            if array_text is not None:
+                return array_text
             tried += 1
         raise self._unknown(f"no array {self._key!r}")
 
@@ -170,43 +170,43 @@ class Array:
         self.before = before
         return value[1:].lstrip(_BLANK)[1:]
 
-    def _unknown(self, found: str) -> UnknownFormatError:
-        wanted = f"an array, or an object with an array {self._key}"
-        return UnknownFormatError(self._path, found, wanted)
+    def _unknown(self, problem: str) -> UnknownFormatError:
+        remedy = f"an array, or an object with an array {self._key}"
+        return UnknownFormatError(self._path, problem, remedy)
 
     def __iter__(self) -> Iterator[Piece]:
-        text, size, told = self._held, READ, True
+        text, size, has_more = self._held, READ, True
         self._held = b""
-        while told:
-            found = scan(text)
-            if len(found.ends):
-                stop = int(found.ends[-1])
-                yield Piece(text[:stop], found.ends)
-            if found.closed >= 0:
+        while has_more:
+            scanned = scan(text)
+            if len(scanned.ends):
+                stop = int(scanned.ends[-1])
+                yield Piece(text[:stop], scanned.ends)
+            if scanned.closed >= 0:
                 self.closed = True
-                self._finish(text[found.closed + 1 :])
+                self._finish(text[scanned.closed + 1 :])
                 return
-            if len(found.ends):
+            if len(scanned.ends):
                 text, size = text[stop:], READ
             elif len(text) > ELEMENT_LIMIT:
                 self.endless = True
                 return
             # An element longer than what was read is looked at again: twice as much each time.
-            more = self._text.read(size)
+            added = self._text.read(size)
             size *= 2
-            told, text = bool(more), text + more
+            has_more, text = bool(added), text + added
         self.cut_off = len(text.strip(_BLANK + b","))
 
-    def _finish(self, rest: bytes) -> None:
+    def _finish(self, remainder: bytes) -> None:
         """Read what stands behind the array."""
-        while len(rest) <= HEAD_LIMIT and (more := self._text.read(READ)):
-            rest += more
+        while len(remainder) <= HEAD_LIMIT and (added := self._text.read(READ)):
+            remainder += added
         if not self.in_object:
-            self.more_after = bool(rest.strip(_BLANK))
+            self.more_after = bool(remainder.strip(_BLANK))
             return
-        found = _object(b'{"":null' + rest) if len(rest) <= HEAD_LIMIT else None
-        self.more_after = found is None
-        self.after = found or {}
+        fields = _object(b'{"":null' + remainder) if len(remainder) <= HEAD_LIMIT else None
+        self.more_after = fields is None
+        self.after = fields or {}
 
     @property
     def damaged(self) -> bool:
@@ -252,5 +252,5 @@ def _without_escapes(places: Integers, kinds: npt.NDArray[Any]) -> tuple[Integer
     at = np.searchsorted(escaped, places)
     at = np.minimum(at, max(len(escaped) - 1, 0))
     bad = escaped[at] == places if len(escaped) else np.zeros(len(places), np.bool_)
-    kept = (kinds != _ESCAPE) & ~(bad & (kinds == _QUOTE))
-    return places[kept], kinds[kept]
+    unescaped = (kinds != _ESCAPE) & ~(bad & (kinds == _QUOTE))
+    return places[unescaped], kinds[unescaped]

@@ -52,8 +52,8 @@ def decoded(file: Path, data: bytes, *, plain: bool = True) -> Any:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error
         except json_numbers.DuplicateKeyError as error:
             place, key = error.args
-            found = f"the key {shown(key)} twice"
-            raise DamagedFileError(file, found, "once", place=place) from error
+            problem = f"the key {shown(key)} twice"
+            raise DamagedFileError(file, problem, "once", place=place) from error
         except RecursionError as error:
             raise DamagedFileError(file, "nested too deep", "a few levels") from error
         except MemoryError as error:

@@ -57,8 +57,8 @@ def read(directory: Path) -> Marker | None:
     try:
         return _parsed(json.loads(data))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        wanted = "give another directory, or take this one away"
-        raise DamagedFileError(path, f"not {WHAT}", wanted) from None
+        remedy = "give another directory, or take this one away"
+        raise DamagedFileError(path, f"not {WHAT}", remedy) from None
 
 
 def write(directory: Path, marker: Marker) -> None:
@@ -70,13 +70,13 @@ def write(directory: Path, marker: Marker) -> None:
     replaced(directory / NAME, f"{json.dumps(value, indent=2)}\n".encode(), WHAT)
 
 
-def is_own(directory: Path, name: str, known: tuple[str, str] | None) -> bool:
+def is_own(directory: Path, name: str, recorded: tuple[str, str] | None) -> bool:
     """Return whether a file is still what was written under this name; nothing known is not."""
     path = directory / name
-    kind, value = known or ("", "")
+    kind, value = recorded or ("", "")
     try:
-        found = {"sha256": digest, "identity": identity}
-        return kind in found and value == found[kind](path)
+        identities = {"sha256": digest, "identity": identity}
+        return kind in identities and value == identities[kind](path)
     except (OSError, PvaError):
         return False
 
@@ -120,10 +120,10 @@ def _contents(path: Path, limit: int) -> bytes:
 def _parsed(value: Any) -> Marker:
     files = {}
     for name, facts in value["files"].items():
-        ((kind, known),) = facts.items()
+        ((kind, identity),) = facts.items()
         # Who sends a report must not be able to name a file elsewhere.
         plain = name == os.path.basename(name) and name not in ("", ".", "..") and "\0" not in name
-        if not plain or kind not in KINDS or not isinstance(known, str):
+        if not plain or kind not in KINDS or not isinstance(identity, str):
             raise ValueError(name)
-        files[name] = (kind, known)
+        files[name] = (kind, identity)
     return Marker(files, str(value.get("writer", "")))

@@ -29,19 +29,22 @@ def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.boo
     begins = begins[order]
     of: Rows = np.asarray(group[order], rows)
     level, alone = _levels(of, begins)
-    kept: Rows = np.flatnonzero(~alone).astype(rows)
+    candidates: Rows = np.flatnonzero(~alone).astype(rows)
     # At one level of one group, begins and ends take turns.
-    kept = kept[np.lexsort((level[kept], of[kept]))]
-    first, second = kept[:-1], kept[1:]
+    candidates = candidates[np.lexsort((level[candidates], of[candidates]))]
+    first, second = candidates[:-1], candidates[1:]
     pair = np.flatnonzero(
         begins[first] & ~begins[second] & (level[first] == level[second])
         & (of[first] == of[second])
     )  # fmt: skip
-    taken = np.zeros(len(kept), np.bool_)
-    taken[pair] = True
-    unended = kept[begins[kept] & ~taken]
+    is_paired = np.zeros(len(candidates), np.bool_)
+    is_paired[pair] = True
+    unended = candidates[begins[candidates] & ~is_paired]
     return Matched(
-        order[kept[pair]], order[kept[pair + 1]], order[unended], order[np.flatnonzero(alone)]
+        order[candidates[pair]],
+        order[candidates[pair + 1]],
+        order[unended],
+        order[np.flatnonzero(alone)],
     )
 
 
@@ -66,8 +69,8 @@ def _levels(of: Rows, begins: npt.NDArray[np.bool_]) -> tuple[Rows, npt.NDArray[
 def _lowest(group: Rows, values: Rows) -> Rows:
     """Return the least value up to each place of its group."""
     apart = group * np.int64(2 * len(group) + 2)
-    found = values - apart
-    np.minimum.accumulate(found, out=found)
-    found += apart
-    lowest: Rows = found.astype(values.dtype)
+    running = values - apart
+    np.minimum.accumulate(running, out=running)
+    running += apart
+    lowest: Rows = running.astype(values.dtype)
     return lowest

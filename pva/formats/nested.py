@@ -39,16 +39,16 @@ def look_up(file: object, root: Any, place: str) -> Any:
 
     Raises DamagedFileError when something other than an object or a list stands on the way.
     """
-    found = root
+    value = root
     for depth, key in enumerate(place.split(".") if place else ()):
-        if isinstance(found, dict):
-            found = found.get(key)
-        elif isinstance(found, list | np.ndarray | ManyRows | None):
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list | np.ndarray | ManyRows | None):
             return None
         else:
-            here = ".".join(place.split(".")[:depth])
-            raise DamagedFileError(file, f"found {shown(found)}", "an object", place=here)
-    return found
+            parent = ".".join(place.split(".")[:depth])
+            raise DamagedFileError(file, f"found {shown(value)}", "an object", place=parent)
+    return value
 
 
 def rows_of(table: schema.Table, dataset: Dataset) -> list[dict[str, Any]]:
@@ -69,26 +69,26 @@ def rows_of(table: schema.Table, dataset: Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def column_values(file: object, found: Any, place: str, key: str) -> Rows | None:
+def column_values(file: object, rows: Any, place: str, key: str) -> Rows | None:
     """Return one value a row, of an object with a list a column or of a list of objects.
 
     None when an object has no such list. Raises DamagedFileError when there are no rows there.
     """
-    return _columns_at(file, found, place, (key,))[0]
+    return _columns_at(file, rows, place, (key,))[0]
 
 
-def _columns_at(file: object, found: Any, place: str, keys: Sequence[str]) -> list[Rows | None]:
+def _columns_at(file: object, rows: Any, place: str, keys: Sequence[str]) -> list[Rows | None]:
     """Return the values of several keys, looking at the rows once; None for a key of no row."""
-    if not isinstance(found, list | ManyRows):
-        return [_list_at(file, found, place, key) for key in keys]
-    if isinstance(found, list) and set(map(type, found)) - {dict}:
-        wrong = next(row for row in found if type(row) is not dict)
+    if not isinstance(rows, list | ManyRows):
+        return [_list_at(file, rows, place, key) for key in keys]
+    if isinstance(rows, list) and set(map(type, rows)) - {dict}:
+        wrong = next(row for row in rows if type(row) is not dict)
         raise DamagedFileError(file, f"found {shown(wrong)}", "a list of values", place=place)
     columns: list[Rows | None] = []
     for key in keys:
         head, _, tail = key.partition(".")
         values: Rows | None = (
-            found.column(head) if isinstance(found, ManyRows) else values_at(found, head)
+            rows.column(head) if isinstance(rows, ManyRows) else values_at(rows, head)
         )
         if values is not None and tail:
             values = [look_up(file, value, tail) for value in values]
@@ -96,39 +96,39 @@ def _columns_at(file: object, found: Any, place: str, keys: Sequence[str]) -> li
     return columns
 
 
-def _list_at(file: object, found: Any, place: str, key: str) -> Rows | None:
-    if isinstance(found, dict):
-        values = look_up(file, found, key)
+def _list_at(file: object, rows: Any, place: str, key: str) -> Rows | None:
+    if isinstance(rows, dict):
+        values = look_up(file, rows, key)
         if values is None or isinstance(values, list | np.ndarray):
             return values
-        found, place = values, f"{place}.{key}"
-    raise DamagedFileError(file, f"found {shown(found)}", "a list of values", place=place)
+        rows, place = values, f"{place}.{key}"
+    raise DamagedFileError(file, f"found {shown(rows)}", "a list of values", place=place)
 
 
-def columns_of(file: object, found: Any, table: schema.Table) -> dict[str, Values] | None:
+def columns_of(file: object, content: Any, table: schema.Table) -> dict[str, Values] | None:
     """Turn rows into columns, those that are not there filled in; None when there are no rows.
 
     Raises DamagedFileError.
     """
-    if found is None:
+    if content is None:
         return None
     keys = [column.document_key for column in table.columns]
-    if isinstance(found, list | ManyRows):
-        rows = len(found)
+    if isinstance(content, list | ManyRows):
+        rows = len(content)
     else:
-        given = _columns_at(file, found, table.place, keys)
-        lengths = {len(column) for column in given if column is not None}
+        values_by_key = _columns_at(file, content, table.place, keys)
+        lengths = {len(column) for column in values_by_key if column is not None}
         if not lengths:
             return None
         if len(lengths) > 1:
-            text, wanted = f"lists of {sorted(lengths)} values", "one length"
-            raise DamagedFileError(file, text, wanted, place=table.place)
+            text, remedy = f"lists of {sorted(lengths)} values", "one length"
+            raise DamagedFileError(file, text, remedy, place=table.place)
         rows = lengths.pop()
     check_size(file, table.place, rows, len(keys))
     columns: dict[str, Values] = {}
     for column in table.columns:  # lists of the values of all columns would be as large again
         key, place = column.document_key, f"{table.place}.{column.document_key}"
-        (values,) = _columns_at(file, found, table.place, (key,))
+        (values,) = _columns_at(file, content, table.place, (key,))
         if values is None:
             missing = column_of(file, place, column, [None])
             columns[column.name] = np.full(rows, missing[0], dtype=missing.dtype)

@@ -88,11 +88,11 @@ def read(path: str | PathLike[str]) -> Dataset:
     NewerVersionError.
     """
     where = Path(path)
-    found = files(where) if where.is_dir() else [where]
-    if not found:
+    paths = files(where) if where.is_dir() else [where]
+    if not paths:
         raise NotFoundError(where, "no Parquet file in this directory", f"{WHAT} are looked for")
     _pyarrow(where)
-    named = dict(map(_named, found))
+    named = dict(map(_named, paths))
     return Dataset(_Parquet(named), str(where))
 
 
@@ -102,8 +102,8 @@ def _writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found = error.strerror or str(error)
-        raise PvaError(target, found, f"a place where {WHAT} can be written") from error
+        problem = error.strerror or str(error)
+        raise PvaError(target, problem, f"a place where {WHAT} can be written") from error
 
 
 def _pyarrow(path: Path) -> None:
@@ -117,23 +117,23 @@ def _check_replaceable(target: Path) -> None:
     """Refuse to put a directory in the place of anything but another of its kind."""
     if not target.exists():
         return
-    others = [target.name]
+    strangers = [target.name]
     if target.is_dir():
-        known = marker.read(target) or Marker()
+        recorded = marker.read(target) or Marker()
         names = sorted(set(os.listdir(target)) - {marker.NAME})
-        others = [n for n in names if not marker.is_own(target, n, known.files.get(n))]
-    if others:
-        raise OverwriteError(target, f"holds something else: {others[0]}", "give another name")
+        strangers = [n for n in names if not marker.is_own(target, n, recorded.files.get(n))]
+    if strangers:
+        raise OverwriteError(target, f"holds something else: {strangers[0]}", "give another name")
 
 
-def _metadata(declared: schema.Table | schema.Array, **more: str) -> dict[str, str]:
-    told = {
+def _metadata(declared: schema.Table | schema.Array, **further: str) -> dict[str, str]:
+    fields = {
         "name": declared.name,
         "format_version": str(schema.FORMAT_VERSION),
         "meaning": declared.meaning,
         "recorded_by": declared.option,
     }
-    return {f"{PREFIX}{key}": value for key, value in (told | more).items()}
+    return {f"{PREFIX}{key}": value for key, value in (fields | further).items()}
 
 
 def _field(name: str, kind: schema.Kind, unit: str, meaning: str) -> pa.Field:
@@ -192,9 +192,9 @@ def _long(array: schema.Array, values: Values) -> Iterator[list[Any]]:
     for first in range(0, len(values), step):
         part = values[first : first + step]
         places = list(np.nonzero(part)) if part.ndim > 1 else [np.arange(len(part))]
-        found = part[tuple(places)]
+        cells = part[tuple(places)]
         places[0] = places[0] + first
-        yield [*map(_index, array.index, places), found]
+        yield [*map(_index, array.index, places), cells]
 
 
 def _index(name: str, places: Values) -> Any:
@@ -212,11 +212,11 @@ def _reading(file: Path, place: str = "") -> Iterator[None]:
     except MemoryError as error:
         raise DamagedFileError(file, "too large for the memory", place=place) from error
     except OSError as error:
-        found = error.strerror or str(error)
-        raise DamagedFileError(file, found, f"{WHAT} that can be read", place=place) from error
+        problem = error.strerror or str(error)
+        raise DamagedFileError(file, problem, f"{WHAT} that can be read", place=place) from error
     except (pa.ArrowException, ValueError, TypeError, KeyError, OverflowError) as error:
-        found = str(error).partition("\n")[0]
-        raise DamagedFileError(file, found, f"{WHAT}, whole", place=place) from error
+        problem = str(error).partition("\n")[0]
+        raise DamagedFileError(file, problem, f"{WHAT}, whole", place=place) from error
 
 
 def _named(file: Path) -> tuple[str, Path]:
@@ -224,26 +224,26 @@ def _named(file: Path) -> tuple[str, Path]:
     import pyarrow.parquet as pq
 
     with _reading(file), pq.ParquetFile(file) as opened:
-        found, rows, size = _told(opened), opened.metadata.num_rows, file.stat().st_size
-    name = found.get("name", "")
+        metadata, rows, size = _told(opened), opened.metadata.num_rows, file.stat().st_size
+    name = metadata.get("name", "")
     if name not in schema.TABLE and name not in schema.ARRAY:
-        what = f"holds {name or 'no table of a report'}"
-        raise UnknownFormatError(file, what, "tables are written by Report.to_parquet")
-    version = found.get("format_version", "")
+        problem = f"holds {name or 'no table of a report'}"
+        raise UnknownFormatError(file, problem, "tables are written by Report.to_parquet")
+    version = metadata.get("format_version", "")
     if version.isdecimal() and int(version) > schema.FORMAT_VERSION:
-        wanted = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
-        raise NewerVersionError(file, f"format version {version}", wanted)
+        remedy = f"tables are read up to version {schema.FORMAT_VERSION}: update tilescope"
+        raise NewerVersionError(file, f"format version {version}", remedy)
     if rows > reading_limit(size) // 8:
-        wanted = f"at most {reading_limit(size) // 8} rows"
-        raise DamagedFileError(file, f"{rows} rows in {size} bytes", wanted)
+        remedy = f"at most {reading_limit(size) // 8} rows"
+        raise DamagedFileError(file, f"{rows} rows in {size} bytes", remedy)
     return name, file
 
 
 def _told(opened: Any) -> dict[str, str]:
     metadata: Mapping[bytes, bytes] = opened.schema_arrow.metadata or {}
-    told = {key.decode(): value.decode() for key, value in metadata.items()}
+    texts = {key.decode(): value.decode() for key, value in metadata.items()}
     return {
-        key.removeprefix(PREFIX): value for key, value in told.items() if key.startswith(PREFIX)
+        key.removeprefix(PREFIX): value for key, value in texts.items() if key.startswith(PREFIX)
     }
 
 
@@ -299,15 +299,15 @@ def _column(file: Path, column: schema.Column, spend: Spend) -> Values:
     filled = 0
     with pq.ParquetFile(file, read_dictionary=[column.name]) as opened:
         _check_flat(file, opened.schema_arrow.field(column.name))
-        found = np.empty(opened.metadata.num_rows, DTYPES[column.kind])
+        array = np.empty(opened.metadata.num_rows, DTYPES[column.kind])
         for batch in opened.iter_batches(AT_ONCE, use_threads=False, columns=[column.name]):
             values = _decoded(file, column, _whole(file, batch, column.name), spend)
-            found[filled : filled + len(values)] = values
+            array[filled : filled + len(values)] = values
             filled += len(values)
-    if filled != len(found):
-        wanted = f"{len(found)}, as the file tells"
-        raise DamagedFileError(file, f"{filled} rows", wanted, place=column.name)
-    return found
+    if filled != len(array):
+        remedy = f"{len(array)}, as the file tells"
+        raise DamagedFileError(file, f"{filled} rows", remedy, place=column.name)
+    return array
 
 
 def _check_flat(file: Path, field: pa.Field) -> None:
@@ -315,15 +315,15 @@ def _check_flat(file: Path, field: pa.Field) -> None:
     import pyarrow as pa
 
     if pa.types.is_nested(field.type):
-        wanted = "a number or a text in each row"
-        raise DamagedFileError(file, f"values of type {field.type}"[:80], wanted, place=field.name)
+        remedy = "a number or a text in each row"
+        raise DamagedFileError(file, f"values of type {field.type}"[:80], remedy, place=field.name)
 
 
 def _decoded(file: Path, column: schema.Column, values: pa.Array, spend: Spend) -> Values:
     with _reading(file, column.name):
         if column.kind not in ("code", "text"):
-            found = values.to_numpy(zero_copy_only=False)
-            return column_of(file, column.name, column, found)
+            rows = values.to_numpy(zero_copy_only=False)
+            return column_of(file, column.name, column, rows)
         coded = values if hasattr(values, "dictionary") else values.dictionary_encode()
         spend(coded.dictionary.nbytes + TEXT * len(coded.dictionary), f"{file.name}, {column.name}")
         words = column_of(file, column.name, column, coded.dictionary.to_pylist())
@@ -345,8 +345,8 @@ def _dense(file: Path, array: schema.Array, spend: Spend) -> Values:
         if missing:
             raise DamagedFileError(file, "no such column", f"{array.name} has it", place=missing[0])
         if opened.metadata.num_rows > max(math.prod(shape), BATCH):
-            found, wanted = f"{opened.metadata.num_rows} rows", f"at most one a value of {shape}"
-            raise DamagedFileError(file, found, wanted)
+            problem, remedy = f"{opened.metadata.num_rows} rows", f"at most one a value of {shape}"
+            raise DamagedFileError(file, problem, remedy)
         dense: Values = np.zeros(shape, DTYPES[array.kind])
         for batch in opened.iter_batches(AT_ONCE, use_threads=False, columns=names):
             parts = [
@@ -364,8 +364,8 @@ def _check_places(
 ) -> None:
     for name, place, size in zip(array.index, places, shape, strict=True):
         if len(place) and not 0 <= place.min() <= place.max() < size:
-            wanted = f"0 to {size - 1}"
-            raise DamagedFileError(file, "an index out of range", wanted, place=name)
+            remedy = f"0 to {size - 1}"
+            raise DamagedFileError(file, "an index out of range", remedy, place=name)
 
 
 def _index_column(name: str) -> schema.Column:
@@ -383,9 +383,9 @@ def _whole(file: Path, batch: pa.RecordBatch, name: str) -> pa.Array:
 def _array_shape(file: Path, array: schema.Array, text: str) -> tuple[int, ...]:
     """Read the shape of an array; raises DamagedFileError."""
     with suppress(ValueError, RecursionError):
-        found = json.loads(text)
-        whole = isinstance(found, list) and all(type(n) is int and n >= 0 for n in found)
-        if whole and len(found) == len(array.index):
-            return tuple(found)
-    wanted = f"a length for each of {list(array.index)}"
-    raise DamagedFileError(file, f"shape {text!r}", wanted)
+        shape = json.loads(text)
+        is_shape = isinstance(shape, list) and all(type(n) is int and n >= 0 for n in shape)
+        if is_shape and len(shape) == len(array.index):
+            return tuple(shape)
+    remedy = f"a length for each of {list(array.index)}"
+    raise DamagedFileError(file, f"shape {text!r}", remedy)

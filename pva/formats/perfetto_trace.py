@@ -51,8 +51,8 @@ def write(trace: Any, out: BinaryIO) -> None:
         pid: tracks.process(pid, process.name)
         for pid, process in zip(pids, trace.processes, strict=True)
     }
-    numbers = [tracks.thread(known, thread.name, owners[known[0]])
-               for known, thread in zip(threads, trace.threads, strict=True)]  # fmt: skip
+    numbers = [tracks.thread(identifiers, thread.name, owners[identifiers[0]])
+               for identifiers, thread in zip(threads, trace.threads, strict=True)]  # fmt: skip
     packets = _Packets(trace)
     *before, events = accumulate((thread.count for thread in trace.threads), initial=0)
     with part_of(WRITING, events) as tell_done:
@@ -84,9 +84,9 @@ class _Tracks:
             (packet.interned_data.event_names, trace.labels),
             (packet.interned_data.event_categories, trace.channels),
         )
-        for told, names in texts:
+        for messages, names in texts:
             for number, name in enumerate(names, 1):
-                told.add(iid=number, name=_text(name))
+                messages.add(iid=number, name=_text(name))
         self._packet(packet)
 
     def process(self, pid: int, name: str) -> int:
@@ -96,10 +96,10 @@ class _Tracks:
         described.track_descriptor.process.process_name = _text(name)
         return self._packet(described)
 
-    def thread(self, known: tuple[int, int], name: str, process: int) -> int:
+    def thread(self, identifiers: tuple[int, int], name: str, process: int) -> int:
         """Describe a thread; give the number of its track."""
         described = self._new(parent=process)
-        described.track_descriptor.thread.pid, described.track_descriptor.thread.tid = known
+        described.track_descriptor.thread.pid, described.track_descriptor.thread.tid = identifiers
         described.track_descriptor.thread.thread_name = _text(name)
         return self._packet(described)
 
@@ -154,9 +154,9 @@ class _Packets:
 
     def ends(self, times: Integers, tracks: Integers) -> Bytes:
         """Return ends of events: as long as their begins, for which the track takes more bytes."""
-        more = self._name_bytes + self._category_bytes + 2
-        most = min(more, _LONGEST - 4)
-        return self._packets(times, END, [_field(11, tracks, 4 + most)], more - most)
+        extra = self._name_bytes + self._category_bytes + 2
+        most = min(extra, _LONGEST - 4)
+        return self._packets(times, END, [_field(11, tracks, 4 + most)], extra - most)
 
     def counted(self, times: Integers, track: int, values: npt.NDArray[np.float64]) -> bytes:
         """Return points of a counter."""
@@ -165,13 +165,13 @@ class _Packets:
         tracks = np.full(len(values), track)
         return self._packets(times, COUNTER, [_field(11, tracks, 4), tag, numbers]).tobytes()
 
-    def _packets(self, times: Integers, kind: int, fields: list[Bytes], more: int = 0) -> Bytes:
+    def _packets(self, times: Integers, kind: int, fields: list[Bytes], padding: int = 0) -> Bytes:
         count = len(times)
         event = [_same(count, b"\x48" + _number(kind)), *fields]
         absolute = np.maximum(times + self._base, 0)
         packet = [
             _field(8, absolute, 9),
-            _same(count, b"\x50" + _number(SEQUENCE, 1 + more)),
+            _same(count, b"\x50" + _number(SEQUENCE, 1 + padding)),
             _same(count, b"\x68" + _number(NEEDED)),
             _same(count, b"\x5a" + _number(_width(event))),
             *event,
@@ -208,11 +208,11 @@ def _same(count: int, content: bytes) -> Bytes:
 
 def _field(field: int, values: Integers, size: int) -> Bytes:
     """Encode a field of whole numbers, each in `size` bytes behind its tag."""
-    found = np.empty((len(values), size + 1), np.uint8)
-    found[:, 0] = field << 3
+    encoded = np.empty((len(values), size + 1), np.uint8)
+    encoded[:, 0] = field << 3
     for place in range(size):
-        found[:, place + 1] = (values >> 7 * place & 0x7F) | (0x80 if place + 1 < size else 0)
-    return found
+        encoded[:, place + 1] = (values >> 7 * place & 0x7F) | (0x80 if place + 1 < size else 0)
+    return encoded
 
 
 def _width(parts: Sequence[Bytes]) -> int:
@@ -237,9 +237,9 @@ def _thread(
         both = np.empty((len(rows) + len(closed), begins.shape[1]), np.uint8)
         both[at] = begins
         both[closed_at] = packets.ends(columns.end_ns[closed], off)
-        told = np.searchsorted(columns.metadata.rows, (rows[0], rows[-1] + 1))
-        places = at[columns.metadata.rows[slice(*told)] - rows[0]]
-        texts = columns.metadata.texts[slice(*told)]
+        metadata_rows = np.searchsorted(columns.metadata.rows, (rows[0], rows[-1] + 1))
+        places = at[columns.metadata.rows[slice(*metadata_rows)] - rows[0]]
+        texts = columns.metadata.texts[slice(*metadata_rows)]
         yield int(rows[0]), _with_metadata(both, places, texts)
 
 
@@ -268,12 +268,12 @@ def _brackets(
 
 def _with_metadata(rows: Bytes, places: Integers, texts: Sequence[str]) -> Iterator[bytes]:
     """Return packets, with metadata added to some."""
-    done = 0
+    written = 0
     for place, text in zip(places.tolist(), texts, strict=True):
-        yield rows[done:place].tobytes()
+        yield rows[written:place].tobytes()
         yield annotated(rows[place].tobytes(), text)
-        done = place + 1
-    yield rows[done:].tobytes()
+        written = place + 1
+    yield rows[written:].tobytes()
 
 
 def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes]:
@@ -285,16 +285,16 @@ def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes
         )
         texts = instants.metadata[block]
         places = [place for place, text in enumerate(texts) if text is not None]
-        told = [texts[place] for place in places]
-        yield from _with_metadata(rows, np.array(places, np.int64), told)
+        texts_of_places = [texts[place] for place in places]
+        yield from _with_metadata(rows, np.array(places, np.int64), texts_of_places)
 
 
 def _counted(trace: Any) -> Iterator[tuple[int, str, str, Integers, npt.NDArray[np.float64]]]:
     """Return process, name, unit, times and values of each series and of each bin of a heatmap."""
     for series in trace.series:
-        known = np.isfinite(series.value)
+        finite = np.isfinite(series.value)
         name = f"{series.graph}: {series.name}"
-        yield series.process, name, series.unit, series.time_ns[known], series.value[known]
+        yield series.process, name, series.unit, series.time_ns[finite], series.value[finite]
     for heatmap in trace.heatmaps:
         for name, counts in heatmap.bins():
             values = counts.astype(np.float64)

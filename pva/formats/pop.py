@@ -119,7 +119,7 @@ class ReportWriter:
                 self._path.touch()
             else:
                 _put_identified(self._path, identity)
-            own = self._path.stat().st_ino
+            inode = self._path.stat().st_ino
         self._rows: dict[str, int] = {}
         try:
             self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
@@ -131,7 +131,7 @@ class ReportWriter:
                 raise
         except BaseException:
             with suppress(OSError):
-                if self._path.stat().st_ino == own:  # no other writer has put its file there
+                if self._path.stat().st_ino == inode:  # no other writer has put its file there
                     _remove(self._path)
             raise
 
@@ -177,8 +177,8 @@ def _written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        wanted = f"a place where {WHAT} can be written"
-        raise PvaError(path, error.strerror or str(error), wanted) from error
+        remedy = f"a place where {WHAT} can be written"
+        raise PvaError(path, error.strerror or str(error), remedy) from error
 
 
 def _put_identified(path: Path, identity: str) -> None:
@@ -232,13 +232,13 @@ class _Pop:
         with database.snapshot(), self.room.spending() as spend:
             self._lengths: dict[str, int] = {}
             self._widest: dict[tuple[str, ...], int] = {}
-            found = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
+            table_names = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             distinct = database.batches("SELECT DISTINCT name FROM arrays")
             chunked = {name for rows in distinct for (name,) in rows if name in CHUNKED}
             self._tables = [
                 table.name
                 for table in schema.TABLES
-                if (_first_column(table) in chunked if table.wide else table.name in found)
+                if (_first_column(table) in chunked if table.wide else table.name in table_names)
             ]
             self._arrays = [array.name for array in schema.ARRAYS if array.name in chunked]
             self._last = {
@@ -275,9 +275,9 @@ class _Pop:
         if table.wide:
             index = self._chunks.index(_first_column(table))
             return index.count if index else 0
-        asked = f'SELECT count(*) FROM "{table.name}" WHERE rowid <= ?'
+        query = f'SELECT count(*) FROM "{table.name}" WHERE rowid <= ?'
         last = (self._last[table.name],)
-        return int(self._database.rows(asked, last, place=f"table {table.name}")[0][0])
+        return int(self._database.rows(query, last, place=f"table {table.name}")[0][0])
 
     def column(self, table: str, column: str, spend: Spend) -> Values:
         declared = schema.TABLE[table]
@@ -298,9 +298,9 @@ class _Pop:
         count = self.length(table.name)
         if table.layout == "object" and count != 1:
             raise DamagedFileError(path, f"{count} rows", "one row", place=place)
-        asked = "SELECT name FROM pragma_table_info(?)"
-        there = {name for (name,) in self._database.rows(asked, (table.name,), place=place)}
-        names = [f'"{c.name}"' if c.name in there else "NULL" for c in columns]
+        query = "SELECT name FROM pragma_table_info(?)"
+        present = {name for (name,) in self._database.rows(query, (table.name,), place=place)}
+        names = [f'"{c.name}"' if c.name in present else "NULL" for c in columns]
         where, last = f'FROM "{table.name}" WHERE rowid <= ?', (self._last[table.name],)
         most = self._most_bytes(table.name, names, where, last)
         batches = self._database.batches(
@@ -318,8 +318,8 @@ class _Pop:
         """
         if (table, *names) not in self._widest:
             sizes = "+".join(f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in names)
-            asked = f"SELECT max({sizes}) {where}"
-            most = self._database.rows(asked, last, place=f"table {table}")[0][0]
+            query = f"SELECT max({sizes}) {where}"
+            most = self._database.rows(query, last, place=f"table {table}")[0][0]
             self._widest[table, *names] = most or 1
         return self._widest[table, *names]
 
@@ -337,8 +337,8 @@ class _Pop:
             return np.full(count, missing)
         values = self._chunks.values(name, index, 0, None, spend)
         if len(values) != count:
-            wanted = f"{_first_column(table)} has {count}"
-            raise DamagedFileError(self._database.path, f"{len(values)} rows", wanted, place=name)
+            remedy = f"{_first_column(table)} has {count}"
+            raise DamagedFileError(self._database.path, f"{len(values)} rows", remedy, place=name)
         return numbers_of(self._database.path, name, column.kind, values, 1)
 
 
@@ -354,8 +354,8 @@ def _check_size(database: Database) -> int:
     """
     ((pages,),), ((page,),) = (database.rows(f"PRAGMA page_{of}") for of in ("count", "size"))
     with faults(database.path, WHAT):
-        found = database.path.stat().st_size
-    if found < pages * page:
-        wanted = f"it had {pages * page}: make or copy it again"
-        raise DamagedFileError(database.path, f"cut short: {found} bytes", wanted)
-    return found
+        size = database.path.stat().st_size
+    if size < pages * page:
+        remedy = f"it had {pages * page}: make or copy it again"
+        raise DamagedFileError(database.path, f"cut short: {size} bytes", remedy)
+    return size

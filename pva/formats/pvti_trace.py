@@ -94,9 +94,9 @@ class _Objects:
 
     def taken(self) -> npt.NDArray[np.object_]:
         """Return all values as an array."""
-        found = np.empty(len(self._found), np.object_)
-        found[:] = self._found
-        return found
+        array = np.empty(len(self._found), np.object_)
+        array[:] = self._found
+        return array
 
 
 def _growing(column: Column) -> Growing | GrowingTexts | _Objects:
@@ -154,18 +154,18 @@ class PvtiFile:
         """
         with self._database.snapshot():
             self.budget = self._whole_budget()
-            there = {name for (name,) in self._database.rows(_THERE)}
-            tables = [table for table in TABLES if table.name in there]
+            present = {name for (name,) in self._database.rows(_THERE)}
+            tables = [table for table in TABLES if table.name in present]
             for table in tables:
-                asked = f"SELECT count(*) FROM {table.name}"
-                ((rows,),) = self._database.rows(asked, place=table.name)
+                query = f"SELECT count(*) FROM {table.name}"
+                ((rows,),) = self._database.rows(query, place=table.name)
                 self.budget.spend(rows * ROW_BYTES[table.name], f"table {table.name}")
             self._left_out = {}
             with collector_paused():
                 read = {table.name: self._table(table) for table in tables}
-            whole = {table.name: read.get(table.name) or _empty(table) for table in TABLES}
-        self._labels = np.sort(whole["labels"]["id"])
-        return {name: self._placed(name, rows, whole) for name, rows in whole.items()}
+            all_tables = {table.name: read.get(table.name) or _empty(table) for table in TABLES}
+        self._labels = np.sort(all_tables["labels"]["id"])
+        return {name: self._placed(name, rows, all_tables) for name, rows in all_tables.items()}
 
     def check(self, amount: int, place: str) -> None:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
@@ -189,12 +189,12 @@ class PvtiFile:
             label[part] = records["label"] & LABEL_MASK
             kind[part] = records["label"] >> LABEL_BITS
             events = RawEvents(begin[part], end[part], label[part], kind[part], sizes)
-            kept = self._kept(chunks, rows, events)
+            valid = self._kept(chunks, rows, events)
             place = part.stop
-            if kept is not None:
-                place = part.start + int(kept.sum())
+            if valid is not None:
+                place = part.start + int(valid.sum())
                 for column in (begin, end, label, kind):
-                    column[part.start : place] = column[part][kept]
+                    column[part.start : place] = column[part][valid]
         return RawEvents(begin[:place], end[:place], label[:place], kind[:place], sizes)
 
     def close(self) -> None:
@@ -214,8 +214,8 @@ class PvtiFile:
             for place in self._changed(data, some):
                 data[place], sizes[first + place] = b"", 0
             if data:
-                whole = data[0] if len(data) == 1 else b"".join(data)
-                yield rows, np.frombuffer(whole, RECORD_TYPE)
+                joined = data[0] if len(data) == 1 else b"".join(data)
+                yield rows, np.frombuffer(joined, RECORD_TYPE)
 
     def _changed(self, data: Sequence[bytes], chunks: Columns) -> list[int]:
         """Return the places of chunks whose length or CRC is not what is said of them."""
@@ -234,21 +234,21 @@ class PvtiFile:
         numbers = chunks["id"].tolist()
         if numbers and chunks["records"].mean() >= _LARGE:
             return [self._database.blob("event_chunks", "data", number) for number in numbers]
-        asked, ends = f"{_DATA} BETWEEN ? AND ? ORDER BY id", (numbers[:1] + numbers[-1:])
+        query, ends = f"{_DATA} BETWEEN ? AND ? ORDER BY id", (numbers[:1] + numbers[-1:])
         if numbers and (np.diff(chunks["id"]) == 1).all():
-            rows = self._database.rows(asked, ends, place="event_chunks")
+            rows = self._database.rows(query, ends, place="event_chunks")
             data = [data for _, data in rows if type(data) is bytes]
             if len(data) == len(numbers):
                 return data
-        found: dict[int, bytes] = {}
+        blobs: dict[int, bytes] = {}
         for first in range(0, len(numbers), _ASKED):
             some = numbers[first : first + _ASKED]
-            asked = f"{_DATA} IN ({', '.join('?' * len(some))})"
-            found.update(self._database.rows(asked, some, place="event_chunks"))
-        gone = [number for number in numbers if not isinstance(found.get(number), bytes)]
-        if gone:
-            raise self._damaged(gone[0], "is no longer there", "a trace that only grows")
-        return [found[number] for number in numbers]
+            query = f"{_DATA} IN ({', '.join('?' * len(some))})"
+            blobs.update(self._database.rows(query, some, place="event_chunks"))
+        missing = [number for number in numbers if not isinstance(blobs.get(number), bytes)]
+        if missing:
+            raise self._damaged(missing[0], "is no longer there", "a trace that only grows")
+        return [blobs[number] for number in numbers]
 
     def _kept(
         self, chunks: Columns, rows: slice, events: RawEvents
@@ -258,15 +258,15 @@ class PvtiFile:
         An end may be later than the chunk's: earlier writers took that of its last record.
         """
         begin, end, label, kind, sizes = events
-        there = np.flatnonzero(sizes[rows]) + rows.start
-        if not len(there):
+        filled = np.flatnonzero(sizes[rows]) + rows.start
+        if not len(filled):
             return None
-        starts = np.cumsum(sizes[there]) - sizes[there]
+        starts = np.cumsum(sizes[filled]) - sizes[filled]
         least, latest = (of.reduceat(begin, starts) for of in (np.minimum, np.maximum))
         most = np.maximum(latest, np.maximum.reduceat(end, starts))
         faults = {
             "its times are beyond the clock": self._is_beyond(least) | self._is_beyond(most),
-            "an event begins before the chunk": least < chunks["begin_ns"][there],
+            "an event begins before the chunk": least < chunks["begin_ns"][filled],
             "an event is of no known kind": np.maximum.reduceat(kind, starts) >= len(KINDS),
             "an event has no label of the file": np.logical_or.reduceat(
                 ~_is_in(label, self._labels), starts
@@ -277,10 +277,10 @@ class PvtiFile:
             return None
         for bad in np.flatnonzero(wrong).tolist():
             fault = next(text for text, where in faults.items() if where[bad])
-            self._note(chunks, int(there[bad]), fault)
-        kept = np.repeat(~wrong, sizes[there])
-        sizes[there[wrong]] = 0
-        return kept
+            self._note(chunks, int(filled[bad]), fault)
+        valid = np.repeat(~wrong, sizes[filled])
+        sizes[filled[wrong]] = 0
+        return valid
 
     def _is_beyond(self, times: Integers) -> npt.NDArray[np.bool_]:
         least, limit = self._clock
@@ -290,23 +290,23 @@ class PvtiFile:
         """Read a table, some rows at a time: as Python objects they take many times the memory."""
         chunked = table.name == "event_chunks"
         columns = [c for c in table.columns if not (chunked and c.name == "data")]
-        wanted = [c.name for c in columns] + ["coalesce(length(data), -1)"] * chunked
-        kept = [*map(_growing, columns), *[Growing(np.int64)] * chunked]
-        asked = f"SELECT {', '.join(wanted)} FROM {table.name} ORDER BY rowid"
-        for rows in self._database.batches(asked, size=AT_ONCE, place=f"table {table.name}"):
-            for column, c, values in zip(kept, [*columns, None], zip(*rows, strict=True),
+        expressions = [c.name for c in columns] + ["coalesce(length(data), -1)"] * chunked
+        builders = [*map(_growing, columns), *[Growing(np.int64)] * chunked]
+        query = f"SELECT {', '.join(expressions)} FROM {table.name} ORDER BY rowid"
+        for rows in self._database.batches(query, size=AT_ONCE, place=f"table {table.name}"):
+            for column, c, values in zip(builders, [*columns, None], zip(*rows, strict=True),
                                          strict=False):  # fmt: skip
                 self._check(f"{table.name}.{c.name if c else 'data'}", c, values)
                 self.budget.spend(column.extend(values), f"table {table.name}")
-        arrays = [column.taken() for column in kept]
-        made = {c.name: self._narrow(values) if c.name in NUMBERS else values
+        arrays = [column.taken() for column in builders]
+        result = {c.name: self._narrow(values) if c.name in NUMBERS else values
                 for c, values in zip(columns, arrays, strict=False)}  # fmt: skip
         if chunked:
-            made = self._whole(made, np.asarray(arrays[-1], np.int64))
-        if table.name == "processes" and len(made["clock_ns"]):
-            clock = int(made["clock_ns"][0])
+            result = self._whole(result, np.asarray(arrays[-1], np.int64))
+        if table.name == "processes" and len(result["clock_ns"]):
+            clock = int(result["clock_ns"][0])
             self._clock = (max(clock - TIME_LIMIT, 0), clock + TIME_LIMIT)
-        return self._within_the_clock(table.name, made)
+        return self._within_the_clock(table.name, result)
 
     def _within_the_clock(self, table: str, rows: Columns) -> Columns:
         """Leave out, and count, rows with a time that no clock tells."""
@@ -321,8 +321,10 @@ class PvtiFile:
     def _placed(self, table: str, rows: Columns, tables: dict[str, Columns]) -> Columns:
         """Leave out, and count, rows of events, points and columns that belong to no row."""
         for column, target in REFERENCES[table].items() if table not in NAMES else ():
-            there = np.sort(tables[target]["id"])
-            rows = self._without(table, rows, ~_is_in(rows[column], there), f"no row of {target}")
+            identifiers = np.sort(tables[target]["id"])
+            rows = self._without(
+                table, rows, ~_is_in(rows[column], identifiers), f"no row of {target}"
+            )
         return rows
 
     def _without(
@@ -346,13 +348,13 @@ class PvtiFile:
         allowed = {*_TYPES[sql.split()[0]], *([type(None)] if optional else ())}
         wrong = set(map(type, values)) - allowed
         if wrong:
-            found = f"values of type {', '.join(sorted(kind.__name__ for kind in wrong))}"
-            raise DamagedFileError(self.path, found, sql, place=place)
+            problem = f"values of type {', '.join(sorted(kind.__name__ for kind in wrong))}"
+            raise DamagedFileError(self.path, problem, sql, place=place)
         limit = WALL_LIMIT if place == "processes.wall_ns" else CLOCK_LIMIT
         times = place.startswith("processes.") and place.endswith("_ns")
         if times and not (min(values) >= 0 and max(values) < limit):
-            wanted = f"from 0 to below {limit} ns"
-            raise DamagedFileError(self.path, "a time beyond the clock", wanted, place=place)
+            remedy = f"from 0 to below {limit} ns"
+            raise DamagedFileError(self.path, "a time beyond the clock", remedy, place=place)
 
     @staticmethod
     def _narrow(values: Any) -> Any:
@@ -369,21 +371,23 @@ class PvtiFile:
             self._damage[int(chunks["id"][bad])] = (max(int(lengths[bad]), 0) // RECORD.size, fault)
         return chunks if fit.all() else _taken(chunks, fit)
 
-    def _damaged(self, chunk: int, found: str, wanted: str) -> DamagedFileError:
-        return DamagedFileError(self.path, found, wanted, place=f"event_chunks row {chunk}")
+    def _damaged(self, chunk: int, problem: str, remedy: str) -> DamagedFileError:
+        return DamagedFileError(self.path, problem, remedy, place=f"event_chunks row {chunk}")
 
 
 def _empty(table: Table) -> Columns:
     return {column.name: _growing(column).taken() for column in table.columns}
 
 
-def _taken(rows: Columns, kept: npt.NDArray[np.bool_]) -> Columns:
-    places = np.flatnonzero(kept)
+def _taken(rows: Columns, mask: npt.NDArray[np.bool_]) -> Columns:
+    places = np.flatnonzero(mask)
     return {name: column[places] for name, column in rows.items()}
 
 
-def _is_in(numbers: npt.NDArray[Any], there: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _is_in(numbers: npt.NDArray[Any], ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return whether each number is among those that are there, which ascend."""
-    if len(there) and int(there[-1]) - int(there[0]) == len(there) - 1:  # without gaps, as we write
-        return np.asarray((numbers >= there[0]) & (numbers <= there[-1]))
-    return np.isin(numbers, there)
+    if (
+        len(ascending) and int(ascending[-1]) - int(ascending[0]) == len(ascending) - 1
+    ):  # without gaps, as we write
+        return np.asarray((numbers >= ascending[0]) & (numbers <= ascending[-1]))
+    return np.isin(numbers, ascending)

@@ -104,7 +104,7 @@ FORMATS: tuple[Format, ...] = (
         lambda head: head.startswith(parquet.MAGIC), parquet.read, parquet.write,
     ),
 )  # fmt: skip
-BY_NAME = {known.name: known for known in FORMATS}
+BY_NAME = {entry.name: entry for entry in FORMATS}
 DEBUG_STEM = "debug"
 
 # What a report directory may hold, the preferred name first.
@@ -129,11 +129,11 @@ def detect(path: str | PathLike[str]) -> Format:
     head = _head(file)
     if not head:
         raise DamagedFileError(file, "empty", _known())
-    found = [known for known in FORMATS if known.begins(head)]
+    candidates = [entry for entry in FORMATS if entry.begins(head)]
     if _tells_nothing(head):
-        found += [known for known in FORMATS if file.suffix.lower() in known.suffixes]
-    if found:
-        return found[0]
+        candidates += [entry for entry in FORMATS if file.suffix.lower() in entry.suffixes]
+    if candidates:
+        return candidates[0]
     raise UnknownFormatError(file, f"begins with {head[:8]!r}", _known())
 
 
@@ -142,9 +142,9 @@ def read(path: str | PathLike[str]) -> Dataset:
     return _opened(_told(Path(path)))
 
 
-def _opened(told: Dataset) -> Dataset:
+def _opened(dataset: Dataset) -> Dataset:
     """Complete what another writer left out; raises InconsistentDataError of a wrong machine."""
-    data = derived.completed(told) if told.foreign else told
+    data = derived.completed(dataset) if dataset.foreign else dataset
     validation.check_opened(data)
     return data
 
@@ -153,8 +153,8 @@ def _told(where: Path) -> Dataset:
     if not _is_directory(where):
         return detect(where).read(where)
     files = directory_files(where)
-    wanted = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
-    parts = [_told(files[name]) for name in wanted if name in files]
+    documents = ("profile", "debug") if "profile" in files else ("graph", "execution", "debug")
+    parts = [_told(files[name]) for name in documents if name in files]
     if not parts or not {"profile", "graph", "execution"} & set(files):
         if parquet.files(where):
             return parquet.read(where)
@@ -169,19 +169,19 @@ def write(dataset: Dataset, path: str | PathLike[str], format: str | None = None
     """
     file = Path(path)
     if format is None:
-        by_suffix = {suffix: known for known in FORMATS for suffix in known.suffixes}
-        chosen = by_suffix.get(file.suffix.lower())
-        if chosen is not None and (chosen.name, file.stem) == ("cbor", DEBUG_STEM):
-            chosen = BY_NAME["debug"]
+        by_suffix = {suffix: entry for entry in FORMATS for suffix in entry.suffixes}
+        target = by_suffix.get(file.suffix.lower())
+        if target is not None and (target.name, file.stem) == ("cbor", DEBUG_STEM):
+            target = BY_NAME["debug"]
     else:
-        chosen = BY_NAME.get(format)
-    if chosen is None:
+        target = BY_NAME.get(format)
+    if target is None:
         if format:
             raise UnknownFormatError(
                 file, f"no format {format!r}", f"there are {', '.join(BY_NAME)}"
             )
         raise UnknownFormatError(file, f"no format has the suffix {file.suffix!r}", _known())
-    chosen.write(dataset, file)
+    target.write(dataset, file)
 
 
 def value_of(dataset: Dataset, name: schema.Document) -> dict[str, Any]:
@@ -202,28 +202,30 @@ def of_values(**documents: Mapping[str, Any] | None) -> Dataset:
 
 def of_profiles(graph: Profile, execution: Profile | None = None) -> Dataset:
     """Read a graph profile and an execution profile as one report; raises PvaError."""
-    given: dict[schema.Document, Profile] = {"graph": graph}
+    profiles: dict[schema.Document, Profile] = {"graph": graph}
     if execution is not None:
-        given["execution"] = execution
-    told = {name: _profile(name, profile) for name, profile in given.items()}
-    parts = list(told.values())
+        profiles["execution"] = execution
+    datasets = {name: _profile(name, profile) for name, profile in profiles.items()}
+    parts = list(datasets.values())
     if execution is not None:
         parts = [parts[0].select("graph", "debug"), parts[1].select("execution")]
-    joined = Dataset.joined(parts, told["graph"].name)
+    joined = Dataset.joined(parts, datasets["graph"].name)
     return _opened(joined)
 
 
 def _profile(name: schema.Document, profile: Profile) -> Dataset:
     if isinstance(profile, Mapping):
-        found = document.from_file(f"{name} profile", profile)
+        dataset = document.from_file(f"{name} profile", profile)
     else:
-        found = _told(Path(profile))
-    part = found.select(name)
+        dataset = _told(Path(profile))
+    part = dataset.select(name)
     if not part.tables and not part.arrays:
-        other = "execution" if name == "graph" else "graph"
-        wanted = "give the graph profile first, then its execution profile"
-        raise UnknownFormatError(found.name, f"no {name} profile, but one of the {other}", wanted)
-    return found
+        other_kind = "execution" if name == "graph" else "graph"
+        remedy = "give the graph profile first, then its execution profile"
+        raise UnknownFormatError(
+            dataset.name, f"no {name} profile, but one of the {other_kind}", remedy
+        )
+    return dataset
 
 
 def encoded(value: Any, format: str, *, pretty: bool = False) -> bytes:
@@ -241,8 +243,8 @@ def directory_files(directory: Path) -> dict[str, Path]:
     try:
         names = sorted(entry for entry in directory.iterdir() if entry.is_file())
     except OSError as error:
-        found = error.strerror or str(error)
-        raise PvaError(directory, found, "a report directory that can be read") from error
+        problem = error.strerror or str(error)
+        raise PvaError(directory, problem, "a report directory that can be read") from error
     files: dict[str, Path] = {}
     for kind, patterns in DIRECTORY.items():
         matches = [file for pattern in patterns for file in names if file.match(pattern)]
@@ -253,8 +255,10 @@ def directory_files(directory: Path) -> dict[str, Path]:
 
 def _below(directory: Path) -> str:
     """Name the reports in folders below, as engines with names leave them."""
-    found = sorted(file.parent.name for file in directory.glob("*/profile.pop"))
-    return f"give one of those below: {', '.join(found)}" if found else "profile.pop is looked for"
+    folders = sorted(file.parent.name for file in directory.glob("*/profile.pop"))
+    return (
+        f"give one of those below: {', '.join(folders)}" if folders else "profile.pop is looked for"
+    )
 
 
 def load_json(path: Path) -> Any:
@@ -266,8 +270,8 @@ def _is_directory(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(ascii(fspath(path)), found, "the path of a report") from error
+        problem = getattr(error, "strerror", None) or str(error)
+        raise PvaError(ascii(fspath(path)), problem, "the path of a report") from error
 
 
 def _head(file: Path) -> bytes:
@@ -281,5 +285,5 @@ def _head(file: Path) -> bytes:
 
 
 def _known() -> str:
-    names = [f"{known.what} ({', '.join(known.suffixes)})" for known in FORMATS if known.suffixes]
+    names = [f"{entry.what} ({', '.join(entry.suffixes)})" for entry in FORMATS if entry.suffixes]
     return f"known formats: {'; '.join(names)}; a report directory"

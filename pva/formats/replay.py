@@ -72,10 +72,10 @@ def is_replayable(data: Dataset) -> bool:
     """Return whether the machine and the cost of steps are known, and a replay takes seconds."""
     ipus, tiles = data.of_replica("num_ipus"), data.of_replica("num_tiles")
     arrays = [name for _, names in COSTS.values() for name in (*names, SINGLE) if data.has(name)]
-    known = (
+    has_costs = (
         min(ipus, tiles) > 0 and tiles % ipus == 0 and any(len(data.rows(a, 0, 1)) for a in arrays)
     )
-    return known and data.length("steps") * (TILES_A_STEP + tiles) <= LIMIT
+    return has_costs and data.length("steps") * (TILES_A_STEP + tiles) <= LIMIT
 
 
 def is_mere_trace(data: Dataset) -> bool:
@@ -94,14 +94,14 @@ def step_types(data: Dataset) -> Values:
 
 def operands(data: Dataset, column: str) -> Values:
     """Return for each step what a column of `programs` has of its program; -1 for none."""
-    found: Values = np.append(data.column("programs", column), -1)[data.column("steps", "program")]
-    return found
+    values: Values = np.append(data.column("programs", column), -1)[data.column("steps", "program")]
+    return values
 
 
 def sync_codes(data: Dataset) -> Values:
     """Find the kinds of the syncs of steps, as codes; where a step does not tell, its program's."""
-    told = data.column("steps", "sync_type")
-    return np.where(told == UNTOLD, operands(data, "sync_type").clip(UNTOLD), told)
+    recorded = data.column("steps", "sync_type")
+    return np.where(recorded == UNTOLD, operands(data, "sync_type").clip(UNTOLD), recorded)
 
 
 def _costs(data: Dataset, types: Values) -> tuple[list[Values], Values]:
@@ -111,11 +111,11 @@ def _costs(data: Dataset, types: Values) -> tuple[list[Values], Values]:
     place = np.zeros(len(types), dtype=np.int64)
     for tag, (column, names) in COSTS.items():
         table = _table(data, tag, names, tiles)
-        here = np.flatnonzero(types == tag)
-        rows = operands(data, column)[here]
+        typed = np.flatnonzero(types == tag)
+        rows = operands(data, column)[typed]
         if table is not None:
-            known = (rows >= 0) & (rows < len(table))
-            place[here[known]] = sum(map(len, tables)) + rows[known]
+            valid = (rows >= 0) & (rows < len(table))
+            place[typed[valid]] = sum(map(len, tables)) + rows[valid]
             tables.append(table)
     return [row for table in tables for row in table], place
 
@@ -134,7 +134,7 @@ def replay(data: Dataset) -> Replay:
     rows, place = _costs(data, types)
     is_sync = np.isin(types, SYNCS)
     external = sync_codes(data) != INTERNAL
-    known = _known_after(data.column("steps", "cycles_from"), is_sync)
+    after_sync = _known_after(data.column("steps", "cycles_from"), is_sync)
     delay = np.full(tiles, max(int(data.value("target", "min_sync_delay")), 0))
     if data.has("relative_sync_delay"):
         delay += np.tile(data.array("relative_sync_delay"), ipus)
@@ -157,7 +157,7 @@ def replay(data: Dataset) -> Replay:
                 arrived = np.full_like(arrived, arrived.max() + between)
             after = (arrived + release.reshape(ipus, -1)).reshape(-1)
             if joined.all():
-                after += max(int(known[step]) - int(after.max()), 0)
+                after += max(int(after_sync[step]) - int(after.max()), 0)
             after = np.where(joined, after, clock)
         else:
             after = clock + rows[place[step]]
@@ -175,14 +175,14 @@ def _known_after(begin: Values, is_sync: Values) -> Values:
     return np.where(is_sync & ~np.append(is_sync[1:], True), behind, -1)
 
 
-def _extents(found: Values, before: Values, after: Values) -> None:
+def _extents(extents: Values, before: Values, after: Values) -> None:
     """Fill in [figure][IPU] of one step, from clocks [IPU][tile]."""
     cycles = after - before
     active = cycles > 0
     late = np.iinfo(np.int64).max
     for row, clock in ((0, before), (2, after)):
-        found[row] = np.where(active, clock, late).min(axis=1)
-        found[row + 1] = np.where(active, clock, -1).max(axis=1)
-    found[:4, ~active.any(axis=1)] = 0
-    found[4], found[5], found[6] = cycles.max(axis=1), cycles.sum(axis=1), active.sum(axis=1)
-    found[7], found[8] = after.min(axis=1), after.max(axis=1)
+        extents[row] = np.where(active, clock, late).min(axis=1)
+        extents[row + 1] = np.where(active, clock, -1).max(axis=1)
+    extents[:4, ~active.any(axis=1)] = 0
+    extents[4], extents[5], extents[6] = cycles.max(axis=1), cycles.sum(axis=1), active.sum(axis=1)
+    extents[7], extents[8] = after.min(axis=1), after.max(axis=1)

@@ -49,16 +49,16 @@ _lock = threading.RLock()
 class Claim:
     """A claim on a report directory; `release` it when nothing more is written."""
 
-    def __init__(self, held: _Held) -> None:
-        self._held: _Held | None = held
-        self.directory = held.directory
+    def __init__(self, lease: _Held) -> None:
+        self._held: _Held | None = lease
+        self.directory = lease.directory
 
     def grow(self, name: str) -> str:
         """Announce a file that grows; give the identity that is to stand in it. Raises PvaError."""
         fixed = os.environ.get(EPOCH)
-        known = f"{EPOCH}={fixed}" if fixed else secrets.token_hex(16)
-        self.expect(name, known)
-        return known
+        identity = f"{EPOCH}={fixed}" if fixed else secrets.token_hex(16)
+        self.expect(name, identity)
+        return identity
 
     def expect(self, name: str, identity: str) -> None:
         """Announce a file that grows and has this identity; raises PvaError."""
@@ -76,32 +76,32 @@ class Claim:
             self._know(name, "sha256", marker.digest(part))
             os.replace(part, self.directory / name)
         except OSError as error:
-            found = error.strerror or str(error)
-            raise PvaError(self.directory / name, found, "a place that can be written") from error
+            problem = error.strerror or str(error)
+            raise PvaError(self.directory / name, problem, "a place that can be written") from error
         finally:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
     def seal(self, name: str, identity: str | None = None) -> None:
         """Know a file that grows no more by its content, unless another has taken its place."""
-        held = self._held
+        lease = self._held
         with _lock, suppress(OSError, PvaError):
-            if held is None or not _is_there(held):
+            if lease is None or not _is_there(lease):
                 return
-            if identity is None or held.marker.files.get(name) == ("identity", identity):
+            if identity is None or lease.marker.files.get(name) == ("identity", identity):
                 self._know(name, "sha256", marker.digest(self.directory / name))
 
     def release(self) -> None:
         """Let go of the directory; the last claim of the process unlocks it."""
         with _lock:
-            held, self._held = self._held, None
-            if held is None or held not in _HELD.values():  # a forked child has none
+            lease, self._held = self._held, None
+            if lease is None or lease not in _HELD.values():  # a forked child has none
                 return
-            held.claims -= 1
+            lease.claims -= 1
             with suppress(OSError, PvaError):
-                if not held.claims and _is_there(held):
-                    _write_last(held)
-            _unlock(held)
+                if not lease.claims and _is_there(lease):
+                    _write_last(lease)
+            _unlock(lease)
 
     def _know(self, name: str, kind: str, value: str) -> None:
         with _lock:
@@ -117,27 +117,27 @@ def claim(directory: Path, names: Collection[str], *, alone: bool = False) -> Cl
     and has no marker. Raises OverwriteError, with nothing touched, and PvaError.
     """
     with _lock, ExitStack() as unlocked:
-        held = _take(directory.absolute(), directory)
-        unlocked.callback(_unlock, held)
-        own = _checked(held, directory, names, alone=alone)
-        if held.claims and not alone:  # the rest is of other engines of this process
-            own = [name for name in own if name in names]
+        lease = _take(directory.absolute(), directory)
+        unlocked.callback(_unlock, lease)
+        own_files = _checked(lease, directory, names, alone=alone)
+        if lease.claims and not alone:  # the rest is of other engines of this process
+            own_files = [name for name in own_files if name in names]
         below = {}
-        for name in _folders(held) if alone else ():
-            folder = _take(held.directory / name, directory / name)
+        for name in _folders(lease) if alone else ():
+            folder = _take(lease.directory / name, directory / name)
             unlocked.callback(_unlock, folder)
             below[name] = folder, _checked(folder, directory / name, names)
-        _remove(held, own)
+        _remove(lease, own_files)
         for folder, files in below.values():
             _remove(folder, files)
             _write_last(folder)
             with suppress(OSError):  # there is something of somebody else's in it
                 folder.directory.rmdir()
-        held.marker.writer = f"process {os.getpid()} on {socket.gethostname()}"
-        marker.write(held.directory, held.marker)
-        held.claims += 1
-        _enter_above(held)
-        return Claim(held)
+        lease.marker.writer = f"process {os.getpid()} on {socket.gethostname()}"
+        marker.write(lease.directory, lease.marker)
+        lease.claims += 1
+        _enter_above(lease)
+        return Claim(lease)
 
 
 @contextmanager
@@ -152,9 +152,9 @@ def added(path: Path, patterns: Collection[str]) -> Iterator[None]:
         yield
         return
     with _lock:
-        held = _take(folder, path.parent)
-        held.claims += 1
-        entry = Claim(held)
+        lease = _take(folder, path.parent)
+        lease.claims += 1
+        entry = Claim(lease)
     try:
         yield
         entry.seal(path.name)
@@ -165,10 +165,10 @@ def added(path: Path, patterns: Collection[str]) -> Iterator[None]:
 def is_claimed(directory: Path) -> bool:
     """Return whether this process holds a directory."""
     try:
-        found = directory.stat()
+        status = directory.stat()
     except OSError:
         return False
-    return (found.st_dev, found.st_ino) in _HELD
+    return (status.st_dev, status.st_ino) in _HELD
 
 
 def _take(directory: Path, shown: Path) -> _Held:
@@ -177,8 +177,8 @@ def _take(directory: Path, shown: Path) -> _Held:
         directory.mkdir(parents=True, exist_ok=True)
         number = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(f"cannot make {shown}", found) from None
+        problem = getattr(error, "strerror", None) or str(error)
+        raise PvaError(f"cannot make {shown}", problem) from None
     status = os.fstat(number)
     key = (status.st_dev, status.st_ino)
     if key in _HELD:
@@ -190,12 +190,12 @@ def _take(directory: Path, shown: Path) -> _Held:
                 shown, f"{_writer(directory)} writes into it",
                 "give each program a directory of its own",
             )  # fmt: skip
-        held = _Held(directory, key, number, marker.read(directory) or Marker())
+        lease = _Held(directory, key, number, marker.read(directory) or Marker())
     except BaseException:
         os.close(number)
         raise
-    _HELD[key] = held
-    return held
+    _HELD[key] = lease
+    return lease
 
 
 def _has_locked(number: int) -> bool:
@@ -236,92 +236,99 @@ def _lives(writer: str) -> bool:
     return True
 
 
-def _checked(held: _Held, shown: Path, names: Collection[str], *, alone: bool = False) -> list[str]:
+def _checked(
+    lease: _Held, shown: Path, names: Collection[str], *, alone: bool = False
+) -> list[str]:
     """Name the files of an earlier report; raises OverwriteError for others in the way."""
-    there = sorted(os.listdir(held.directory))
-    files = held.marker.files
-    if alone and there and marker.NAME not in there:
+    present = sorted(os.listdir(lease.directory))
+    files = lease.marker.files
+    if alone and present and marker.NAME not in present:
         raise OverwriteError(
-            shown, f"holds something else: {there[0]}, and no {marker.NAME} that says what may be "
-            "replaced", "give a new directory, or take away what is there",
+            shown, f"holds something else: {present[0]}, and no {marker.NAME} that says what "
+            "may be replaced", "give a new directory, or take away what is there",
         )  # fmt: skip
-    own = [n for n in there if marker.is_own(held.directory, n, files.get(n))]
+    own_files = [n for n in present if marker.is_own(lease.directory, n, files.get(n))]
     # Of a database that is not there, or is ours.
-    free = {*own, *files.keys() - there}
-    own += [n for n in there if n.endswith(JOURNAL) and n.removesuffix(JOURNAL) in free]
-    for name in there:
-        if name not in own and _matches(name.removesuffix(JOURNAL), names):
-            found = "changed since it was written" if name in files else "not written by tilescope"
-            raise OverwriteError(shown / name, found, _AWAY)
-    return own
+    free = {*own_files, *files.keys() - present}
+    own_files += [n for n in present if n.endswith(JOURNAL) and n.removesuffix(JOURNAL) in free]
+    for name in present:
+        if name not in own_files and _matches(name.removesuffix(JOURNAL), names):
+            problem = (
+                "changed since it was written" if name in files else "not written by tilescope"
+            )
+            raise OverwriteError(shown / name, problem, _AWAY)
+    return own_files
 
 
 def _matches(name: str, patterns: Collection[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _remove(held: _Held, names: Collection[str]) -> None:
+def _remove(lease: _Held, names: Collection[str]) -> None:
     """Remove files; those of databases go before their journals, without which they are damaged."""
     for name in sorted(names):
         try:
-            os.unlink(held.directory / name)
+            os.unlink(lease.directory / name)
         except OSError as error:
-            found = error.strerror or str(error)
-            raise PvaError(held.directory / name, found, "a file that can be replaced") from None
-    there = set(os.listdir(held.directory))
-    files = held.marker.files
-    held.marker.files = {name: files[name] for name in files if name in there and name not in names}
+            problem = error.strerror or str(error)
+            raise PvaError(lease.directory / name, problem, "a file that can be replaced") from None
+    present = set(os.listdir(lease.directory))
+    files = lease.marker.files
+    lease.marker.files = {
+        name: files[name] for name in files if name in present and name not in names
+    }
 
 
-def _is_there(held: _Held) -> bool:
+def _is_there(lease: _Held) -> bool:
     """Return whether the directory is still the one that was taken."""
-    there = held.directory.stat()
-    return held.key == (there.st_dev, there.st_ino)
+    status = lease.directory.stat()
+    return lease.key == (status.st_dev, status.st_ino)
 
 
-def _folders(held: _Held) -> list[str]:
+def _folders(lease: _Held) -> list[str]:
     """Name the reports of named engines below, but for those that this process holds."""
-    folders = [name for name, (kind, _) in held.marker.files.items() if kind == "folder"]
+    folders = [name for name, (kind, _) in lease.marker.files.items() if kind == "folder"]
     return [
         name for name in folders
-        if (held.directory / name / marker.NAME).is_file() and not is_claimed(held.directory / name)
+        if (lease.directory / name / marker.NAME).is_file()
+        and not is_claimed(lease.directory / name)
     ]  # fmt: skip
 
 
-def _enter_above(held: _Held) -> None:
+def _enter_above(lease: _Held) -> None:
     """Enter a report into the marker of the directory around it, where this process holds that."""
     with suppress(OSError, PvaError):
-        above = held.directory.parent.stat()
+        above = lease.directory.parent.stat()
         around = _HELD.get((above.st_dev, above.st_ino))
-        if around is not None and around is not held:
-            around.marker.files[held.directory.name] = ("folder", "")
+        if around is not None and around is not lease:
+            around.marker.files[lease.directory.name] = ("folder", "")
             marker.write(around.directory, around.marker)
 
 
-def _unlock(held: _Held) -> None:
+def _unlock(lease: _Held) -> None:
     """Let go of a directory that has no claims."""
-    if not held.claims:
-        del _HELD[held.key]
-        os.close(held.lock)
+    if not lease.claims:
+        del _HELD[lease.key]
+        os.close(lease.lock)
 
 
-def _write_last(held: _Held) -> None:
+def _write_last(lease: _Held) -> None:
     """Write the marker without its writer; where nothing was written there is none."""
-    there = set(os.listdir(held.directory))
-    files = {name: known for name, known in held.marker.files.items() if name in there}
+    present = set(os.listdir(lease.directory))
+    files = {name: identity for name, identity in lease.marker.files.items() if name in present}
     if files:
-        marker.write(held.directory, Marker(files))
+        marker.write(lease.directory, Marker(files))
     else:
-        (held.directory / marker.NAME).unlink(missing_ok=True)
+        (lease.directory / marker.NAME).unlink(missing_ok=True)
 
 
 def _forget() -> None:
     """Leave the directories to the parent: a child that outlives it must not hold them."""
     global _lock
     _lock = threading.RLock()
-    for held in _HELD.values():
+    for lease in _HELD.values():
         with suppress(OSError):
-            os.close(held.lock)
+            os.close(lease.lock)
     _HELD.clear()
 
 

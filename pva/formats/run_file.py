@@ -135,8 +135,8 @@ def _read(path: Path, kind: type[_File]) -> _File:
         content: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
         version = content.get("format")
         if isinstance(version, int) and version > FORMAT_VERSION:
-            known = f"this one reads up to {FORMAT_VERSION}"
-            raise NewerVersionError(path, f"format {version}", known)
+            remedy = f"this one reads up to {FORMAT_VERSION}"
+            raise NewerVersionError(path, f"format {version}", remedy)
         names = {one.name for one in fields(kind)}
         return msgspec.convert({key: content[key] for key in content if key in names}, kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -99,9 +99,9 @@ class Database:
         with self._guarded(place):
             cursor = self._connection.execute(statement, parameters)
             while rows := cursor.fetchmany(size):
-                given = time.thread_time()
+                resumed = time.thread_time()
                 yield rows
-                self._deadline.seconds += time.thread_time() - given
+                self._deadline.seconds += time.thread_time() - resumed
 
     def blob(self, table: str, column: str, rowid: int, *, place: str = "") -> bytes:
         """Read one blob whole, without the rest of its row."""
@@ -166,16 +166,16 @@ def open_read_only(path: str | PathLike[str], declaration: Declaration) -> Datab
 
 
 @contextmanager
-def faults(path: Path, what: str, place: str = "") -> Iterator[None]:
+def faults(path: Path, kind: str, place: str = "") -> Iterator[None]:
     """Turn what SQLite and the system raise into one line about `path`."""
     try:
         yield
     except sqlite3.DataError as error:
         raise DamagedFileError(
-            path, str(error), f"values in {what} hold at most {BLOB_LIMIT} bytes", place=place
+            path, str(error), f"values in {kind} hold at most {BLOB_LIMIT} bytes", place=place
         ) from error
     except sqlite3.Error as error:
-        raise _translate(path, what, place, error) from error
+        raise _translate(path, kind, place, error) from error
     except UnicodeDecodeError as error:  # a text of the file, or one that quotes it
         raise DamagedFileError(path, "bytes that are no text", "UTF-8", place=place) from error
     except OverflowError as error:
@@ -183,29 +183,29 @@ def faults(path: Path, what: str, place: str = "") -> Iterator[None]:
     except MemoryError as error:
         raise DamagedFileError(path, "too large for the memory", place=place) from error
     except OSError as error:
-        found = error.strerror or str(error)
-        raise PvaError(path, found, f"{what} that can be read", place=place) from error
+        problem = error.strerror or str(error)
+        raise PvaError(path, problem, f"{kind} that can be read", place=place) from error
 
 
-def _translate(path: Path, what: str, place: str, error: sqlite3.Error) -> PvaError:
+def _translate(path: Path, kind: str, place: str, error: sqlite3.Error) -> PvaError:
     code = _code(error)
     if isinstance(error, sqlite3.ProgrammingError):
         return PvaError(path, str(error), "open it again", place=place)
     if code == sqlite3.SQLITE_BUSY:
-        found = f"locked by its writer for {BUSY_SECONDS:.0f} s"
-        return PvaError(path, found, "try again", place=place)
+        problem = f"locked by its writer for {BUSY_SECONDS:.0f} s"
+        return PvaError(path, problem, "try again", place=place)
     if code == sqlite3.SQLITE_FULL:
-        return PvaError(path, str(error), f"a place with room for {what}", place=place)
+        return PvaError(path, str(error), f"a place with room for {kind}", place=place)
     if code == sqlite3.SQLITE_INTERRUPT:
-        found = f"a query took over {QUERY_SECONDS:.0f} s"
-        return DamagedFileError(path, found, f"{what} as its program wrote it", place=place)
+        problem = f"a query took over {QUERY_SECONDS:.0f} s"
+        return DamagedFileError(path, problem, f"{kind} as its program wrote it", place=place)
     if code == sqlite3.SQLITE_CANTOPEN:
-        return PvaError(path, "cannot be opened", f"{what} that can be read", place=place)
+        return PvaError(path, "cannot be opened", f"{kind} that can be read", place=place)
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DBMOVED:
-        found = "taken away or replaced while it was written"
-        return PvaError(path, found, "give each program a directory of its own", place=place)
-    wanted = f"{what} as its program wrote it: make or copy it again"
-    return DamagedFileError(path, _damage(path, error), wanted, place=place)
+        problem = "taken away or replaced while it was written"
+        return PvaError(path, problem, "give each program a directory of its own", place=place)
+    remedy = f"{kind} as its program wrote it: make or copy it again"
+    return DamagedFileError(path, _damage(path, error), remedy, place=place)
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -220,9 +220,9 @@ def _damage(path: Path, error: sqlite3.Error) -> str:
         pages = int.from_bytes(header[28:32])
         page = int.from_bytes(header[16:18])
         expected = pages * (65536 if page == 1 else page)
-        found = path.stat().st_size
-        if len(header) < 100 or found < expected:
-            return f"cut short: {found} bytes of {max(expected, 100)}"
+        size = path.stat().st_size
+        if len(header) < 100 or size < expected:
+            return f"cut short: {size} bytes of {max(expected, 100)}"
     return str(error)
 
 
@@ -277,18 +277,18 @@ def _connect_recovered(path: Path) -> sqlite3.Connection:
 
 def _check_identity(database: Database) -> None:
     declaration = database.declaration
-    found = int(database.rows("PRAGMA application_id")[0][0])
-    if found != declaration.application_id and found in APPLICATIONS:
+    identity = int(database.rows("PRAGMA application_id")[0][0])
+    if identity != declaration.application_id and identity in APPLICATIONS:
         raise UnknownFormatError(
-            database.path, APPLICATIONS[found], f"{declaration.what} is needed"
+            database.path, APPLICATIONS[identity], f"{declaration.what} is needed"
         )
-    if found != declaration.application_id:
-        what = f"{declaration.what} has {declaration.application_id:#x}"
+    if identity != declaration.application_id:
+        remedy = f"{declaration.what} has {declaration.application_id:#x}"
         foreign = "; databases of Graphcore's SDK, whose layout is not public, are not read"
         raise UnknownFormatError(
             database.path,
-            f"an SQLite database with application id {found:#x}",
-            what if found else what + foreign,
+            f"an SQLite database with application id {identity:#x}",
+            remedy if identity else remedy + foreign,
         )
     if database.version > declaration.version:
         raise NewerVersionError(
@@ -309,9 +309,9 @@ def _check_tables(database: Database) -> None:
         if table not in kinds and table in database.declaration.optional:
             continue
         if not kinds.get(table, False):
-            found = "is no plain table" if table in kinds else "is missing"
+            problem = "is no plain table" if table in kinds else "is missing"
             raise DamagedFileError(
-                database.path, f"table {table!r} {found}", f"{database.declaration.what} has it"
+                database.path, f"table {table!r} {problem}", f"{database.declaration.what} has it"
             )
         have = {row[0] for row in database.rows("SELECT name FROM pragma_table_info(?)", (table,))}
         missing = [column for column in columns if column not in have]

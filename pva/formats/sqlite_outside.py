@@ -17,27 +17,27 @@ INNER_PAGE, TABLE_PAGES = b"\x05", 64
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
 
-def check_outside(path: Path, what: str) -> None:
+def check_outside(path: Path, kind: str) -> None:
     """Refuse what is no database, and what our writers do not leave.
 
     Raises NotFoundError, UnknownFormatError, DamagedFileError and PvaError.
     """
-    with opened(path, what) as stream:
+    with opened(path, kind) as stream:
         head = stream.read(VERSIONS.stop)
         many = head[: len(MAGIC)] == MAGIC and _has_many_tables(stream)
-        _check_beside(path.resolve(), what)
+        _check_beside(path.resolve(), kind)
     if not head:
-        raise DamagedFileError(path, "empty: nothing had been committed", f"{what}")
+        raise DamagedFileError(path, "empty: nothing had been committed", f"{kind}")
     magic = head[: len(MAGIC)]
     if magic != MAGIC[: len(head)]:
-        raise UnknownFormatError(path, f"begins with {magic!r}", f"{what} is an SQLite database")
+        raise UnknownFormatError(path, f"begins with {magic!r}", f"{kind} is an SQLite database")
     if len(head) < len(MAGIC):
-        raise DamagedFileError(path, f"cut short: {len(head)} bytes", f"{what}")
+        raise DamagedFileError(path, f"cut short: {len(head)} bytes", f"{kind}")
     if max(head[VERSIONS], default=1) > 1:
-        raise DamagedFileError(path, "kept with a write-ahead log", f"{what} has none")
+        raise DamagedFileError(path, "kept with a write-ahead log", f"{kind} has none")
     if many:
-        found = f"a list of tables of more than {TABLE_PAGES} pages"
-        raise DamagedFileError(path, found, f"{what} has few tables")
+        problem = f"a list of tables of more than {TABLE_PAGES} pages"
+        raise DamagedFileError(path, problem, f"{kind} has few tables")
 
 
 def _has_many_tables(stream: BinaryIO) -> bool:
@@ -63,7 +63,7 @@ def _has_many_tables(stream: BinaryIO) -> bool:
     return False
 
 
-def _check_beside(path: Path, what: str) -> None:
+def _check_beside(path: Path, kind: str) -> None:
     """Refuse what our writers never leave beside a file, before SQLite looks at it.
 
     With a log it would make further files there. A journal that names another one, as commits of
@@ -72,23 +72,23 @@ def _check_beside(path: Path, what: str) -> None:
     """
     log, journal = path.with_name(f"{path.name}-wal"), journal_of(path)
     if _is_there(log):
-        raise DamagedFileError(log, "a write-ahead log", f"{what} has none: it was changed")
+        raise DamagedFileError(log, "a write-ahead log", f"{kind} has none: it was changed")
     if not _is_there(journal):
         return
     with suppress(NotFoundError), opened(journal, "a journal") as stream:  # or its commit has ended
         size = stream.seek(0, os.SEEK_END)
         stream.seek(-min(len(JOURNAL_MAGIC), size), os.SEEK_END)
         if stream.read() == JOURNAL_MAGIC:
-            raise DamagedFileError(journal, "names another journal", f"that of {what} does not")
+            raise DamagedFileError(journal, "names another journal", f"that of {kind} does not")
 
 
 def _is_there(path: Path) -> bool:
     """Return whether SQLite would look at a file; an empty one is none to it."""
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return False
-    return not stat.S_ISREG(found.st_mode) or found.st_size > 0
+    return not stat.S_ISREG(status.st_mode) or status.st_size > 0
 
 
 def journal_of(path: Path) -> Path:

@@ -53,9 +53,9 @@ def _open(path: Path) -> TraceFile:
     """Open a file by what it begins with; raises PvaError."""
     with opened(path, "a host trace") as stream:
         head = stream.read(_HEAD_BYTES)
-    for begin, found, way in OTHERS:
+    for begin, problem, way in OTHERS:
         if re.match(begin, head):
-            raise UnknownFormatError(path, found, way)
+            raise UnknownFormatError(path, problem, way)
     if is_triton(head):
         return TritonFile(path)
     if is_chrome(head):
@@ -90,9 +90,9 @@ def in_directory(path: Path) -> list[Path]:
         files = sorted(path.iterdir())
     except OSError as error:
         raise PvaError(path, error.strerror or "cannot be listed", "give a directory") from None
-    found = [file for file in files if file.suffix == SUFFIX]
+    pvti_files = [file for file in files if file.suffix == SUFFIX]
     named = (file for file in files if file.name.endswith(CHROME_SUFFIXES) and file.is_file())
-    return found or [file for file in named if file.name not in NOT_TRACES and is_trace(file)]
+    return pvti_files or [file for file in named if file.name not in NOT_TRACES and is_trace(file)]
 
 
 def write(trace: Any, out: BinaryIO, form: str) -> None:
@@ -105,5 +105,5 @@ def is_directory(path: Path) -> bool:
     try:
         return path.is_dir()
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PvaError(ascii(fspath(path)), found, "the path of a trace") from error
+        problem = getattr(error, "strerror", None) or str(error)
+        raise PvaError(ascii(fspath(path)), problem, "the path of a trace") from error

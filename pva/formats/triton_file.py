@@ -60,8 +60,8 @@ class TritonFile(ChromeFile):
 
 def as_events(requests: TritonRequests, budget: Budget) -> Read:
     """Return requests as complete events; those without two stages are left out."""
-    known = np.where(requests.moments >= 0, requests.moments, np.iinfo(np.int64).max)
-    begin, end = known.min(axis=0), requests.moments.max(axis=0)
+    moments = np.where(requests.moments >= 0, requests.moments, np.iinfo(np.int64).max)
+    begin, end = moments.min(axis=0), requests.moments.max(axis=0)
     rows = np.flatnonzero((end >= 0) & (begin < end))
     if not len(rows):
         raise UnknownFormatError(requests.path, "no request with timestamps", triton_trace.WHAT)
@@ -74,8 +74,8 @@ def as_events(requests: TritonRequests, budget: Budget) -> Read:
     read.texts.extend(_metadata(requests, rows))
     for name, (first, last) in PARTS.items():
         starts, stops = requests.at(first)[rows], requests.at(last)[rows]
-        there = (starts != MISSING) & (stops >= starts)
-        _add(read, name, starts[there], stops[there], lane[there])
+        complete = (starts != MISSING) & (stops >= starts)
+        _add(read, name, starts[complete], stops[complete], lane[complete])
     for number in range(int(lane.max()) + 1):
         read.lanes[0, number + 1]
         read.names["thread_name", (0, number + 1)] = f"requests {number + 1}"
@@ -122,10 +122,10 @@ def _metadata(requests: TritonRequests, rows: Integers) -> list[bytes]:
         )[rows].tolist()
         for name, (first, last) in PARTS.items()
     }  # fmt: skip
-    told = []
+    documents = []
     for place, row in enumerate(rows.tolist()):
         one = {"id": requests.request_id[row] or str(requests.id[row]),
                "model": requests.model[row], "version": requests.version[row],
                "rows": int(requests.rows[row]), "batch": batch[place]}  # fmt: skip
-        told.append(msgspec.json.encode(one | {name: spans[name][place] for name in spans}))
-    return told
+        documents.append(msgspec.json.encode(one | {name: spans[name][place] for name in spans}))
+    return documents

@@ -192,9 +192,9 @@ def _objects(requests: TritonRequests) -> Iterator[bytes]:
         requests.version, requests.request_id, requests.moments.T.tolist(), strict=True,
     )  # fmt: skip
     for number, parent, rows, model, version, request, moments in columns:
-        known = {"id": number, "model_name": model, "model_version": _version(version)}
-        more = {"request_id": request} if request else {}
-        yield json.dumps(known | more | ({"parent_id": parent} if parent else {})).encode()
+        fields = {"id": number, "model_name": model, "model_version": _version(version)}
+        optional = {"request_id": request} if request else {}
+        yield json.dumps(fields | optional | ({"parent_id": parent} if parent else {})).encode()
         reached = [(ns, STAGES[place]) for place, ns in enumerate(moments) if ns != MISSING]
         stamps = [{"name": name, "ns": ns} for ns, name in reached]
         yield json.dumps({"id": number, "timestamps": stamps}).encode()

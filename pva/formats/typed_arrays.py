@@ -23,13 +23,13 @@ SHAPED = (MULTI_DIMENSIONAL, COLUMN_MAJOR)
 
 def _dtypes() -> dict[int, str]:
     """List the tags with the types that they stand for; float of 16 bytes is left out."""
-    found = {64: "u1", 68: "u1", 72: "i1"}  # 68 is clamped bytes
+    types = {64: "u1", 68: "u1", 72: "i1"}  # 68 is clamped bytes
     for order, offset in ((">", 0), ("<", 4)):
         for bits, size in ((1, 2), (2, 4), (3, 8)):
-            found[64 + offset + bits] = f"{order}u{size}"
-            found[72 + offset + bits] = f"{order}i{size}"
-            found[80 + offset + bits - 1] = f"{order}f{size}"
-    return found
+            types[64 + offset + bits] = f"{order}u{size}"
+            types[72 + offset + bits] = f"{order}i{size}"
+            types[80 + offset + bits - 1] = f"{order}f{size}"
+    return types
 
 
 DTYPES = _dtypes()
@@ -67,10 +67,10 @@ def numbers_in(value: Any) -> Values | None:
 def whole_numbers(rows: list[Any]) -> Values | None:
     """Make an array of whole numbers, or of equal rows of them; None of anything else."""
     try:
-        found = np.asarray(rows)
+        array = np.asarray(rows)
     except (ValueError, OverflowError):  # rows of different lengths
         return None
-    return found if found.dtype.kind == "i" else None
+    return array if array.dtype.kind == "i" else None
 
 
 def decoded(tag: CBORTag) -> Any:

@@ -51,24 +51,24 @@ def columns_in_parts(
     Texts that are equal in a part are held once.
     """
     places = [f"table {table}, column {column.name}" for column in columns]
-    found: list[Values] = []
+    arrays: list[Values] = []
     for column, place in zip(columns, places, strict=True):
-        found.append(np.empty(count, DTYPES[column.kind]))
-        spend(found[-1].nbytes, place)
+        arrays.append(np.empty(count, DTYPES[column.kind]))
+        spend(arrays[-1].nbytes, place)
     filled = 0
     for part in parts:
-        for whole, column, place, given in zip(found, columns, places, part, strict=True):
-            values = column_of(file, place, column, given)
+        for array, column, place, cells in zip(arrays, columns, places, part, strict=True):
+            values = column_of(file, place, column, cells)
             if column.kind == "text":
                 once = dict(zip(values, values, strict=True))
                 spend(sum(map(sys.getsizeof, once)) + ROUNDED * len(once), place)
                 values[:] = list(map(once.__getitem__, values))
-            whole[filled : filled + len(values)] = values[: count - filled]
+            array[filled : filled + len(values)] = values[: count - filled]
         filled += len(part[0])
     if filled != count:
-        wanted = f"{count}, as when it was opened"
-        raise DamagedFileError(file, f"{filled} rows", wanted, place=f"table {table}")
-    return found
+        remedy = f"{count}, as when it was opened"
+        raise DamagedFileError(file, f"{filled} rows", remedy, place=f"table {table}")
+    return arrays
 
 
 def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
@@ -76,53 +76,53 @@ def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimension
 
     Nothing at all is an array of no rows, whatever its dimensions.
     """
-    found = numbers_of(file, place, kind, values, dimensions)
+    array = numbers_of(file, place, kind, values, dimensions)
     try:
-        return found.astype(DTYPES[kind], copy=False)
+        return array.astype(DTYPES[kind], copy=False)
     except MemoryError as error:
-        wanted = "fewer values"
-        raise DamagedFileError(file, "too large for the memory", wanted, place=place) from error
+        remedy = "fewer values"
+        raise DamagedFileError(file, "too large for the memory", remedy, place=place) from error
 
 
 def numbers_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
     """Do the same, an array staying of the type that it has, which holds no other values."""
-    wanted = f"{dimensions}-dimensional {NUMBERS.get(kind, 'whole numbers')}"
+    remedy = f"{dimensions}-dimensional {NUMBERS.get(kind, 'whole numbers')}"
     try:
-        found = np.asarray(values)
-        if found.dtype.kind == "O":
+        array = np.asarray(values)
+        if array.dtype.kind == "O":
             missing = schema.MISSING[kind]
-            found = np.asarray([missing if value is None else value for value in values])
-        if not found.size and found.ndim < dimensions:
-            found = found.reshape(found.shape + (0,) * (dimensions - found.ndim))
+            array = np.asarray([missing if value is None else value for value in values])
+        if not array.size and array.ndim < dimensions:
+            array = array.reshape(array.shape + (0,) * (dimensions - array.ndim))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise DamagedFileError(file, str(error), wanted, place=place) from error
+        raise DamagedFileError(file, str(error), remedy, place=place) from error
     except MemoryError as error:
-        raise DamagedFileError(file, "too large for the memory", wanted, place=place) from error
-    if found.ndim != dimensions or not _fits(found, kind):
-        what = f"{found.ndim}-dimensional {found.dtype}"
-        raise DamagedFileError(file, what, wanted, place=place)
-    return found
+        raise DamagedFileError(file, "too large for the memory", remedy, place=place) from error
+    if array.ndim != dimensions or not _fits(array, kind):
+        problem = f"{array.ndim}-dimensional {array.dtype}"
+        raise DamagedFileError(file, problem, remedy, place=place)
+    return array
 
 
-def _fits(found: Values, kind: schema.Kind) -> bool:
+def _fits(array: Values, kind: schema.Kind) -> bool:
     """Return whether an array holds values of a kind without loss."""
-    letter = found.dtype.kind
-    if not found.size or letter == "i" or (letter == "b" and kind == "bool"):
+    letter = array.dtype.kind
+    if not array.size or letter == "i" or (letter == "b" and kind == "bool"):
         return (
-            kind != "bool" or not found.size or letter == "b" or bool(np.isin(found, (0, 1)).all())
+            kind != "bool" or not array.size or letter == "b" or bool(np.isin(array, (0, 1)).all())
         )
     if letter == "u":
-        return bool(found.max() <= np.iinfo(np.int64).max) and (
-            kind != "bool" or bool(found.max() <= 1)
+        return bool(array.max() <= np.iinfo(np.int64).max) and (
+            kind != "bool" or bool(array.max() <= 1)
         )
     if letter == "f" and kind in ("int", "code"):
-        return all(_whole(part) for part in parts_of(found.reshape(-1)))
+        return all(_whole(part) for part in parts_of(array.reshape(-1)))
     return letter == "f" and kind == "float"
 
 
-def _whole(found: Values) -> bool:
-    known = bool(np.isfinite(found).all())
-    return known and bool(((np.abs(found) < EXACT) & (found % 1 == 0)).all())
+def _whole(array: Values) -> bool:
+    finite = bool(np.isfinite(array).all())
+    return finite and bool(((np.abs(array) < EXACT) & (array % 1 == 0)).all())
 
 
 def parts_of(values: Values) -> Iterator[Values]:
@@ -131,13 +131,13 @@ def parts_of(values: Values) -> Iterator[Values]:
 
 
 def _texts(file: object, place: str, values: Rows) -> Values:
-    found = np.empty(len(values), dtype=np.object_)
+    texts = np.empty(len(values), dtype=np.object_)
     kinds = set(map(type, values))
-    found[:] = values if kinds <= {str} else ["" if value is None else value for value in values]
+    texts[:] = values if kinds <= {str} else ["" if value is None else value for value in values]
     if kinds - {str, type(None)}:
-        wrong = next(value for value in found if type(value) is not str)
+        wrong = next(value for value in texts if type(value) is not str)
         raise DamagedFileError(file, f"found {shown(wrong)}", "texts", place=place)
-    return found
+    return texts
 
 
 def _codes(file: object, place: str, column: schema.Column, values: Rows) -> Values:
@@ -150,8 +150,8 @@ def _codes(file: object, place: str, column: schema.Column, values: Rows) -> Val
         return np.fromiter(map(table.__getitem__, values), np.int64, len(values))
     except (KeyError, TypeError):
         wrong = next(v for v in values if not isinstance(v, str | None) or v not in table)
-        wanted = f"one of {', '.join(column.values)}"
-        raise DamagedFileError(file, f"found {shown(wrong)}", wanted, place=place) from None
+        remedy = f"one of {', '.join(column.values)}"
+        raise DamagedFileError(file, f"found {shown(wrong)}", remedy, place=place) from None
 
 
 def shown(value: Any) -> str:
