@@ -69,9 +69,11 @@ def _check_norms(module: torch.nn.Module, made: Exported) -> None:
 
 def _check_types(module: torch.nn.Module, made: Exported) -> None:
     """Raise Error for a weight of a type that the device has not."""
-    own = values_of(module)
-    for name in made.weights.values():
-        kind = own[name].dtype
+    exported = set(made.weights.values())
+    for name, values in values_of(module).items():  # in the module's order, not the exporter's
+        if name not in exported:
+            continue
+        kind = values.dtype
         if kind == torch.bfloat16 or kind.is_complex:
             place = place_of(module, name.rpartition(".")[0], made.origins)
             shown = str(kind).removeprefix("torch.")
