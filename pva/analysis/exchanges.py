@@ -177,7 +177,7 @@ FLOWS = {"DoExchange": "exchange_flows", "GlobalExchange": "external_exchange_fl
 
 
 def recorded_flows(report: Report, tag: str, begin: Integers, counts: Integers) -> Integers | None:
-    """Return the bytes by [from group][to group] as the report tells them, over all executions.
+    """Return the bytes between groups of all executions as the report tells them, a row a sender.
 
     Groups begin at these tiles; `counts` are the executions of each exchange. None where the report
     does not tell, or where the groups cut those that it tells of.
