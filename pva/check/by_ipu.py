@@ -54,6 +54,36 @@ def balances_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violati
                 yield from near(data.column(BY_IPU, name)[rows], wanted, f"{name} of {tag}")
 
 
+@LAWS.needing(BY_IPU, "steps.tile_balance", "steps.active_tiles", "target")
+def balances_of_steps_are_those_of_their_ipus(data: Dataset) -> Iterator[Violation]:
+    """What the tiles of the IPUs spent in a step, and how many were active, is so in all."""
+    rows, steps = data.table(BY_IPU), data.table("steps")
+    tiles, each = data.of_replica("num_tiles"), int(data.value("target", "tiles_per_ipu"))
+    spent = rows["tile_balance"] * rows["cycles"] * each
+    active = share(rows["tile_balance"] * each, rows["active_tile_balance"])
+    count = len(steps["cycles"])
+    spent, active = (np.bincount(rows["step"], part, minlength=count) for part in (spent, active))
+    wanted = share(spent, steps["cycles"] * tiles)
+    wanted[np.bincount(rows["step"], minlength=count) == 0] = np.nan
+    yield from near(steps["tile_balance"], wanted, "tile_balance")
+    known = np.flatnonzero((steps["active_tiles"] >= 0) & ~np.isnan(wanted * active))
+    found, wanted = steps["active_tiles"][known], np.rint(active[known]).astype(np.int64)
+    yield from equal(found, wanted, "active_tiles", "number", "those of its IPUs are")
+
+
+@LAWS.needing(BY_IPU, "steps", "relative_sync_delay", "target")
+def syncs_let_tiles_go_by_their_delays(data: Dataset) -> Iterator[Violation]:
+    """Behind a sync the tiles of an IPU are as far apart as the ways back to them differ."""
+    if data.has("io_tiles") and data.length("io_tiles"):
+        return  # the others stay where they were
+    is_sync = data.texts("steps", "type") == "Sync"
+    first, last = (data.column(BY_IPU, f"all_to_{end}") for end in ("min", "max"))
+    mine = is_sync[data.column(BY_IPU, "step")] & (first >= 0) & (last >= 0)
+    delay = max(int(data.value("target", "min_sync_delay")), 0) + data.array("relative_sync_delay")
+    wanted = int(np.ptp(delay // 2)) if len(delay) else 0
+    yield from equal((last - first)[mine], wanted, "all_to_max - all_to_min", "row of a sync")
+
+
 @LAWS.needing(BY_IPU, "steps", "programs", "target")
 def bytes_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]:
     """What goes into an IPU and out of it in a step is what its tiles receive and send."""

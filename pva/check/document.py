@@ -23,6 +23,9 @@ ALONE = """
 These columns are told once. A wrong value in them is noticed by no law; each other column and
 array is, by at least one, which a test shows by spoiling each of them. A law that compares with a
 limit, such as that a tile's exchange has no more code than its category, notices what is beyond it.
+So the items, batches and times of a run, the order of the sync delays of the tiles and the names of
+programs without a compute set can be changed within limits. Nor does anything contradict a value
+that says what its absence says, such as 0 cycles overlapped for -1 where none was hidden.
 """
 
 

@@ -17,6 +17,7 @@ from pva.dataset import Dataset
 LAWS = Laws()
 BY_IPU = "steps_by_ipu"
 SYNCS = ("Sync", "SyncAns", "Sans")
+WAITS = ("StreamCopyBegin", "StreamCopyEnd")
 Truths = npt.NDArray[np.bool_]
 ORDERED = (
     ("from_min", "from_max"), ("to_min", "to_max"), ("from_min", "to_min"), ("from_max", "to_max"),
@@ -66,10 +67,27 @@ def what_moves_no_bytes_moves_none_on_any_ipu(data: Dataset) -> Iterator[Violati
 
 
 def _kinds(data: Dataset) -> tuple[Truths, Truths]:
-    """Return which steps compute, and which compute or sync."""
+    """Return which steps compute, and which compute, sync or wait for the host."""
     types = data.texts("steps", "type")
     computes = np.asarray(types == "OnTileExecute")
-    return computes, computes | np.isin(types, SYNCS)
+    return computes, computes | np.isin(types, SYNCS + WAITS)
+
+
+@LAWS.needing("steps.cycles", "steps.active_tiles")
+def steps_take_time_just_where_tiles_are_active(data: Dataset) -> Iterator[Violation]:
+    """A step takes cycles where a tile is active in it; of one that takes none there is no balance.
+
+    A sync may take none. Other writers may tell a balance of 0 or 1.
+    """
+    cycles, active = (data.column("steps", name) for name in ("cycles", "active_tiles"))
+    lasts, still = (cycles > 0) & (active >= 0), cycles == 0
+    yield from equal(active[lasts] > 0, True, "whether a tile is active", "lasting step")
+    none = still & ~np.isin(data.texts("steps", "type"), SYNCS)
+    yield from at_most(active[none], 0, "active_tiles", "step of no cycles but a sync")
+    for name in ("tile_balance", "active_tile_balance"):
+        balance = data.column("steps", name)[still]
+        told = (balance > 0) & (balance < 1)
+        yield from equal(told, False, f"whether it has a {name}", "step of no cycles")
 
 
 @LAWS.needing("steps.thread_balance", "programs", "compute_set_cycles_by_tile",

@@ -193,12 +193,14 @@ def _steps(data: Dataset) -> Columns:
     longest, spent, active = cycles.max(axis=1), spent.sum(axis=1), active.sum(axis=1)
     tiles = data.of_replica("num_tiles")
     begin, end = _times(data, replayed)
+    untold = (active == 0) & (data.column("steps", "cycles") > 0)  # of which tiles is not known
     return {
         "type": np.array([CODES.get(name, 0) for name in types]),
         "sync_type": sync_codes(data),
         "run": np.zeros(len(types), dtype=np.int64),
         "cycles": longest, "cycles_from": begin, "cycles_to": end,
-        "cycles_overlapped": longest - (end - begin), "active_tiles": active,
+        "cycles_overlapped": longest - (end - begin),
+        "active_tiles": np.where(untold, -1, active),
         "tile_balance": _share(spent, longest * tiles),
         "active_tile_balance": _share(spent, longest * active),
         "thread_balance": _thread_balance(data, replayed), **_moved(data, types),

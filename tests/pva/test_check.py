@@ -177,6 +177,9 @@ BROKEN: dict[str, dict[str, Any]] = {
     "bytes_of_ipus_are_those_of_their_tiles": changed("steps_by_ipu", "bytes_in", slice(None), 999),
     "steps_tell_only_what_their_type_has": changed("steps", "thread_balance", 0, 0.4),
     "what_moves_no_bytes_moves_none_on_any_ipu": changed("steps_by_ipu", "bytes_out", 0, 4),
+    "steps_take_time_just_where_tiles_are_active": changed("steps", "active_tiles", 0, 0),
+    "balances_of_steps_are_those_of_their_ipus": changed("steps", "active_tiles", 0, 1),
+    "syncs_let_tiles_go_by_their_delays": changed_array("relative_sync_delay", 0, 6),
     "clocks_of_tiles_are_those_that_the_steps_left": {"tile_clock": np.ones((2, builders.TILES))},
 }
 

@@ -83,6 +83,7 @@ def category(name: str) -> int:
 TINY, MLP, PIPELINE, SMALL = (
     "matmul_chain_tiny", "mlp_digits_tiny", "newton_pipeline_replicas", "small",
 )  # fmt: skip
+WAIT = 1  # step of TINY in which the device waits for the host: StreamCopyBegin
 # Sample, what is changed, how, and the law that names it.
 INCONSISTENT: list[tuple[str, str, Change, str]] = [
     (TINY, "compute_set_active_cycles_by_tile", none,
@@ -166,6 +167,16 @@ INCONSISTENT: list[tuple[str, str, Change, str]] = [
     (SMALL, "steps.data_balance", put(3, 0.4), "steps_tell_only_what_their_type_has"),
     (SMALL, "steps.total_data", put(0, 4), "steps_tell_only_what_their_type_has"),
     (PIPELINE, "steps_by_ipu.bytes_in", put(0, 4), "what_moves_no_bytes_moves_none_on_any_ipu"),
+    (TINY, "steps.cycles", put(WAIT, 1), "steps_take_time_just_where_tiles_are_active"),
+    (TINY, "steps.active_tiles", put(WAIT, 1), "steps_take_time_just_where_tiles_are_active"),
+    (TINY, "steps.tile_balance", put(WAIT, 0.3), "steps_take_time_just_where_tiles_are_active"),
+    (TINY, "steps.total_data", put(WAIT, 4), "steps_tell_only_what_their_type_has"),
+    (TINY, "steps.data_balance", put(WAIT, 0.3), "steps_tell_only_what_their_type_has"),
+    (PIPELINE, "steps_by_ipu.tile_balance", put(0, 0.3),
+     "balances_of_steps_are_those_of_their_ipus"),  # of a sync
+    (PIPELINE, "steps_by_ipu.active_tile_balance", put(0, 0.3),
+     "balances_of_steps_are_those_of_their_ipus"),
+    (PIPELINE, "relative_sync_delay", put(-1, 2), "syncs_let_tiles_go_by_their_delays"),
     (MLP, "tile_clock", add(1, -1), "clocks_of_tiles_are_those_that_the_steps_left"),
 ]  # fmt: skip
 
