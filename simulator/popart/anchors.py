@@ -12,18 +12,18 @@ from simulator.popart.lowering import Lowering
 from simulator.popart.names import reservedAccumPrefix
 
 
-def anchor_tensor(lowering: Lowering, more: Mapping[str, Tensor], name: str) -> Tensor:
+def anchor_tensor(lowering: Lowering, gradients: Mapping[str, Tensor], name: str) -> Tensor:
     """Return the tensor of an anchor; raises popart_exception for a gradient without a loss."""
-    if name.startswith(PREFIX) and name not in more:
+    if name.startswith(PREFIX) and name not in gradients:
         raise popart_exception(
             f"Anchor tensor `{name}' not in Ir Tensors. No loss has a gradient of that tensor"
         )
-    if name.startswith(reservedAccumPrefix()) and name not in more:
+    if name.startswith(reservedAccumPrefix()) and name not in gradients:
         raise popart_exception(f"anchor {name!r}: no gradients are added up there")
-    return more[name] if name in more else lowering.tensor(name)
+    return gradients[name] if name in gradients else lowering.tensor(name)
 
 
-def check_anchors(what: str, anchors: Iterable[str], ir: Ir, *, training: bool) -> None:
+def check_anchors(subject: str, anchors: Iterable[str], ir: Ir, *, training: bool) -> None:
     """Raise popart_exception for an anchor that the model lacks, or if none needs a node."""
     names = list(anchors)
     if not training and not names:
@@ -33,5 +33,5 @@ def check_anchors(what: str, anchors: Iterable[str], ir: Ir, *, training: bool) 
     unknown = [name for name in names if name not in ir.infos]
     if unknown:
         raise popart_exception(
-            f"Anchor tensor `{unknown[0]}' not in Ir Tensors. {what} has no tensor of that name"
+            f"Anchor tensor `{unknown[0]}' not in Ir Tensors. {subject} has no tensor of that name"
         )

@@ -49,8 +49,8 @@ class PopartRep(BackendRep):  # type: ignore[misc]
         names = [value.name for value in self._model.graph.input]
         stored = {tensor.name for tensor in self._model.graph.initializer}
         free = [name for name in names if name not in stored]
-        given = inputs if isinstance(inputs, Mapping) else dict(zip(free, inputs, strict=False))
-        arrays = _arrays(self._model, given)
+        feeds = inputs if isinstance(inputs, Mapping) else dict(zip(free, inputs, strict=False))
+        arrays = _arrays(self._model, feeds)
         model = with_constants(self._model, arrays)
         shapes = InputShapeInfo()
         for name in set(arrays) - set(names):
@@ -74,13 +74,13 @@ class PopartRep(BackendRep):  # type: ignore[misc]
         anchors = session.initAnchorArrays()
         fed = {name: values for name, values in arrays.items() if name in ir.inputs}
         session.run(PyStepIO(fed, anchors))
-        made = chosen(anchors, ir.bounds)
-        found = [_output(value, ir, made) for value in model.graph.output]
+        results = chosen(anchors, ir.bounds)
+        outputs_made = [_output(value, ir, results) for value in model.graph.output]
         outputs = [value.name for value in model.graph.output]
-        return tuple(namedtupledict("Outputs", outputs)(*found))
+        return tuple(namedtupledict("Outputs", outputs)(*outputs_made))
 
 
-def _output(value: onnx.ValueInfoProto, ir: Ir, made: Mapping[str, Array]) -> Any:
+def _output(value: onnx.ValueInfoProto, ir: Ir, results: Mapping[str, Array]) -> Any:
     """Return an output in the type that the model declares; PopART's may be narrower."""
     if value.name in ir.absent:
         return None
@@ -89,22 +89,25 @@ def _output(value: onnx.ValueInfoProto, ir: Ir, made: Mapping[str, Array]) -> An
             value.type)  # fmt: skip
         element = kind.sequence_type.elem_type.tensor_type.elem_type
         count = len(ir.sequences[value.name])
-        return [_of_type(made[f"{value.name}/{n}"], element) for n in range(count)]
-    return _of_type(made[value.name], value.type.tensor_type.elem_type)
+        return [_of_type(results[f"{value.name}/{n}"], element) for n in range(count)]
+    return _of_type(results[value.name], value.type.tensor_type.elem_type)
 
 
 def _of_type(values: Array, kind: int) -> Array:
     return values.astype(onnx.helper.tensor_dtype_to_np_dtype(kind)) if kind else values
 
 
-def _arrays(model: onnx.ModelProto, given: Mapping[str, Any]) -> dict[str, Array]:
+def _arrays(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array]:
     """Return the inputs as arrays: element n of a sequence x is `x/n`, None is not there."""
     types = {value.name: value.type for value in model.graph.input}
     arrays = {}
-    for name, values in given.items():
+    for name, values in feeds.items():
         kind = types[name].WhichOneof("value") if name in types else "tensor_type"
-        several = isinstance(values, list | tuple) and kind in ("sequence_type", "optional_type")
-        if several:
+        is_sequence = isinstance(values, list | tuple) and kind in (
+            "sequence_type",
+            "optional_type",
+        )
+        if is_sequence:
             arrays.update({f"{name}/{n}": _array(v, name) for n, v in enumerate(values)})
         elif values is not None:
             arrays[name] = _array(values, name)
@@ -129,38 +132,38 @@ def _static(node: onnx.NodeProto) -> Sequence[int]:
     if node.op_type in ("If", "Loop"):
         return _deciding(node)
     key = node.domain or "ai.onnx", node.op_type
-    own, row = COMPOSITES.get(key), OPERATORS.get(key)
+    composite, row = COMPOSITES.get(key), OPERATORS.get(key)
     static = () if row is None else row.static
-    return static if own is None else own.static
+    return static if composite is None else composite.static
 
 
 def _deciding(node: onnx.NodeProto) -> Sequence[int]:
     """List the inputs that decide how many tensors or slices a Loop or an If makes."""
     outputs = [value for graph in graphs_of(node) for value in graph.output]
-    several = any(v.type.WhichOneof("value") not in (None, "tensor_type") for v in outputs)
+    has_sequences = any(v.type.WhichOneof("value") not in (None, "tensor_type") for v in outputs)
     if node.op_type == "If":
-        return (0,) if several else ()
-    return (0, 1) if several or len(outputs) > len(node.input) - 1 else ()
+        return (0,) if has_sequences else ()
+    return (0, 1) if has_sequences or len(outputs) > len(node.input) - 1 else ()
 
 
 def with_constants(model: onnx.ModelProto, arrays: Mapping[str, Array]) -> onnx.ModelProto:
     """Make constants of the inputs that operators have to know when they are compiled."""
     makers = {name: node for node in model.graph.node for name in node.output}
     static = [(node, place) for node in model.graph.node for place in _static(node)]
-    left = [node.input[place] for node, place in static if place < len(node.input)]
+    pending = [node.input[place] for node, place in static if place < len(node.input)]
     seen: set[str] = set()
-    while left:  # what they are computed from has to be known, too
-        name = left.pop()
+    while pending:  # what they are computed from has to be known, too
+        name = pending.pop()
         maker = makers.get(name)
         if name in seen or maker is None or maker.op_type in ("Shape", "Size"):
             seen.add(name)
             continue
         seen.add(name)
-        left += [*maker.input, *(n for graph in graphs_of(maker) for n in captured(graph))]
-    wanted = seen & set(arrays)
-    if not wanted:
+        pending += [*maker.input, *(n for graph in graphs_of(maker) for n in captured(graph))]
+    static_inputs = seen & set(arrays)
+    if not static_inputs:
         return model
-    return with_known(model, {name: arrays[name] for name in sorted(wanted)})
+    return with_known(model, {name: arrays[name] for name in sorted(static_inputs)})
 
 
 class PopartBackend(Backend):  # type: ignore[misc]

@@ -41,14 +41,14 @@ def with_roots(names: Sequence[str], bounds: Mapping[str, Bound]) -> list[str]:
 
 def chosen(arrays: Mapping[str, Array], bounds: Mapping[str, Bound]) -> dict[str, Array]:
     """Return what counts of the arrays of one batch, which have those that say so beside them."""
-    made = dict(arrays)
+    trimmed = dict(arrays)
     for name, values in arrays.items():
         if name in bounds:
             root, root_axis, axis = bounds[name]
-            others = tuple(n for n in range(arrays[root].ndim) if n != root_axis)
-            count = int((arrays[root] >= 0).all(axis=others).sum())
-            made[name] = np.take(values, np.arange(count), axis=axis)
-    return made
+            other_axes = tuple(n for n in range(arrays[root].ndim) if n != root_axis)
+            count = int((arrays[root] >= 0).all(axis=other_axes).sum())
+            trimmed[name] = np.take(values, np.arange(count), axis=axis)
+    return trimmed
 
 
 def _bound_axis(ir: Ir, name: str) -> int | None:
@@ -62,8 +62,8 @@ def _by_element(node: Node, ir: Ir) -> int | None:
     if len(behind) > 1:
         return None
     (back,) = behind
-    others = [n for n in ranks if n not in ir.bounds and ranks[n] >= back]
-    if any(ir.infos[name].dims[-back] != 1 for name in others):
+    unbounded = [n for n in ranks if n not in ir.bounds and ranks[n] >= back]
+    if any(ir.infos[name].dims[-back] != 1 for name in unbounded):
         return None  # it is as long as the bound, not as what was chosen
     return max(ranks.values()) - back
 
@@ -77,8 +77,8 @@ def _turned(node: Node, ir: Ir) -> int | None:
 def _numbers(node: Node, ir: Ir, place: int) -> list[int] | None:
     """Return the axes of a node, of an attribute or of a constant input."""
     value = ir.known(node.inputs[place]) if place < len(node.inputs) else None
-    found = node.attributes.get("axes") if value is None else value.reshape(-1)
-    return None if found is None else [int(n) for n in found]
+    axes = node.attributes.get("axes") if value is None else value.reshape(-1)
+    return None if axes is None else [int(n) for n in axes]
 
 
 def _squeezed(node: Node, ir: Ir) -> int | None:
@@ -86,8 +86,8 @@ def _squeezed(node: Node, ir: Ir) -> int | None:
     axes = _numbers(node, ir, 1)
     if axes is None:
         return None
-    gone = [n % len(info.dims) for n in axes]
-    return None if axis in gone else axis - sum(n < axis for n in gone)
+    removed = [n % len(info.dims) for n in axes]
+    return None if axis in removed else axis - sum(n < axis for n in removed)
 
 
 def _unsqueezed(node: Node, ir: Ir) -> int | None:
@@ -110,11 +110,11 @@ def _gathered(node: Node, ir: Ir) -> int | None:
     data, indices = node.inputs[:2]
     info, places = ir.infos[data], ir.infos[indices]
     along = int(node.attributes.get("axis", 0)) % max(len(info.dims), 1)
-    rows, kept = _bound_axis(ir, indices), _bound_axis(ir, data)
-    if kept is None and rows is not None:
+    rows, data_axis = _bound_axis(ir, indices), _bound_axis(ir, data)
+    if data_axis is None and rows is not None:
         return along + rows
-    if rows is None and kept is not None and kept != along:
-        return kept + (len(places.dims) - 1) * (kept > along)
+    if rows is None and data_axis is not None and data_axis != along:
+        return data_axis + (len(places.dims) - 1) * (data_axis > along)
     return None
 
 

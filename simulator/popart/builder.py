@@ -95,9 +95,9 @@ class Builder(Notes):
             self.aiOnnx = Domain(self.add, ONNX, self._opsets[ONNX])
         return self.aiOnnx
 
-    def _go_on(self, given: Model) -> None:
+    def _go_on(self, source: Model) -> None:
         """Begin with a model that is there."""
-        model, what, _ = read_model(given)
+        model, subject, _ = read_model(source)
         self._graph.CopyFrom(model.graph)
         self._opsets.update(opsets_of(model))
         for values in (self._graph.input, self._graph.initializer):
@@ -129,9 +129,9 @@ class Builder(Notes):
 
         After its type and shape, InputSettings may say by which tiles it comes, and when.
         """
-        given = [shape, debugPrefix, debugContext]
-        settings = next((one for one in given if isinstance(one, InputSettings)), settings)
-        names = [one for one in given if isinstance(one, str) and one]
+        arguments = [shape, debugPrefix, debugContext]
+        settings = next((one for one in arguments if isinstance(one, InputSettings)), settings)
+        names = [one for one in arguments if isinstance(one, str) and one]
         sizes = () if isinstance(shape, str | InputSettings) else shape
         if isinstance(info, str):
             info = TensorInfo(info, sizes)
@@ -189,8 +189,8 @@ class Builder(Notes):
 
     def saveInitializersExternally(self, ids: Iterable[str], filename: str) -> None:
         """Move the values of weights to a file, which the model then names."""
-        what = "saveInitializersExternally"
-        save_externally(self._graph.initializer, ids, str(filename), what)
+        caller = "saveInitializersExternally"
+        save_externally(self._graph.initializer, ids, str(filename), caller)
 
     def isInitializer(self, id: str) -> bool:
         """Return whether a tensor is a weight."""
@@ -204,14 +204,14 @@ class Builder(Notes):
         """Return the type of a tensor in NumPy's words: float32."""
         return self._info(id, "getTensorDtypeString").data_type_lcase()
 
-    def _info(self, name: str, what: str) -> TensorInfo:
-        self._known(name, what)
+    def _info(self, name: str, caller: str) -> TensorInfo:
+        self._known(name, caller)
         model = onnx.ModelProto.FromString(self.getModelProto())
         del model.graph.output[:]
-        found = known_infos(model)
-        if name not in found:
-            raise popart_exception(f"{what}: the type and shape of {name!r} are not known")
-        return found[name]
+        infos = known_infos(model)
+        if name not in infos:
+            raise popart_exception(f"{caller}: the type and shape of {name!r} are not known")
+        return infos[name]
 
     def _shape_if_known(self, name: str) -> list[int] | None:
         """Return the shape of an input or weight; None of what nodes make."""
@@ -221,14 +221,14 @@ class Builder(Notes):
         dims = (list(t.dims) for t in self._graph.initializer if t.name == name)
         return next(dims, None)
 
-    def _new(self, wanted: str) -> str:
+    def _new(self, base: str) -> str:
         """Return a name that no tensor has here, in a graph around or in a branch within."""
-        wanted = self._scoped(wanted)
-        taken = [builder._names for builder in (*self._around(), *self._within_it())]
-        name, count = wanted, 0
-        while any(name in names for names in taken):
+        base = self._scoped(base)
+        taken_names = [builder._names for builder in (*self._around(), *self._within_it())]
+        name, count = base, 0
+        while any(name in names for names in taken_names):
             count += 1
-            name = f"{wanted}/{count}"
+            name = f"{base}/{count}"
         self._names.add(name)
         return name
 
@@ -244,9 +244,9 @@ class Builder(Notes):
             yield child
             yield from child._within_it()
 
-    def _known(self, name: str, what: str) -> None:
+    def _known(self, name: str, caller: str) -> None:
         if not any(name in builder._names for builder in self._around()):
-            raise popart_exception(f"{what}: no tensor {name!r} in the builder")
+            raise popart_exception(f"{caller}: no tensor {name!r} in the builder")
 
     # Operators
     def add(
@@ -263,16 +263,16 @@ class Builder(Notes):
         As in PopART, output 0 of an Add is `Add:0` and that of the next `Add:0/1`; scopes come
         before them, and a node's own name is not part of them.
         """
-        what = f"{domain}.{signature.operator}"
+        subject = f"{domain}.{signature.operator}"
         for tensor in filter(None, inputs):
-            self._known(tensor, what)
-        signature.check(attributes, len(inputs), what)
+            self._known(tensor, subject)
+        signature.check(attributes, len(inputs), subject)
         if signature.operator in WINDOWED and inputs:
             check_window(signature.operator, inputs, attributes, self._shape_if_known)
         count = max(outputs, signature.outputs)
         made = [self._new(f"{signature.operator}:{place}") for place in range(count)]
         numbers = {
-            name: type_number(attributes[name], what) for name in TYPED if name in attributes
+            name: type_number(attributes[name], subject) for name in TYPED if name in attributes
         }
         node = helper.make_node(
             signature.operator,
@@ -283,7 +283,7 @@ class Builder(Notes):
         )
         empty = ("axes",) if names_no_axis(signature.operator, attributes) else ()
         node.attribute.extend(
-            attribute_of(key, value, signature.kinds.get(key), what)
+            attribute_of(key, value, signature.kinds.get(key), subject)
             for key, value in {**attributes, **numbers}.items()
             if is_set(value) or key in empty
         )
@@ -310,16 +310,16 @@ class Builder(Notes):
         """Add a node of any operator; give the names of its outputs."""
         self._opsets[domain] = max(opVersion, self._opsets.get(domain, 0))
         signature = Signature(opName, tuple(attributes or ()), numOutputs)
-        made = self.add(domain, signature, inputs, attributes or {}, name, numOutputs)
-        return [made] if isinstance(made, str) else made
+        outputs = self.add(domain, signature, inputs, attributes or {}, name, numOutputs)
+        return [outputs] if isinstance(outputs, str) else outputs
 
     def reshape_const(
         self, aiOnnx: Domain, args: Sequence[str], shape: Iterable[int], debugContext: str = ""
     ) -> str | list[str]:
         """Add a reshape to sizes that are known."""
         sizes = aiOnnx.constant(np.array(list(shape), dtype=np.int64), f"{debugContext}_const")
-        made: str | list[str] = aiOnnx.reshape([args[0], sizes], debugContext=debugContext)
-        return made
+        output: str | list[str] = aiOnnx.reshape([args[0], sizes], debugContext=debugContext)
+        return output
 
     # The model
     def getModelProto(self) -> bytes:

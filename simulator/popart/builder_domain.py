@@ -62,19 +62,19 @@ class Domain:
             values = {name: value for name, value in values.items() if name not in PRINTED}
         args = [args] if isinstance(args, str) else args
         _check_outputs(signature, count)
-        made = self._add(
+        output = self._add(
             self._domain, signature, list(args), values, next(iter(label), ""),
             _count(count, method),
         )  # fmt: skip
-        return [made] if count is not None and isinstance(made, str) else made
+        return [output] if count is not None and isinstance(output, str) else output
 
     def constant(self, value: Any, debugContext: str = "", debugPrefix: str = "") -> str:
         """Add a constant with its values; return its name."""
         signature = Signature("Constant", ("value",))
         values = {"value": np.asarray(value)}
         name = str(debugContext or debugPrefix)
-        made: str = self._add(ONNX, signature, [], values, name, 1)
-        return made
+        output: str = self._add(ONNX, signature, [], values, name, 1)
+        return output
 
     def __repr__(self) -> str:
         return f"Ai{self._domain.removeprefix('ai.').capitalize()}{self._opset}"
@@ -83,20 +83,20 @@ class Domain:
         return sorted(self._methods)
 
 
-def _count(asked: Any, method: str) -> int:
+def _count(count: Any, method: str) -> int:
     """Return the number of outputs that are asked for; 1 where none is."""
-    if asked is None:
+    if count is None:
         return 1
-    if not isinstance(asked, int) or isinstance(asked, bool) or asked < 1:
-        raise popart_exception(f"{method}: num_outputs is {asked!r}; at least 1 is needed")
-    return asked
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise popart_exception(f"{method}: num_outputs is {count!r}; at least 1 is needed")
+    return count
 
 
-def _check_outputs(signature: Signature, asked: Any) -> None:
+def _check_outputs(signature: Signature, count: Any) -> None:
     """Raise popart_exception for more outputs than an operator has."""
-    if isinstance(asked, int) and asked > signature.most_outputs:
+    if isinstance(count, int) and count > signature.most_outputs:
         raise popart_exception(
-            f"{signature.operator} has an invalid number of outputs: {asked}; "
+            f"{signature.operator} has an invalid number of outputs: {count}; "
             f"at most {signature.most_outputs} can be"
         )
 

@@ -28,17 +28,17 @@ def is_set(value: Any) -> bool:
     return value is not None and not (isinstance(value, list | tuple | str) and not value)
 
 
-def type_number(name: Any, what: str) -> int:
+def type_number(name: Any, subject: str) -> int:
     """Return ONNX's number of a type, which may be named."""
     name = getattr(name, "value", name)
     if isinstance(name, int):
         return name
     if name not in ELEMENT_TYPES:
-        raise popart_exception(f"{what}: type {name!r}; known are {', '.join(ELEMENT_TYPES)}")
+        raise popart_exception(f"{subject}: type {name!r}; known are {', '.join(ELEMENT_TYPES)}")
     return ELEMENT_TYPES[name].onnx
 
 
-def attribute_of(name: str, value: Any, kind: int | None, what: str) -> onnx.AttributeProto:
+def attribute_of(name: str, value: Any, kind: int | None, subject: str) -> onnx.AttributeProto:
     """Return an attribute of a node; numbers become those of its kind: an int a float, ...
 
     Raises popart_exception for what is no such number.
@@ -48,8 +48,10 @@ def attribute_of(name: str, value: Any, kind: int | None, what: str) -> onnx.Att
         try:
             numbers = [NUMBERS[kind](one) for one in _flat(value)]
         except (TypeError, ValueError):
-            wanted = _Kind.AttributeType.Name(kind)
-            raise popart_exception(f"{what}: {name} is {value!r}; {wanted} is needed") from None
+            kind_name = _Kind.AttributeType.Name(kind)
+            raise popart_exception(
+                f"{subject}: {name} is {value!r}; {kind_name} is needed"
+            ) from None
         value = numbers if kind in SEVERAL else numbers[0]
     return helper.make_attribute(name, value, attr_type=kind)
 
@@ -82,12 +84,12 @@ def by_name(
     """Return arguments by their names; a text where a number is due names the node."""
     if len(positional) > len(names):
         raise refused_call(method, ", ".join(("args", *names)))
-    found = dict(zip(names, positional, strict=False))
-    for name, value in list(found.items()):
+    arguments = dict(zip(names, positional, strict=False))
+    for name, value in list(arguments.items()):
         number = kinds.get(name) in (_Kind.INT, _Kind.FLOAT) and name not in TYPED
         if isinstance(value, str) and number:
-            found["debugPrefix"] = found.pop(name)
-    return found
+            arguments["debugPrefix"] = arguments.pop(name)
+    return arguments
 
 
 def of_convolutions(
@@ -111,5 +113,5 @@ def of_convolutions(
                 f"For MultiConvOp, number of {name} parameter sets ({len(value)}) "
                 f"does not match the number of input sets ({len(inputs)})"
             )
-    whole = [[*tensors, *[""] * (PER_CONVOLUTION - len(tensors))] for tensors in inputs]
-    return list(chain.from_iterable(whole)), dict(attributes)
+    operands = [[*tensors, *[""] * (PER_CONVOLUTION - len(tensors))] for tensors in inputs]
+    return list(chain.from_iterable(operands)), dict(attributes)

@@ -27,9 +27,9 @@ _Kind = onnx.AttributeProto
 
 def annotate(node: onnx.NodeProto, key: str, value: Any) -> None:
     """Note a value in a node, in place of what it has had."""
-    kept = [attribute for attribute in node.attribute if attribute.name != key]
+    remaining = [attribute for attribute in node.attribute if attribute.name != key]
     del node.attribute[:]
-    node.attribute.extend([*kept, helper.make_attribute(key, value)])
+    node.attribute.extend([*remaining, helper.make_attribute(key, value)])
 
 
 class Notes:
@@ -75,14 +75,14 @@ class Notes:
         """Return the phase of the `with` around; raises popart_exception without one."""
         return self._number(PHASE_ATTRIBUTE, "Execution phase", None)
 
-    def _number(self, key: str, what: str, tensors: Tensors | None) -> int:
-        found = [where[key] for where in self._where if key in where][-1:]
+    def _number(self, key: str, caller: str, tensors: Tensors | None) -> int:
+        values = [where[key] for where in self._where if key in where][-1:]
         if tensors is not None:
-            kept = self._noted(key, tensors, None)
-            found = [] if kept is None else [kept]
-        if not found:
-            raise popart_exception(f"{what} not set in current scope")
-        return int(found[0])
+            noted = self._noted(key, tensors, None)
+            values = [] if noted is None else [noted]
+        if not values:
+            raise popart_exception(f"{caller} not set in current scope")
+        return int(values[0])
 
     def setPartialsType(self, nodeOutputNames: Tensors, partialsType: str) -> None:
         """Choose the type of the parts of a convolution's or product's sums: HALF or FLOAT."""
@@ -138,13 +138,15 @@ class Notes:
     def removeNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> None:
         """Take a value out of the nodes that make tensors; raises popart_exception without one."""
         for node in self._makers(nodeOutputNames, attributeName):
-            kept = [attribute for attribute in node.attribute if attribute.name != attributeName]
-            if len(kept) == len(node.attribute):
+            remaining = [
+                attribute for attribute in node.attribute if attribute.name != attributeName
+            ]
+            if len(remaining) == len(node.attribute):
                 raise popart_exception(
                     f"Cannot remove attribute {attributeName} as it does not exist."
                 )
             del node.attribute[:]
-            node.attribute.extend(kept)
+            node.attribute.extend(remaining)
 
     def getInt64NodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> int:
         """Return a noted whole number; raises popart_exception for another kind."""
@@ -154,8 +156,8 @@ class Notes:
         self, attributeName: str, nodeOutputNames: Tensors
     ) -> list[int]:
         """Return noted whole numbers; raises popart_exception for another kind."""
-        what = "an integer vector"
-        return list(self._attribute(attributeName, nodeOutputNames, _Kind.INTS, what))
+        kind = "an integer vector"
+        return list(self._attribute(attributeName, nodeOutputNames, _Kind.INTS, kind))
 
     def getFloatNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> float:
         """Return a noted number; raises popart_exception for another kind."""
@@ -165,27 +167,27 @@ class Notes:
         self, attributeName: str, nodeOutputNames: Tensors
     ) -> list[float]:
         """Return noted numbers; raises popart_exception for another kind."""
-        what = "a float vector"
-        return list(self._attribute(attributeName, nodeOutputNames, _Kind.FLOATS, what))
+        kind = "a float vector"
+        return list(self._attribute(attributeName, nodeOutputNames, _Kind.FLOATS, kind))
 
     def getStringNodeAttribute(self, attributeName: str, nodeOutputNames: Tensors) -> str:
         """Return a noted text; raises popart_exception for another kind."""
-        found: bytes = self._attribute(attributeName, nodeOutputNames, _Kind.STRING, "a string")
-        return found.decode()
+        text: bytes = self._attribute(attributeName, nodeOutputNames, _Kind.STRING, "a string")
+        return text.decode()
 
     def getStringVectorNodeAttribute(
         self, attributeName: str, nodeOutputNames: Tensors
     ) -> list[str]:
         """Return noted texts; raises popart_exception for another kind."""
-        what = "a string vector"
-        texts = self._attribute(attributeName, nodeOutputNames, _Kind.STRINGS, what)
+        kind = "a string vector"
+        texts = self._attribute(attributeName, nodeOutputNames, _Kind.STRINGS, kind)
         return [text.decode() for text in texts]
 
-    def _attribute(self, name: str, tensors: Tensors, kind: int, wanted: str) -> Any:
+    def _attribute(self, name: str, tensors: Tensors, kind: int, kind_text: str) -> Any:
         for node in self._makers(tensors, name):
             for attribute in node.attribute:
                 if attribute.name == name and attribute.type != kind:
-                    raise popart_exception(f"{name}: Node {name} is not {wanted}.")
+                    raise popart_exception(f"{name}: Node {name} is not {kind_text}.")
                 if attribute.name == name:
                     return helper.get_attribute_value(attribute)
         raise popart_exception(f"Node does not have an attribute {name}.")
@@ -215,9 +217,9 @@ class Notes:
         keep_precision: bool = False,
     ) -> None:
         """Take that a product is made in parts, which saves memory; here it is made whole."""
-        known = ("none", "input_channels", "reducing_dim", "output_channels")
-        if mode not in known:
-            raise popart_exception(f"setSerializeMatMul: {mode!r}; known are {', '.join(known)}")
+        modes = ("none", "input_channels", "reducing_dim", "output_channels")
+        if mode not in modes:
+            raise popart_exception(f"setSerializeMatMul: {mode!r}; known are {', '.join(modes)}")
         self._makers(nodeOutputNames, "setSerializeMatMul")
 
     def setEnableConvDithering(self, nodeOutputNames: Tensors, value: int) -> None:
@@ -259,11 +261,11 @@ class Notes:
         for node in self._makers(tensors, key):
             annotate(node, key, value)
 
-    def _makers(self, tensors: Tensors, what: str) -> list[onnx.NodeProto]:
+    def _makers(self, tensors: Tensors, caller: str) -> list[onnx.NodeProto]:
         names = [tensors] if isinstance(tensors, str) else list(tensors)
         for tensor in names:
             if tensor not in self._nodes:
-                raise popart_exception(f"{what}: {tensor!r} is made by no node of the builder")
+                raise popart_exception(f"{caller}: {tensor!r} is made by no node of the builder")
         return list({id(node): node for node in (self._nodes[one] for one in names)}.values())
 
     def _noted(self, key: str, tensors: Tensors, default: Any) -> Any:
@@ -274,14 +276,14 @@ class Notes:
                     return value.decode() if isinstance(value, bytes) else value
         return default
 
-    def _placed(self, key: str, what: str, arguments: Any) -> Any:
-        given = arguments[-1] if len(arguments) in (1, 2) else None
-        if not isinstance(given, Integral) or isinstance(given, bool) or given < 0:
-            raise popart_exception(f"{what}: {arguments!r}; [tensors and] a number is needed")
-        number = int(given)
+    def _placed(self, key: str, caller: str, arguments: Any) -> Any:
+        value = arguments[-1] if len(arguments) in (1, 2) else None
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
+            raise popart_exception(f"{caller}: {arguments!r}; [tensors and] a number is needed")
+        number = int(value)
         if len(arguments) == 1:
             return self._within({key: number})
-        for node in self._makers(arguments[0], what):
+        for node in self._makers(arguments[0], caller):
             annotate(node, key, number)
         return None
 

@@ -31,20 +31,20 @@ def check_window(
         _check_output(data[2:], list(kernel), attributes)
 
 
-def _check_kernel(given: Sequence[int] | None, name: str, found: Sequence[int]) -> None:
-    if given and list(given) != list(found):
+def _check_kernel(declared: Sequence[int] | None, name: str, inferred: Sequence[int]) -> None:
+    if declared and list(declared) != list(inferred):
         raise popart_exception(
-            f"kernel_shape, {_shown(given)}, does not match inferred shape from weight input "
-            f"'{name}', {_shown(found)}"
+            f"kernel_shape, {_shown(declared)}, does not match inferred shape from weight input "
+            f"'{name}', {_shown(inferred)}"
         )
 
 
 def _check_lengths(attributes: Mapping[str, Any], axes: int) -> None:
     for name in ("strides", "dilations"):
-        given = attributes.get(name)
-        if given and len(given) != axes:
+        values = attributes.get(name)
+        if values and len(values) != axes:
             raise popart_exception(
-                f"Length of {name} vector {len(given)} != number of spatial dimensions {axes}"
+                f"Length of {name} vector {len(values)} != number of spatial dimensions {axes}"
             )
     pads = attributes.get("pads")
     if pads and len(pads) != 2 * axes:
@@ -68,7 +68,7 @@ def _check_output(
             sizes, pads[:axes], pads[axes:], dilations, kernel, strict=True
         )
     ]
-    found = [left // stride + 1 for left, stride in zip(room, strides, strict=True)]
+    found = [excess // stride + 1 for excess, stride in zip(room, strides, strict=True)]
     if any(size < 0 for size in found):
         shown = _shown(found)
         raise popart_exception(

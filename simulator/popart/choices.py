@@ -100,8 +100,10 @@ class TensorLocationSettings:
         minElementsForOffChip: int = 2,
         minElementsForReplicatedTensorSharding: int = 8192,
     ) -> None:
-        whole = location if isinstance(location, TensorLocation) else TensorLocation(location)
-        self.location, self.minElementsForOffChip = whole, minElementsForOffChip
+        full_location = (
+            location if isinstance(location, TensorLocation) else TensorLocation(location)
+        )
+        self.location, self.minElementsForOffChip = full_location, minElementsForOffChip
         self.minElementsForReplicatedTensorSharding = minElementsForReplicatedTensorSharding
 
 

@@ -106,25 +106,25 @@ class DataFlow:
             )
         if isinstance(anchorTensors, str):
             raise popart_exception(f"DataFlow: anchors are {anchorTensors!r}; a list is needed")
-        given: Mapping[str, AnchorReturnType]
+        kinds: Mapping[str, AnchorReturnType]
         if isinstance(anchorTensors, Mapping):
-            given = anchorTensors
+            kinds = anchorTensors
         else:
             kind = anchorReturnType or AnchorReturnType("ALL")
-            given = dict.fromkeys(anchorTensors, kind)
-        wrong = [name for name, kind in given.items() if not isinstance(kind, AnchorReturnType)]
+            kinds = dict.fromkeys(anchorTensors, kind)
+        wrong = [name for name, kind in kinds.items() if not isinstance(kind, AnchorReturnType)]
         if wrong:
             raise popart_exception(
-                f"DataFlow: anchor {wrong[0]!r} is {given[wrong[0]]!r}; "
+                f"DataFlow: anchor {wrong[0]!r} is {kinds[wrong[0]]!r}; "
                 "an AnchorReturnType is needed"
             )
-        for name, kind in given.items():
+        for name, kind in kinds.items():
             if not kind.count(batches):
                 raise popart_exception(
                     f"DataFlow: anchor {name!r} is given every {kind.period} batches; "
                     f"a step has {batches}"
                 )
-        self._batches, self._anchors = batches, dict(given)
+        self._batches, self._anchors = batches, dict(kinds)
 
     def batchesPerStep(self) -> int:
         return self._batches
@@ -141,10 +141,10 @@ class DataFlow:
         return self._anchors[name]
 
 
-def _arrays(given: Mapping[str, Any], what: str) -> dict[str, Array]:
-    if not isinstance(given, Mapping):
-        raise popart_exception(f"PyStepIO: {what} are {given!r}; a dictionary is needed")
-    return {name: np.asarray(values) for name, values in given.items()}
+def _arrays(mapping: Mapping[str, Any], subject: str) -> dict[str, Array]:
+    if not isinstance(mapping, Mapping):
+        raise popart_exception(f"PyStepIO: {subject} are {mapping!r}; a dictionary is needed")
+    return {name: np.asarray(values) for name, values in mapping.items()}
 
 
 @dataclass(slots=True, init=False)

@@ -74,7 +74,7 @@ class DeviceInfo:
     def __enter__(self) -> DeviceInfo:
         return self
 
-    def __exit__(self, *what: object) -> None:
+    def __exit__(self, *exception_info: object) -> None:
         """Free the device at the end of a block."""
         if self.device.isAttached():
             self.device.detach()
@@ -106,8 +106,10 @@ class DeviceManager:
         part = ""
         for name, value in (options or {}).items():
             if name not in MODEL_OPTIONS:
-                known = ", ".join(MODEL_OPTIONS)
-                raise popart_exception(f"createIpuModelDevice: option {name!r}; known are {known}")
+                option_names = ", ".join(MODEL_OPTIONS)
+                raise popart_exception(
+                    f"createIpuModelDevice: option {name!r}; known are {option_names}"
+                )
             if name == "ipuVersion":
                 part = str(value)
             elif name == "compileIPUCode":
@@ -131,8 +133,8 @@ class DeviceManager:
         """
         if deviceType is not DeviceType.Ipu:
             return []
-        found = poplar_device.DeviceManager().getDevices(TargetType.IPU, numIpus)
-        return [DeviceInfo(_with_tiles(device, tilesPerIPU)) for device in found]
+        devices = poplar_device.DeviceManager().getDevices(TargetType.IPU, numIpus)
+        return [DeviceInfo(_with_tiles(device, tilesPerIPU)) for device in devices]
 
     def setOnDemandAttachTimeout(self, attachTimeout: int) -> None:
         """Take a time to wait for a device; here one is free or not."""
@@ -174,8 +176,10 @@ class DeviceManager:
             return None
 
 
-def _connection(asked: object) -> DeviceConnectionType:
-    return asked if isinstance(asked, DeviceConnectionType) else DeviceConnectionType.Always
+def _connection(connection: object) -> DeviceConnectionType:
+    return (
+        connection if isinstance(connection, DeviceConnectionType) else DeviceConnectionType.Always
+    )
 
 
 def _with_tiles(device: poplar_device.Device, tiles: int | None) -> poplar_device.Device:

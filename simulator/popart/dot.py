@@ -19,16 +19,16 @@ DUMP = "POPART_IR_DUMP"
 
 def wanted(options: Iterable[str]) -> set[str]:
     """Return the stages that the variable and the options name together."""
-    given = [stage for stage in os.environ.get(VARIABLE, "").split(":") if stage]
-    found = {str(stage).upper() for stage in (*given, *options)}
-    unknown = sorted(found - set(STAGES))
+    from_environment = [stage for stage in os.environ.get(VARIABLE, "").split(":") if stage]
+    stages = {str(stage).upper() for stage in (*from_environment, *options)}
+    unknown = sorted(stages - set(STAGES))
     if unknown:
         raise popart_exception(f"{VARIABLE}: {unknown[0]!r}; known are {', '.join(STAGES)}")
-    return found
+    return stages
 
 
-def write_dot(ir: Ir, stage: str, folder: Path, more: Sequence[Node] = ()) -> Path:
-    """Write a stage as `<stage>.dot`; `more` are nodes of the backward pass. Gives the file.
+def write_dot(ir: Ir, stage: str, folder: Path, backward: Sequence[Node] = ()) -> Path:
+    """Write a stage as `<stage>.dot`; `backward` are nodes of that pass. Gives the file.
 
     Its first line has the hash of the others. Raises popart_exception for a file in its place that
     somebody else wrote, or changed.
@@ -39,7 +39,7 @@ def write_dot(ir: Ir, stage: str, folder: Path, more: Sequence[Node] = ()) -> Pa
             raise popart_exception(
                 f"{path}: there already, and not as it was written; move it away, or set logDir"
             )
-        path.write_bytes(_signed(text_of(ir, stage, more).encode(errors="backslashreplace")))
+        path.write_bytes(_signed(text_of(ir, stage, backward).encode(errors="backslashreplace")))
     except OSError as error:
         raise popart_exception(f"{path}: {error.strerror}") from None
     return path
@@ -57,9 +57,9 @@ def _is_own(path: Path) -> bool:
     return data == _signed(data.partition(b"\n")[2])
 
 
-def text_of(ir: Ir, stage: str, more: Sequence[Node] = ()) -> str:
+def text_of(ir: Ir, stage: str, backward: Sequence[Node] = ()) -> str:
     """Return the graph: a box for each node, an edge for each tensor that one gives another."""
-    nodes = [*ir.nodes, *more]
+    nodes = [*ir.nodes, *backward]
     makers = {name: place for place, node in enumerate(nodes) for name in node.outputs}
     lines = [f"digraph {_quoted(stage)} {{"]
     lines += [f"  n{p} [shape=box, label={_label(n.operator, n.name)}];"

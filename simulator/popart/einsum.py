@@ -21,16 +21,16 @@ def einsum_function(proto: onnx.NodeProto, shapes: Sequence[Sequence[int]]) -> o
     inputs = [f"x{place}" for place in range(len(shapes))]
     opsets = [helper.make_opsetid("", OPSET)]
     equation = next((a.s.decode() for a in proto.attribute if a.name == "equation"), "")
-    left, arrow, out = "".join(equation.split()).partition("->")
+    operands, arrow, out = "".join(equation.split()).partition("->")
     if not arrow:  # dots, then letters that stand once, in the order of the alphabet
-        out = "".join(sorted(c for c in {*left} - {*",."} if left.count(c) == 1))
-        out = "..." + out if "..." in left else out
-    terms, out = _without_dots(left.split(","), out, shapes)
-    known = len(terms) == len(shapes) <= 2 and all(
+        out = "".join(sorted(c for c in {*operands} - {*",."} if operands.count(c) == 1))
+        out = "..." + out if "..." in operands else out
+    terms, out = _without_dots(operands.split(","), out, shapes)
+    is_known = len(terms) == len(shapes) <= 2 and all(
         len(term) == len(shape) for term, shape in zip(terms, shapes, strict=True)
     )
     nodes: list[onnx.NodeProto] = []
-    if known and len({*out}) == len(out) and {*out} <= {*left, *DOTS}:
+    if is_known and len({*out}) == len(out) and {*out} <= {*operands, *DOTS}:
         pairs = [(c, n) for term, shape in zip(terms, shapes, strict=True)
                  for c, n in zip(term, shape, strict=True)]  # fmt: skip
         sizes = dict(pairs)
@@ -65,25 +65,25 @@ def _diagonal(
     while len({*term}) < len(term):
         twice = next(letter for letter in term if term.count(letter) > 1)
         axes = [axis for axis, letter in enumerate(term) if letter == twice][:2]
-        rest = [axis for axis in range(len(term)) if axis not in axes]
+        other_axes = [axis for axis in range(len(term)) if axis not in axes]
         name, size = f"{tensor}_diagonal", sizes[twice]
-        term = "".join(term[axis] for axis in rest)
-        rows = add("Transpose", f"{name}_last", [tensor], perm=[*rest, *axes])
+        term = "".join(term[axis] for axis in other_axes)
+        rows = add("Transpose", f"{name}_last", [tensor], perm=[*other_axes, *axes])
         numbers = {
             "shape": [*(sizes[c] for c in term), size * size],
             "from": [0], "to": [size * size], "axis": [len(term)], "step": [size + 1],
         }  # fmt: skip
-        given = [
+        bounds = [
             add(
                 "Constant",
-                f"{name}_{what}",
+                f"{name}_{part}",
                 [],
                 value=numpy_helper.from_array(np.array(values, np.int64)),
             )
-            for what, values in numbers.items()
+            for part, values in numbers.items()
         ]
-        rows = add("Reshape", f"{name}_rows", [rows, given[0]])
-        tensor, term = add("Slice", name, [rows, *given[1:]]), term + twice
+        rows = add("Reshape", f"{name}_rows", [rows, bounds[0]])
+        tensor, term = add("Slice", name, [rows, *bounds[1:]]), term + twice
     return tensor, term
 
 
@@ -92,8 +92,8 @@ def _nodes(
 ) -> list[onnx.NodeProto]:
     nodes: list[onnx.NodeProto] = []
 
-    def add(operator: str, name: str, given: Sequence[str], **attributes: object) -> str:
-        nodes.append(helper.make_node(operator, list(given), [name], **attributes))
+    def add(operator: str, name: str, operands: Sequence[str], **attributes: object) -> str:
+        nodes.append(helper.make_node(operator, list(operands), [name], **attributes))
         return name
 
     def numbers(values: Sequence[int], name: str) -> str:
@@ -107,25 +107,29 @@ def _nodes(
         axes = [axis for axis, letter in enumerate(term) if letter not in others]
         if not axes:
             return tensor, term
-        given = [tensor, numbers(axes, f"axes{place}")]
-        kept = "".join(letter for letter in term if letter in others)
-        return add("ReduceSum", f"sum{place}", given, keepdims=0), kept
+        operands = [tensor, numbers(axes, f"axes{place}")]
+        kept_letters = "".join(letter for letter in term if letter in others)
+        return add("ReduceSum", f"sum{place}", operands, keepdims=0), kept_letters
 
-    def ordered(tensor: str, letters: str, wanted: str, name: str) -> str:
-        if letters == wanted:
+    def ordered(tensor: str, letters: str, target_letters: str, name: str) -> str:
+        if letters == target_letters:
             return add("Identity", name, [tensor])
-        return add("Transpose", name, [tensor], perm=[letters.index(c) for c in wanted])
+        return add("Transpose", name, [tensor], perm=[letters.index(c) for c in target_letters])
 
     first, letters = alone(0)
     if len(terms) > 1:
-        second, others = alone(1)
-        both = [c for c in letters if c in others]
-        batch, inner = ("".join(c for c in both if (c in out) is kept) for kept in (True, False))
-        rows, columns = ("".join(c for c in part if c not in both) for part in (letters, others))
+        second, other_letters = alone(1)
+        both = [c for c in letters if c in other_letters]
+        batch, inner = (
+            "".join(c for c in both if (c in out) is is_output) for is_output in (True, False)
+        )
+        rows, columns = (
+            "".join(c for c in part if c not in both) for part in (letters, other_letters)
+        )
         parts = []
         for name, tensor, had, groups in (
             ("a", first, letters, (batch, rows, inner)),
-            ("b", second, others, (batch, inner, columns)),
+            ("b", second, other_letters, (batch, inner, columns)),
         ):
             turned = ordered(tensor, had, "".join(groups), f"{name}_ordered")
             shape = [prod(sizes[c] for c in group) for group in groups]

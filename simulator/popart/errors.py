@@ -18,9 +18,9 @@ class wrong_arguments(popart_exception, TypeError):  # noqa: N801, N818 - as its
     """Arguments that a method of the builder does not take: Python's TypeError, as in PopART."""
 
 
-def refused_call(method: str, taken: str) -> wrong_arguments:
+def refused_call(method: str, signature: str) -> wrong_arguments:
     """Return the error for a method of the builder that does not take what a call has."""
     return wrong_arguments(
         f"{method}(): incompatible function arguments. The following argument types are "
-        f"supported: {method}({taken})"
+        f"supported: {method}({signature})"
     )

@@ -73,29 +73,29 @@ class Exported:
 
 def host_order(programs: Programs) -> dict[str, Tensor]:
     """Return the streams whose elements go in the order of memory, and the tensor of each."""
-    found = {}
+    tensors = {}
     for name, tensor in programs.weights.items():
         for handles in (programs.weights_in, programs.weights_out):
             if name in handles:
-                found[handles[name]] = tensor
+                tensors[handles[name]] = tensor
     for name, tensor in programs.arranged.items():
         for handles in (programs.inputs, programs.anchors):
             if name in handles:
-                found[handles[name]] = tensor
-    return found
+                tensors[handles[name]] = tensor
+    return tensors
 
 
 def write_session(
     writer: FileWriter, name: str, executable: Executable, exported: Exported, compress: bool
 ) -> None:
     """Write metadata, executable and what a session needs to go on with it; raises PoplarError."""
-    kept = portable(executable, host_order(exported.programs))
+    portable_executable = portable(executable, host_order(exported.programs))
     streams: dict[str, str] = {}
     metadata = _metadata(name, executable, exported, streams)
     numbers = [PROGRAMS[program][0] for program in exported.programs.programs]
-    content = content_of(kept)
+    content = content_of(portable_executable)
     writer.write(metadata)
-    info = executable_info(name, kept)
+    info = executable_info(name, portable_executable)
     write_executable(writer, info, content, numbers, streams, compress)
     writer.createOpaqueBlob(OPAQUE, name).write(json.dumps(_state(exported)).encode())
 
@@ -104,23 +104,25 @@ def write_weights(
     writer: FileWriter, weights: Mapping[str, Array | None], infos: Mapping[str, TensorInfo]
 ) -> None:
     """Write the values of weights, as the device has them."""
-    held = {
+    tensors = {
         name: to_device(values, infos[name], f"weight {name!r}").reshape(infos[name].dims)
         for name, values in weights.items()
         if values is not None
     }
-    write_tensors(writer, held)
+    write_tensors(writer, tensors)
 
 
 def _metadata(
     name: str, executable: Executable, exported: Exported, streams: dict[str, str]
 ) -> Metadata:
     """Return how to run a session; `streams` gets the streams of its handles."""
-    made = exported.programs.programs
+    programs = exported.programs.programs
     flow = ProgramFlow(
-        load=[PROGRAMS[p][0] for p in LOAD if p in made],
+        load=[PROGRAMS[p][0] for p in LOAD if p in programs],
         main=[PROGRAMS[parts.RUN][0]],
-        save=[PROGRAMS[p][0] for p in SAVE if p in made and (exported.training or p != SAVE[0])],
+        save=[
+            PROGRAMS[p][0] for p in SAVE if p in programs and (exported.training or p != SAVE[0])
+        ],
     )
     metadata = Metadata(
         executable=name,
@@ -128,11 +130,11 @@ def _metadata(
         numProcesses=exported.processes,
         isInference=not exported.training,
         deviceIterations=exported.iterations,
-        seedHandle=f"h2d_{SEED}" if parts.SEED_FROM_HOST in made else "",
+        seedHandle=f"h2d_{SEED}" if parts.SEED_FROM_HOST in programs else "",
         anchors=list(_anchors(exported, streams)),
         engineOptions=options_of(executable.options),
         programFlow=flow,
-        programsMap=dict(PROGRAMS[program] for program in made),
+        programsMap=dict(PROGRAMS[program] for program in programs),
     )
     set_machine(metadata, executable.graph.device_target)
     return metadata
@@ -143,7 +145,7 @@ def _anchors(exported: Exported, streams: dict[str, str]) -> Iterable[Anchor]:
 
     A weight is the same for all replicas on its way to the device.
     """
-    made, infos, replicas = exported.programs, exported.infos, exported.replicas
+    programs, infos, replicas = exported.programs, exported.infos, exported.replicas
 
     def anchor(
         tensor: str, info: PopefInfo, stream: str, program: str, *, out: bool, copies: int
@@ -163,44 +165,44 @@ def _anchors(exported: Exported, streams: dict[str, str]) -> Iterable[Anchor]:
         return tensor_info(infos[tensor].dims, infos[tensor].device)
 
     down, up = parts.WEIGHTS_FROM_HOST, parts.WEIGHTS_TO_HOST
-    for tensor in made.weights:
+    for tensor in programs.weights:
         info = device_info(tensor)
-        if tensor in made.weights_in:
-            yield anchor(tensor, info, made.weights_in[tensor], down, out=False, copies=1)
-            yield anchor(tensor, info, made.weights_out[tensor], up, out=True, copies=replicas)
+        if tensor in programs.weights_in:
+            yield anchor(tensor, info, programs.weights_in[tensor], down, out=False, copies=1)
+            yield anchor(tensor, info, programs.weights_out[tensor], up, out=True, copies=replicas)
         else:
             yield Anchor(name=tensor, tensorInfo=info)
     number = PopefInfo(dataType=DataType.F32)
     for tensor, stream in exported.optimizer.items():
         yield anchor(tensor, number, stream, OPTIMIZER_FROM_HOST, out=False, copies=1)
-    for handles, out in ((made.inputs, False), (made.anchors, True)):
+    for handles, out in ((programs.inputs, False), (programs.anchors, True)):
         for tensor, stream in handles.items():
             info = device_info(tensor)
             yield anchor(tensor, info, stream, parts.RUN, out=out, copies=replicas)
     words = tensor_info([2], UNSIGNED_INT)
-    if (seed := parts.SEED_FROM_HOST) in made.programs:
+    if (seed := parts.SEED_FROM_HOST) in programs.programs:
         yield anchor(SEED, words, seed, seed, out=False, copies=1)
-    states = tensor_info([made.words], UNSIGNED_INT)
+    states = tensor_info([programs.words], UNSIGNED_INT)
     for state, out in ((parts.RNG_FROM_HOST, False), (parts.RNG_TO_HOST, True)):
-        if state in made.programs:
+        if state in programs.programs:
             yield anchor(RNG_STATE, states, state, state, out=out, copies=replicas)
-    if (cycles := parts.CYCLES_TO_HOST) in made.programs:
+    if (cycles := parts.CYCLES_TO_HOST) in programs.programs:
         count = PopefInfo(dataType=DataType.U64)
         yield anchor(CYCLES, count, cycles, cycles, out=True, copies=replicas)
 
 
 def _state(exported: Exported) -> dict[str, Any]:
     """Return what a session needs to go on with an executable, as values of JSON."""
-    made = exported.programs
+    programs = exported.programs
     return {
-        "programs": list(made.programs),
-        "inputs": made.inputs,
-        "anchors": made.anchors,
-        "weights": list(made.weights),
-        "weightsIn": made.weights_in,
-        "weightsOut": made.weights_out,
-        "arranged": list(made.arranged),
-        "words": made.words,
+        "programs": list(programs.programs),
+        "inputs": programs.inputs,
+        "anchors": programs.anchors,
+        "weights": list(programs.weights),
+        "weightsIn": programs.weights_in,
+        "weightsOut": programs.weights_out,
+        "arranged": list(programs.arranged),
+        "words": programs.words,
         "optimizer": dict(exported.optimizer),
         "kept": {label: list(row) for label, row in exported.kept.items()},
         "inFlight": exported.in_flight,
@@ -210,17 +212,17 @@ def _state(exported: Exported) -> dict[str, Any]:
 def state_of(model: Model) -> dict[str, Any]:
     """Read what a session wrote; raises PvaError where there is none."""
     path = model.executable.blob.source.path
-    found = [blob for blob in model.opaqueBlobs if blob.name == OPAQUE]
-    if len(found) != 1:
+    blobs = [blob for blob in model.opaqueBlobs if blob.name == OPAQUE]
+    if len(blobs) != 1:
         raise PvaError(
-            path, f"{len(found)} blobs of {OPAQUE}", "one is needed: no session wrote it"
+            path, f"{len(blobs)} blobs of {OPAQUE}", "one is needed: no session wrote it"
         )
     try:
-        state = json.loads(found[0].data())
+        state = json.loads(blobs[0].data())
     except (ValueError, RecursionError):
         state = None
     if not isinstance(state, dict):
-        raise found[0].blob.damaged("it is no state of a session")
+        raise blobs[0].blob.damaged("it is no state of a session")
     return state
 
 

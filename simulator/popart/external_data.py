@@ -15,7 +15,7 @@ WRITTEN: set[Path] = set()
 
 
 def save_externally(
-    tensors: Sequence[onnx.TensorProto], ids: Iterable[str], path: str, what: str
+    tensors: Sequence[onnx.TensorProto], ids: Iterable[str], path: str, subject: str
 ) -> None:
     """Move the values of some initialisers to a file, one behind another.
 
@@ -25,15 +25,15 @@ def save_externally(
     names = list(ids)
     for name in names:
         if name not in stored:
-            raise popart_exception(f"{what}: {name!r} is not an initializer")
+            raise popart_exception(f"{subject}: {name!r} is not an initializer")
         if stored[name].data_location == onnx.TensorProto.EXTERNAL:
-            raise popart_exception(f"{what}: {name!r} already has an external data_location")
+            raise popart_exception(f"{subject}: {name!r} already has an external data_location")
     try:
         with open(path, "wb") as file:
             for name in names:
                 _move(stored[name], file.tell(), path, file.write)
     except OSError as error:
-        raise popart_exception(f"{what}: {path}: {error.strerror}") from None
+        raise popart_exception(f"{subject}: {path}: {error.strerror}") from None
     WRITTEN.add(Path(path).absolute())
 
 

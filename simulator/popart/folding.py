@@ -78,15 +78,15 @@ def _evaluated(
     values: Sequence[Array | None],
     opsets: Sequence[onnx.OperatorSetIdProto],
 ) -> list[Array] | None:
-    given = {
+    feeds = {
         name: value for name, value in zip(proto.input, values, strict=True) if value is not None
     }
-    inputs = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in given]
+    inputs = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in feeds]
     outputs = [onnx.helper.make_value_info(name, onnx.TypeProto()) for name in proto.output if name]
     graph = onnx.helper.make_graph([proto], "folded", inputs, outputs)
     model = onnx.helper.make_model(graph, opset_imports=opsets)
     try:
-        results = cast("list[Array]", ReferenceEvaluator(model).run(None, given))
+        results = cast("list[Array]", ReferenceEvaluator(model).run(None, feeds))
         return [np.asarray(value) for value in results]
     except Exception:  # the reference lacks operators and has faults of its own (GatherElements)
         return None

@@ -34,27 +34,27 @@ def function_of(
         return None
     if proto.op_type == "Einsum":  # ONNX has none; its shapes make one
         shapes = [[d.dim_value for d in kind.tensor_type.shape.dim] for kind in types]
-        own = einsum_function(proto, shapes)
-        return own if own.node else None
+        einsum = einsum_function(proto, shapes)
+        return einsum if einsum.node else None
     schema = onnx.defs.get_schema(proto.op_type, opset, domain)
-    made = onnx.FunctionProto()
+    function = onnx.FunctionProto()
     versions = schema.function_opset_versions or schema.context_dependent_function_opset_versions
     if not versions:
         earlier = EARLIER.get(proto.op_type)
         return None if earlier is None else onnx.parser.parse_function(earlier)
     version = max((v for v in versions if v <= opset), default=min(versions))
     if schema.function_opset_versions:
-        made.ParseFromString(schema.get_function_with_opset_version(version))
+        function.ParseFromString(schema.get_function_with_opset_version(version))
     else:
-        given = [kind.SerializeToString() for kind in types]
-        found = schema.get_context_dependent_function_with_opset_version(
-            version, proto.SerializeToString(), given
+        type_texts = [kind.SerializeToString() for kind in types]
+        definition = schema.get_context_dependent_function_with_opset_version(
+            version, proto.SerializeToString(), type_texts
         )
-        made.ParseFromString(found)
-    if not made.node:
+        function.ParseFromString(definition)
+    if not function.node:
         return None
-    _give_defaults(made, schema)
-    return made
+    _give_defaults(function, schema)
+    return function
 
 
 def _give_defaults(function: onnx.FunctionProto, schema: onnx.defs.OpSchema) -> None:
@@ -82,9 +82,9 @@ def called_graph(
         for tensor in graph.initializer
     ]
     nodes.extend(graph.node)
-    made = {name for node in nodes for name in node.output}
+    produced = {name for node in nodes for name in node.output}
     names = [value.name for value in graph.output]
-    outputs = [name if name in made else f"{name}/out" for name in names]
+    outputs = [name if name in produced else f"{name}/out" for name in names]
     nodes.extend(
         onnx.helper.make_node("Identity", [name], [out])
         for name, out in zip(names, outputs, strict=True)
@@ -101,14 +101,14 @@ def called_graph(
 def _check_call(call: onnx.NodeProto, graph: onnx.GraphProto) -> None:
     """Raise popart_exception for a Call with other numbers of tensors than its graph has."""
     name = "" if call.name in call.output else call.name  # which the builder gives without one
-    taken = len(captured(graph))  # of the graph around, which a call may name as well
-    for what, there, within, more in (
-        ("inputs", len(call.input), len(graph.input), taken),
+    captured_count = len(captured(graph))  # of the graph around, which a call may name as well
+    for side, call_count, within, captured_extra in (
+        ("inputs", len(call.input), len(graph.input), captured_count),
         ("outputs", len(call.output), len(graph.output), 0),
     ):
-        if there not in (within, within + more):
+        if call_count not in (within, within + captured_extra):
             raise popart_exception(
-                f"For CallOp '{name}', number of {what} ({there}) does not match that of the "
+                f"For CallOp '{name}', number of {side} ({call_count}) does not match that of the "
                 f"callee subgraph ({within})"
             )
 
@@ -125,10 +125,10 @@ def body_of(
         zip(function.input, call.input, strict=False)
     )
     renamed |= {i: o for i, o in zip(function.output, call.output, strict=False) if o}
-    given = {a.name: a for a in [*function.attribute_proto, *call.attribute]}
+    attributes = {a.name: a for a in [*function.attribute_proto, *call.attribute]}
     notes = [a for a in call.attribute if a.name.startswith("__")]
     needed = {i for i, o in zip(function.output, call.output, strict=False) if o}
-    found = []
+    nodes = []
     for node in reversed(function.node):
         if not needed.intersection(node.output):
             continue
@@ -136,41 +136,41 @@ def body_of(
         for attribute in node.attribute:
             needed.update(captured(attribute.g))
         label = f"{name}/{next(filter(None, node.output))}"
-        found.append((label, renamed_node(node, renamed, given, notes, name)))
-        found[-1][1].metadata_props.extend(call.metadata_props)
-    return found[::-1]
+        nodes.append((label, renamed_node(node, renamed, attributes, notes, name)))
+        nodes[-1][1].metadata_props.extend(call.metadata_props)
+    return nodes[::-1]
 
 
 def renamed_node(
     node: onnx.NodeProto,
     renamed: Mapping[str, str],
-    given: Mapping[str, onnx.AttributeProto],
+    attributes: Mapping[str, onnx.AttributeProto],
     notes: Sequence[onnx.AttributeProto],
     name: str,
 ) -> onnx.NodeProto:
     """Return a node of a function with the tensors and attributes of a call."""
-    made = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
-    for side, names in ((made.input, node.input), (made.output, node.output)):
+    copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+    for side, names in ((copy.input, node.input), (copy.output, node.output)):
         side.extend(renamed.get(tensor, f"{name}:{tensor}") if tensor else "" for tensor in names)
     for attribute in node.attribute:
-        value = given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+        value = attributes.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
         if value is not None:
-            made.attribute.add().CopyFrom(value)
-            made.attribute[-1].name = attribute.name
+            copy.attribute.add().CopyFrom(value)
+            copy.attribute[-1].name = attribute.name
             if value.HasField("g"):
-                _rename_captured(made.attribute[-1].g, renamed, name)
-    made.attribute.extend(notes)
-    return made
+                _rename_captured(copy.attribute[-1].g, renamed, name)
+    copy.attribute.extend(notes)
+    return copy
 
 
 def captured(graph: onnx.GraphProto) -> set[str]:
     """Name the tensors around a graph that it reads, itself or in graphs within."""
-    own = {value.name for value in (*graph.input, *graph.initializer)}
-    own |= {name for node in graph.node for name in node.output}
+    local_names = {value.name for value in (*graph.input, *graph.initializer)}
+    local_names |= {name for node in graph.node for name in node.output}
     read = {name for node in graph.node for name in node.input}
     read |= {value.name for value in graph.output}
     inner = (captured(a.g) for node in graph.node for a in node.attribute if a.HasField("g"))
-    return (read.union(*inner) - own) - {""}
+    return (read.union(*inner) - local_names) - {""}
 
 
 def _rename_captured(graph: onnx.GraphProto, renamed: Mapping[str, str], name: str) -> None:
@@ -182,8 +182,8 @@ def _rename_captured(graph: onnx.GraphProto, renamed: Mapping[str, str], name: s
                 node.input[place] = renamed.get(tensor, f"{name}:{tensor}")
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                kept = {tensor: tensor for tensor in captured(attribute.g) - outer}
-                _rename_captured(attribute.g, dict(renamed) | kept, name)
+                unrenamed = {tensor: tensor for tensor in captured(attribute.g) - outer}
+                _rename_captured(attribute.g, dict(renamed) | unrenamed, name)
     for value in graph.output:
         if value.name in outer:
             value.name = renamed.get(value.name, f"{name}:{value.name}")

@@ -33,11 +33,11 @@ FLAT |= {(GRAPHCORE, name) for name in ("Detach", "Init", "NearbyInt", "Round")}
 
 def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
     """Name the tensors that change with the weights."""
-    found = set(weights)
+    names = set(weights)
     for node in ir.nodes:
-        if node.key not in FLAT and any(name in found for name in node.reads):
-            found.update(name for name in node.outputs if name and _is_float(ir, name))
-    return found
+        if node.key not in FLAT and any(name in names for name in node.reads):
+            names.update(name for name in node.outputs if name and _is_float(ir, name))
+    return names
 
 
 def _is_float(ir: Ir, name: str) -> bool:
@@ -50,58 +50,58 @@ def asked_for(anchors: Iterable[str]) -> list[str]:
 
 
 def check_trainable(
-    ir: Ir, losses: Sequence[str], asked: Sequence[str], trained: Collection[str], what: str
+    ir: Ir, losses: Sequence[str], anchors: Sequence[str], trained: Collection[str], subject: str
 ) -> None:
     """Raise popart_exception for a node between trained weights and losses without a gradient.
 
     So it is between losses and the tensors whose gradients are asked for, each of which needs one.
     """
-    wanted = set(losses)
-    if not wanted & dependent(ir, trained) and not asked:
-        log("session", "WARN", f"{what}: no loss depends on a weight; there is nothing to train")
-    _check_nodes(ir, set(wanted), dependent(ir, {*trained, *asked}), what)
-    made = {name for node in backward_nodes(ir, losses, asked) for name in node.outputs}
-    for name in asked:
-        if name not in wanted and f"{PREFIX}{name}" not in made:
+    needed = set(losses)
+    if not needed & dependent(ir, trained) and not anchors:
+        log("session", "WARN", f"{subject}: no loss depends on a weight; there is nothing to train")
+    _check_nodes(ir, set(needed), dependent(ir, {*trained, *anchors}), subject)
+    gradient_names = {name for node in backward_nodes(ir, losses, anchors) for name in node.outputs}
+    for name in anchors:
+        if name not in needed and f"{PREFIX}{name}" not in gradient_names:
             raise popart_exception(
-                f"Anchor tensor `{PREFIX}{name}' not in Ir Tensors. In {what} no loss depends on "
-                f"{name!r}"
+                f"Anchor tensor `{PREFIX}{name}' not in Ir Tensors. In {subject} no loss "
+                f"depends on {name!r}"
             )
         if not _is_float(ir, name):
             raise popart_exception(
-                f"{what}: anchor {PREFIX + name!r}: {name!r} is {ir.infos[name]}; only floats have "
-                "a gradient"
+                f"{subject}: anchor {PREFIX + name!r}: {name!r} is {ir.infos[name]}; only floats "
+                "have a gradient"
             )
 
 
-def _check_nodes(ir: Ir, wanted: set[str], moving: set[str], what: str) -> None:
+def _check_nodes(ir: Ir, needed: set[str], moving: set[str], subject: str) -> None:
     """Raise popart_exception for a node without a gradient before what is wanted."""
     for node in reversed(ir.nodes):
-        if not wanted.intersection(node.outputs) or not moving.intersection(node.outputs):
+        if not needed.intersection(node.outputs) or not moving.intersection(node.outputs):
             continue
         joins = node.attributes.get("reduction", "none") if "Scatter" in node.operator else "none"
         lost = node.key not in GRADIENTS or joins not in ("none", "add")
         if lost and not node.branches:
             raise popart_exception(
-                f"{what}: {node} has no gradient; without one what is before it has none"
+                f"{subject}: {node} has no gradient; without one what is before it has none"
             )
         lacking = LACKING[node.key](node) if node.key in LACKING else ""
         if lacking and (node.operator != "GridSample" or node.inputs[1] in moving):
-            raise popart_exception(f"{what}: {node} has no gradient: {lacking}")
-        _check_outputs(ir, node, wanted, what)
+            raise popart_exception(f"{subject}: {node} has no gradient: {lacking}")
+        _check_outputs(ir, node, needed, subject)
         for branch in node.branches:
-            _check_nodes(branch, set(branch.outputs), dependent(branch, moving), what)
-        wanted.update(node.reads)
+            _check_nodes(branch, set(branch.outputs), dependent(branch, moving), subject)
+        needed.update(node.reads)
 
 
-def _check_outputs(ir: Ir, node: Node, wanted: set[str], what: str) -> None:
+def _check_outputs(ir: Ir, node: Node, needed: set[str], subject: str) -> None:
     """Raise popart_exception if a loss depends on an output whose gradient its node leaves out."""
     if node.branches or node.operator in ALL_OUTPUTS:
         return
-    for name in wanted.intersection(filter(None, node.outputs[1:])):
+    for name in needed.intersection(filter(None, node.outputs[1:])):
         if _is_float(ir, name):
             raise popart_exception(
-                f"{what}: {node} has no gradient of its output {name!r}, on which a loss depends"
+                f"{subject}: {node} has no gradient of its output {name!r}, on which a loss depends"
             )
 
 
@@ -109,7 +109,7 @@ def seeded(
     lowering: Lowering, losses: Iterable[str], scales: Sequence[Tensor | float], prog: Program
 ) -> dict[str, Tensor]:
     """Return the gradient of each loss: the loss scaling, on the IPU where the loss is."""
-    found: dict[str, Tensor] = {}
+    seeds: dict[str, Tensor] = {}
     for name in losses:
         info, ipu = lowering.ir.infos[name], lowering.maker_ipu(name)
         graph, scale, label = lowering.graphs[ipu], scales[ipu], f"{PREFIX}{name}"
@@ -117,14 +117,14 @@ def seeded(
             at = lowering.program(ipu, prog)
             if scale.dtype != info.device:
                 scale = popops.cast(graph, scale, info.device, at, label)
-            found[name] = scale.reshape(info.dims)
+            seeds[name] = scale.reshape(info.dims)
         else:
-            found[name] = graph.addConstant(info.device, info.dims, scale, label)
-            graph.setTileMapping(found[name], 0)
-    return found
+            seeds[name] = graph.addConstant(info.device, info.dims, scale, label)
+            graph.setTileMapping(seeds[name], 0)
+    return seeds
 
 
-def direct_ways(ir: Ir, asked: Container[str]) -> dict[str, str]:
+def direct_ways(ir: Ir, anchors: Container[str]) -> dict[str, str]:
     """Give, by the likelihoods that alone read what a softmax makes, the input of the softmax.
 
     Their gradients go there at once: nothing is divided by small probabilities. Not those of
@@ -132,47 +132,52 @@ def direct_ways(ir: Ir, asked: Container[str]) -> dict[str, str]:
     """
     readers = Counter(name for node in ir.nodes for name in node.reads)
     makers = {name: node for node in ir.nodes for name in node.outputs}
-    found = {}
+    sources = {}
     for node in ir.nodes:
         if node.key != (GRAPHCORE, "Nll") or node.attributes.get("inputIsLogProbability", 0):
             continue
         probs = node.inputs[0]
         maker = makers.get(probs)
-        if maker is None or maker.key != (ONNX, "Softmax") or readers[probs] > 1 or probs in asked:
+        if (
+            maker is None
+            or maker.key != (ONNX, "Softmax")
+            or readers[probs] > 1
+            or probs in anchors
+        ):
             continue
         rank, default = len(ir.infos[probs].dims), 1 if maker.version < 13 else -1
         if int(maker.attributes.get("axis", default)) % rank == rank - 1:  # of whole rows
-            found[node.name] = maker.inputs[0]
-    return found
+            sources[node.name] = maker.inputs[0]
+    return sources
 
 
 def _add(
-    lowering: Lowering, prog: Program, label: str, found: dict[str, Tensor], name: str,
+    lowering: Lowering, prog: Program, label: str, gradients: dict[str, Tensor], name: str,
     gradient: Tensor,
 ) -> None:  # fmt: skip
     """Add up the gradients that reach a tensor, on the lower of their IPUs.
 
     Those of the tensor's readers go down a pipeline to it, whose own loss may be there already.
     """
-    if name not in found:
-        found[name] = gradient
+    if name not in gradients:
+        gradients[name] = gradient
         return
-    both = found[name], gradient
+    both = gradients[name], gradient
     ipu = min(map(lowering.ipu_with, both))
     prog = lowering.program(ipu, prog)
     first, second = (lowering.carried(part, ipu, prog, f"{label}/Grad") for part in both)
-    found[name] = popops.add(lowering.graphs[ipu], first, second, prog, f"{label}/GradSum")
+    gradients[name] = popops.add(lowering.graphs[ipu], first, second, prog, f"{label}/GradSum")
 
 
 def lower_backward(
     lowering: Lowering,
-    found: dict[str, Tensor],
+    totals: dict[str, Tensor],
     prog: Program,
     changed: Iterable[str],
     direct: Mapping[str, str] | None = None,
     again: Again | None = None,
 ) -> None:
-    """Add the gradients of all nodes to a program; `found` grows by those of all tensors.
+    """Add the gradients of all nodes to a program; `totals` grows by those of all tensors.
 
     `changed` are the tensors, weights above all, that can change and whose gradients are wanted;
     `direct` is what `direct_ways` gives, `again` what is computed again.
@@ -182,17 +187,17 @@ def lower_backward(
     outlining = functions_of(lowering)
     while nodes:
         use = outlining.ends.get(nodes[-1].name) if outlining else None
-        if use and not again and _is_whole(lowering, use, found, changed, direct or {}, moving):
-            label, at, gradients = lower_back(lowering, use, found, prog, moving, lower_node_back)
+        if use and not again and _is_whole(lowering, use, totals, changed, direct or {}, moving):
+            label, at, gradients = lower_back(lowering, use, totals, prog, moving, lower_node_back)
             for name, gradient in gradients.items():
-                _add(lowering, at, label, found, name, gradient)
+                _add(lowering, at, label, totals, name, gradient)
             del nodes[-len(use.nodes) :]
         else:
-            lower_node_back(lowering, nodes.pop(), found, prog, moving, direct, again)
+            lower_node_back(lowering, nodes.pop(), totals, prog, moving, direct, again)
 
 
 def _is_whole(
-    lowering: Lowering, use: Use, found: Container[str], changed: Container[str],
+    lowering: Lowering, use: Use, reached: Container[str], changed: Container[str],
     direct: Container[str], moving: Collection[str],
 ) -> bool:  # fmt: skip
     """Return whether the way back through a call is one: it is reached, and none looks within."""
@@ -202,20 +207,20 @@ def _is_whole(
     outlining = functions_of(lowering)
     if within or jumped or outlining is None:
         return False
-    return any(n in found for n in outputs) and comes_again(outlining, use, moving)
+    return any(n in reached for n in outputs) and comes_again(outlining, use, moving)
 
 
 def lower_node_back(
     lowering: Lowering,
     node: Node,
-    found: dict[str, Tensor],
+    totals: dict[str, Tensor],
     prog: Program,
     moving: Collection[str],
     direct: Mapping[str, str] | None = None,
     again: Again | None = None,
 ) -> None:
     """Add the gradients of a node to a program, if one has reached it; `moving` can change."""
-    reached = [name for name in node.outputs if name in found]
+    reached = [name for name in node.outputs if name in totals]
     if not reached or not any(n in moving for n in node.reads) or node.key in FLAT:
         return
     ipu = lowering.ipu_of(node)
@@ -231,18 +236,18 @@ def lower_node_back(
     with lowering.scope(node):
         way = (direct or {}).get(node.name)
         if way is not None:
-            grad = lowering.carried(found[node.outputs[0]], ipu, call.prog, f"{call.name}/In")
+            grad = lowering.carried(totals[node.outputs[0]], ipu, call.prog, f"{call.name}/In")
             gradients = [(way, through_softmax(call, grad))]
         elif node.branches:
-            gradients = of_branches(lowering, call, node, found, moving)
+            gradients = of_branches(lowering, call, node, totals, moving)
         else:
-            gradients = _of_node(lowering, call, node, found, again)
+            gradients = _of_node(lowering, call, node, totals, again)
         for name, gradient in gradients:
-            _add(lowering, call.prog, call.name, found, name, gradient)
+            _add(lowering, call.prog, call.name, totals, name, gradient)
 
 
 def _of_node(
-    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], again: Again | None
+    lowering: Lowering, call: Call, node: Node, totals: dict[str, Tensor], again: Again | None
 ) -> list[tuple[str, Tensor]]:
     """Return the gradients of a node's inputs; an output that nobody uses has one of zeros.
 
@@ -255,35 +260,35 @@ def _of_node(
     else:
         outputs = again.outputs(node, call.prog)
     grads = [
-        lowering.carried(found[name], ipu, call.prog, f"{call.name}/In")
-        if name in found
+        lowering.carried(totals[name], ipu, call.prog, f"{call.name}/In")
+        if name in totals
         else zeros(call, lowering.tensor(name), "NoGrad")
         for place, name in enumerate(names)
         if place == 0 or node.operator in ALL_OUTPUTS
     ]
-    made = GRADIENTS[node.key](call, outputs, grads)
-    rows = zip(node.inputs, call.needed, made, strict=False)
+    input_grads = GRADIENTS[node.key](call, outputs, grads)
+    rows = zip(node.inputs, call.needed, input_grads, strict=False)
     return [(name, grad) for name, needed, grad in rows if needed and grad is not None]
 
 
 def of_branches(
-    lowering: Lowering, call: Call, node: Node, found: dict[str, Tensor], moving: Collection[str]
+    lowering: Lowering, call: Call, node: Node, totals: dict[str, Tensor], moving: Collection[str]
 ) -> list[tuple[str, Tensor]]:
     """Return the gradients of what the branches of an If read: of the one that ran, else zero."""
-    known, branches = call.value(0), node.branches
-    if known is not None:
-        chosen = branches[0 if bool(known.reshape(-1)[0]) else 1]
-        return list(_of_branch(lowering, call, chosen, found, moving, call.prog).items())
+    condition, branches = call.value(0), node.branches
+    if condition is not None:
+        taken_branch = branches[0 if bool(condition.reshape(-1)[0]) else 1]
+        return list(_of_branch(lowering, call, taken_branch, totals, moving, call.prog).items())
     bodies = [Program(name=f"{call.name}/{place}") for place in range(len(branches))]
-    made = [
-        _of_branch(lowering, call, branch, found, moving, body)
+    branch_gradients = [
+        _of_branch(lowering, call, branch, totals, moving, body)
         for branch, body in zip(branches, bodies, strict=True)
     ]
     outs = {}
-    for name in dict.fromkeys(name for part in made for name in part):
+    for name in dict.fromkeys(name for part in branch_gradients for name in part):
         info = lowering.ir.infos[name]
         outs[name] = call.variable(info.device, info.dims, f"{name}/Grad")
-        for part, body in zip(made, bodies, strict=True):
+        for part, body in zip(branch_gradients, bodies, strict=True):
             if name in part:
                 body.add(Copy(part[name], outs[name], name=f"{call.name}/{name}"))
             else:
@@ -296,7 +301,7 @@ def _of_branch(
     lowering: Lowering,
     call: Call,
     branch: Ir,
-    found: dict[str, Tensor],
+    totals: dict[str, Tensor],
     moving: Collection[str],
     body: Program,
 ) -> dict[str, Tensor]:
@@ -304,8 +309,8 @@ def _of_branch(
     inner, ipu = lowering.inner[id(branch)], lowering.graphs.index(call.graph)
     inside: dict[str, Tensor] = {}
     for outer, name in zip(call.node.outputs, branch.outputs, strict=True):
-        if outer in found:
-            near = lowering.carried(found[outer], ipu, body, f"{call.name}/In")
+        if outer in totals:
+            near = lowering.carried(totals[outer], ipu, body, f"{call.name}/In")
             before = inside.get(name)
             both = near if before is None else popops.add(call.graph, before, near, body, call.name)
             inside[name] = both
@@ -313,20 +318,20 @@ def _of_branch(
     return {name: inside[name] for name in branch.captured() if name in inside and name in moving}
 
 
-def backward_nodes(ir: Ir, losses: Sequence[str], asked: Iterable[str]) -> list[Node]:
+def backward_nodes(ir: Ir, losses: Sequence[str], anchors: Iterable[str]) -> list[Node]:
     """Return the nodes of the backward pass as a graph would show them, the last layer's first."""
-    moving = dependent(ir, {*ir.weights, *asked})
-    found: list[Node] = []
-    wanted = set(losses)
+    moving = dependent(ir, {*ir.weights, *anchors})
+    nodes: list[Node] = []
+    needed = set(losses)
     for node in reversed(ir.nodes):
         inputs = [name for name in dict.fromkeys(node.reads) if name in moving]
-        if not wanted.intersection(node.outputs) or not inputs:
+        if not needed.intersection(node.outputs) or not inputs:
             continue
-        wanted.update(inputs)
+        needed.update(inputs)
         read = tuple(f"{PREFIX}{name}" for name in node.outputs if name)
-        made = tuple(f"{PREFIX}{name}" for name in inputs)
-        found.append(
+        gradients = tuple(f"{PREFIX}{name}" for name in inputs)
+        nodes.append(
             replace(node, name=f"{node.name}/Grad", operator=f"{node.operator}Grad", inputs=read,
-                    outputs=made)
+                    outputs=gradients)
         )  # fmt: skip
-    return found
+    return nodes

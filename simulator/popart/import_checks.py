@@ -23,36 +23,36 @@ def declared_sizes(graph: onnx.GraphProto) -> dict[str, list[int | None]]:
     }
 
 
-def check_given(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
+def check_given(value: onnx.ValueInfoProto, info: TensorInfo, subject: str) -> None:
     """Raise popart_exception if InputShapeInfo gives another type or rank than the model has."""
     if not value.type.WhichOneof("value"):
         return
-    kind, sizes = value_info(value, what)
+    kind, sizes = value_info(value, subject)
     ranked = value.type.tensor_type.HasField("shape")
     if kind != info.type or (ranked and len(sizes) != len(info.dims)):
         shown = f"{kind} of {len(sizes)} dimensions" if ranked else kind
-        raise popart_exception(f"{what}: is {shown}; InputShapeInfo (--shape) gives {info}")
+        raise popart_exception(f"{subject}: is {shown}; InputShapeInfo (--shape) gives {info}")
 
 
-def check_stored(value: onnx.ValueInfoProto, info: TensorInfo, what: str) -> None:
+def check_stored(value: onnx.ValueInfoProto, info: TensorInfo, subject: str) -> None:
     """Raise popart_exception for an input that its initialiser does not fit."""
-    kind, sizes = value_info(value, what)
+    kind, sizes = value_info(value, subject)
     same = len(sizes) == len(info.dims) or not value.type.tensor_type.HasField("shape")
     fits = all(a in (None, b) for a, b in zip(sizes, info.dims, strict=False))
     if kind != info.type or not same or not fits:
-        raise popart_exception(f"{what}: is {kind} {sizes}, its initialiser {info}")
+        raise popart_exception(f"{subject}: is {kind} {sizes}, its initialiser {info}")
 
 
-def check_outputs(what: str, ir: Ir, graph: onnx.GraphProto) -> None:
+def check_outputs(subject: str, ir: Ir, graph: onnx.GraphProto) -> None:
     """Raise popart_exception for an output that comes out of another shape than declared."""
     for value in graph.output:
-        called = f"{what}: output {value.name!r}"
+        called = f"{subject}: output {value.name!r}"
         if value.type.WhichOneof("value") in (None, "optional_type", "sequence_type"):
             continue
         _, sizes = value_info(value, called)
         info = ir.infos[value.name]
-        known = value.type.tensor_type.HasField("shape")
+        has_shape = value.type.tensor_type.HasField("shape")
         fits = len(sizes) == len(info.dims)
         fits = fits and all(a in (None, b) for a, b in zip(sizes, info.dims, strict=True))
-        if known and not fits:
+        if has_shape and not fits:
             raise popart_exception(f"{called}: declared as {sizes}, comes out as {info}")

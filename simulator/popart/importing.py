@@ -47,11 +47,11 @@ def import_graph(
     state: Import,
     graph: onnx.GraphProto,
     outer: Ir | None = None,
-    given: Sequence[TensorInfo] = (),
+    input_infos: Sequence[TensorInfo] = (),
 ) -> Ir:
     """Return the graph with types, shapes and constants; its faults go to `state.wrong`.
 
-    A body within a node has inputs of the types and shapes that are `given`.
+    A body within a node has inputs of the types and shapes of `input_infos`.
     """
     ir = Ir(graph.name or "graph")
     state.declared |= checks.declared_sizes(graph)
@@ -63,9 +63,9 @@ def import_graph(
         ir.constants.update(outer.constants)
         ir.weights.update(outer.weights)
     _add_stored(state, ir, graph, branch=outer is not None)
-    if given:
+    if input_infos:
         ir.inputs = [value.name for value in graph.input]
-        ir.infos |= dict(zip(ir.inputs, given, strict=False))
+        ir.infos |= dict(zip(ir.inputs, input_infos, strict=False))
     else:
         _add_inputs(state, ir, graph)
     ir.outputs = [value.name for value in graph.output]
@@ -94,14 +94,14 @@ def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto, *, branch: bool) 
     if graph.sparse_initializer:
         raise popart_exception(f"{state.what}: sparse initialisers; store them as dense ones")
     for tensor in graph.initializer:
-        what = f"{state.what}: initialiser {tensor.name!r}"
-        info = ir.infos[tensor.name] = tensor_info(tensor, what)
+        subject = f"{state.what}: initialiser {tensor.name!r}"
+        info = ir.infos[tensor.name] = tensor_info(tensor, subject)
         if branch or info.bits or info.device.numpy.kind != "f":
-            ir.constants[tensor.name] = tensor_values(tensor, state.folder, what)
+            ir.constants[tensor.name] = tensor_values(tensor, state.folder, subject)
         elif state.values or tensor.data_location != onnx.TensorProto.EXTERNAL:
-            values = tensor_values(tensor, state.folder, what)
-            kept = state.values or values.size <= FEW or tensor.name in sizes
-            ir.weights[tensor.name] = values if kept else None
+            values = tensor_values(tensor, state.folder, subject)
+            stores_values = state.values or values.size <= FEW or tensor.name in sizes
+            ir.weights[tensor.name] = values if stores_values else None
         else:
             ir.weights[tensor.name] = None
 
@@ -109,19 +109,19 @@ def _add_stored(state: Import, ir: Ir, graph: onnx.GraphProto, *, branch: bool) 
 def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
     """Add what comes with every batch."""
     for value in graph.input:
-        what = f"{state.what}: input {value.name!r}"
+        subject = f"{state.what}: input {value.name!r}"
         if value.name in ir.weights or value.name in ir.constants:
-            checks.check_stored(value, ir.infos[value.name], what)
+            checks.check_stored(value, ir.infos[value.name], subject)
             continue
         if state.shapes.has(value.name):
             ir.infos[value.name] = state.shapes.get(value.name)
-            checks.check_given(value, ir.infos[value.name], what)
+            checks.check_given(value, ir.infos[value.name], subject)
         else:
-            kind, sizes = value_info(value, what)
+            kind, sizes = value_info(value, subject)
             if not value.type.tensor_type.HasField("shape") or None in sizes:
                 shown = [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
                 raise popart_exception(
-                    f"{what}: shape is open {shown}; give it with InputShapeInfo (--shape)"
+                    f"{subject}: shape is open {shown}; give it with InputShapeInfo (--shape)"
                 )
             ir.infos[value.name] = TensorInfo(kind, [size for size in sizes if size is not None])
         ir.inputs.append(value.name)
@@ -132,23 +132,23 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     domain = proto.domain or ONNX
     origin = origin_of(proto)
     place = f"{origin}: " if origin else ""
-    what = f"{state.what}: {place}node {name!r} ({domain}.{proto.op_type})"
+    subject = f"{state.what}: {place}node {name!r} ({domain}.{proto.op_type})"
     if domain not in state.opsets:
-        raise popart_exception(f"{what}: the model imports no operator set of {domain}")
+        raise popart_exception(f"{subject}: the model imports no operator set of {domain}")
     unknown = [name for name in proto.input if name and not ir.has(name)]
     if unknown and not state.wrong:
-        raise popart_exception(f"{what}: reads {unknown[0]!r}, whose shape is not known")
+        raise popart_exception(f"{subject}: reads {unknown[0]!r}, whose shape is not known")
     version = version_of(domain, proto.op_type, state.opsets[domain])
-    kind = f"{what.removesuffix(')')}-{version})"
+    kind = f"{subject.removesuffix(')')}-{version})"
     if unknown or _added_apart(state, ir, proto, name, kind):
         return
-    attributes = attributes_of(proto, what)
+    attributes = attributes_of(proto, subject)
     noted, proto = proto, _without_annotations(proto)
     stored = ir.weights if proto.op_type in SIZED else {}
-    known = [ir.constants.get(i, stored.get(i)) if i else None for i in proto.input]
-    found = _known(state, ir, proto, attributes, known)
-    if found is not None:
-        for output, value in zip(proto.output, found, strict=False):
+    constants = [ir.constants.get(i, stored.get(i)) if i else None for i in proto.input]
+    folded = _known(state, ir, proto, attributes, constants)
+    if folded is not None:
+        for output, value in zip(proto.output, folded, strict=False):
             ir.constants[output] = value
             ir.infos[output] = TensorInfo(value)
         return
@@ -170,17 +170,17 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     reason = unsupported(node, ir) or _bounded(node, ir)
     if reason:
         state.wrong.append(f"{kind}: {reason}")
-    ir.infos.update(inferred(state, ir, proto, node, what))
+    ir.infos.update(inferred(state, ir, proto, node, subject))
     if node.operator == "If" and _same_constants(node, ir):
         return
     first = next(filter(None, node.outputs), "")
     if first not in ir.infos and not state.wrong:
         raise popart_exception(
-            f"{what}: what shape {first!r} has cannot be found; an attribute is missing or wrong"
+            f"{subject}: what shape {first!r} has cannot be found; an attribute is missing or wrong"
         )
     # Older versions leave the shape of some optional outputs open, such as a Dropout's mask.
-    made = tuple(name if name in ir.infos else "" for name in node.outputs)
-    ir.nodes.append(replace(node, outputs=made))
+    outputs = tuple(name if name in ir.infos else "" for name in node.outputs)
+    ir.nodes.append(replace(node, outputs=outputs))
 
 
 def _same_constants(node: Node, ir: Ir) -> bool:
@@ -188,11 +188,11 @@ def _same_constants(node: Node, ir: Ir) -> bool:
     branches = node.branches
     if not branches or any(branch is not branches[0] for branch in branches):
         return False
-    found = [branches[0].constants.get(name) for name in branches[0].outputs]
-    for name, value in zip(node.outputs, found, strict=False):
+    values = [branches[0].constants.get(name) for name in branches[0].outputs]
+    for name, value in zip(node.outputs, values, strict=False):
         if name and value is not None:
             ir.constants[name] = value
-    return all(value is not None for value in found)
+    return all(value is not None for value in values)
 
 
 def _added_apart(state: Import, ir: Ir, proto: onnx.NodeProto, name: str, kind: str) -> bool:
@@ -242,10 +242,10 @@ def _take_outputs_apart(state: Import, ir: Ir) -> None:
     names: list[str] = []
     for output in ir.outputs:
         items = ir.sequences.get(output)
-        made = [output] if items is None else [f"{output}/{n}" for n in range(len(items))]
-        for item, name in zip(items or (), made, strict=False):
+        names_made = [output] if items is None else [f"{output}/{n}" for n in range(len(items))]
+        for item, name in zip(items or (), names_made, strict=False):
             _add_node(state, ir, onnx.helper.make_node("Identity", [item], [name]), name)
-        names += [] if output in ir.absent else made
+        names += [] if output in ir.absent else names_made
     ir.outputs = names
 
 
@@ -254,12 +254,14 @@ def _added_by_function(state: Import, ir: Ir, proto: onnx.NodeProto, node: Node)
 
     They are ours, or those that ONNX defines its operator by.
     """
-    own, row = composite_of(node), OPERATORS.get(node.key)
+    composite, row = composite_of(node), OPERATORS.get(node.key)
     opset = state.opsets[node.domain]
-    if own is not None:
+    if composite is not None:
         infos = [ir.infos.get(name) for name in node.inputs]
-        known = [ir.known(name) if n in own.static else None for n, name in enumerate(node.inputs)]
-        function = nodes_of(own, node, infos, known, state.declared.get(node.outputs[0]))
+        constants = [
+            ir.known(name) if n in composite.static else None for n, name in enumerate(node.inputs)
+        ]
+        function = nodes_of(composite, node, infos, constants, state.declared.get(node.outputs[0]))
     elif row is not None and node.version in row.versions:
         return False
     elif node.key == (GRAPHCORE, "Call") and (called := called_graph(proto)) is not None:
@@ -276,8 +278,12 @@ def _added_by_function(state: Import, ir: Ir, proto: onnx.NodeProto, node: Node)
     for label, inner in body_of(function, proto, node.name):
         _add_node(replace(state, opsets=opsets), ir, inner, label)
     first = node.outputs[0]
-    if own is not None and own.bounded is not None and None in state.declared.get(first, [None]):
-        ir.bounds[first] = Bound(first, own.bounded, own.bounded)
+    if (
+        composite is not None
+        and composite.bounded is not None
+        and None in state.declared.get(first, [None])
+    ):
+        ir.bounds[first] = Bound(first, composite.bounded, composite.bounded)
     return True
 
 
@@ -306,7 +312,7 @@ def _known(
     ir: Ir,
     proto: onnx.NodeProto,
     attributes: dict[str, Any],
-    known: list[Array | None],
+    constants: list[Array | None],
 ) -> Iterable[Array] | None:
     """Return a node's outputs when they are known, else None."""
     if proto.domain not in ("", ONNX):
@@ -315,11 +321,11 @@ def _known(
     shape = folding.of_shape(proto.op_type, attributes, first)
     if shape is not None:
         return [shape]
-    if any(i and value is None for i, value in zip(proto.input, known, strict=True)):
+    if any(i and value is None for i, value in zip(proto.input, constants, strict=True)):
         return None
     if not proto.input and proto.op_type != "Constant":
         return None
-    return folding.fold(proto, attributes, known, state.imports)
+    return folding.fold(proto, attributes, constants, state.imports)
 
 
 def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
@@ -327,19 +333,21 @@ def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
 
     Of an If whose condition is known the branch that is not taken is not looked at.
     """
-    given: list[TensorInfo] = []
+    input_infos: list[TensorInfo] = []
     condition = ir.constants.get(node.inputs[0]) if node.operator == "If" else None
     if condition is not None:
-        taken = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
-        chosen = import_graph(state, node.attributes[taken], ir)
-        return replace(node, attributes={"then_branch": chosen, "else_branch": chosen})
+        branch_name = "then_branch" if bool(condition.reshape(-1)[0]) else "else_branch"
+        branch = import_graph(state, node.attributes[branch_name], ir)
+        return replace(node, attributes={"then_branch": branch, "else_branch": branch})
     if node.operator == "Loop":
         carried = [ir.infos[name] for name in node.inputs[2:]]
-        given = [TensorInfo("INT64", []), TensorInfo("BOOL", []), *carried]
+        input_infos = [TensorInfo("INT64", []), TensorInfo("BOOL", []), *carried]
     if node.operator == "Scan":
-        given = scans.body_inputs(node, ir)
+        input_infos = scans.body_inputs(node, ir)
     graphs = {
-        name: import_graph(state, value, ir, given) if isinstance(value, onnx.GraphProto) else value
+        name: import_graph(state, value, ir, input_infos)
+        if isinstance(value, onnx.GraphProto)
+        else value
         for name, value in node.attributes.items()
     }
     return replace(node, attributes=graphs)
@@ -347,7 +355,7 @@ def _with_graphs(state: Import, ir: Ir, node: Node) -> Node:
 
 def import_model(
     model: onnx.ModelProto,
-    what: str,
+    subject: str,
     folder: Path | None,
     shapes: InputShapeInfo | None = None,
     *,
@@ -363,15 +371,15 @@ def import_model(
             model = onnx.inliner.inline_local_functions(model)
         except (onnx.checker.ValidationError, ValueError, RuntimeError) as error:
             shown = " ".join(str(error).split())
-            raise popart_exception(f"{what}: its functions cannot be inlined: {shown}") from None
-    found = _imported(model, what, folder, shapes, values)
-    if not found[1]:
-        return found
-    other = converted(model)
-    if other is None:
-        return found
-    again = _imported(other, what, folder, shapes, values)
-    return found if again[1] else again
+            raise popart_exception(f"{subject}: its functions cannot be inlined: {shown}") from None
+    imported = _imported(model, subject, folder, shapes, values)
+    if not imported[1]:
+        return imported
+    upgraded = converted(model)
+    if upgraded is None:
+        return imported
+    again = _imported(upgraded, subject, folder, shapes, values)
+    return imported if again[1] else again
 
 
 def known_infos(model: onnx.ModelProto) -> dict[str, TensorInfo]:
@@ -380,11 +388,11 @@ def known_infos(model: onnx.ModelProto) -> dict[str, TensorInfo]:
 
 
 def _imported(
-    model: onnx.ModelProto, what: str, folder: Path | None, shapes: InputShapeInfo | None,
+    model: onnx.ModelProto, subject: str, folder: Path | None, shapes: InputShapeInfo | None,
     values: bool,
 ) -> tuple[Ir, list[str]]:  # fmt: skip
     state = Import(
-        what, folder, opsets_of(model), model.ir_version, shapes or InputShapeInfo(), values
+        subject, folder, opsets_of(model), model.ir_version, shapes or InputShapeInfo(), values
     )
     check_opsets(state)
     ir = import_graph(state, model.graph)

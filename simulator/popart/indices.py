@@ -30,18 +30,18 @@ def looked_up(ir: Ir) -> dict[str, int]:
 
 def static_inputs(ir: Ir) -> list[str]:
     """Name the tensors whose values nodes, and those of graphs within, have to know."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for node in ir.nodes:
         for place in OPERATORS[node.key].static if node.key in OPERATORS else ():
             if place < len(node.inputs) and node.inputs[place]:
-                found[node.inputs[place]] = None
+                names[node.inputs[place]] = None
         for graph in node.graphs:
-            found |= dict.fromkeys(static_inputs(graph))
-    return list(found)
+            names |= dict.fromkeys(static_inputs(graph))
+    return list(names)
 
 
-def check_places(values: Array, count: int, what: str) -> None:
+def check_places(values: Array, count: int, subject: str) -> None:
     """Raise popart_exception for a place that is none of so many; negative ones count back."""
-    for found in (int(values.min()), int(values.max())) if values.size else ():
-        if not -count <= found < count:
-            raise popart_exception(f"{what}: index {found}; there are {count} to choose from")
+    for index in (int(values.min()), int(values.max())) if values.size else ():
+        if not -count <= index < count:
+            raise popart_exception(f"{subject}: index {index}; there are {count} to choose from")

@@ -24,12 +24,12 @@ FEW = 4096  # elements of a constant that shape inference is told
 
 
 def inferred(
-    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, what: str
+    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, subject: str
 ) -> dict[str, TensorInfo]:
     """Return the types and shapes of a node's outputs; none where it is not known what it does."""
     if node.domain == GRAPHCORE and node.key in OPERATORS:
-        made = infer_graphcore(node, [ir.infos.get(i) for i in node.inputs], what)
-        return dict(zip(node.outputs, made, strict=False))
+        infos = infer_graphcore(node, [ir.infos.get(i) for i in node.inputs], subject)
+        return dict(zip(node.outputs, infos, strict=False))
     if isinstance(node.attributes.get("then_branch"), Ir):
         branch: Ir = node.attributes["then_branch"]
         return {
@@ -48,13 +48,20 @@ def inferred(
     schema = onnx.defs.get_schema(node.operator, state.opsets[node.domain], domain)
     if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
-    found = _found(state, ir, leniency.with_size(proto, ir), node, schema, what)
-    known = {name: info for name, kind in found.items() if (info := _info(kind, what)) is not None}
-    return leniency.with_places(node, known, ir)
+    types = _found(state, ir, leniency.with_size(proto, ir), node, schema, subject)
+    output_infos = {
+        name: info for name, kind in types.items() if (info := _info(kind, subject)) is not None
+    }
+    return leniency.with_places(node, output_infos, ir)
 
 
 def _found(
-    state: Import, ir: Ir, proto: onnx.NodeProto, node: Node, schema: onnx.defs.OpSchema, what: str
+    state: Import,
+    ir: Ir,
+    proto: onnx.NodeProto,
+    node: Node,
+    schema: onnx.defs.OpSchema,
+    subject: str,
 ) -> dict[str, onnx.TypeProto]:
     """Return what ONNX infers; where it lacks a type that PopART has, another stands in for it."""
     infos = leniency.types_of(node, ir)
@@ -72,21 +79,23 @@ def _found(
     try:
         return infer(infos)
     except _FAULTS as error:
-        for kind, other in leniency.stand_ins(node, infos):
+        for kind, stand_in in leniency.stand_ins(node, infos):
             with suppress(*_FAULTS):
-                return _typed_again(infer(leniency.standing_in(infos, node, other)), other, kind)
+                return _typed_again(
+                    infer(leniency.standing_in(infos, node, stand_in)), stand_in, kind
+                )
         shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
-        raise popart_exception(f"{what}: inputs {shown} do not fit: {error}") from None
+        raise popart_exception(f"{subject}: inputs {shown} do not fit: {error}") from None
 
 
 def _typed_again(
-    found: dict[str, onnx.TypeProto], other: str, kind: str
+    types: dict[str, onnx.TypeProto], stand_in: str, kind: str
 ) -> dict[str, onnx.TypeProto]:
     """Return outputs of the type that another stood in for."""
-    for made in found.values():
-        if made.tensor_type.elem_type == ELEMENT_TYPES[other].onnx:
-            made.tensor_type.elem_type = ELEMENT_TYPES[kind].onnx
-    return found
+    for type_proto in types.values():
+        if type_proto.tensor_type.elem_type == ELEMENT_TYPES[stand_in].onnx:
+            type_proto.tensor_type.elem_type = ELEMENT_TYPES[kind].onnx
+    return types
 
 
 def _few(ir: Ir, name: str, info: TensorInfo) -> onnx.TensorProto | None:
@@ -109,16 +118,16 @@ def type_proto(info: TensorInfo) -> onnx.TypeProto:
     return onnx.helper.make_tensor_type_proto(ELEMENT_TYPES[info.type].onnx, info.dims)
 
 
-def _info(kind: onnx.TypeProto, what: str) -> TensorInfo | None:
+def _info(kind: onnx.TypeProto, subject: str) -> TensorInfo | None:
     """Return type and shape; None when the shape is not known."""
     if kind.WhichOneof("value") != "tensor_type" or not kind.tensor_type.HasField("shape"):
         return None
     sizes = kind.tensor_type.shape.dim
     shown = [size.dim_value for size in sizes]
     if min(shown, default=0) < 0:
-        raise popart_exception(f"{what}: comes out with shape {shown}; its inputs are too small")
+        raise popart_exception(f"{subject}: comes out with shape {shown}; its inputs are too small")
     if not all(size.HasField("dim_value") for size in sizes):
         return None
     return TensorInfo(
-        type_name(kind.tensor_type.elem_type, what), [size.dim_value for size in sizes]
+        type_name(kind.tensor_type.elem_type, subject), [size.dim_value for size in sizes]
     )

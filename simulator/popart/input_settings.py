@@ -36,7 +36,7 @@ class ExchangeStrategy(Choice):
 class InputSettings:
     """How an input comes: InputSettings(TileSet.IO, ExchangeStrategy.OverlapInnerLoop)."""
 
-    def __init__(self, *given: Any, **named: Any) -> None:
+    def __init__(self, *values: Any, **named: Any) -> None:
         self._tiles, self._strategy = TileSet.Compute, ExchangeStrategy.JustInTime
         self._mode: ReplicatedStreamMode | None = None
         kinds: dict[type, Callable[[Any], None]] = {
@@ -44,7 +44,7 @@ class InputSettings:
             ExchangeStrategy: self.setExchangeStrategy,
             ReplicatedStreamMode: self.setReplicatedStreamMode,
         }
-        for value in (*given, *named.values()):
+        for value in (*values, *named.values()):
             if type(value) not in kinds:
                 raise popart_exception(
                     f"InputSettings: {value!r}; a TileSet and an ExchangeStrategy are needed"
@@ -76,13 +76,13 @@ class InputSettings:
         self._mode = mode
 
 
-def checked_strategy(strategy: Any, what: str) -> ExchangeStrategy:
+def checked_strategy(strategy: Any, subject: str) -> ExchangeStrategy:
     """Return a strategy; raises popart_exception for what is none, and for OverlapStep."""
     if not isinstance(strategy, ExchangeStrategy):
-        raise popart_exception(f"{what}: {strategy!r}; an ExchangeStrategy is needed")
+        raise popart_exception(f"{subject}: {strategy!r}; an ExchangeStrategy is needed")
     if strategy is ExchangeStrategy.OverlapStep:
         raise popart_exception(
-            f"{what}: OverlapStep is not supported, by PopART neither; take OverlapLoops"
+            f"{subject}: OverlapStep is not supported, by PopART neither; take OverlapLoops"
         )
     return strategy
 
@@ -95,14 +95,14 @@ def note_settings(value: onnx.ValueInfoProto, settings: InputSettings) -> None:
 
 def settings_of(model: onnx.ModelProto) -> dict[str, InputSettings]:
     """Return how the inputs of a model come, where it is noted."""
-    found = {}
+    settings = {}
     for value in model.graph.input:
         if '"exchangeStrategy"' not in value.doc_string:
             continue
         try:
             noted = json.loads(value.doc_string)
             tiles, strategy = TileSet(noted["tileSet"]), noted["exchangeStrategy"]
-            found[value.name] = InputSettings(tiles, ExchangeStrategy(strategy))
+            settings[value.name] = InputSettings(tiles, ExchangeStrategy(strategy))
         except (ValueError, KeyError, TypeError):  # a text of somebody else
             continue
-    return found
+    return settings

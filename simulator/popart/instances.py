@@ -11,29 +11,29 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.session_options import SessionOptions
 
 
-def share_of(options: SessionOptions, what: str) -> Share | None:
+def share_of(options: SessionOptions, subject: str) -> Share | None:
     """Return the share of this instance, None when it has all replicas; raises popart_exception."""
-    here, total, first = options.replicas, options.total_replicas, options.globalReplicaOffset
-    if not options.enableDistributedReplicatedGraphs or total == here:
+    replicas, total, first = options.replicas, options.total_replicas, options.globalReplicaOffset
+    if not options.enableDistributedReplicatedGraphs or total == replicas:
         return None
-    if total & (total - 1) or total % here or first % here or first >= total:
+    if total & (total - 1) or total % replicas or first % replicas or first >= total:
         raise popart_exception(
-            f"{what}: {here} replica(s) from {first} on of {total}; powers of two are needed, the "
-            "first of an instance a multiple of those that it has"
+            f"{subject}: {replicas} replica(s) from {first} on of {total}; powers of two are "
+            "needed, the first of an instance a multiple of those that it has"
         )
     place = placement()
     if place is None:
         raise popart_exception(
-            f"{what}: {here} of {total} replicas are here; start the program by poprun, which "
-            "starts the other instances"
+            f"{subject}: {replicas} of {total} replicas are here; start the program by poprun, "
+            "which starts the other instances"
         )
-    if (place.instances * here, place.instance * here) != (total, first):
+    if (place.instances * replicas, place.instance * replicas) != (total, first):
         raise popart_exception(
-            f"{what}: globalReplicationFactor {total}, globalReplicaOffset {first} and {here} "
-            f"replica(s) here; this is instance {place.instance} of {place.instances}, see "
-            "popdist.popart.configureSessionOptions"
+            f"{subject}: globalReplicationFactor {total}, globalReplicaOffset {first} and "
+            f"{replicas} replica(s) here; this is instance {place.instance} of {place.instances}, "
+            "see popdist.popart.configureSessionOptions"
         )
-    return Share(first, here)
+    return Share(first, replicas)
 
 
 def target_of_all(target: Target, options: SessionOptions) -> Target:
@@ -42,6 +42,6 @@ def target_of_all(target: Target, options: SessionOptions) -> Target:
     place = placement()
     if place is None:
         return target
-    whole = with_ipus(target, target.num_ipus * instances)
-    domain = whole.num_ipus // place.ilds
-    return replace(whole, link_domain_size=min(whole.link_domain_size, domain))
+    full_target = with_ipus(target, target.num_ipus * instances)
+    domain = full_target.num_ipus // place.ilds
+    return replace(full_target, link_domain_size=min(full_target.link_domain_size, domain))

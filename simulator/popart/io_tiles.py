@@ -52,10 +52,10 @@ class Ways:
         """Add the tensor in which data wait, in the order in which they lie on their tiles."""
         graph = self.aside if settings.tileSet() is TileSet.IO else self.compute
         assert graph is not None
-        there = graphs_of(graph)[ipu]
-        made = there.addVariable(tensor.dtype, [tensor.numElements()], name)
-        poputil.mapTensorLinearly(there, made)
-        return made
+        io_graph = graphs_of(graph)[ipu]
+        buffer = io_graph.addVariable(tensor.dtype, [tensor.numElements()], name)
+        poputil.mapTensorLinearly(io_graph, buffer)
+        return buffer
 
 
 def is_overlapped(settings: InputSettings) -> bool:
@@ -74,7 +74,7 @@ def handed(source: Tensor, destination: Tensor, name: str) -> Copy:
 
 
 def ways_of(
-    graph: Graph, count: int, inputs: Mapping[str, InputSettings], flow: DataFlow, what: str
+    graph: Graph, count: int, inputs: Mapping[str, InputSettings], flow: DataFlow, subject: str
 ) -> Ways:
     """Set `count` tiles of each IPU apart; raises popart_exception for what cannot be."""
     anchors = {name: flow.art(name).settings for name in flow.anchors()}
@@ -82,15 +82,19 @@ def ways_of(
     if not count:
         if wrong:
             raise popart_exception(
-                f"{what}: {wrong[0]!r} goes by I/O tiles, and SessionOptions.numIOTiles is 0"
+                f"{subject}: {wrong[0]!r} goes by I/O tiles, and SessionOptions.numIOTiles is 0"
             )
         return Ways(graph, None, inputs, anchors)
-    each = graph.getTarget().getTilesPerIPU()
-    if count % 2 or count >= each:
+    tiles_per_ipu = graph.getTarget().getTilesPerIPU()
+    if count % 2 or count >= tiles_per_ipu:
         raise popart_exception(
-            f"{what}: numIOTiles is {count}; an even number below {each}, the tiles of an IPU, is "
-            "needed"
+            f"{subject}: numIOTiles is {count}; an even number below {tiles_per_ipu}, "
+            "the tiles of an IPU, is needed"
         )
-    aside = graph.createVirtualGraph(gcl.perIPUTiles(graph, 0, count, tilePairs=each % 2 == 0))
-    rest = gcl.perIPUTiles(graph, count, each - count, tilePairs=each % 2 == 0)
-    return Ways(graph.createVirtualGraph(rest), aside, inputs, anchors)
+    aside = graph.createVirtualGraph(
+        gcl.perIPUTiles(graph, 0, count, tilePairs=tiles_per_ipu % 2 == 0)
+    )
+    compute_tiles = gcl.perIPUTiles(
+        graph, count, tiles_per_ipu - count, tilePairs=tiles_per_ipu % 2 == 0
+    )
+    return Ways(graph.createVirtualGraph(compute_tiles), aside, inputs, anchors)

@@ -111,15 +111,15 @@ class Ir:
 
     def captured(self) -> list[str]:
         """Name what a graph within a node reads of that around it."""
-        made = {*self.inputs, *(name for node in self.nodes for name in node.outputs)}
+        produced = {*self.inputs, *(name for node in self.nodes for name in node.outputs)}
         read = [*(name for node in self.nodes for name in node.reads), *self.outputs]
-        return [name for name in dict.fromkeys(read) if name and name not in made]
+        return [name for name in dict.fromkeys(read) if name and name not in produced]
 
     def consumers(self) -> dict[str, list[tuple[Node, int]]]:
         """Give, for each tensor, the nodes that read it and as which input."""
-        found: dict[str, list[tuple[Node, int]]] = {}
+        readers: dict[str, list[tuple[Node, int]]] = {}
         for node in self.nodes:
             for place, name in enumerate(node.inputs):
                 if name:
-                    found.setdefault(name, []).append((node, place))
-        return found
+                    readers.setdefault(name, []).append((node, place))
+        return readers

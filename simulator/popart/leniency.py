@@ -29,7 +29,7 @@ OF_ANY_TYPE = (
 STANDING_IN = ("FLOAT", "INT32", "INT64", "BOOL")
 
 
-def with_places(node: Node, made: dict[str, TensorInfo], ir: Ir) -> dict[str, TensorInfo]:
+def with_places(node: Node, infos: dict[str, TensorInfo], ir: Ir) -> dict[str, TensorInfo]:
     """Return what a node makes: the places of extremes are INT32 (PopART, op/argextrema.cpp).
 
     The statistics of a BatchNormalization, whose shapes older operator sets leave open, are like
@@ -37,10 +37,10 @@ def with_places(node: Node, made: dict[str, TensorInfo], ir: Ir) -> dict[str, Te
     """
     if node.operator == "BatchNormalization" and len(node.inputs) > 4:
         like = (ir.infos[node.inputs[place]] for place in (3, 4, 3, 4))
-        return {n: info for n, info in zip(node.outputs[1:5], like, strict=False) if n} | made
+        return {n: info for n, info in zip(node.outputs[1:5], like, strict=False) if n} | infos
     if node.operator not in PLACES:
-        return made
-    return {name: TensorInfo("INT32", info.dims) for name, info in made.items()}
+        return infos
+    return {name: TensorInfo("INT32", info.dims) for name, info in infos.items()}
 
 
 def common_type(infos: Mapping[str, TensorInfo]) -> str:
@@ -65,41 +65,43 @@ def stand_ins(node: Node, infos: dict[str, TensorInfo]) -> Iterator[tuple[str, s
         if node.operator in ("CumSum", "TopK"):
             operands = {node.inputs[0]: infos[node.inputs[0]]}
         kind = common_type(operands)
-        yield from ((kind, other) for other in STANDING_IN if kind)
+        yield from ((kind, stand_in) for stand_in in STANDING_IN if kind)
 
 
-def standing_in(infos: dict[str, TensorInfo], node: Node, other: str) -> dict[str, TensorInfo]:
+def standing_in(infos: dict[str, TensorInfo], node: Node, stand_in: str) -> dict[str, TensorInfo]:
     """Return what a node reads as if its operands were of another type."""
     first = node.inputs[:1] if node.operator in ("CumSum", "TopK") else node.inputs
     return {
-        name: TensorInfo(other, info.dims) if name in first else info
+        name: TensorInfo(stand_in, info.dims) if name in first else info
         for name, info in infos.items()
     }
 
 
 def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     """Return type and shape of what a node reads; unsigned places are signed."""
-    found = {name: ir.infos[name] for name in node.inputs if name}
-    kinds = {info.type for info in found.values()}
+    infos = {name: ir.infos[name] for name in node.inputs if name}
+    kinds = {info.type for info in infos.values()}
     if {"INT32", "INT64"} <= kinds:  # of places, which ONNX has in 64 bits
-        places = {name for other in ir.nodes if other.operator in PLACES for name in other.outputs}
-        for name in places & set(found):
-            found[name] = TensorInfo("INT64", found[name].dims)
+        places = {
+            name for reader in ir.nodes if reader.operator in PLACES for name in reader.outputs
+        }
+        for name in places & set(infos):
+            infos[name] = TensorInfo("INT64", infos[name].dims)
     if node.operator in SIZES and len(node.inputs) > 1:
         name = node.inputs[1]
-        if found[name].host.kind in "iu":
-            found[name] = TensorInfo("INT64", found[name].dims)
+        if infos[name].host.kind in "iu":
+            infos[name] = TensorInfo("INT64", infos[name].dims)
     place = {**INDICES, **TUPLES, "OneHot": 0}.get(node.operator)
-    if place is not None and found[node.inputs[place]].type == "UINT32":
+    if place is not None and infos[node.inputs[place]].type == "UINT32":
         name = node.inputs[place]
-        found[name] = TensorInfo("INT32", found[name].dims)
-    return found
+        infos[name] = TensorInfo("INT32", infos[name].dims)
+    return infos
 
 
 def with_size(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
     """Return a recurrent node with the size of its state, which its weights tell as well."""
-    given = any(attribute.name == "hidden_size" for attribute in proto.attribute)
-    if given or proto.op_type not in ("GRU", "LSTM", "RNN") or len(proto.input) < 3:
+    has_size = any(attribute.name == "hidden_size" for attribute in proto.attribute)
+    if has_size or proto.op_type not in ("GRU", "LSTM", "RNN") or len(proto.input) < 3:
         return proto
     sized = onnx.NodeProto()
     sized.CopyFrom(proto)

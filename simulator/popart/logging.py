@@ -29,32 +29,32 @@ _WORDS = {"WARN": "warning", "ERR": "error"}
 _CHOSEN: dict[str, str] = {}  # what the program has set
 
 
-def _level(name: object, what: str) -> str:
+def _level(name: object, subject: str) -> str:
     level = str(name).upper()
     if level not in LEVELS:
-        raise popart_exception(f"{what}: level {name!r}; it must be one of {', '.join(LEVELS)}")
+        raise popart_exception(f"{subject}: level {name!r}; it must be one of {', '.join(LEVELS)}")
     return level
 
 
-def _module(name: object, what: str) -> str:
+def _module(name: object, subject: str) -> str:
     if name not in MODULES:
-        raise popart_exception(f"{what}: module {name!r}; known are {', '.join(MODULES)}")
+        raise popart_exception(f"{subject}: module {name!r}; known are {', '.join(MODULES)}")
     return str(name)
 
 
 @cache
 def _configured(path: str) -> dict[str, str]:
     """Read the file of module: level pairs; raises popart_exception."""
-    what = f"POPART_LOG_CONFIG {path}"
+    subject = f"POPART_LOG_CONFIG {path}"
     try:
-        found = json.loads(contents(Path(path), "module: level pairs", MAX_BYTES))
+        levels = json.loads(contents(Path(path), "module: level pairs", MAX_BYTES))
     except PvaError as error:
-        raise popart_exception(f"{what}: {error.found}; {error.wanted}") from None
+        raise popart_exception(f"{subject}: {error.found}; {error.wanted}") from None
     except (ValueError, RecursionError):
-        raise popart_exception(f"{what}: not JSON; module: level pairs are needed") from None
-    if not isinstance(found, dict):
-        raise popart_exception(f"{what}: no object; module: level pairs are needed")
-    return {_module(module, what): _level(level, what) for module, level in found.items()}
+        raise popart_exception(f"{subject}: not JSON; module: level pairs are needed") from None
+    if not isinstance(levels, dict):
+        raise popart_exception(f"{subject}: no object; module: level pairs are needed")
+    return {_module(module, subject): _level(level, subject) for module, level in levels.items()}
 
 
 def level_of(module: str) -> str:
@@ -65,8 +65,8 @@ def level_of(module: str) -> str:
         for name in (module, ALL):
             if name in table:
                 return table[name]
-    given = os.environ.get("POPART_LOG_LEVEL")
-    return _level(given, "POPART_LOG_LEVEL") if given else "OFF"
+    variable = os.environ.get("POPART_LOG_LEVEL")
+    return _level(variable, "POPART_LOG_LEVEL") if variable else "OFF"
 
 
 def enabled(module: str, level: str) -> bool:

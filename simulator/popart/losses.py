@@ -85,23 +85,23 @@ Loss = NllLoss | L1Loss | IdentityLoss
 OPERATORS = {NllLoss: "Nll", L1Loss: "L1", IdentityLoss: "IdentityLoss"}
 
 
-def losses_of(given: Any, what: str) -> list[Loss | str]:
+def losses_of(losses: Any, subject: str) -> list[Loss | str]:
     """Return the losses of a session, one or several: names of tensors, or what is to be added.
 
     Raises popart_exception for what is neither.
     """
-    found = list(given) if isinstance(given, list | tuple) else [given]
-    wrong = [loss for loss in found if not isinstance(loss, str | Loss)]
+    loss_list = list(losses) if isinstance(losses, list | tuple) else [losses]
+    wrong = [loss for loss in loss_list if not isinstance(loss, str | Loss)]
     if wrong:
         raise popart_exception(
-            f"{what}: {wrong[0]!r} is no loss; the name of a tensor is, or an NllLoss, L1Loss, "
+            f"{subject}: {wrong[0]!r} is no loss; the name of a tensor is, or an NllLoss, L1Loss, "
             "IdentityLoss"
         )
-    return found
+    return loss_list
 
 
 def add_losses(
-    ir: Ir, losses: Iterable[Loss | str], inputs: Mapping[str, TensorInfo], what: str
+    ir: Ir, losses: Iterable[Loss | str], inputs: Mapping[str, TensorInfo], subject: str
 ) -> list[str]:
     """Add losses to a representation as nodes, and the inputs that only they read; name the losses.
 
@@ -110,32 +110,34 @@ def add_losses(
     finals = []
     for loss in losses:
         if not isinstance(loss, str):
-            _add(ir, loss, inputs, what)
+            _add(ir, loss, inputs, subject)
         name = loss if isinstance(loss, str) else loss.name
         info = ir.infos.get(name)
         if info is None:
-            raise popart_exception(f"{what}: loss {name!r} is no tensor of the model")
+            raise popart_exception(f"{subject}: loss {name!r} is no tensor of the model")
         if info.nelms() != 1 or info.device.numpy.kind != "f":
-            raise popart_exception(f"{what}: loss {name!r} is {info}; a scalar of floats is needed")
+            raise popart_exception(
+                f"{subject}: loss {name!r} is {info}; a scalar of floats is needed"
+            )
         finals.append(name)
     return finals
 
 
-def _add(ir: Ir, loss: Loss, inputs: Mapping[str, TensorInfo], what: str) -> None:
+def _add(ir: Ir, loss: Loss, inputs: Mapping[str, TensorInfo], subject: str) -> None:
     for name in loss.inputs:
         if name in ir.infos:
             continue
         if name not in inputs:
             raise popart_exception(
-                f"{what}: loss {loss.name!r} reads {name!r}, which is no tensor of the model; "
+                f"{subject}: loss {loss.name!r} reads {name!r}, which is no tensor of the model; "
                 "give an input's shape with InputShapeInfo"
             )
         ir.infos[name] = inputs[name]
         ir.inputs.append(name)
     if loss.name in ir.infos:
-        raise popart_exception(f"{what}: loss {loss.name!r} is called like a tensor")
-    taken = {node.name for node in ir.nodes}
-    name = loss.name if loss.name not in taken else f"{loss.name}/Loss"
+        raise popart_exception(f"{subject}: loss {loss.name!r} is called like a tensor")
+    node_names = {node.name for node in ir.nodes}
+    name = loss.name if loss.name not in node_names else f"{loss.name}/Loss"
     attributes: dict[str, Any] = {"reduction": loss.reduction.value, **loss.where}
     if isinstance(loss, L1Loss):
         attributes["lambda"] = loss.scale
@@ -145,6 +147,6 @@ def _add(ir: Ir, loss: Loss, inputs: Mapping[str, TensorInfo], what: str) -> Non
     node = Node(name, GRAPHCORE, operator, 1, loss.inputs, (loss.name,), attributes)
     reason = unsupported(node, ir)
     if reason:
-        raise popart_exception(f"{what}: loss {loss.name!r}: {reason}")
+        raise popart_exception(f"{subject}: loss {loss.name!r}: {reason}")
     ir.nodes.append(node)
     ir.infos[loss.name] = TensorInfo(ir.infos[loss.inputs[0]].type, [])

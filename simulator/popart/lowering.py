@@ -116,7 +116,9 @@ class Lowering:
             self.copies[name, ipu] = brought(self.graph, self.tensor(name), ipu, prog, name)
         return self.copies[name, ipu]
 
-    def lower(self, prog: Program, progress: Progress = lambda done, total, what: None) -> None:
+    def lower(
+        self, prog: Program, progress: Progress = lambda finished, total, stage: None
+    ) -> None:
         """Add all nodes to a program."""
         total = len(self.ir.nodes)
         self.lower_nodes(range(total), prog, total, progress)
@@ -127,7 +129,7 @@ class Lowering:
         places: range,
         prog: Program,
         below: int,
-        progress: Progress = lambda done, total, what: None,
+        progress: Progress = lambda finished, total, stage: None,
     ) -> None:
         """Add some nodes; calls stand for sequences of fewer nodes than `below`."""
         place = places.start
@@ -152,11 +154,11 @@ class Lowering:
             for name in node.reads[len(node.inputs) :]:
                 if name in self.made or name in self.ir.inputs:
                     self.on_ipu(name, self.ipu_of(node), prog)  # where a branch will find it
-            found = OPERATORS[node.key].lower(call)
+            lowered = OPERATORS[node.key].lower(call)
         if self.training:
             self.calls[node.name] = call
         self.makers |= dict.fromkeys(node.outputs, self.ipu_of(node))
-        outputs = [found] if isinstance(found, Tensor) else list(found)
+        outputs = [lowered] if isinstance(lowered, Tensor) else list(lowered)
         for name, tensor in zip(node.outputs, outputs, strict=False):
             if name:
                 self.made[name] = self.checked(node, name, tensor)
@@ -222,16 +224,16 @@ class Lowering:
         `place_name` is the name by which it is placed, if it is called otherwise.
         """
         infos = [self.ir.infos[name] if name else None for name in node.inputs]
-        known = [self.ir.constants.get(name) if name else None for name in node.inputs]
+        constants = [self.ir.constants.get(name) if name else None for name in node.inputs]
         for place in OPERATORS[node.key].static:
             if place < len(node.inputs) and node.inputs[place]:
-                known[place] = self.ir.known(node.inputs[place])
+                constants[place] = self.ir.known(node.inputs[place])
         outputs = [self.ir.infos[name] if name else MISSING for name in node.outputs]
         empty: list[Tensor | None] = [None] * len(infos)
         ipu = self.placed.get(place_name or node.name, self.home)
         options = self.options_of(node)
-        given = (self.graphs[ipu], prog, node, empty, infos, outputs, known, options)
-        return Call(*given, partial(self.branch, ipu), self.training)
+        arguments = (self.graphs[ipu], prog, node, empty, infos, outputs, constants, options)
+        return Call(*arguments, partial(self.branch, ipu), self.training)
 
     def options_of(self, node: Node) -> Mapping[str, object]:
         """Return the options of a convolution, product or pooling, with what the builder noted."""
@@ -240,18 +242,20 @@ class Lowering:
         noted = {
             option: node.attributes[key] for key, option in NOTED.items() if key in node.attributes
         }
-        whole = self.products if node.operator in ("MatMul", "Gemm") else self.options
-        return {**whole, **noted} if noted else whole
+        options = self.products if node.operator in ("MatMul", "Gemm") else self.options
+        return {**options, **noted} if noted else options
 
     def branch(
-        self, ipu: int, ir: Ir, prog: Program, given: Mapping[str, Tensor] | None = None
+        self, ipu: int, ir: Ir, prog: Program, inputs: Mapping[str, Tensor] | None = None
     ) -> list[Tensor]:
         """Add the nodes of a graph within, which sees what stands around it; give its outputs."""
-        own: dict[str, Any] = {
+        overrides: dict[str, Any] = {
             name: dict(getattr(self, name)) for name in ("stored", "made", "copies")
         }
-        inner = replace(self, ir=ir, home=ipu, placed={}, calls={}, inner={}, outlining=None, **own)
-        inner.made.update(given or {})
+        inner = replace(
+            self, ir=ir, home=ipu, placed={}, calls={}, inner={}, outlining=None, **overrides
+        )
+        inner.made.update(inputs or {})
         inner.lower(prog)
         self.inner[id(ir)] = inner
         # What is stored in the graph around can be read by others; a branch's own names are not.
@@ -279,11 +283,11 @@ class Lowering:
         laid_out = self.laid_out(name, label, ipu, DEEPEST)
         if values is None:
             return spread(graph, info, label) if laid_out is None else laid_out
-        held = to_device(values, info, f"constant {name!r}")
+        device_values = to_device(values, info, f"constant {name!r}")
         if laid_out is None:
-            return constant(graph, info, held, name)
+            return constant(graph, info, device_values, name)
         if self.values:
-            self.graph.setInitialValue(laid_out, held)
+            self.graph.setInitialValue(laid_out, device_values)
         return laid_out
 
     def laid_out(self, name: str, called: str, ipu: int, depth: int) -> Tensor | None:
@@ -293,16 +297,16 @@ class Lowering:
                 continue
             operator = OPERATORS[node.key]
             call = self.call(replace(node, name=called), Program(), node.name)
-            for before, given in enumerate(node.inputs[:place]):
-                call.inputs[before] = self.made.get(given, self.stored.get(given))
-            made: Tensor | None = None
+            for before, input_name in enumerate(node.inputs[:place]):
+                call.inputs[before] = self.made.get(input_name, self.stored.get(input_name))
+            layout: Tensor | None = None
             if place in operator.layouts:
-                made = operator.layouts[place](call)
+                layout = operator.layouts[place](call)
             elif operator.back is not None and place == 0 and depth:
                 behind = self.laid_out(node.outputs[0], called, ipu, depth - 1)
-                made = None if behind is None else operator.back(call, behind)
-            if made is not None:
-                return made
+                layout = None if behind is None else operator.back(call, behind)
+            if layout is not None:
+                return layout
         return None
 
 

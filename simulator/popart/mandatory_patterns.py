@@ -44,7 +44,7 @@ class Chosen(Protocol):
 
 
 def check_gradients(
-    ir: Ir, patterns: Chosen, losses: Iterable[str], moving: Iterable[str], what: str
+    ir: Ir, patterns: Chosen, losses: Iterable[str], moving: Iterable[str], subject: str
 ) -> None:
     """Raise popart_exception for a gradient whose pattern is off, on the way from the losses.
 
@@ -53,19 +53,19 @@ def check_gradients(
     off = {row: name for name, row in OF_GRADIENTS.items() if not patterns.isPatternEnabled(name)}
     if not off:
         return
-    wanted, moves = set(losses), set(moving)
+    needed, moves = set(losses), set(moving)
     for node in reversed(ir.nodes):
-        if wanted.intersection(node.outputs):
-            _check_node(node, off, moves, what)
-            wanted.update(node.reads)
+        if needed.intersection(node.outputs):
+            _check_node(node, off, moves, subject)
+            needed.update(node.reads)
 
 
 def _check_node(
-    node: Node, off: Mapping[tuple[str, str, int], str], moves: set[str], what: str
+    node: Node, off: Mapping[tuple[str, str, int], str], moves: set[str], subject: str
 ) -> None:
     for place, name in enumerate(node.inputs):
         pattern = off.get((*node.key, place))
         if pattern and name in moves:
             raise popart_exception(
-                f"{what}: {node}: This op should have been removed by pattern {pattern}"
+                f"{subject}: {node}: This op should have been removed by pattern {pattern}"
             )

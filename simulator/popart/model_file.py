@@ -51,22 +51,24 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
     return _checked(_decoded(data, str(path)), str(path)), str(path), path.parent
 
 
-def _decoded(data: bytes, what: str) -> onnx.ModelProto:
+def _decoded(data: bytes, subject: str) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
     except DecodeError:
-        raise popart_exception(f"{what}: not an ONNX model (its protobuf cannot be read)") from None
+        raise popart_exception(
+            f"{subject}: not an ONNX model (its protobuf cannot be read)"
+        ) from None
     return model
 
 
-def _checked(model: onnx.ModelProto, what: str) -> onnx.ModelProto:
+def _checked(model: onnx.ModelProto, subject: str) -> onnx.ModelProto:
     if not model.HasField("graph") or not model.opset_import:
-        raise popart_exception(f"{what}: not an ONNX model: it has no graph or no operator set")
+        raise popart_exception(f"{subject}: not an ONNX model: it has no graph or no operator set")
     if not _all_text(model):
-        raise popart_exception(f"{what}: not an ONNX model: a name in it is not UTF-8")
+        raise popart_exception(f"{subject}: not an ONNX model: a name in it is not UTF-8")
     if not model.graph.node:
-        raise popart_exception(f"{what}: the model's graph has no nodes")
+        raise popart_exception(f"{subject}: the model's graph has no nodes")
     return model
 
 
@@ -91,65 +93,72 @@ def _domain(name: str) -> str:
     return name or "ai.onnx"
 
 
-def value_info(value: onnx.ValueInfoProto, what: str) -> tuple[str, list[int | None]]:
+def value_info(value: onnx.ValueInfoProto, subject: str) -> tuple[str, list[int | None]]:
     """Return the type of a graph's input or output, and its sizes, None where open."""
     kind = value.type.WhichOneof("value")
     if kind != "tensor_type":
-        raise popart_exception(f"{what}: is a {kind or 'value without a type'}; tensors are known")
+        raise popart_exception(
+            f"{subject}: is a {kind or 'value without a type'}; tensors are known"
+        )
     tensor = value.type.tensor_type
     sizes: list[int | None] = [
         dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim
     ]
-    return type_name(tensor.elem_type, what), sizes
+    return type_name(tensor.elem_type, subject), sizes
 
 
-def tensor_info(tensor: onnx.TensorProto, what: str) -> TensorInfo:
+def tensor_info(tensor: onnx.TensorProto, subject: str) -> TensorInfo:
     """Return type and shape of a stored tensor."""
-    return TensorInfo(type_name(tensor.data_type, what), tensor.dims)
+    return TensorInfo(type_name(tensor.data_type, subject), tensor.dims)
 
 
-def tensor_values(tensor: onnx.TensorProto, folder: Path | None, what: str) -> Array:
+def tensor_values(tensor: onnx.TensorProto, folder: Path | None, subject: str) -> Array:
     """Return the values of a stored tensor, read-only; raises popart_exception.
 
     External data are read from below `folder` alone.
     """
-    info = tensor_info(tensor, what)
+    info = tensor_info(tensor, subject)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        return _external(tensor, info, folder, what)
+        return _external(tensor, info, folder, subject)
     try:
         return np.asarray(onnx.numpy_helper.to_array(tensor)).reshape(info.dims)
     except (ValueError, TypeError, OverflowError):
-        raise popart_exception(f"{what}: its data are not those of {info}") from None
+        raise popart_exception(f"{subject}: its data are not those of {info}") from None
 
 
-def _external(tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, what: str) -> Array:
+def _external(
+    tensor: onnx.TensorProto, info: TensorInfo, folder: Path | None, subject: str
+) -> Array:
     entries = {entry.key: entry.value for entry in tensor.external_data}
-    path = _inside(entries.get("location", ""), folder, what)
+    path = _inside(entries.get("location", ""), folder, subject)
     try:
         offset = int(entries.get("offset", 0))
         length = int(entries.get("length", info.stored_bytes()))
     except ValueError:
-        wanted = "offset and length are numbers"
-        raise popart_exception(f"{what}: external data at {quoted(entries)}; {wanted}") from None
+        expected = "offset and length are numbers"
+        raise popart_exception(
+            f"{subject}: external data at {quoted(entries)}; {expected}"
+        ) from None
     if length != info.stored_bytes() or offset < 0:
         raise popart_exception(
-            f"{what}: {length} bytes of external data at {offset}; {info} has {info.stored_bytes()}"
+            f"{subject}: {length} bytes of external data at {offset}; {info} has "
+            f"{info.stored_bytes()}"
         )
     try:
         with opened(path, "external data") as stream:
             size = os.fstat(stream.fileno()).st_size
             if size < offset + length:
                 raise popart_exception(
-                    f"{what}: external data end at byte {offset + length} of {path}, which has "
+                    f"{subject}: external data end at byte {offset + length} of {path}, which has "
                     f"{size}"
                 )
             kind = np.dtype(np.uint8) if info.bits else info.host
             data = np.fromfile(stream, kind, length // kind.itemsize, offset=offset)
         return unpacked(data, tensor) if info.bits else data.reshape(info.dims)
     except PvaError as error:
-        raise popart_exception(f"{what}: external data {path}: {error.found}") from None
+        raise popart_exception(f"{subject}: external data {path}: {error.found}") from None
     except ValueError:  # of a file that was cut short meanwhile
-        raise popart_exception(f"{what}: external data {path}: cut short") from None
+        raise popart_exception(f"{subject}: external data {path}: cut short") from None
 
 
 def unpacked(data: Array, tensor: onnx.TensorProto) -> Array:
@@ -158,7 +167,7 @@ def unpacked(data: Array, tensor: onnx.TensorProto) -> Array:
     return np.asarray(onnx.numpy_helper.to_array(packed))
 
 
-def _inside(location: str, folder: Path | None, what: str) -> Path:
+def _inside(location: str, folder: Path | None, subject: str) -> Path:
     """Return the path of external data; refuse what is not below the model's folder.
 
     What this process has written itself may lie anywhere.
@@ -166,30 +175,30 @@ def _inside(location: str, folder: Path | None, what: str) -> Path:
     if any(path == Path(location).absolute() for path in WRITTEN):
         return Path(location)
     if folder is None:
-        raise popart_exception(f"{what}: has external data; load the model by its path")
+        raise popart_exception(f"{subject}: has external data; load the model by its path")
     try:
         root = folder.resolve()
         path = (root / location).resolve()
         if len(str(path)) > LONGEST_PATH:
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
     except (OSError, ValueError, RuntimeError) as error:  # a NUL, or a link to itself
-        found = getattr(error, "strerror", None) or str(error).partition(" from ")[0]
-        shown = f"{what}: external data {quoted(location)}: {found}"
+        reason = getattr(error, "strerror", None) or str(error).partition(" from ")[0]
+        shown = f"{subject}: external data {quoted(location)}: {reason}"
         raise popart_exception(f"{shown}; a path below the model's folder is needed") from None
     if not location or Path(location).is_absolute() or not path.is_relative_to(root):
         raise popart_exception(
-            f"{what}: external data {quoted(location)} lie outside the model's folder"
+            f"{subject}: external data {quoted(location)} lie outside the model's folder"
         )
     return path
 
 
-def attributes_of(node: onnx.NodeProto, what: str) -> dict[str, Any]:
+def attributes_of(node: onnx.NodeProto, subject: str) -> dict[str, Any]:
     """Return a node's attributes: numbers, texts, lists, arrays; graphs as they are."""
-    return {attribute.name: _attribute(attribute, what) for attribute in node.attribute}
+    return {attribute.name: _attribute(attribute, subject) for attribute in node.attribute}
 
 
-def _attribute(attribute: onnx.AttributeProto, what: str) -> Any:
-    name = f"{what}: attribute {attribute.name!r}"
+def _attribute(attribute: onnx.AttributeProto, subject: str) -> Any:
+    name = f"{subject}: attribute {attribute.name!r}"
     kind = attribute.type
     if kind in _PLAIN:
         return _PLAIN[kind](attribute)
@@ -210,10 +219,10 @@ _PLAIN: dict[int, Callable[[Any], Any]] = {
 }
 
 
-def weights_of(model: onnx.ModelProto, what: str, folder: Path | None) -> dict[str, Array]:
+def weights_of(model: onnx.ModelProto, subject: str, folder: Path | None) -> dict[str, Array]:
     """Return the values of all initialisers."""
     return {
-        tensor.name: tensor_values(tensor, folder, f"{what}: initialiser {tensor.name!r}")
+        tensor.name: tensor_values(tensor, folder, f"{subject}: initialiser {tensor.name!r}")
         for tensor in model.graph.initializer
     }
 

@@ -10,7 +10,7 @@ import onnx
 from simulator.popart.errors import popart_exception
 
 
-def in_order(graph: onnx.GraphProto, given: Iterable[str], what: str) -> list[onnx.NodeProto]:
+def in_order(graph: onnx.GraphProto, names: Iterable[str], subject: str) -> list[onnx.NodeProto]:
     """Sort nodes so that each comes after what it reads; as they stand where they can.
 
     Raises popart_exception for a tensor that nothing gives, one that two nodes make, and a cycle.
@@ -19,38 +19,38 @@ def in_order(graph: onnx.GraphProto, given: Iterable[str], what: str) -> list[on
     for place, node in enumerate(graph.node):
         for output in filter(None, node.output):
             if output in makers:
-                raise popart_exception(f"{what}: tensor {output!r} is made by two nodes")
+                raise popart_exception(f"{subject}: tensor {output!r} is made by two nodes")
             makers[output] = place
-    needs = [_needs(node, makers, set(given), what) for node in graph.node]
+    needs = [_needs(node, makers, set(names), subject) for node in graph.node]
     followers: list[list[int]] = [[] for _ in graph.node]
     for place, before in enumerate(needs):
-        for other in before:
-            followers[other].append(place)
-    left = [len(before) for before in needs]
-    ready = deque(place for place, count in enumerate(left) if not count)
+        for neighbour in before:
+            followers[neighbour].append(place)
+    unmet = [len(before) for before in needs]
+    ready = deque(place for place, count in enumerate(unmet) if not count)
     order: list[int] = []
     while ready:
         place = ready.popleft()
         order.append(place)
-        for other in followers[place]:
-            left[other] -= 1
-            if not left[other]:
-                ready.append(other)
-    stuck = [label(node) for node, count in zip(graph.node, left, strict=True) if count]
+        for neighbour in followers[place]:
+            unmet[neighbour] -= 1
+            if not unmet[neighbour]:
+                ready.append(neighbour)
+    stuck = [label(node) for node, count in zip(graph.node, unmet, strict=True) if count]
     if stuck:
-        raise popart_exception(f"{what}: a cycle of nodes, among them {', '.join(stuck[:4])}")
+        raise popart_exception(f"{subject}: a cycle of nodes, among them {', '.join(stuck[:4])}")
     if order != sorted(order) and all(o < p for p, before in enumerate(needs) for o in before):
         order = sorted(order)  # the model's own order will do
     return [graph.node[place] for place in order]
 
 
-def _needs(node: onnx.NodeProto, makers: dict[str, int], given: set[str], what: str) -> set[int]:
+def _needs(node: onnx.NodeProto, makers: dict[str, int], names: set[str], subject: str) -> set[int]:
     """Return the places of the nodes that make what a node reads."""
-    missing = [i for i in node.input if i and i not in makers and i not in given]
+    missing = [i for i in node.input if i and i not in makers and i not in names]
     if missing:
         raise popart_exception(
-            f"{what}: node {label(node)} reads {missing[0]!r}, which no input, initialiser or node "
-            "gives"
+            f"{subject}: node {label(node)} reads {missing[0]!r}, which no input, initialiser or "
+            "node gives"
         )
     inner = [i for a in node.attribute if a.HasField("g") for n in a.g.node for i in n.input]
     return {makers[i] for i in (*node.input, *inner) if i in makers}

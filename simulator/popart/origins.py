@@ -68,17 +68,17 @@ def _read(scopes: str, classes: str, stack: str) -> Origin | None:
 
 def _names(text: str) -> list[str]:
     try:
-        found = ast.literal_eval(text)
+        parsed = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return []
-    return [str(name) for name in found] if isinstance(found, list) else []
+    return [str(name) for name in parsed] if isinstance(parsed, list) else []
 
 
 def users_line(stack: str) -> tuple[str, int]:
     """Return the innermost line that is not PyTorch's: its file, as `shown_file`, and number."""
     frames = [(frame["file"], int(frame["line"])) for frame in _FRAME.finditer(stack)]
-    own = [frame for frame in frames if not is_library(frame[0])]
-    return (shown_file(own[-1][0]), own[-1][1]) if own else ("", 0)
+    user_frames = [frame for frame in frames if not is_library(frame[0])]
+    return (shown_file(user_frames[-1][0]), user_frames[-1][1]) if user_frames else ("", 0)
 
 
 def is_library(file: str) -> bool:
@@ -98,18 +98,20 @@ def shown_file(file: str) -> str:
 
 
 @contextmanager
-def within_module(graph: Graph, origin: Origin | None, known: dict[Origin, int]) -> Iterator[None]:
+def within_module(
+    graph: Graph, origin: Origin | None, contexts: dict[Origin, int]
+) -> Iterator[None]:
     """Make what is added inside the module's: children of the one debug context of its line."""
     if origin is None:
         yield
         return
-    if origin not in known:
+    if origin not in contexts:
         facts = {"module": origin.module, "class": origin.kind, "source": origin.source}
-        known[origin] = graph.debug_context(origin.name, LAYER, facts)
+        contexts[origin] = graph.debug_context(origin.name, LAYER, facts)
         graph.debug_contexts[-1]["location"] = {
             "fileName": origin.file,
             "functionName": "forward" if origin.file else "",
             "lineNumber": origin.line,
         }
-    with graph.in_context(known[origin]):
+    with graph.in_context(contexts[origin]):
         yield

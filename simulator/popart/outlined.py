@@ -101,11 +101,11 @@ class Outlining:
     @classmethod
     def of(cls, schedule: Schedule, repeats: Iterable[Repeat]) -> Outlining:
         """Make the functions that some sequences will be."""
-        made = cls(schedule)
+        outlining = cls(schedule)
         for repeat in sorted(repeats, key=lambda repeat: -repeat.length):
             for start in repeat.starts:
-                made.repeats.setdefault(start, []).append(repeat)
-        return made
+                outlining.repeats.setdefault(start, []).append(repeat)
+        return outlining
 
     def at(self, place: int, below: int) -> Repeat | None:
         """Return the longest sequence of fewer than `below` nodes that begins at a node."""
@@ -125,14 +125,16 @@ class Outlining:
         for name, like in zip(names, outlined.inputs, strict=True):
             if _is_new(lowering, name, ipu):  # and lies as the function wants it
                 lowering.stored[name] = lowering.graph.clone(like, f"{lowering.prefix}{name}")
-        given = [lowering.on_ipu(name, ipu, prog) for name in names]
+        operands = [lowering.on_ipu(name, ipu, prog) for name in names]
         label = f"{layer_of(nodes)}/{outlined.function.name}"
         out = Steps(name=f"{label}/Out")
-        use = Use(lowering.graph, outlined, label, out, nodes, dict(zip(names, given, strict=True)))
+        use = Use(
+            lowering.graph, outlined, label, out, nodes, dict(zip(names, operands, strict=True))
+        )
         facts = {"node": label, "operator": "ai.graphcore.Call-1", "onnxLayer": layer_of(nodes)}
         with lowering.graph.debug_scope(label, LAYER, **facts):
-            into = together(zip(given, outlined.inputs, strict=True), f"{label}/In")
-            changed = [(outlined.inputs[number], given[number]) for number in outlined.changed]
+            into = together(zip(operands, outlined.inputs, strict=True), f"{label}/In")
+            changed = [(outlined.inputs[number], operands[number]) for number in outlined.changed]
             back = together(changed, f"{label}/Changed")
             prog.add(Steps(into, Call(outlined.function, label), out, back, name=label))
             self._take_out(lowering, use, repeat)
@@ -150,19 +152,25 @@ class Outlining:
         graph, name = lowering.graph, f"_subgraph({next(self.numbers)})"
         home, body = lowering.ipu_of(self.schedule.ir.nodes[place]), Steps(name=name)
         read = [n for n in names if not _is_new(lowering, n, home)]
-        given = {n: lowering.on_ipu(n, home, prog) for n in read}
+        operands = {n: lowering.on_ipu(n, home, prog) for n in read}
         first = len(graph.variables)
         inner = replace(
             lowering, home=home, placed={}, calls={}, inner={}, copies={}, prefix=f"{name}/",
             stored=dict(lowering.stored),
-            made={n: graph.clone(tensor, f"{name}/{n}") for n, tensor in given.items()},
+            made={n: graph.clone(tensor, f"{name}/{n}") for n, tensor in operands.items()},
         )  # fmt: skip
         inner.lower_nodes(range(place, place + repeat.length), body, repeat.length)
         inputs, written = [inner.tensor(n) for n in names], _copied_to(body)
         changed = [n for n, t in enumerate(inputs) if written.intersection(variables_of(t))]
-        made = range(first, len(graph.variables))
+        added_variables = range(first, len(graph.variables))
         return Outlined(
-            graph.addFunction(body, name), inner, place, repeat.length, inputs, changed, made
+            graph.addFunction(body, name),
+            inner,
+            place,
+            repeat.length,
+            inputs,
+            changed,
+            added_variables,
         )
 
     def _take_out(self, lowering: Lowering, use: Use, repeat: Repeat) -> None:
@@ -192,8 +200,8 @@ class Outlining:
         # Lowerings, functions and calls hold one another, and the tensors of all nodes.
         calls = [outlined.lowering.calls for outlined in self.functions.values()]
         holders: list[Any] = [*calls, self.functions, self.uses, self.ends, self.backward]
-        for held in holders:
-            held.clear()
+        for holder in holders:
+            holder.clear()
 
 
 def together(pairs: Iterable[tuple[Tensor, ...]], name: str) -> list[Program]:
@@ -211,12 +219,12 @@ def together(pairs: Iterable[tuple[Tensor, ...]], name: str) -> list[Program]:
 
 
 def outlining_of(
-    ir: Ir, placed: Mapping[str, int], kept: Collection[str], options: SessionOptions
+    ir: Ir, placed: Mapping[str, int], read_outside: Collection[str], options: SessionOptions
 ) -> Outlining | None:
-    """Choose what becomes a function; None where nothing does. `kept` are tensors read outside."""
+    """Choose what becomes a function; None where nothing does. `read_outside` are kept."""
     if not options.enableOutlining:
         return None
-    schedule, prune = Schedule(ir, placed, kept), options.enableOutliningCopyCostPruning
+    schedule, prune = Schedule(ir, placed, read_outside), options.enableOutliningCopyCostPruning
     repeats = repeated_nodes(schedule, options.outlineThreshold, prune=prune)
     return Outlining.of(schedule, repeats) if repeats else None
 

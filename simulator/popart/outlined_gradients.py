@@ -48,7 +48,7 @@ class Backward:
 def lower_back(
     lowering: Lowering,
     use: Use,
-    found: Mapping[str, Tensor],
+    gradients: Mapping[str, Tensor],
     prog: Steps,
     moving: Collection[str],
     step: Step,
@@ -59,14 +59,14 @@ def lower_back(
     nodes, like = use.nodes, outlining.nodes_of(use.outlined)
     ipu, names = lowering.ipu_of(nodes[0]), renamed(like, nodes)
     at = lowering.program(ipu, prog)
-    reached = [name for node in like for name in node.outputs if name and names[name] in found]
-    moved = frozenset(name for name, other in names.items() if other in moving)
+    reached = [name for node in like for name in node.outputs if name and names[name] in gradients]
+    moved = frozenset(name for name, renamed in names.items() if renamed in moving)
     key = (use.outlined, tuple(reached), moved)
     label = f"{layer_of(nodes)}/Grad"
-    grads = [lowering.carried(found[names[name]], ipu, at, f"{label}/In") for name in reached]
+    grads = [lowering.carried(gradients[names[name]], ipu, at, f"{label}/In") for name in reached]
     if key not in outlining.backward:
-        given = dict(zip(reached, grads, strict=True))
-        outlining.backward[key] = _function(outlining, use.outlined, given, moved, step)
+        gradients_in = dict(zip(reached, grads, strict=True))
+        outlining.backward[key] = _function(outlining, use.outlined, gradients_in, moved, step)
     back: Backward = outlining.backward[key]
     label = f"{layer_of(nodes)}/{back.outlined.function.name}"
     out = Steps(name=f"{label}/Out")
@@ -84,33 +84,33 @@ def lower_back(
 def comes_again(outlining: Outlining, use: Use, moving: Collection[str]) -> bool:
     """Return whether another call of the function lets the same of what it is given move."""
 
-    def moved(other: Use) -> list[bool]:
-        return [name in moving for name in other.given]
+    def moved(call_use: Use) -> list[bool]:
+        return [name in moving for name in call_use.given]
 
-    others = [other for other in outlining.ends.values() if other.outlined is use.outlined]
-    return [moved(other) for other in others].count(moved(use)) > 1
+    uses = [use_b for use_b in outlining.ends.values() if use_b.outlined is use.outlined]
+    return [moved(use_b) for use_b in uses].count(moved(use)) > 1
 
 
 def renamed(like: Sequence[Node], nodes: Sequence[Node]) -> dict[str, str]:
     """Return for each tensor of some nodes that of others which are equal."""
     both = zip(like, nodes, strict=True)
     rows = (zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True) for a, b in both)
-    return {name: other for row in rows for name, other in row if name}
+    return {name: equal_name for row in rows for name, equal_name in row if name}
 
 
 def _left(
     lowering: Lowering, use: Use, back: Backward, ipu: int
 ) -> list[tuple[Tensor, Tensor]]:  # fmt: skip
     """Pair what a call left, or was given, with the variables of its function."""
-    pairs, rest = [], set(back.reads)
-    for given, inner in zip(use.given.values(), use.outlined.inputs, strict=True):
-        mine = rest.intersection(variables_of(inner))
+    pairs, remaining = [], set(back.reads)
+    for operand, inner in zip(use.given.values(), use.outlined.inputs, strict=True):
+        mine = remaining.intersection(variables_of(inner))
         if mine:
-            pairs.append((lowering.held(ipu, [given])[0], inner))
-            rest -= mine
-    for number in sorted(rest):
-        whole = whole_variable(lowering.graph, number)
-        pairs.append((lowering.held(ipu, [use.own(whole)])[0], whole))
+            pairs.append((lowering.held(ipu, [operand])[0], inner))
+            remaining -= mine
+    for number in sorted(remaining):
+        variable = whole_variable(lowering.graph, number)
+        pairs.append((lowering.held(ipu, [use.own(variable)])[0], variable))
     return pairs
 
 
@@ -140,8 +140,8 @@ def _function(
         n for n in used_by(graph, [body])
         if n in forward.variables and not graph.variables[n].constant
     ]  # fmt: skip
-    made = Outlined(
+    function = Outlined(
         graph.addFunction(body, name), inner, forward.start, len(nodes), list(inputs.values()), [],
         variables,
     )  # fmt: skip
-    return Backward(made, reads, gradients)
+    return Backward(function, reads, gradients)

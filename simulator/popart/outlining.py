@@ -112,10 +112,10 @@ class Schedule:
 
     def alike(self, repeat: Repeat) -> list[tuple[int, ...]]:
         """Sort the beginnings of a sequence by how its nodes are connected."""
-        found: dict[Hashable, list[int]] = {}
+        groups: dict[Hashable, list[int]] = {}
         for start in repeat.starts:
-            found.setdefault(self.pattern(start, repeat.length), []).append(start)
-        return list(map(tuple, found.values()))
+            groups.setdefault(self.pattern(start, repeat.length), []).append(start)
+        return list(map(tuple, groups.values()))
 
     def read_behind(self, start: int, length: int) -> list[tuple[int, int]]:
         """List the outputs (node, place) of a sequence that are read outside."""
@@ -179,8 +179,8 @@ def repeated_nodes(schedule: Schedule, threshold: float, *, prune: bool) -> list
     values = [worth(node) for node in nodes]
     if len(numbers) == len(nodes):
         return []
-    chosen = chosen_repeats(ids, values, schedule.alike, threshold)
-    return _pruned(schedule, chosen, values, threshold) if prune else chosen
+    repeats = chosen_repeats(ids, values, schedule.alike, threshold)
+    return _pruned(schedule, repeats, values, threshold) if prune else repeats
 
 
 def _pruned(
@@ -191,18 +191,18 @@ def _pruned(
     read = [sum(infos[name].nbytes() for name in node.inputs if name in infos) for node in nodes]
     scaled = np.concatenate([[0.0], np.cumsum(np.array(values) * np.sqrt(read))])
     inner = np.zeros(len(nodes) + 1, dtype=bool)  # places at which a kept sequence may not be cut
-    found: dict[Repeat, None] = {}
+    parts: dict[Repeat, None] = {}
     for repeat in sorted(repeats, key=lambda repeat: repeat.length):
         start, length = repeat.starts[0], repeat.length
-        here = scaled[start : start + length + 1]
-        value = here[None, 1:] - here[:-1, None] - schedule.copied(repeat)
+        window = scaled[start : start + length + 1]
+        value = window[None, 1:] - window[:-1, None] - schedule.copied(repeat)
         cut = inner[start : start + length + 1]
         value[cut[:-1], :] = value[:, cut[1:]] = -np.inf
         value[np.tri(length, k=-1, dtype=bool)] = -np.inf
         first, last = np.unravel_index(int(value.argmax()), value.shape)
         part = Repeat(int(last - first) + 1, tuple(s + int(first) for s in repeat.starts))
         if sum(values[part.starts[0] : part.starts[0] + part.length]) > threshold:
-            found[part] = None
+            parts[part] = None
             for begin in part.starts:
                 inner[begin + 1 : begin + part.length] = True
-    return list(found)
+    return list(parts)

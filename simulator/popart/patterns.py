@@ -24,8 +24,8 @@ class PatternsLevel(Enum):
 
 def _single(node: Node, ir: Ir, training: bool) -> bool:
     """Tell a Concat, Sum, Mean, Max or Min of one tensor."""
-    several = ("Concat", "Sum", "Mean", "Max", "Min")
-    return node.operator in several and len(node.inputs) == 1
+    foldable = ("Concat", "Sum", "Mean", "Max", "Min")
+    return node.operator in foldable and len(node.inputs) == 1
 
 
 def _idle(node: Node, ir: Ir, training: bool) -> bool:
@@ -128,8 +128,8 @@ class Patterns:
         return f"Patterns({[name for name, on in self._on.items() if on]})"
 
 
-def apply(ir: Ir, patterns: Patterns, kept: Iterable[str], *, training: bool) -> None:
-    """Simplify a graph; tensors that are `kept` stay by their names."""
+def apply(ir: Ir, patterns: Patterns, protected: Iterable[str], *, training: bool) -> None:
+    """Simplify a graph; tensors that are `protected` stay by their names."""
     tests = [(name, t) for name, t in TO_IDENTITY.items() if patterns.isPatternEnabled(name)]
     nodes = []
     for node in ir.nodes:
@@ -140,7 +140,7 @@ def apply(ir: Ir, patterns: Patterns, kept: Iterable[str], *, training: bool) ->
         nodes.append(node)
     ir.nodes = nodes
     if patterns.isPatternEnabled(REMOVE):
-        _remove_identities(ir, {*kept, *ir.outputs})
+        _remove_identities(ir, {*protected, *ir.outputs})
 
 
 def _identity(node: Node) -> Node:
@@ -150,7 +150,7 @@ def _identity(node: Node) -> Node:
     )  # fmt: skip
 
 
-def _remove_identities(ir: Ir, kept: set[str]) -> None:
+def _remove_identities(ir: Ir, protected: set[str]) -> None:
     """Let readers of an Identity read its input."""
     inner = any(isinstance(v, Ir) for node in ir.nodes for v in node.attributes.values())
     if inner:
@@ -159,7 +159,7 @@ def _remove_identities(ir: Ir, kept: set[str]) -> None:
     nodes = []
     for node in ir.nodes:
         node = replace(node, inputs=tuple(instead.get(name, name) for name in node.inputs))
-        if node.key == (ONNX, "Identity") and node.outputs[0] not in kept:
+        if node.key == (ONNX, "Identity") and node.outputs[0] not in protected:
             _say(REMOVE, node)
             instead[node.outputs[0]] = node.inputs[0]
         else:

@@ -22,27 +22,27 @@ from simulator.popart.stash import Delayed, Stash, each_tensor
 from simulator.poplibs import poputil
 
 
-def check_pipeline(ir: Ir, placed: Mapping[str, int], what: str, *, training: bool) -> int:
+def check_pipeline(ir: Ir, placed: Mapping[str, int], subject: str, *, training: bool) -> int:
     """Return the number of stages; raises popart_exception for what makes no pipeline."""
     ipus = max(placed.values(), default=0) + 1
     if ipus < 2:
-        raise popart_exception(f"{what}: pipelining needs nodes on at least 2 IPUs")
+        raise popart_exception(f"{subject}: pipelining needs nodes on at least 2 IPUs")
     stages = 2 * ipus - 1 if training else ipus
-    made: dict[str, int] = {}
+    made_on: dict[str, int] = {}
     for node in ir.nodes:
-        late = [name for name in node.reads if made.get(name, 0) > placed[node.name]]
+        late = [name for name in node.reads if made_on.get(name, 0) > placed[node.name]]
         if late:
             raise popart_exception(
-                f"{what}: {node} on IPU {placed[node.name]} reads {late[0]!r} of IPU "
-                f"{made[late[0]]}; a pipeline goes on from IPU to IPU"
+                f"{subject}: {node} on IPU {placed[node.name]} reads {late[0]!r} of IPU "
+                f"{made_on[late[0]]}; a pipeline goes on from IPU to IPU"
             )
         stage = node.attributes.get(STAGE_ATTRIBUTE, placed[node.name])
         if stage != placed[node.name]:
             raise popart_exception(
-                f"{what}: {node} on IPU {placed[node.name]} is in pipeline stage {stage}; each IPU "
-                "is a stage, in their order"
+                f"{subject}: {node} on IPU {placed[node.name]} is in pipeline stage {stage}; each "
+                "IPU is a stage, in their order"
             )
-        made |= dict.fromkeys(node.outputs, placed[node.name])
+        made_on |= dict.fromkeys(node.outputs, placed[node.name])
     return stages
 
 
@@ -123,33 +123,33 @@ class Pipeline(Lowering):
         """Return a tensor of the forward pass as the batch left it that is on its way back."""
         depth = len(self.stages) - 1 - 2 * ipu
         assert self.forward is not None
-        chosen = [
+        changed = [
             number
             for number in variables_of(tensor)
             if number < self.forward
             and number not in self.kept
             and not self.graph.variables[number].constant
         ]
-        if not depth or not chosen:
+        if not depth or not changed:
             return tensor
         if ipu not in self.stashes:
             back = len(self.stages) - 1 - ipu
-            given = (self.stages[ipu], self.restores[back])
-            self.stashes[ipu] = Stash(self.graphs[ipu], f"ipu{ipu}/stash", depth, *given)
-        return self.stashes[ipu].taken(tensor, chosen)
+            queues = (self.stages[ipu], self.restores[back])
+            self.stashes[ipu] = Stash(self.graphs[ipu], f"ipu{ipu}/stash", depth, *queues)
+        return self.stashes[ipu].taken(tensor, changed)
 
     def carried(self, tensor: Tensor, ipu: int, prog: Steps, name: str) -> Tensor:
         """Return a gradient on an IPU: it comes back by a buffer for each hop."""
-        here = self.ipu_with(tensor)
-        found = self.restored(here, tensor)
-        if here < ipu:
+        source_ipu = self.ipu_with(tensor)
+        moved = self.restored(source_ipu, tensor)
+        if source_ipu < ipu:
             raise popart_exception(
-                f"{name}: of IPU {here} goes to IPU {ipu}; a pipeline's way back goes down"
+                f"{name}: of IPU {source_ipu} goes to IPU {ipu}; a pipeline's way back goes down"
             )
-        for below in range(here - 1, ipu - 1, -1):
+        for below in range(source_ipu - 1, ipu - 1, -1):
             stage = len(self.stages) - 1 - below
-            found = self._hop(found, below, stage, f"{name}/Stage{stage}")
-        return found
+            moved = self._hop(moved, below, stage, f"{name}/Stage{stage}")
+        return moved
 
     def finish(self, begin: Steps) -> None:
         """End the stages; `begin` is where a run begins."""

@@ -22,11 +22,11 @@ Fired = frozenset[int]  # which of the anchors that come every so many batches
 
 def in_runs(signs: Sequence[Fired], make: Callable[[Fired], Program]) -> list[Program]:
     """Return a program for each sign; those that follow one another alike are repeated."""
-    found: list[Program] = []
+    programs: list[Program] = []
     for sign, same in groupby(signs):
         count = len(list(same))
-        found.append(make(sign) if count == 1 else Repeat(count, make(sign)))
-    return found
+        programs.append(make(sign) if count == 1 else Repeat(count, make(sign)))
+    return programs
 
 
 def periodic(
@@ -34,11 +34,11 @@ def periodic(
 ) -> list[Program]:
     """Return the programs of `count` cycles whose signs come again after a period."""
     block = [signs(place) for place in range(min(period, count))]
-    whole, rest = divmod(count, period)
-    made = in_runs(block, make) if whole else []
-    if whole > 1:
-        made = [Repeat(whole, made[0] if len(made) == 1 else Steps(made))]
-    return made + in_runs(block[:rest], make)
+    repeats, remainder = divmod(count, period)
+    programs = in_runs(block, make) if repeats else []
+    if repeats > 1:
+        programs = [Repeat(repeats, programs[0] if len(programs) == 1 else Steps(programs))]
+    return programs + in_runs(block[:remainder], make)
 
 
 @dataclass(slots=True)
@@ -58,18 +58,18 @@ class Cycles:
 
     def steps(self, active: range, name: str, fired: Fired = frozenset()) -> Steps:
         """Return the program of a cycle in which these stages have a batch."""
-        made = Steps(name=name)
+        cycle = Steps(name=name)
         # The last stage first: what crosses, or is stashed, is read before it is written again.
         for stage in reversed(active):
-            made.children.extend(self.inputs[stage])
+            cycle.children.extend(self.inputs[stage])
         for stage in reversed(active):
-            made.add(self.work[stage])
+            cycle.add(self.work[stage])
         for stage in reversed(active):
-            made.children.extend(self.anchors[stage])
-        made.children.extend(self.every[place][2] for place in sorted(fired))
+            cycle.children.extend(self.anchors[stage])
+        cycle.children.extend(self.every[place][2] for place in sorted(fired))
         for stage in reversed(active):
-            made.children.extend(self.hops[stage + 1] if stage + 1 < len(self.hops) else ())
-        return made
+            cycle.children.extend(self.hops[stage + 1] if stage + 1 < len(self.hops) else ())
+        return cycle
 
     def fired(self, cycle: int, active: range) -> Fired:
         """Return which anchors leave in a cycle: those whose stage ends a period."""
@@ -92,14 +92,16 @@ class Cycles:
             ]
             return [self.steps(on, f"pass {t}", self.fired(t, on)) for t, on in passing]
         full = range(count)
-        made: dict[Fired, Program] = {}
+        bodies: dict[Fired, Program] = {}
 
         def cycle(fired: Fired) -> Program:
-            if fired not in made:
-                made[fired] = self.steps(full, self.name, fired)
+            if fired not in bodies:
+                bodies[fired] = self.steps(full, self.name, fired)
                 if self.every:
-                    made[fired] = Call(self.graph.addFunction(made[fired], self.name), self.name)
-            return made[fired]
+                    bodies[fired] = Call(
+                        self.graph.addFunction(bodies[fired], self.name), self.name
+                    )
+            return bodies[fired]
 
         filling = [(t, range(t + 1), f"fill {t}") for t in range(count - 1)]
         draining = [(batches + t, range(t + 1, count), f"drain {t}") for t in range(count - 1)]
@@ -163,8 +165,8 @@ class Cycles:
 
         def cycle(active: range, marks: Fired) -> Program:
             begin, end = ([step] * (mark in marks) for step, mark in ((before, -1), (after, -2)))
-            own = replace(self, work=[load, Steps(begin, work, end), store])
-            return own.steps(active, self.name, frozenset(m for m in marks if m >= 0))
+            cycles = replace(self, work=[load, Steps(begin, work, end), store])
+            return cycles.steps(active, self.name, frozenset(m for m in marks if m >= 0))
 
         if total == 1:
             return [cycle(range(n, n + 1), signs(n - 1)) for n in range(3)]
@@ -178,7 +180,7 @@ class Cycles:
 
 
 def cycles_of(
-    made: Programs,
+    programs: Programs,
     ways: Ways,
     lowering: Lowering,
     compute: Steps,
@@ -208,27 +210,31 @@ def cycles_of(
     for name, tensor in inputs.items():
         if tensor.numElements():
             stage = (pipeline and pipeline.stage_of(name)) or 0
-            _add_input(cycles, made, ways, lowering, name, tensor, stage + ways.overlap)
+            _add_input(cycles, programs, ways, lowering, name, tensor, stage + ways.overlap)
     for name, tensor in anchors.items():
         if tensor.numElements():
             stage = pipeline.stage_with(name, tensor) if pipeline else 0
-            _add_output(cycles, made, ways, lowering, flow, name, tensor, stage + ways.overlap)
+            _add_output(cycles, programs, ways, lowering, flow, name, tensor, stage + ways.overlap)
     return cycles
 
 
 def _add_input(
-    cycles: Cycles, made: Programs, ways: Ways, lowering: Lowering, name: str, tensor: Tensor,
+    cycles: Cycles, programs: Programs, ways: Ways, lowering: Lowering, name: str, tensor: Tensor,
     stage: int,
 ) -> None:  # fmt: skip
     """Add the way of an input from the host to a stage."""
     settings = ways.inputs.get(name, PLAIN)
     if not is_apart(settings):
-        made.inputs[name], copy = host_to_device(cycles.graph, "input", name, tensor, made.depth)
+        programs.inputs[name], copy = host_to_device(
+            cycles.graph, "input", name, tensor, programs.depth
+        )
         cycles.inputs[stage].append(copy)
         return
     waiting = ways.waiting(tensor, settings, lowering.ipu_with(tensor), f"{name}/Waiting")
-    made.inputs[name], load = host_to_device(cycles.graph, "input", name, waiting, made.depth)
-    made.arranged[name] = tensor
+    programs.inputs[name], load = host_to_device(
+        cycles.graph, "input", name, waiting, programs.depth
+    )
+    programs.arranged[name] = tensor
     hand = handed(waiting, tensor, f"{name}/HandOver")
     if is_overlapped(settings):
         # Behind the work of other stages: what the host brings meanwhile takes no time of its own.
@@ -239,7 +245,7 @@ def _add_input(
 
 
 def _add_output(
-    cycles: Cycles, made: Programs, ways: Ways, lowering: Lowering, flow: DataFlow, name: str,
+    cycles: Cycles, programs: Programs, ways: Ways, lowering: Lowering, flow: DataFlow, name: str,
     tensor: Tensor, stage: int,
 ) -> None:  # fmt: skip
     """Add the way of an anchor from a stage to the host."""
@@ -247,8 +253,8 @@ def _add_output(
     waiting = None
     if is_apart(settings):
         waiting = ways.waiting(tensor, settings, lowering.ipu_with(tensor), f"{name}/Waiting")
-    each = add_anchor(made, cycles.graph, name, tensor, flow, waiting)
-    if each is None:
+    per_batch = add_anchor(programs, cycles.graph, name, tensor, flow, waiting)
+    if per_batch is None:
         return
     if waiting is not None and kind.id() not in ONCE:
         hand = handed(tensor, waiting, f"{name}/HandOver")
@@ -256,8 +262,8 @@ def _add_output(
             stage += 1
             cycles.hops[stage].append(hand)
         else:
-            each = Steps(hand, each)
+            per_batch = Steps(hand, per_batch)
     if kind.id() == "EVERYN" and kind.rp() > 1:
-        cycles.every.append((stage, kind.rp(), each))
+        cycles.every.append((stage, kind.rp(), per_batch))
     else:
-        cycles.anchors[stage].append(each)
+        cycles.anchors[stage].append(per_batch)

@@ -72,9 +72,9 @@ def lies_on(graph: Graph, tensor: Tensor, ipu: int) -> bool:
     per_ipu = graph.getTarget().tiles_per_ipu
     tiles = graph.window.inside(graph.mapping_table(variables_of(tensor)).tile)
     # Most are of variables that are wholly on one IPU; of others the elements tell.
-    whole = tiles[tiles >= 0] // per_ipu == ipu
-    if whole.all() or not whole.any():
-        return bool(whole.all())
+    on_ipu = tiles[tiles >= 0] // per_ipu == ipu
+    if on_ipu.all() or not on_ipu.any():
+        return bool(on_ipu.all())
     return bool((graph.tile_ranges(tensor)[2] // per_ipu == ipu).all())
 
 

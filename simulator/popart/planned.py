@@ -30,8 +30,8 @@ def planned_cycles(call: Call) -> int:
         return _of_plan(call, getGradientParams(transposed.params_of(call)))
     if call.node.operator in ("MatMul", "Gemm") and call.info().device in (FLOAT, HALF):
         return _of_product(call)
-    given = [info.nbytes() for info in call.infos if info is not None]
-    most = max([*given, *(info.nbytes() for info in call.outputs)], default=0)
+    sizes = [info.nbytes() for info in call.infos if info is not None]
+    most = max([*sizes, *(info.nbytes() for info in call.outputs)], default=0)
     return STEP + ceil_div(most, WORKERS_WORK * call.graph.target.num_tiles)
 
 

@@ -70,22 +70,22 @@ def device_to_host(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tupl
     return handle, Copy(tensor, stream, name=handle)
 
 
-def add_weights(made: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> None:
+def add_weights(programs: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> None:
     """Add the programs that move weights from the host and back, but for empty ones."""
     down, up = Steps(name=WEIGHTS_FROM_HOST), Steps(name=WEIGHTS_TO_HOST)
-    made.weights = dict(weights)
+    programs.weights = dict(weights)
     for name, weight in weights.items():
         if not weight.numElements():
             continue
         tensor = in_memory_order(weight)
-        made.weights_in[name], copy = host_to_device(graph, "weights", name, tensor)
+        programs.weights_in[name], copy = host_to_device(graph, "weights", name, tensor)
         down.add(copy)
-        made.weights_out[name], back = device_to_host(graph, "weightsToHost", name, tensor)
+        programs.weights_out[name], back = device_to_host(graph, "weightsToHost", name, tensor)
         up.add(back)
-    made.programs[WEIGHTS_FROM_HOST], made.programs[WEIGHTS_TO_HOST] = down, up
+    programs.programs[WEIGHTS_FROM_HOST], programs.programs[WEIGHTS_TO_HOST] = down, up
 
 
-def add_seed(made: Programs, graph: Graph, ir: Ir) -> None:
+def add_seed(programs: Programs, graph: Graph, ir: Ir) -> None:
     """Add the program that seeds the generators, for a model that draws random numbers."""
     if not any(node.operator in DRAWS for node in ir.nodes):
         return
@@ -94,12 +94,12 @@ def add_seed(made: Programs, graph: Graph, ir: Ir) -> None:
     stream = graph.addHostToDeviceFIFO(SEED_FROM_HOST, UNSIGNED_INT, 2)
     steps = Steps(Copy(stream, seed, name=SEED_FROM_HOST), name=SEED_FROM_HOST)
     poprand.setSeed(graph, seed, 0, steps, SEED_FROM_HOST)
-    made.programs[SEED_FROM_HOST] = steps
+    programs.programs[SEED_FROM_HOST] = steps
 
 
-def add_rng_state(made: Programs, graph: Graph) -> None:
+def add_rng_state(programs: Programs, graph: Graph) -> None:
     """Add the programs that move the states of the generators, where there is one for the seed."""
-    if SEED_FROM_HOST not in made.programs:
+    if SEED_FROM_HOST not in programs.programs:
         return
     up = Steps(name=RNG_TO_HOST)
     states = poprand.getHwSeeds(graph, up, RNG_TO_HOST)
@@ -107,8 +107,8 @@ def add_rng_state(made: Programs, graph: Graph) -> None:
     stream = graph.addHostToDeviceFIFO(RNG_FROM_HOST, UNSIGNED_INT, states.numElements())
     down = Steps(Copy(stream, states, name=RNG_FROM_HOST), name=RNG_FROM_HOST)
     poprand.setHwSeeds(graph, states, down, RNG_FROM_HOST)
-    made.programs[RNG_TO_HOST], made.programs[RNG_FROM_HOST] = up, down
-    made.words = states.numElements()
+    programs.programs[RNG_TO_HOST], programs.programs[RNG_FROM_HOST] = up, down
+    programs.words = states.numElements()
 
 
 def _to_host(graph: Graph, handle: str, tensor: Tensor) -> Copy:
@@ -117,25 +117,27 @@ def _to_host(graph: Graph, handle: str, tensor: Tensor) -> Copy:
     return Copy(tensor, stream, name=handle)
 
 
-def add_cycle_count(made: Programs, graph: Graph) -> None:
+def add_cycle_count(programs: Programs, graph: Graph) -> None:
     """Let a step measure itself; add the program that brings the count to the host."""
-    step = made.programs[RUN]
-    whole = step if isinstance(step, Steps) else Steps(step, name=RUN)
-    count = cycleCount(graph, whole, 0, debugContext=CYCLES_TO_HOST)
-    made.programs[RUN] = whole
-    made.programs[CYCLES_TO_HOST] = Steps(_to_host(graph, CYCLES_TO_HOST, count))
+    step = programs.programs[RUN]
+    timed = step if isinstance(step, Steps) else Steps(step, name=RUN)
+    count = cycleCount(graph, timed, 0, debugContext=CYCLES_TO_HOST)
+    programs.programs[RUN] = timed
+    programs.programs[CYCLES_TO_HOST] = Steps(_to_host(graph, CYCLES_TO_HOST, count))
 
 
-def add_inputs(made: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog: Steps) -> None:
+def add_inputs(programs: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog: Steps) -> None:
     """Add the copies of a batch's inputs; what has no elements is not moved."""
     for name, tensor in inputs.items():
         if tensor.numElements():
-            made.inputs[name], copy = host_to_device(graph, "input", name, tensor, made.depth)
+            programs.inputs[name], copy = host_to_device(
+                graph, "input", name, tensor, programs.depth
+            )
             prog.add(copy)
 
 
 def add_anchor(
-    made: Programs,
+    programs: Programs,
     graph: Graph,
     name: str,
     tensor: Tensor,
@@ -149,24 +151,24 @@ def add_anchor(
     be added.
     """
     kind = flow.art(name).id()
-    source, each = tensor, None
+    source, per_batch = tensor, None
     if kind == "SUM":
         if tensor.dtype not in (FLOAT, HALF, INT, UNSIGNED_INT):
             raise popart_exception(f"anchor {name!r}: {tensor.dtype} cannot be summed")
-        label, each = f"{name}/Sum", Steps(name=f"{name}/Sum")
+        label, per_batch = f"{name}/Sum", Steps(name=f"{name}/Sum")
         source = graph.clone(tensor, label)
-        popops.zero(graph, source, made.begin, label)
-        popops.addInPlace(graph, source, tensor, each, label)
+        popops.zero(graph, source, programs.begin, label)
+        popops.addInPlace(graph, source, tensor, per_batch, label)
     leaves = source if waiting is None else waiting
-    made.anchors[name], copy = device_to_host(graph, "anchor", name, leaves)
+    programs.anchors[name], copy = device_to_host(graph, "anchor", name, leaves)
     if waiting is not None:
-        made.arranged[name] = source
+        programs.arranged[name] = source
     if kind not in ONCE:
         return copy
     if waiting is not None:
-        made.last.append(Copy(in_memory_order(source), waiting, name=f"{name}/HandOver"))
-    made.last.append(copy)
-    return each
+        programs.last.append(Copy(in_memory_order(source), waiting, name=f"{name}/HandOver"))
+    programs.last.append(copy)
+    return per_batch
 
 
 def fill(graph: Graph, inputs: Mapping[str, Tensor], mode: SyntheticDataMode) -> None:
@@ -177,24 +179,26 @@ def fill(graph: Graph, inputs: Mapping[str, Tensor], mode: SyntheticDataMode) ->
         SyntheticDataMode.RandomUniform: lambda shape: np.asarray(random.uniform(size=shape)),
     }
     for tensor in inputs.values():
-        made = draws.get(mode, np.zeros)(tensor.shape)
-        graph.setInitialValue(tensor, made.astype(tensor.dtype.numpy))
+        values = draws.get(mode, np.zeros)(tensor.shape)
+        graph.setInitialValue(tensor, values.astype(tensor.dtype.numpy))
 
 
 def add_run(
-    made: Programs, graph: Graph, body: Steps, anchors: Mapping[str, Tensor], flow: DataFlow
+    programs: Programs, graph: Graph, body: Steps, anchors: Mapping[str, Tensor], flow: DataFlow
 ) -> None:
     """Add the program of a step: all batches, with each anchor where it is wanted."""
     copies: dict[int, list[Program]] = {}
     for name, tensor in anchors.items():
-        each = add_anchor(made, graph, name, tensor, flow) if tensor.numElements() else None
-        if each is not None:
+        per_batch = (
+            add_anchor(programs, graph, name, tensor, flow) if tensor.numElements() else None
+        )
+        if per_batch is not None:
             kind = flow.art(name)
-            copies.setdefault(kind.rp() if kind.id() == "EVERYN" else 1, []).append(each)
+            copies.setdefault(kind.rp() if kind.id() == "EVERYN" else 1, []).append(per_batch)
     body.children.extend(copies.pop(1, ()))
     batches = flow.batchesPerStep()
     step = _steps(graph, body, batches, copies)
-    made.programs[RUN] = Steps(made.begin, step, made.last, name=RUN)
+    programs.programs[RUN] = Steps(programs.begin, step, programs.last, name=RUN)
 
 
 def _steps(
@@ -222,9 +226,9 @@ def _nested(
     if not periods:
         return Repeat(count, one)
     *shorter, period = periods
-    whole, rest = divmod(count, period)
+    full_runs, remainder = divmod(count, period)
     block = Steps(_nested(one, period, shorter, copies), copies[period])
-    steps = Steps(Repeat(whole, block), name="batches")
-    if rest:
-        steps.add(_nested(one, rest, shorter, copies))
+    steps = Steps(Repeat(full_runs, block), name="batches")
+    if remainder:
+        steps.add(_nested(one, remainder, shorter, copies))
     return steps

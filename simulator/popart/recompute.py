@@ -34,8 +34,8 @@ def recomputed(ir: Ir, kind: RecomputationType, placed: Mapping[str, int]) -> se
         RecomputationType.Pipeline: lambda: _before_the_last(ir, placed),
         RecomputationType.RecomputeAll: lambda: ir.nodes,
     }
-    chosen = ways[kind]()
-    names = {node.name for node in chosen}
+    nodes = ways[kind]()
+    names = {node.name for node in nodes}
     for node in ir.nodes:
         noted = RecomputeType(int(node.attributes.get(RECOMPUTE_ATTRIBUTE, 0)))
         if noted is RecomputeType.Recompute:
@@ -48,8 +48,8 @@ def recomputed(ir: Ir, kind: RecomputationType, placed: Mapping[str, int]) -> se
 def _norms(ir: Ir) -> list[Node]:
     """Return the norms, and the activations right behind them."""
     norms = [node for node in ir.nodes if node.operator in NORMS]
-    made = {node.outputs[0] for node in norms}
-    behind = (n for n in ir.nodes if n.operator in FOLLOWING and n.inputs[0] in made)
+    norm_outputs = {node.outputs[0] for node in norms}
+    behind = (n for n in ir.nodes if n.operator in FOLLOWING and n.inputs[0] in norm_outputs)
     return [*norms, *behind]
 
 
@@ -86,9 +86,9 @@ class Again:
     order: dict[str, int] = field(default_factory=dict)  # of the nodes, by name
 
     def __post_init__(self) -> None:
-        chosen = [node for node in self.lowering.ir.nodes if node.name in self.names]
-        self.makers = {name: node for node in chosen for name in node.outputs if name}
-        self.order = {node.name: place for place, node in enumerate(chosen)}
+        nodes = [node for node in self.lowering.ir.nodes if node.name in self.names]
+        self.makers = {name: node for node in nodes for name in node.outputs if name}
+        self.order = {node.name: place for place, node in enumerate(nodes)}
 
     def call_of(self, node: Node, prog: Program) -> Call:
         """Return the call of a node, whose inputs are made again when its gradient reads them."""
@@ -112,18 +112,18 @@ class Again:
     def _delayed(
         self, names: Iterable[str], tensors: Sequence[Tensor | None], ipu: int, prog: Program
     ) -> list[Any]:
-        found = {
+        names_by_id = {
             id(tensor): name
             for name, tensor in zip(names, tensors, strict=False)
             if tensor is not None and self._is_near(name, ipu)
         }
 
         def fresh(tensor: Tensor) -> Tensor:
-            name = found.get(id(tensor))
+            name = names_by_id.get(id(tensor))
             if name is not None:
                 return self._tensor(name, prog)
-            held: Tensor = self.lowering.held(ipu, [tensor])[0]
-            return held
+            tensor_here: Tensor = self.lowering.held(ipu, [tensor])[0]
+            return tensor_here
 
         return Delayed(list(tensors), fresh)
 

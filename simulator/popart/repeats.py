@@ -70,8 +70,8 @@ def _candidates(
             rows[gap, first] = max(rows.get((gap, first), 0), end)
     for (gap, first), end in rows.items():
         value = float(total[first + gap] - total[first])
-        several = int(max(threshold, 0.0) / value + 1e-9) + 1 if value > 0 else 1
-        for size in (gap, gap * several):
+        window_count = int(max(threshold, 0.0) / value + 1e-9) + 1 if value > 0 else 1
+        for size in (gap, gap * window_count):
             yield Repeat(size, tuple(range(first, end - size + 1, size)))
 
 
@@ -94,18 +94,18 @@ def _suffixes(ids: IntArray) -> tuple[IntArray, list[int]]:
 
 def _common(ids: list[int], order: list[int], rank: list[int]) -> list[int]:
     """Count how far each suffix begins like the next one (Kasai's way, from suffix to suffix)."""
-    found, length = [0] * max(len(ids) - 1, 0), 0
+    lengths, length = [0] * max(len(ids) - 1, 0), 0
     for begin, row in enumerate(rank):
         if row == len(ids) - 1:
             length = 0
             continue
-        other = order[row + 1]
-        most = len(ids) - max(begin, other)
-        while length < most and ids[begin + length] == ids[other + length]:
+        next_suffix = order[row + 1]
+        most = len(ids) - max(begin, next_suffix)
+        while length < most and ids[begin + length] == ids[next_suffix + length]:
             length += 1
-        found[row] = length
+        lengths[row] = length
         length = max(length - 1, 0)
-    return found
+    return lengths
 
 
 @dataclass(slots=True)
@@ -143,9 +143,11 @@ class _Choice:
     def _is_within(self, repeat: Repeat) -> bool:
         """Return whether all lies in a chosen one that comes half as often, or oftener."""
         return any(
-            2 * len(other.starts) > len(repeat.starts)
-            and all(_place(other, start, repeat.length) is not None for start in repeat.starts)
-            for other in self.chosen
+            2 * len(repeat_chosen.starts) > len(repeat.starts)
+            and all(
+                _place(repeat_chosen, start, repeat.length) is not None for start in repeat.starts
+            )
+            for repeat_chosen in self.chosen
         )
 
     def _crosses(self, repeat: Repeat) -> bool:
@@ -153,7 +155,11 @@ class _Choice:
         length, starts = repeat
         first, last, free = length, 0, []
         for start in starts:
-            cuts = [cut for other in self.chosen for cut in _crossing(other, start, start + length)]
+            cuts = [
+                cut
+                for repeat_chosen in self.chosen
+                for cut in _crossing(repeat_chosen, start, start + length)
+            ]
             if cuts:
                 first, last = min(first, *cuts), max(last, *cuts)
             else:
@@ -202,32 +208,32 @@ class _Choice:
         """Return whether of it and a chosen one not each has the other at the same places."""
         return any(
             len({tuple(places) for places in _inside(outer, inner)}) > 1
-            for other in self.chosen
-            for outer, inner in ((other, repeat), (repeat, other))
+            for repeat_chosen in self.chosen
+            for outer, inner in ((repeat_chosen, repeat), (repeat, repeat_chosen))
         )
 
 
 def _crossing(repeat: Repeat, begin: int, end: int) -> list[int]:
     """List where, from `begin` on, a sequence has its edges that partly lies in [begin, end)."""
     length, starts = repeat
-    found = []
+    edges = []
     row = bisect_left(starts, begin) - 1
     if row >= 0 and begin < starts[row] + length < end:
-        found.append(starts[row] + length - begin)
+        edges.append(starts[row] + length - begin)
     row = bisect_left(starts, end) - 1
     if row >= 0 and begin < starts[row] and end < starts[row] + length:
-        found.append(starts[row] - begin)
-    return found
+        edges.append(starts[row] - begin)
+    return edges
 
 
 def _inside(outer: Repeat, inner: Repeat) -> list[list[int]]:
     """List, for each time that a sequence comes, where another begins within."""
-    found = []
+    offsets = []
     for start in outer.starts:
         low = bisect_left(inner.starts, start)
         high = bisect_right(inner.starts, start + outer.length - inner.length)
-        found.append([place - start for place in inner.starts[low:high]])
-    return found
+        offsets.append([place - start for place in inner.starts[low:high]])
+    return offsets
 
 
 def _place(repeat: Repeat, start: int, length: int) -> int | None:
@@ -247,14 +253,14 @@ def chosen_repeats(
     for repeat in _candidates(ids, total, threshold):
         choice.add(*repeat)
     choice.run()
-    kept: list[Repeat] = []
+    candidates: list[Repeat] = []
     covered = np.zeros(len(ids))  # value of the kept ones that lie in no other, where each begins
     for repeat in sorted(choice.chosen, key=lambda repeat: repeat.length):
         length, first = repeat.length, repeat.starts[0]
         value = choice.value(repeat)
         if value - covered[first : first + length].sum() > threshold:
-            kept.append(repeat)
+            candidates.append(repeat)
             for start in repeat.starts:
                 covered[start : start + length] = 0
                 covered[start] = value
-    return kept
+    return candidates

@@ -18,9 +18,9 @@ def summed(graph: Graph, tensor: Tensor, replicas: int, prog: Sequence, name: st
     prog.add(Copy(tensor, total, name=f"{name}/AllReduce"))
     distance = 1
     while distance < replicas:
-        other = graph.clone(total, f"{name}/Other")
+        received = graph.clone(total, f"{name}/Other")
         pairs = {replica: replica ^ distance for replica in range(replicas)}
-        prog.add(CrossReplicaCopy(total, other, pairs, f"{name}/AllReduce"))
-        popops.addInPlace(graph, total, other, prog, f"{name}/AllReduce")
+        prog.add(CrossReplicaCopy(total, received, pairs, f"{name}/AllReduce"))
+        popops.addInPlace(graph, total, received, prog, f"{name}/AllReduce")
         distance *= 2
     return total

@@ -27,15 +27,15 @@ class Folder:
 
     __slots__ = ("_directory", "_name")
 
-    def __init__(self, name: str, chosen: Mapping[str, object]) -> None:
+    def __init__(self, name: str, options: Mapping[str, object]) -> None:
         wrong = not isinstance(name, str) or "\0" in name
         if wrong or Path(name).is_absolute() or ".." in Path(name).parts:
             raise popart_exception(
                 f"session: name is {name!r}; a folder below autoReport.directory is needed"
             )
         self._name = name
-        writes = any(chosen[option] for option in OUTPUTS)
-        self._directory = Path(str(chosen["autoReport.directory"])) if writes else None
+        writes = any(options[option] for option in OUTPUTS)
+        self._directory = Path(str(options["autoReport.directory"])) if writes else None
 
     def claimed(self) -> str:
         """Take the folder, or the next one that no other session has; give its name."""

@@ -23,18 +23,18 @@ SWITCHES = (
 )
 
 
-def is_profiled(chosen: Mapping[str, object]) -> bool:
+def is_profiled(options: Mapping[str, object]) -> bool:
     """Return whether resolved engine options ask for a profile of runs."""
-    return any(chosen[name] for name in SWITCHES)
+    return any(options[name] for name in SWITCHES)
 
 
-def summary(engine: Engine, chosen: Mapping[str, object], *, profiled: bool) -> str:
+def summary(engine: Engine, options: Mapping[str, object], *, profiled: bool) -> str:
     """Return the profile's summary as text; without profiling that of the graph alone."""
     text = io.StringIO()
     if profiled:
-        engine.printProfileSummary(text, chosen)
+        engine.printProfileSummary(text, options)
         return text.getvalue()
-    engine_report.printGraphSummary(text, engine.getGraphProfile(), chosen)
+    engine_report.printGraphSummary(text, engine.getGraphProfile(), options)
     return f"{text.getvalue()}{NOT_ENABLED}\n"
 
 

@@ -34,11 +34,11 @@ def _tensors(value: onnx.ValueInfoProto, shapes: Collection[str]) -> list[onnx.V
         kind = kind.optional_type.elem_type
     if not kind.HasField("sequence_type"):
         return [onnx.ValueInfoProto(name=value.name, type=kind)]
-    made = []
+    inputs = []
     for name in elements(shapes, value.name):
-        made.append(onnx.ValueInfoProto(name=name, type=kind.sequence_type.elem_type))
-        made[-1].type.tensor_type.ClearField("shape")
-    return made
+        inputs.append(onnx.ValueInfoProto(name=name, type=kind.sequence_type.elem_type))
+        inputs[-1].type.tensor_type.ClearField("shape")
+    return inputs
 
 
 def without_sequences(model: onnx.ModelProto, shapes: InputShapeInfo) -> onnx.ModelProto:
@@ -52,9 +52,9 @@ def without_sequences(model: onnx.ModelProto, shapes: InputShapeInfo) -> onnx.Mo
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     del changed.graph.input[:]
-    nodes, known = [], set(shapes.getAllTensorIds())
+    nodes, shape_ids = [], set(shapes.getAllTensorIds())
     for value in model.graph.input:
-        tensors = _tensors(value, known)
+        tensors = _tensors(value, shape_ids)
         changed.graph.input.extend(tensors)
         names = [tensor.name for tensor in tensors]
         if value.type.HasField("optional_type") and not names:
@@ -62,7 +62,7 @@ def without_sequences(model: onnx.ModelProto, shapes: InputShapeInfo) -> onnx.Mo
         elif names != [value.name]:
             operator = "SequenceConstruct" if names else "SequenceEmpty"
             nodes.append(helper.make_node(operator, names, [value.name]))
-    kept = [*nodes, *changed.graph.node]
+    nodes_after = [*nodes, *changed.graph.node]
     del changed.graph.node[:]
-    changed.graph.node.extend(kept)
+    changed.graph.node.extend(nodes_after)
     return changed

@@ -33,9 +33,11 @@ def added(ir: Ir, proto: onnx.NodeProto) -> Nodes | None:
     if proto.op_type == "Identity" and _is_kept(ir, proto.input[0]):
         _alias(ir, proto.input[0], proto.output[0])
         return []
-    kept = [name for name in proto.input if _is_kept(ir, name)]
-    if kept and proto.op_type not in ("If", "Loop", "SequenceMap"):
-        raise Unsupported(f"reads {kept[0]!r}, a sequence or an optional value; tensors are known")
+    sequence_inputs = [name for name in proto.input if _is_kept(ir, name)]
+    if sequence_inputs and proto.op_type not in ("If", "Loop", "SequenceMap"):
+        raise Unsupported(
+            f"reads {sequence_inputs[0]!r}, a sequence or an optional value; tensors are known"
+        )
     return None
 
 
@@ -94,8 +96,8 @@ def _place(ir: Ir, proto: onnx.NodeProto, place: int, count: int, default: int) 
 
 
 def _attribute(proto: onnx.NodeProto, name: str, default: Any) -> Any:
-    found = next((a for a in proto.attribute if a.name == name), None)
-    return default if found is None else helper.get_attribute_value(found)
+    attribute = next((a for a in proto.attribute if a.name == name), None)
+    return default if attribute is None else helper.get_attribute_value(attribute)
 
 
 def _empty(ir: Ir, proto: onnx.NodeProto) -> Nodes:
@@ -136,7 +138,7 @@ def _split(ir: Ir, proto: onnx.NodeProto) -> Nodes:
     source, name = proto.input[0], proto.output[0]
     dims, sizes = ir.infos[source].dims, _known(ir, proto, 1)
     axis = int(_attribute(proto, "axis", 0)) % max(len(dims), 1)
-    kept = bool(_attribute(proto, "keepdims", 1)) or sizes is not None
+    keeps_axis = bool(_attribute(proto, "keepdims", 1)) or sizes is not None
     if sizes is None:
         parts = [1] * dims[axis]
     elif sizes.ndim:
@@ -145,14 +147,14 @@ def _split(ir: Ir, proto: onnx.NodeProto) -> Nodes:
         size = int(sizes)
         parts = [min(size, dims[axis] - n) for n in range(0, dims[axis], size)]
     names = [f"{name}/{n}" for n in range(len(parts))]
-    made = names if kept else [f"{n}:whole" for n in names]
+    pieces = names if keeps_axis else [f"{n}:whole" for n in names]
     nodes = _constant(np.asarray(parts, np.int64), f"{name}:sizes")
-    nodes.append(helper.make_node("Split", [source, f"{name}:sizes"], made, axis=axis))
-    if not kept:
+    nodes.append(helper.make_node("Split", [source, f"{name}:sizes"], pieces, axis=axis))
+    if not keeps_axis:
         nodes += _constant(np.asarray([axis], np.int64), f"{name}:axis")
         nodes += [
             helper.make_node("Squeeze", [a, f"{name}:axis"], [b])
-            for a, b in zip(made, names, strict=True)
+            for a, b in zip(pieces, names, strict=True)
         ]
     ir.sequences[name] = tuple(names)
     return nodes
@@ -171,12 +173,12 @@ def joined(items: Sequence[str], name: str, axis: int, *, apart: bool) -> Nodes:
     nodes: Nodes = []
     if apart:
         nodes += _constant(np.asarray([axis], np.int64), f"{name}:axis")
-        whole = [f"{name}:{n}" for n in range(len(items))]
+        expanded = [f"{name}:{n}" for n in range(len(items))]
         nodes += [
             helper.make_node("Unsqueeze", [a, f"{name}:axis"], [b])
-            for a, b in zip(items, whole, strict=True)
+            for a, b in zip(items, expanded, strict=True)
         ]
-        items = whole
+        items = expanded
     return [*nodes, helper.make_node("Concat", list(items), [name], axis=axis)]
 
 
@@ -188,8 +190,8 @@ def _optional(ir: Ir, proto: onnx.NodeProto) -> Nodes:
 
 
 def _has_element(ir: Ir, proto: onnx.NodeProto) -> Nodes:
-    there = bool(proto.input and proto.input[0]) and proto.input[0] not in ir.absent
-    return _constant(np.asarray(there), proto.output[0])
+    is_present = bool(proto.input and proto.input[0]) and proto.input[0] not in ir.absent
+    return _constant(np.asarray(is_present), proto.output[0])
 
 
 def _element(ir: Ir, proto: onnx.NodeProto) -> Nodes:

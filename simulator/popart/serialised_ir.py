@@ -49,8 +49,8 @@ def _shown(ir: Ir, node: Node, ipu: int | None) -> dict[str, Any]:
 
 def _tensor(ir: Ir, name: str, place: int) -> dict[str, str]:
     info = ir.infos.get(name)
-    found = {"name": name, "index": str(place)}
+    entry = {"name": name, "index": str(place)}
     if info is None:
-        return found
+        return entry
     shape = "[" + " ".join(map(str, info.dims)) + "]"
-    return {**found, "shape": shape, "type": info.type}
+    return {**entry, "shape": shape, "type": info.type}

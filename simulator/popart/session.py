@@ -59,7 +59,7 @@ from simulator.runtime.arrangement import arranged, restored
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 
-def _nothing(done: int, total: int, what: str) -> None:
+def _nothing(finished: int, total: int, stage: str) -> None:
     """Show no progress."""
 
 
@@ -93,39 +93,39 @@ class InferenceSession(Weights, Generators, Reports, Files):
             raise popart_exception("session: a DataFlow and a device are needed")
         self._flow, self._device, self._progress = flow, deviceInfo, progress
         self._options = userOptions or SessionOptions()
-        chosen = engine_options.resolve(self._options.engineOptions)
-        self._profiled = reports.is_profiled(chosen)
-        self._values = bool(chosen[VALUES_OPTION])
-        self._folder = Folder(self.default_name if name is None else name, chosen)
+        engine_settings = engine_options.resolve(self._options.engineOptions)
+        self._profiled = reports.is_profiled(engine_settings)
+        self._values = bool(engine_settings[VALUES_OPTION])
+        self._folder = Folder(self.default_name if name is None else name, engine_settings)
         given_model = fnModel if isinstance(fnModel, tuple) else read_model(fnModel)
-        self._model, what, folder = given_model
+        self._model, subject, folder = given_model
         self._ir, wrong = import_model(
-            self._model, what, folder, inputShapeInfo, values=self._values
+            self._model, subject, folder, inputShapeInfo, values=self._values
         )
         self._noted = settings_of(self._model)
         if wrong:
-            more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-            raise popart_exception(f"{wrong[0]}{more}")
-        self._what, given_losses = what, losses_of(losses, what)
+            suffix = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            raise popart_exception(f"{wrong[0]}{suffix}")
+        self._what, given_losses = subject, losses_of(losses, subject)
         self._patterns = patterns or Patterns()
-        kept = set(flow.anchors())
+        protected = set(flow.anchors())
         for loss in given_losses:
-            kept.update((loss,) if isinstance(loss, str) else loss.inputs)
+            protected.update((loss,) if isinstance(loss, str) else loss.inputs)
         self._stages = dot.wanted(self._options.dotChecks)
         log(
             "session",
             "INFO",
-            f"{what}: {len(self._ir.nodes)} nodes, {len(self._ir.weights)} weights",
+            f"{subject}: {len(self._ir.nodes)} nodes, {len(self._ir.weights)} weights",
         )
         self._write_dot("FWD0")
-        apply(self._ir, self._patterns, kept, training=self.training)
+        apply(self._ir, self._patterns, protected, training=self.training)
         self._write_dot("FWD1")
         dot.dump_ir(self._ir)
-        given = inputShapeInfo or InputShapeInfo()
-        named = {name: given.get(name) for name in given.getAllTensorIds()}
-        self._losses = add_losses(self._ir, given_losses, named, what)
+        shape_info = inputShapeInfo or InputShapeInfo()
+        named = {name: shape_info.get(name) for name in shape_info.getAllTensorIds()}
+        self._losses = add_losses(self._ir, given_losses, named, subject)
         self._ir.infos |= self._added_infos()
-        check_anchors(what, self._flow.anchors(), self._ir, training=self.training)
+        check_anchors(subject, self._flow.anchors(), self._ir, training=self.training)
         self._weights = dict(self._ir.weights)
         self._engine: Engine | None = None
         self._programs = Programs()
@@ -201,12 +201,12 @@ class InferenceSession(Weights, Generators, Reports, Files):
         Of weights it is type and shape, and the values of those that nodes have to know.
         """
         ir = self._ir
-        known = {name: ir.known(name) for name in static_inputs(ir)}
-        machine, own = target_of_all(self._device.target, self._options), self._kept_rows()
-        infos = {name: info for name, info in ir.infos.items() if name not in own}
+        constants = {name: ir.known(name) for name in static_inputs(ir)}
+        machine, row_names = target_of_all(self._device.target, self._options), self._kept_rows()
+        infos = {name: info for name, info in ir.infos.items() if name not in row_names}
         return fingerprint(
             versions(), type(self).__name__, ir.name, ir.nodes, infos, ir.constants,
-            list(ir.weights), known, ir.inputs, ir.outputs, ir.bounds, ir.sequences, self._flow,
+            list(ir.weights), constants, ir.inputs, ir.outputs, ir.bounds, ir.sequences, self._flow,
             self._losses, self._patterns, self._noted, self._values, self._options.compiled(),
             machine, *self._more_fingerprint(),
         )  # fmt: skip
@@ -225,8 +225,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def _built(self) -> Graph:
         """Build the graph, and the programs that run on it."""
         factor, options = self._options.factor, self._options.convolutionOptions
-        whole = self._empty_graph()
-        ways = ways_of(whole, self._options.io_tiles, self._noted, self._flow, self._what)
+        graph_whole = self._empty_graph()
+        ways = ways_of(graph_whole, self._options.io_tiles, self._noted, self._flow, self._what)
         graph = ways.compute
         lowering = Lowering(self._ir, graph, options, self._values, self.training)
         lowering.products = self._options.of_products
@@ -240,12 +240,14 @@ class InferenceSession(Weights, Generators, Reports, Files):
             self._in_flight = stages + 2 * ways.overlap
         body = Program(name="batch")
         compute = Program()
-        made = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
+        programs = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
         self._around = Program(name="begin"), Program(name="end")
-        more = self._lower(lowering, compute)
+        extra_tensors = self._lower(lowering, compute)
         begin = Program(name="begin")
         batches = self._flow.batchesPerStep()
-        anchors = {name: anchor_tensor(lowering, more, name) for name in self._flow.anchors()}
+        anchors = {
+            name: anchor_tensor(lowering, extra_tensors, name) for name in self._flow.anchors()
+        }
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
         if self._options.synthetic:
             mode = self._options.syntheticDataMode
@@ -254,10 +256,10 @@ class InferenceSession(Weights, Generators, Reports, Files):
         weights = {
             name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
         }
-        parts.add_weights(made, graph, {**weights, **self._kept})
+        parts.add_weights(programs, graph, {**weights, **self._kept})
         if isinstance(lowering, Pipeline) or factor > 1 or ways.chosen:
             lowering.finish(begin)
-            cycles = cycles_of(made, ways, lowering, compute, (inputs, anchors), self._flow)
+            cycles = cycles_of(programs, ways, lowering, compute, (inputs, anchors), self._flow)
             loops = ways.over_loops and not isinstance(lowering, Pipeline)
             accumulated = cycles.over_loops if loops else cycles.accumulated
             steps = (
@@ -265,23 +267,25 @@ class InferenceSession(Weights, Generators, Reports, Files):
                 if not self._accumulates
                 else accumulated(batches, factor, *self._around)
             )
-            made.programs[parts.RUN] = Program(begin, made.begin, steps, made.last, name=parts.RUN)
+            programs.programs[parts.RUN] = Program(
+                begin, programs.begin, steps, programs.last, name=parts.RUN
+            )
         else:
-            parts.add_inputs(made, graph, inputs, body)
+            parts.add_inputs(programs, graph, inputs, body)
             body.children.extend(compute.children)
-            parts.add_run(made, graph, body, anchors, self._flow)
-        parts.add_seed(made, graph, self._ir)
+            parts.add_run(programs, graph, body, anchors, self._flow)
+        parts.add_seed(programs, graph, self._ir)
         if self._options.enableLoadAndOffloadRNGState:
-            parts.add_rng_state(made, graph)
+            parts.add_rng_state(programs, graph)
         if self._options.instrumentWithHardwareCycleCounter:
-            parts.add_cycle_count(made, graph)
+            parts.add_cycle_count(programs, graph)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
         if outlining := functions_of(lowering):  # now that all is there that reads
-            outlining.finish(whole, made.programs.values())
-        write_tile_map(whole, {**lowering.stored, **lowering.made, **more})
+            outlining.finish(graph_whole, programs.programs.values())
+        write_tile_map(graph_whole, {**lowering.stored, **lowering.made, **extra_tensors})
         lowering.calls.clear()  # which hold the lowering
-        return whole
+        return graph_whole
 
     def _empty_graph(self) -> Graph:
         """Return a graph for the replicas of all instances."""
@@ -328,10 +332,10 @@ class InferenceSession(Weights, Generators, Reports, Files):
         """Return the nodes of the backward pass; none without training."""
         return []
 
-    def _loaded(self, what: str) -> Engine:
+    def _loaded(self, caller: str) -> Engine:
         if self._engine is None:
-            raise popart_exception(unprepared(what))
-        if not self._connected and what in LOADING:
+            raise popart_exception(unprepared(caller))
+        if not self._connected and caller in LOADING:
             self.loadEngineAndConnectStreams()
         return self._engine
 
@@ -396,8 +400,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         """Run a step whose arrays callbacks give, one for each micro-batch."""
         anchors = self.initAnchorArrays()
         names = self._programs.inputs if self._values else ()
-        given = {name: stepio.taken(name, self._micro_batches) for name in names}
-        self.run(PyStepIO(given, anchors), debugName)
+        arrays = {name: stepio.taken(name, self._micro_batches) for name in names}
+        self.run(PyStepIO(arrays, anchors), debugName)
         for name in self._programs.anchors if self._values else ():
             stepio.give(name, anchors[name], self._ir.infos[name].dims)
 
@@ -421,30 +425,33 @@ class InferenceSession(Weights, Generators, Reports, Files):
         batches, places = self._micro_batches, looked_up(self._ir)
         unknown = [name for name in stepio.inputs if name not in self._ir.inputs]
         if unknown:
-            known = ", ".join(self._ir.inputs) or "none"
-            raise popart_exception(f"run: no input {unknown[0]!r}; the model has {known}")
+            inputs = ", ".join(self._ir.inputs) or "none"
+            raise popart_exception(f"run: no input {unknown[0]!r}; the model has {inputs}")
         for name, handle in self._programs.inputs.items():
-            info, given = self._ir.infos[name], stepio.inputs.get(name)
-            if given is None:
+            info, array = self._ir.infos[name], stepio.inputs.get(name)
+            if array is None:
                 raise popart_exception(f"run: input {name!r} ({info}) is not given")
-            if given.size != info.nelms() * batches:
+            if array.size != info.nelms() * batches:
                 raise popart_exception(
-                    f"run: input {name!r} has {given.size} elements; {batches} of {info} are needed"
+                    f"run: input {name!r} has {array.size} elements; {batches} of {info} are needed"
                 )
-            typed = to_host(given, info, f"run: input {name!r}")
+            typed = to_host(array, info, f"run: input {name!r}")
             if name in places and typed.dtype.kind in "iu":
                 check_places(typed, places[name], f"run: input {name!r}")
-            held = flat(to_device(typed, info, f"input {name!r}"))
+            device_values = flat(to_device(typed, info, f"input {name!r}"))
             apart = self._programs.arranged.get(name)
-            engine.connectStream(handle, held if apart is None else arranged(apart, held))
+            engine.connectStream(
+                handle, device_values if apart is None else arranged(apart, device_values)
+            )
         outputs = {}
         for name, handle in self._programs.anchors.items():
             info, shape = self._ir.infos[name], self._anchor_shape(name)
             out = stepio.outputs.get(name)
             if out is None or out.size != int(np.prod(shape)) or not out.flags.writeable:
-                found = "missing" if out is None else f"of shape {list(out.shape)}"
+                shape_text = "missing" if out is None else f"of shape {list(out.shape)}"
                 raise popart_exception(
-                    f"run: array of anchor {name!r} is {found}; {info.host} {list(shape)} is needed"
+                    f"run: array of anchor {name!r} is {shape_text}; {info.host} {list(shape)} "
+                    "is needed"
                 )
             outputs[name] = np.zeros(out.size, dtype=info.device.numpy)
             engine.connectStream(handle, outputs[name])

@@ -83,14 +83,14 @@ class Files:
 
         None of what the model does not have.
         """
-        found: dict[str, Array] = {}
+        tensors: dict[str, Array] = {}
         if parts.SEED_FROM_HOST in self._programs.programs:
-            found[SEED] = np.array([self._seed & 0xFFFFFFFF, self._seed >> 32], dtype=np.uint32)
+            tensors[SEED] = np.array([self._seed & 0xFFFFFFFF, self._seed >> 32], dtype=np.uint32)
         if parts.RNG_FROM_HOST in self._programs.programs and self._engine is not None:
             copies = self._options.replicas
             shape = (copies, -1) if copies > 1 else (-1,)
-            found[RNG_STATE] = np.array(self.getRNGState(), dtype=np.uint32).reshape(shape)
-        return found
+            tensors[RNG_STATE] = np.array(self.getRNGState(), dtype=np.uint32).reshape(shape)
+        return tensors
 
     # Writing
     def compileAndExport(self, path: Path_) -> None:
@@ -157,21 +157,21 @@ class Files:
             parts = (self._take, self._compile, self._write_executable)
             cached(folder, self._fingerprint(), *parts)
 
-    def loadExecutable(self, path: Path_, *more: Path_) -> None:
+    def loadExecutable(self, path: Path_, *more_paths: Path_) -> None:
         """Take the compiled model from a PopEF file: `prepareDevice` then loads it.
 
         The session must be of the same model, options and machine. Weights that the file or one of
-        `more` has are taken, too. Raises popart_exception and PvaError.
+        `more_paths` has are taken, too. Raises popart_exception and PvaError.
         """
-        paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more)]
+        paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more_paths)]
         self._take(load_model(paths))
 
     def _take(self, model: Model) -> None:
-        found, wanted = model.executable.name, name_of(self._fingerprint())
-        if found != wanted:
+        name, expected = model.executable.name, name_of(self._fingerprint())
+        if name != expected:
             raise popart_exception(
-                f"loadExecutable: {model.executable.blob.source.path}: executable {found} is of "
-                f"another model, other options or another machine than {self._what}, {wanted}"
+                f"loadExecutable: {model.executable.blob.source.path}: executable {name} is of "
+                f"another model, other options or another machine than {self._what}, {expected}"
             )
         executable, state = model.executable.load(), state_of(model)
         programs = programs_of(executable, state)
@@ -182,9 +182,9 @@ class Files:
             path = model.executable.blob.source.path
             raise PvaError(path, f"its state of a session: {error}", "compile it anew") from None
         self._executable, self._programs = executable, programs
-        others = {SEED, RNG_STATE, *self._streams}  # which this session has of its own
+        own_names = {SEED, RNG_STATE, *self._streams}  # which this session has of its own
         for tensor in model.tensors:
-            if tensor.info.name() not in others:
+            if tensor.info.name() not in own_names:
                 self._take_weight(str(tensor.info.name()), tensor.data())
 
     def _take_weight(self, name: str, values: Array) -> None:

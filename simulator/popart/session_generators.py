@@ -22,7 +22,7 @@ class Generators:
     _programs: parts.Programs
     _seed = 0
 
-    def _loaded(self, what: str) -> Engine:
+    def _loaded(self, caller: str) -> Engine:
         raise NotImplementedError
 
     def setRandomSeed(self, seed: int) -> None:

@@ -160,8 +160,8 @@ class SessionOptions:
         for name in GROUPS:
             object.__setattr__(self, name, Settings(name))
         for name in LOCATIONS:
-            several = name.endswith("Override")
-            object.__setattr__(self, name, {} if several else TensorLocationSettings())
+            is_mapping = name.endswith("Override")
+            object.__setattr__(self, name, {} if is_mapping else TensorLocationSettings())
         for name, value in chosen.items():
             setattr(self, name, value)
 
@@ -233,10 +233,10 @@ class SessionOptions:
 
     def compiled(self) -> dict[str, Any]:
         """Return what of the options a compiled program may depend on."""
-        chosen = engine_options.resolve(self.engineOptions)
-        own = {n: v for n, v in vars(self).items() if n not in (*WITHOUT_EFFECT, *OF_THE_HOST)}
-        own["engineOptions"] = engine_options.that_compile(chosen)
-        return dict(sorted(own.items()))
+        engine_settings = engine_options.resolve(self.engineOptions)
+        values = {n: v for n, v in vars(self).items() if n not in (*WITHOUT_EFFECT, *OF_THE_HOST)}
+        values["engineOptions"] = engine_options.that_compile(engine_settings)
+        return dict(sorted(values.items()))
 
     def enableExplicitIR(self, enable: bool) -> None:
         """Take note: loops and copies with the host are explicit here in any case."""
@@ -246,8 +246,8 @@ class SessionOptions:
     def of_products(self) -> dict[str, Any]:
         """Return the options of poplin's products."""
         partials = self.partialsTypeMatMuls
-        own = {"partialsType": partials} if partials else {}
-        return {**self.convolutionOptions, **own, **self.matmulOptions}
+        partials_option = {"partialsType": partials} if partials else {}
+        return {**self.convolutionOptions, **partials_option, **self.matmulOptions}
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"SessionOptions has no option {name!r}; known: {', '.join(OPTIONS)}")
@@ -260,30 +260,32 @@ def _checked(name: str, value: Any) -> Any:
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
         raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
     kind = type(OPTIONS[name])
-    taken = list(value) if kind is list and isinstance(value, set | tuple) else value
+    converted = list(value) if kind is list and isinstance(value, set | tuple) else value
     if kind is list:
-        taken = [item.value if isinstance(item, DotCheck) else item for item in taken]
+        converted = [item.value if isinstance(item, DotCheck) else item for item in converted]
     elif kind is float and isinstance(value, int) and not isinstance(value, bool):
-        taken = float(value)
+        converted = float(value)
     elif kind is str and isinstance(value, Enum):
-        taken = value.value
+        converted = value.value
     least = min(OPTIONS[name], 1) if kind is int else 0
-    below = kind is int and (isinstance(taken, bool) or (isinstance(taken, int) and taken < least))
-    if not isinstance(taken, kind) or below:
-        wanted = _WANTED.get(kind.__name__, f"a {kind.__name__}")
-        raise popart_exception(f"SessionOptions: {name} is {value!r}; {wanted} is needed")
-    if name == "hardwareInstrumentations" and set(taken) - {Instrumentation.Outer}:
+    below = kind is int and (
+        isinstance(converted, bool) or (isinstance(converted, int) and converted < least)
+    )
+    if not isinstance(converted, kind) or below:
+        expected = _WANTED.get(kind.__name__, f"a {kind.__name__}")
+        raise popart_exception(f"SessionOptions: {name} is {value!r}; {expected} is needed")
+    if name == "hardwareInstrumentations" and set(converted) - {Instrumentation.Outer}:
         raise popart_exception(
             f"SessionOptions: {name} is {value}; whole runs alone are measured (Outer)"
         )
-    if taken is VirtualGraphMode.ExecutionPhases:
+    if converted is VirtualGraphMode.ExecutionPhases:
         raise popart_exception(
             f"SessionOptions: {name} is ExecutionPhases; weights stay on the IPU"
         )
-    if name in CHOICES and taken not in CHOICES[name]:
-        known = ", ".join(filter(None, CHOICES[name]))
-        raise popart_exception(f"SessionOptions: {name} is {value!r}; known are {known}")
-    return _own(taken)
+    if name in CHOICES and converted not in CHOICES[name]:
+        choices = ", ".join(filter(None, CHOICES[name]))
+        raise popart_exception(f"SessionOptions: {name} is {value!r}; known are {choices}")
+    return _own(converted)
 
 
 def _own(value: Any) -> Any:

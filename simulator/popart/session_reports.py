@@ -15,7 +15,7 @@ class Reports:
     _options: SessionOptions
     _profiled: bool
 
-    def _loaded(self, what: str) -> Engine:
+    def _loaded(self, caller: str) -> Engine:
         raise NotImplementedError
 
     def getReport(self) -> Any:
@@ -37,7 +37,7 @@ class Reports:
     def getExecutionReport(self, useCbor: bool = False, resetProfile: bool = True) -> str | bytes:
         """Return the profile of what ran since the last such report, as JSON or as CBOR."""
         engine = self._loaded("getExecutionReport")
-        found = reports.execution_report(engine, cbor=useCbor, profiled=self._profiled)
+        report = reports.execution_report(engine, cbor=useCbor, profiled=self._profiled)
         if resetProfile:
             engine.resetExecutionProfile()
-        return found
+        return report

@@ -42,7 +42,7 @@ class Weights:
     _weights: dict[str, Array | None]
     _kept: dict[str, Tensor]  # what an optimiser keeps between batches
 
-    def _loaded(self, what: str) -> Engine:
+    def _loaded(self, caller: str) -> Engine:
         raise NotImplementedError
 
     def weightsFromHost(self) -> None:
@@ -54,8 +54,8 @@ class Weights:
                 if values is None:
                     raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
                 info = self._ir.infos[name]
-                held = flat(to_device(values, info, f"weight {name!r}"))
-                upload = partial(_fill, tensor=self._programs.weights[name], values=held)
+                device_values = flat(to_device(values, info, f"weight {name!r}"))
+                upload = partial(_fill, tensor=self._programs.weights[name], values=device_values)
                 engine.connectStreamToCallback(handle, upload)
         if self._programs.weights_in:
             self._programs.run_apart(engine, parts.WEIGHTS_FROM_HOST)
@@ -66,21 +66,23 @@ class Weights:
         engine = self._loaded("weightsToHost")
         if not self._values:
             raise popart_exception("weightsToHost: the session has no values")
-        found = {}
+        arrays = {}
         for name, handle in self._programs.weights_out.items():
             info = self._ir.infos[name]
-            found[name] = np.zeros(info.nelms() * self._options.replicas, info.device.numpy)
-            engine.connectStream(handle, found[name])
+            arrays[name] = np.zeros(info.nelms() * self._options.replicas, info.device.numpy)
+            engine.connectStream(handle, arrays[name])
         self._programs.run_apart(engine, parts.WEIGHTS_TO_HOST)
-        for name, values in found.items():
+        for name, values in arrays.items():
             info = self._ir.infos[name]
-            held = restored(self._programs.weights[name], values[: info.nelms()])  # of the first
-            self._weights[name] = held.reshape(info.dims).astype(info.host)
+            device_values = restored(
+                self._programs.weights[name], values[: info.nelms()]
+            )  # of the first
+            self._weights[name] = device_values.reshape(info.dims).astype(info.host)
 
     def readWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
         """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""
-        given = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
-        for name, out in given.items():
+        arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
+        for name, out in arrays.items():
             values = self._weights.get(name)
             if values is None or out.size != values.size:
                 raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
@@ -88,8 +90,8 @@ class Weights:
 
     def writeWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
         """Take the values of weights from arrays for the next `weightsFromHost`."""
-        given = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
-        for name, array in given.items():
+        arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
+        for name, array in arrays.items():
             if name not in self._weights or self._ir.infos[name].dims != np.shape(array):
                 shape = list(np.shape(array))
                 raise popart_exception(f"writeWeights: {name!r} is no weight of shape {shape}")
@@ -114,14 +116,14 @@ class Weights:
         for name, values in self._weights.items():
             if name in self._kept and name not in stored:
                 continue  # the optimiser goes on with what it has
-            found = stored.get(name)
-            wanted = self._ir.infos[name].dims
-            if found is None or found.shape != wanted:
-                shape = "missing" if found is None else f"of shape {list(found.shape)}"
+            array = stored.get(name)
+            dims = self._ir.infos[name].dims
+            if array is None or array.shape != dims:
+                shape = "missing" if array is None else f"of shape {list(array.shape)}"
                 raise popart_exception(
-                    f"resetHostWeights: weight {name!r} is {shape}; {list(wanted)} is needed"
+                    f"resetHostWeights: weight {name!r} is {shape}; {list(dims)} is needed"
                 )
-            self._weights[name] = found if values is None else found.astype(values.dtype)
+            self._weights[name] = array if values is None else array.astype(values.dtype)
 
 
 def flat(values: Array) -> Array:

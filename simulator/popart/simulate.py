@@ -105,14 +105,17 @@ class Outcome:
 
 
 def simulate_model(
-    path: Path, out: Path, request: Request, progress: Progress = lambda done, total, what: None
+    path: Path,
+    out: Path,
+    request: Request,
+    progress: Progress = lambda finished, total, stage: None,
 ) -> Outcome:
     """Compile a model, run its batches of random inputs, and leave a report in `out`.
 
     Raises popart_exception for a model that cannot be run.
     """
-    model, what, folder = opened_model(path, request)
-    shapes = open_shapes(model, request, what)
+    model, subject, folder = opened_model(path, request)
+    shapes = open_shapes(model, request, subject)
     device = DeviceManager().createIpuModelDevice(
         {"ipuVersion": request.target, "numIPUs": request.ipus}
     )
@@ -121,16 +124,16 @@ def simulate_model(
     if request.io_tiles:
         for value in model.graph.input:
             note_settings(value, settings)
-    ir, wrong = import_model(model, what, folder, shapes, values=request.values)
+    ir, wrong = import_model(model, subject, folder, shapes, values=request.values)
     if wrong:
         raise popart_exception(f"{wrong[0]}; --list-unsupported names all {len(wrong)}")
     fed = {
-        name: fitted(values, ir.infos[name], f"{what}: input {name!r}")
+        name: fitted(values, ir.infos[name], f"{subject}: input {name!r}")
         for name, values in request.data.items()
     }
     outputs = [name for name in ir.outputs if ir.infos[name].nelms()]
     anchored = with_roots(outputs, ir.bounds)
-    given: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "inputShapeInfo": shapes,
         "userOptions": options,
         "progress": progress,
@@ -138,17 +141,19 @@ def simulate_model(
     }
     session: InferenceSession
     losses: list[Loss] = []
-    source = (model, what, folder)
+    source = (model, subject, folder)
     give_back(out)
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = flow_of(batches, [*anchored, LOSS], settings)
         options.autoRecomputation = RECOMPUTATIONS[request.recompute]
         optimizer = OPTIMIZERS[request.optimizer]()
-        given |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
-        session = TrainingSession(source, flow, **given)
+        arguments |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
+        session = TrainingSession(source, flow, **arguments)
     else:
-        session = InferenceSession(source, flow_of(batches, anchored, settings), device, **given)
+        session = InferenceSession(
+            source, flow_of(batches, anchored, settings), device, **arguments
+        )
     # The session has weights of its own, and nobody asks it for the model.
     ir.weights.clear()
     session.let_go_of_model()
@@ -160,8 +165,8 @@ def simulate_model(
     anchors = _run(session, drawn, fed, batches)
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     counted = chosen(anchors, ir.bounds) if batches == 1 else anchors
-    made = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
-    return Outcome(made if request.values else {}, kinds)
+    results = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
+    return Outcome(results if request.values else {}, kinds)
 
 
 def _run(
@@ -183,14 +188,14 @@ def _run(
 def _options(request: Request, out: Path) -> SessionOptions:
     """Return the options of a session whose report goes to a folder."""
     report = {"autoReport.all": True, "autoReport.directory": str(out.resolve())}
-    several = request.ipus > 1
-    kept = {} if request.cache is None else {"cachePath": str(request.cache)}
+    is_sharded = request.ipus > 1
+    cache_options = {} if request.cache is None else {"cachePath": str(request.cache)}
     return SessionOptions(
         enableEngineCaching=request.cache is not None,
-        **kept,
+        **cache_options,
         engineOptions={**report, **(request.options or {}), VALUES_OPTION: request.values},
-        autoVirtualGraph=several,
-        enablePipelining=several and request.repeat > 1,
+        autoVirtualGraph=is_sharded,
+        enablePipelining=is_sharded and request.repeat > 1,
         enableOutlining=request.outlining,
         numIOTiles=request.io_tiles,
         convolutionOptions=_planning(request),
@@ -208,8 +213,10 @@ def _planning(request: Request) -> dict[str, str]:
 def settings_for(request: Request) -> InputSettings:
     """Return how the inputs and outputs go; raises popart_exception for an unknown strategy."""
     if request.exchange_strategy not in STRATEGIES:
-        known = ", ".join(STRATEGIES)
-        raise popart_exception(f"{request.exchange_strategy!r}: no strategy; there are {known}")
+        strategies = ", ".join(STRATEGIES)
+        raise popart_exception(
+            f"{request.exchange_strategy!r}: no strategy; there are {strategies}"
+        )
     if not request.io_tiles:
         return InputSettings()
     return InputSettings(TileSet.IO, STRATEGIES[request.exchange_strategy])
@@ -223,52 +230,52 @@ def flow_of(batches: int, anchors: Sequence[str], settings: InputSettings) -> Da
 
 def list_unsupported(path: Path, request: Request) -> list[str]:
     """Return of each node that cannot be lowered why, and what would be needed."""
-    model, what, folder = opened_model(path, request)
-    shapes = open_shapes(model, request, what)
-    return import_model(model, what, folder, shapes, values=False)[1]
+    model, subject, folder = opened_model(path, request)
+    shapes = open_shapes(model, request, subject)
+    return import_model(model, subject, folder, shapes, values=False)[1]
 
 
 def opened_model(path: Path, request: Request) -> tuple[onnx.ModelProto, str, Path | None]:
     """Read a model, with the inputs that are known as initialisers; raises popart_exception."""
-    model, what, folder = read_model(path)
+    model, subject, folder = read_model(path)
     if request.precision == "half":
         transformer = GraphTransformer(path)
         transformer.convertFloatsToHalfs()
         model = onnx.load_model_from_string(transformer.getModelProto())
     if not request.constants:
-        return model, what, folder
+        return model, subject, folder
     inputs = {value.name: value for value in model.graph.input}
-    shapes = shapes_of(model, request.constants, what)
+    shapes = shapes_of(model, request.constants, subject)
     infos = {
-        name: TensorInfo(value_info(inputs[name], f"{what}: input {name!r}")[0], shape)
+        name: TensorInfo(value_info(inputs[name], f"{subject}: input {name!r}")[0], shape)
         for name, shape in shapes.items()
     }
-    return with_inputs(model, request.constants, infos), what, folder
+    return with_inputs(model, request.constants, infos), subject, folder
 
 
-def open_shapes(model: onnx.ModelProto, request: Request, what: str) -> InputShapeInfo:
+def open_shapes(model: onnx.ModelProto, request: Request, subject: str) -> InputShapeInfo:
     """Return the shapes of the inputs that the request changes; of outputs none stays declared."""
-    found = InputShapeInfo()
+    shapes = InputShapeInfo()
     stored = {tensor.name for tensor in model.graph.initializer}
-    wanted = dict(request.shapes or {})
-    inputs = [value for value in tensors_of(model, wanted) if value.name not in stored]
-    given = shapes_of(model, request.data, what) | wanted
-    unknown = sorted(set(given) - {value.name for value in inputs})
+    wanted_shapes = dict(request.shapes or {})
+    inputs = [value for value in tensors_of(model, wanted_shapes) if value.name not in stored]
+    data_shapes = shapes_of(model, request.data, subject) | wanted_shapes
+    unknown = sorted(set(data_shapes) - {value.name for value in inputs})
     if unknown:
-        known = ", ".join(repr(value.name) for value in inputs)
-        raise popart_exception(f"{what}: no input {unknown[0]!r}; there are {known}")
+        input_names = ", ".join(repr(value.name) for value in inputs)
+        raise popart_exception(f"{subject}: no input {unknown[0]!r}; there are {input_names}")
     for value in inputs:
-        kind, sizes = value_info(value, f"{what}: input {value.name!r}")
-        if value.name in given:
-            sizes = list(given[value.name])
+        kind, sizes = value_info(value, f"{subject}: input {value.name!r}")
+        if value.name in data_shapes:
+            sizes = list(data_shapes[value.name])
         if request.batch is not None and sizes:
             sizes[0] = request.batch
         if None not in sizes:
-            found.add(value.name, TensorInfo(kind, [size for size in sizes if size is not None]))
-    if request.batch is not None or given:
+            shapes.add(value.name, TensorInfo(kind, [size for size in sizes if size is not None]))
+    if request.batch is not None or data_shapes:
         for value in model.graph.output:
             value.type.tensor_type.ClearField("shape")
-    return found
+    return shapes
 
 
 def loss_of(ir: Ir, shapes: InputShapeInfo) -> Loss:
@@ -296,15 +303,15 @@ def random_inputs(
         for loss in losses
         if isinstance(loss, NllLoss)
     }
-    made: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     for name in session.inputs:
         info = session.getInfo(name)
         shape = (batches, *info.dims)
         if limits.get(name):
             most = min(limits[name], info.limits[1])
-            made[name] = random.integers(0, most, shape).astype(info.host)
+            arrays[name] = random.integers(0, most, shape).astype(info.host)
         elif info.host.kind == "f":
-            made[name] = random.normal(size=shape).astype(info.host)
+            arrays[name] = random.normal(size=shape).astype(info.host)
         else:
-            made[name] = np.zeros(shape, dtype=info.host)
-    return made
+            arrays[name] = np.zeros(shape, dtype=info.host)
+    return arrays

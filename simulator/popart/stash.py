@@ -37,23 +37,25 @@ class Stash:
     instead: dict[int, int] = field(default_factory=dict)  # variable -> the one that is taken out
     counters: list[Tensor] = field(default_factory=list)
 
-    def taken(self, tensor: Tensor, chosen: Sequence[int]) -> Tensor:
-        """Return a tensor as it was when the batch ran forward; `chosen` variables have changed."""
-        for number in chosen:
+    def taken(self, tensor: Tensor, variables: Sequence[int]) -> Tensor:
+        """Return a tensor as it was when the batch ran forward; `variables` have changed."""
+        for number in variables:
             if number not in self.instead:
                 self.instead[number] = self._add(number)
-        return moved(tensor, {number: self.instead[number] for number in chosen})
+        return moved(tensor, {number: self.instead[number] for number in variables})
 
     def _add(self, number: int) -> int:
         """Add the stash of a variable; give the variable that it is taken out to."""
         graph, variable = self.graph, self.graph.variables[number]
-        name, whole = f"{variable.name}/Stash", whole_variable(graph, number).expand([0])
+        name, full_variable = f"{variable.name}/Stash", whole_variable(graph, number).expand([0])
         if not self.counters:
-            self.counters = [_counter(graph, f"{self.name}/{what}") for what in ("put", "take")]
-        stash = popops.createSliceableTensorFromSlice(graph, whole, [0], [self.depth], name)
+            self.counters = [
+                _counter(graph, f"{self.name}/{direction}") for direction in ("put", "take")
+            ]
+        stash = popops.createSliceableTensorFromSlice(graph, full_variable, [0], [self.depth], name)
         put, take = self.counters
-        popops.dynamicUpdate(graph, stash, whole, put, [0], [1], self.put, name)
-        out = graph.clone(whole, f"{variable.name}/Restored")
+        popops.dynamicUpdate(graph, stash, full_variable, put, [0], [1], self.put, name)
+        out = graph.clone(full_variable, f"{variable.name}/Restored")
         made = len(graph.variables) - 1
         popops.dynamicSliceWithOutput(graph, out, stash, take, [0], [1], self.take, name)
         return made
@@ -110,9 +112,9 @@ def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
         items = [each_tensor(item, change) for item in value]
         return value._make(items) if hasattr(value, "_make") else type(value)(items)
     if is_dataclass(value) and not isinstance(value, type):
-        held = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-        now = {name: each_tensor(item, change) for name, item in held.items()}
-        return replace(value, **{n: v for n, v in now.items() if v is not held[n]})
+        field_values = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+        now = {name: each_tensor(item, change) for name, item in field_values.items()}
+        return replace(value, **{n: v for n, v in now.items() if v is not field_values[n]})
     return value
 
 
@@ -124,5 +126,5 @@ class Delayed(list[Any]):
         self._change = change
 
     def __getitem__(self, place: Any) -> Any:
-        found = super().__getitem__(place)
-        return self._change(found) if isinstance(found, Tensor) else found
+        item = super().__getitem__(place)
+        return self._change(item) if isinstance(item, Tensor) else item

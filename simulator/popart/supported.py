@@ -33,19 +33,21 @@ def _versions() -> Iterator[tuple[str, str, int]]:
 
 def getSupportedOperations(includeInternal: bool) -> list[OperatorIdentifier]:
     """Return the operators that can be run; the internal ones are gradients, too."""
-    found = {(*key, version) for key, row in OPERATORS.items() for version in row.versions}
-    found |= {(*key, version) for key, own in COMPOSITES.items() for version in own.versions}
-    found |= {one for one in _versions() if one[1] in FOLDED}
+    identifiers = {(*key, version) for key, row in OPERATORS.items() for version in row.versions}
+    identifiers |= {
+        (*key, version) for key, composite in COMPOSITES.items() for version in composite.versions
+    }
+    identifiers |= {one for one in _versions() if one[1] in FOLDED}
     if includeInternal:
-        found |= {(MADE, f"{name}Grad", 1) for _, name in GRADIENTS}
-    return [OperatorIdentifier(*one) for one in sorted(found)]
+        identifiers |= {(MADE, f"{name}Grad", 1) for _, name in GRADIENTS}
+    return [OperatorIdentifier(*one) for one in sorted(identifiers)]
 
 
 def getUnsupportedOperations(opset: int) -> list[OperatorIdentifier]:
     """Return the operators of an operator set of ONNX that cannot be run."""
-    known = {(one.type, one.version) for one in getSupportedOperations(False)}
+    runnable = {(one.type, one.version) for one in getSupportedOperations(False)}
     newest = {
         name: onnx.defs.get_schema(name, opset, "").since_version
         for _, name, _ in _versions() if onnx.defs.has(name, opset, "")
     }  # fmt: skip
-    return [OperatorIdentifier(ONNX, *one) for one in sorted(newest.items()) if one not in known]
+    return [OperatorIdentifier(ONNX, *one) for one in sorted(newest.items()) if one not in runnable]

@@ -67,13 +67,13 @@ _NARROW = {  # by the name of the array's type: onnx has arrays of them by ml_dt
 }  # fmt: skip
 
 
-def type_name(number: int, what: str) -> str:
-    """Return the name of ONNX's number of a type; raises popart_exception naming `what`."""
+def type_name(number: int, subject: str) -> str:
+    """Return the name of ONNX's number of a type; raises popart_exception naming `subject`."""
     if number not in _BY_NUMBER:
         types = onnx.TensorProto.DataType
         name = types.Name(number) if number in types.values() else f"number {number}"
-        known = ", ".join(ELEMENT_TYPES)
-        raise popart_exception(f"{what}: element type {name} of ONNX; known are {known}")
+        type_names = ", ".join(ELEMENT_TYPES)
+        raise popart_exception(f"{subject}: element type {name} of ONNX; known are {type_names}")
     return _BY_NUMBER[number]
 
 
@@ -89,8 +89,8 @@ class TensorInfo:
         if isinstance(type, np.ndarray):
             name, shape = array_type(type, "TensorInfo"), type.shape
         if not isinstance(name, str) or name not in ELEMENT_TYPES:
-            known = ", ".join(ELEMENT_TYPES)
-            raise popart_exception(f"TensorInfo: type {name!r}; known are {known}")
+            type_names = ", ".join(ELEMENT_TYPES)
+            raise popart_exception(f"TensorInfo: type {name!r}; known are {type_names}")
         object.__setattr__(self, "type", name)
         object.__setattr__(self, "dims", _sizes(shape))
 
@@ -159,18 +159,18 @@ def _sizes(shape: object) -> tuple[int, ...]:
     return sizes
 
 
-def array_type(array: Array, what: str) -> str:
-    """Return the name of an array's type; raises popart_exception naming `what`."""
+def array_type(array: Array, subject: str) -> str:
+    """Return the name of an array's type; raises popart_exception naming `subject`."""
     if array.dtype.name in _NARROW:
         return _NARROW[array.dtype.name]
     plain = array.dtype.newbyteorder("<")
     if plain not in _BY_HOST:
-        known = ", ".join(ELEMENT_TYPES)
-        raise popart_exception(f"{what}: an array of {array.dtype}; known are {known}")
+        type_names = ", ".join(ELEMENT_TYPES)
+        raise popart_exception(f"{subject}: an array of {array.dtype}; known are {type_names}")
     return _BY_HOST[plain]
 
 
-def to_host(values: Array, info: TensorInfo, what: str) -> Array:
+def to_host(values: Array, info: TensorInfo, subject: str) -> Array:
     """Take 64-bit numbers for what the model holds in less, as Python's own numbers come.
 
     Raises popart_exception for a whole number that the type of the model does not hold.
@@ -180,28 +180,28 @@ def to_host(values: Array, info: TensorInfo, what: str) -> Array:
     if values.dtype == info.host or not {values.dtype.kind, info.host.kind} <= set("iu"):
         return values.astype(info.host) if values.dtype.kind == info.host.kind else values
     least, most = info.limits
-    for found in (int(values.min()), int(values.max())) if values.size else ():
-        if not least <= found <= most:
-            raise popart_exception(f"{what}: value {found}; {info.type} is needed")
+    for value in (int(values.min()), int(values.max())) if values.size else ():
+        if not least <= value <= most:
+            raise popart_exception(f"{subject}: value {value}; {info.type} is needed")
     return values.astype(info.host)
 
 
-def to_device(values: Array, info: TensorInfo, what: str) -> Array:
+def to_device(values: Array, info: TensorInfo, subject: str) -> Array:
     """Return values as the device holds them; raises popart_exception for what it cannot hold."""
-    wanted = info.device.numpy
+    dtype = info.device.numpy
     if values.dtype.name in _NARROW:
-        values = values.astype(wanted)
-    if values.dtype == wanted:
+        values = values.astype(dtype)
+    if values.dtype == dtype:
         return values
-    if values.dtype.kind not in ("biuf" if wanted.kind == "f" else "biu"):
-        raise popart_exception(f"{what}: values of type {values.dtype}; {info} is needed")
-    if wanted.kind in "iu" and values.dtype.kind in "iu" and values.size:
+    if values.dtype.kind not in ("biuf" if dtype.kind == "f" else "biu"):
+        raise popart_exception(f"{subject}: values of type {values.dtype}; {info} is needed")
+    if dtype.kind in "iu" and values.dtype.kind in "iu" and values.size:
         least, most = int(values.min()), int(values.max())
-        limits = np.iinfo(wanted)
+        limits = np.iinfo(dtype)
         if least < limits.min or most > limits.max:
-            found = least if least < limits.min else most
-            raise popart_exception(f"{what}: value {found}; the device holds 32 bits")
-    return values.astype(wanted)
+            value = least if least < limits.min else most
+            raise popart_exception(f"{subject}: value {value}; the device holds 32 bits")
+    return values.astype(dtype)
 
 
 @dataclass(slots=True)
@@ -220,8 +220,8 @@ class InputShapeInfo:
     def get(self, name: str) -> TensorInfo:
         """Return what was said of an input; raises popart_exception."""
         if name not in self._infos:
-            known = ", ".join(self._infos) or "none"
-            raise popart_exception(f"InputShapeInfo: no input {name!r}; there are {known}")
+            input_names = ", ".join(self._infos) or "none"
+            raise popart_exception(f"InputShapeInfo: no input {name!r}; there are {input_names}")
         return self._infos[name]
 
     def has(self, name: str) -> bool:

@@ -17,11 +17,11 @@ VARIABLE = "POPART_TENSOR_TILE_MAP"
 
 def tile_map(graph: Graph, tensors: Mapping[str, Tensor]) -> dict[str, list[list[int]]]:
     """Give, for each tensor, rows of [tile, begin, end): positions of the flattened tensor."""
-    found = {}
+    intervals = {}
     for name, tensor in tensors.items():
         low, high, tiles = graph.tile_ranges(tensor)
-        found[name] = np.stack([tiles, low, high], axis=1).tolist()
-    return found
+        intervals[name] = np.stack([tiles, low, high], axis=1).tolist()
+    return intervals
 
 
 def write_tile_map(graph: Graph, tensors: Mapping[str, Tensor]) -> None:

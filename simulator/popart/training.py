@@ -127,8 +127,8 @@ class TrainingSession(InferenceSession):
         found = seeded(lowering, self._losses, updates.loss_scaling(), prog)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         ways = direct_ways(self._ir, self._asked) if direct else {}
-        chosen = recomputed(self._ir, self._options.autoRecomputation, lowering.placed)
-        again = Again(lowering, chosen) if chosen else None
+        recomputed_nodes = recomputed(self._ir, self._options.autoRecomputation, lowering.placed)
+        again = Again(lowering, recomputed_nodes) if recomputed_nodes else None
         moving = {*self._trainable, *self._asked}
         lower_backward(lowering, found, prog, moving, ways, again)
         updates.add(found, self._trainable, prog)
@@ -162,8 +162,8 @@ class TrainingSession(InferenceSession):
     def _more_tensors(self) -> dict[str, Array]:
         """Return the optimiser's numbers that may change, and the seed."""
         numbers = numbers_of(self._optimizer, self._ir.weights, self._options)
-        own = {name: np.array(numbers[name], dtype=np.float32) for name in self._streams}
-        return own | self._seed_tensors()
+        numbers_now = {name: np.array(numbers[name], dtype=np.float32) for name in self._streams}
+        return numbers_now | self._seed_tensors()
 
     def _kept_rows(self) -> Mapping[str, Sequence[Any]]:
         return self._rows

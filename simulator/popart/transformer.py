@@ -57,14 +57,17 @@ class GraphTransformer:
         unknown = [name for name in names if name not in stored]
         if unknown:
             raise popart_exception(f"TensorId {unknown[0]} not in the model initalizers")
-        made = [helper.make_node("Constant", [], [n], n, value=stored[n]) for n in names]
-        nodes, rest = list(graph.node), [t for t in graph.initializer if t.name not in names]
+        constants = [helper.make_node("Constant", [], [n], n, value=stored[n]) for n in names]
+        nodes, initializers = (
+            list(graph.node),
+            [t for t in graph.initializer if t.name not in names],
+        )
         inputs = [value for value in graph.input if value.name not in names]
-        for field, items in ((graph.node, [*made, *nodes]), (graph.initializer, rest),
+        for field, items in ((graph.node, [*constants, *nodes]), (graph.initializer, initializers),
                              (graph.input, inputs)):  # fmt: skip
-            kept = [type(item).FromString(item.SerializeToString()) for item in items]
+            copies = [type(item).FromString(item.SerializeToString()) for item in items]
             del field[:]
-            field.extend(kept)
+            field.extend(copies)
 
     def convertAllFixedPointInitializersToConstants(self) -> None:
         """Make weights of whole numbers constants."""
@@ -92,16 +95,16 @@ class GraphTransformer:
     def _halve(self, tensor: onnx.TensorProto, name: str) -> None:
         if tensor.data_type != TensorProto.FLOAT:
             return
-        what = f"{self._what}: {name}"
-        values = np.asarray(tensor_values(tensor, self._folder, what))
+        subject = f"{self._what}: {name}"
+        values = np.asarray(tensor_values(tensor, self._folder, subject))
         with np.errstate(over="ignore"):
             halves = values.astype(np.float16)
         beyond = np.isfinite(values) & np.isinf(halves)
         if beyond.any():
             halves[beyond] = np.copysign(LARGEST, values[beyond])
             first = f"{values[beyond][0]:g} becomes {halves[beyond][0]:g}"
-            more = f", and {beyond.sum() - 1:,} more" if beyond.sum() > 1 else ""
-            warnings.warn(f"{what}: {first}, the nearest half{more}", stacklevel=3)
+            suffix = f", and {beyond.sum() - 1:,} more" if beyond.sum() > 1 else ""
+            warnings.warn(f"{subject}: {first}, the nearest half{suffix}", stacklevel=3)
         tensor.CopyFrom(numpy_helper.from_array(halves, tensor.name))
 
 

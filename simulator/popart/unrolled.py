@@ -31,11 +31,11 @@ def graphs_of(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 def has_sequences(ir: Ir, proto: onnx.NodeProto) -> bool:
     """Return whether a Loop or an If reads, makes or carries something that is no tensor."""
-    kept = {*ir.sequences, *ir.absent}
+    values_apart = {*ir.sequences, *ir.absent}
     values = [v for graph in graphs_of(proto) for v in (*graph.input, *graph.output)]
     kinds = {value.type.WhichOneof("value") for value in values}
     read = {*proto.input}.union(*(captured(graph) for graph in graphs_of(proto)))
-    return bool(kinds - {None, "tensor_type"} or kept & read)
+    return bool(kinds - {None, "tensor_type"} or values_apart & read)
 
 
 def lay_out(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own: Add) -> None:
@@ -54,10 +54,10 @@ def _lay_out_branch(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own:
             f"input 0 ({proto.input[0]!r}) is computed or fed when the program runs and its "
             "branches have sequences; a constant would be needed"
         )
-    wanted = "then_branch" if condition else "else_branch"
-    graph = next(a.g for a in proto.attribute if a.name == wanted)
-    made = _run(ir, graph, {}, name, add)
-    _call(ir, made, list(proto.output), name, add_own)
+    branch_name = "then_branch" if condition else "else_branch"
+    graph = next(a.g for a in proto.attribute if a.name == branch_name)
+    results = _run(ir, graph, {}, name, add)
+    _call(ir, results, list(proto.output), name, add_own)
 
 
 def _lay_out_loop(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own: Add) -> None:
@@ -76,15 +76,15 @@ def _lay_out_loop(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own: A
         label = f"{name}/{run}"
         ir.constants[f"{label}:run"] = np.asarray(run, np.int64)
         ir.constants[f"{label}:goes"] = np.asarray(True)
-        for known in (f"{label}:run", f"{label}:goes"):
-            ir.infos[known] = TensorInfo(ir.constants[known])
+        for flag in (f"{label}:run", f"{label}:goes"):
+            ir.infos[flag] = TensorInfo(ir.constants[flag])
         names = [f"{label}:run", f"{label}:goes", *carried]
-        given = dict(zip((value.name for value in body.input), names, strict=False))
-        made = _run(ir, body, given, label, add)
-        carried = made[1 : 1 + len(carried)]
-        for stack, part in zip(slices, made[1 + len(carried) :], strict=True):
+        bindings = dict(zip((value.name for value in body.input), names, strict=False))
+        results = _run(ir, body, bindings, label, add)
+        carried = results[1 : 1 + len(carried)]
+        for stack, part in zip(slices, results[1 + len(carried) :], strict=True):
             stack.append(part)
-        goes = _truth(ir, made[0])
+        goes = _truth(ir, results[0])
         if goes is None:
             raise Unsupported("its body is laid out run by run; its condition is computed")
         if not goes:
@@ -98,25 +98,27 @@ def _lay_out_loop(ir: Ir, proto: onnx.NodeProto, name: str, add: Add, add_own: A
 
 
 def _truth(ir: Ir, name: str) -> bool | None:
-    known = ir.constants.get(name)
-    return None if known is None else bool(known.reshape(-1)[0])
+    condition = ir.constants.get(name)
+    return None if condition is None else bool(condition.reshape(-1)[0])
 
 
-def _run(ir: Ir, graph: onnx.GraphProto, given: dict[str, str], label: str, add: Add) -> list[str]:
+def _run(
+    ir: Ir, graph: onnx.GraphProto, bindings: dict[str, str], label: str, add: Add
+) -> list[str]:
     """Add the nodes of a graph within and return the names of its outputs."""
-    renamed = {name: name for name in captured(graph)} | given
+    renamed = {name: name for name in captured(graph)} | bindings
     for tensor in graph.initializer:
-        name, what = f"{label}:{tensor.name}", f"initialiser {tensor.name!r} of {label!r}"
-        ir.infos[name] = tensor_info(tensor, what)
-        ir.constants[name] = tensor_values(tensor, None, what)
-    for node, own in zip(graph.node, names_of(graph.node), strict=True):
-        add(renamed_node(node, renamed, {}, [], label), f"{label}/{own}")
+        name, subject = f"{label}:{tensor.name}", f"initialiser {tensor.name!r} of {label!r}"
+        ir.infos[name] = tensor_info(tensor, subject)
+        ir.constants[name] = tensor_values(tensor, None, subject)
+    for node, node_name in zip(graph.node, names_of(graph.node), strict=True):
+        add(renamed_node(node, renamed, {}, [], label), f"{label}/{node_name}")
     return [renamed.get(value.name, f"{label}:{value.name}") for value in graph.output]
 
 
-def _call(ir: Ir, made: list[str], outputs: list[str], name: str, add: Add) -> None:
+def _call(ir: Ir, results: list[str], outputs: list[str], name: str, add: Add) -> None:
     """Call what was made as the node calls it."""
-    for source, output in zip(made, outputs, strict=False):
+    for source, output in zip(results, outputs, strict=False):
         if output:
             _add_all(alias(ir, source, output), f"{name}/{output}", add)
 

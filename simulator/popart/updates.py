@@ -80,10 +80,10 @@ class Updates:
         return self.numbers[scalar.tensor]
 
     # Changes
-    def add(self, found: Mapping[str, Tensor], weights: Iterable[str], prog: Program) -> None:
+    def add(self, gradients: Mapping[str, Tensor], weights: Iterable[str], prog: Program) -> None:
         """Add the changes of all weights that have a gradient."""
-        names = [name for name in weights if name in found]
-        changes: Iterable[Change] = (self._begun(name, found[name], prog) for name in names)
+        names = [name for name in weights if name in gradients]
+        changes: Iterable[Change] = (self._begun(name, gradients[name], prog) for name in names)
         if self.optimizer.clips:
             changes = self._clipped(list(changes), prog)
         for change in changes:
@@ -97,8 +97,8 @@ class Updates:
     def _begun(self, name: str, gradient: Tensor, prog: Program) -> Change:
         """Return the gradient of all micro-batches and replicas, on the IPU where the weight is."""
         lowering, options = self.lowering, self.options
-        whole, weight = lowering.graph, lowering.stored[name]
-        ipu = next(i for i in range(len(lowering.graphs)) if lies_on(whole, weight, i))
+        full_graph, weight = lowering.graph, lowering.stored[name]
+        ipu = next(i for i in range(len(lowering.graphs)) if lies_on(full_graph, weight, i))
         prog, graph = lowering.program(ipu, prog), lowering.graphs[ipu]
         inside = self.optimizer.accumulates_in(name) if options.factor > 1 else ""
         replicas = options.total_replicas if inside else 1
@@ -122,53 +122,53 @@ class Updates:
 
     def _accumulate(self, step: Step) -> None:
         begin, end = self.around
-        what, kind = f"{step.name}/Accumulate", self.optimizer.accumulator_type()
+        label, kind = f"{step.name}/Accumulate", self.optimizer.accumulator_type()
         dtype = ELEMENT_TYPES[kind].device if kind else step.weight.dtype
-        total = step.graph.clone(step.weight, f"{what}d", dtype)
-        popops.zero(step.graph, total, begin, f"{what}d")
+        total = step.graph.clone(step.weight, f"{label}d", dtype)
+        popops.zero(step.graph, total, begin, f"{label}d")
         if dtype == step.gradient.dtype:
-            popops.addInPlace(step.graph, total, step.gradient, step.prog, what)
+            popops.addInPlace(step.graph, total, step.gradient, step.prog, label)
         else:
-            popops.scaledAddTo(step.graph, total, step.gradient, 1.0, step.prog, what)
+            popops.scaledAddTo(step.graph, total, step.gradient, 1.0, step.prog, label)
         step.gradient, step.prog = total, end
         self.sums[f"{reservedAccumPrefix()}{step.name}"] = total
 
     def _kept(self, graph: Graph, name: str, weight: Tensor) -> dict[str, Tensor]:
         """Add what the optimiser keeps for a weight, which lies like it; a count is one number."""
-        made = {}
+        states = {}
         for key, kind in self.optimizer.kept(name).items():
             dtype = ELEMENT_TYPES[kind].device if kind else weight.dtype
             label = f"{key}___{name}"
             if key == "Step":
-                made[key] = graph.addVariable(dtype, [], label)
-                graph.setTileMapping(made[key], int(graph.tile_ranges(weight)[2][0]))
+                states[key] = graph.addVariable(dtype, [], label)
+                graph.setTileMapping(states[key], int(graph.tile_ranges(weight)[2][0]))
             else:
-                made[key] = graph.clone(weight, label, dtype)
-            self.kept[label] = Kept(key, name, made[key])
-        return made
+                states[key] = graph.clone(weight, label, dtype)
+            self.kept[label] = Kept(key, name, states[key])
+        return states
 
     # Clipping
     def _clipped(self, changes: Sequence[Change], prog: Program) -> Iterator[Change]:
         """Limit the norms of gradients, each of which one of the limits holds for."""
         for clip in self.optimizer.clips:
-            chosen = [change for change in changes if clip.covers(change.name)]
-            if chosen:
-                self._clip(chosen, clip)
+            covered = [change for change in changes if clip.covers(change.name)]
+            if covered:
+                self._clip(covered, clip)
         return iter(changes)
 
-    def _clip(self, chosen: Sequence[Change], clip: ClipNormSettings) -> None:
-        lowering, first = self.lowering, chosen[0]
+    def _clip(self, covered: Sequence[Change], clip: ClipNormSettings) -> None:
+        lowering, first = self.lowering, covered[0]
         home, prog = first.ipu, first.step.prog
         graph, label = lowering.graphs[home], "ClipNorm"
         with lowering.graph.debug_scope(label, "popart", operator=label):
-            squares = [self._square(change, home) for change in chosen]
+            squares = [self._square(change, home) for change in covered]
             total = popops.reduce(graph, concat(squares, 0), [0], Operation.ADD, prog, label)
             scaling = self.loss_scaling(self.options.share)[home]
             limit = clip.getMaxNorm()
             terms = Terms()
             norm, most = expr.Sqrt(terms(total)), terms(scaling) * terms(limit)
             factor = popops.map(graph, most / expr.Max(norm, most), terms.tensors, prog, label)
-            for change in chosen:
+            for change in covered:
                 step = change.step
                 near = brought(lowering.graph, factor, change.ipu, step.prog, label)
                 cast: Expr = (
@@ -201,9 +201,9 @@ def numbers_of(
     optimizer: Optimizer, weights: Iterable[str], options: SessionOptions
 ) -> dict[str, float]:
     """Return the numbers that a program may read, by the names of their tensors."""
-    found = [scaling_of(optimizer), scaling_of(optimizer, options.share)]
+    scalars = [scaling_of(optimizer), scaling_of(optimizer, options.share)]
     for name in weights:
         inside = options.factor > 1 and optimizer.accumulates_in(name)
         replicas = options.total_replicas if inside else 1
-        found.extend(optimizer.scalars(name, options.share, replicas).values())
-    return {scalar.tensor: scalar.number for scalar in found}
+        scalars.extend(optimizer.scalars(name, options.share, replicas).values())
+    return {scalar.tensor: scalar.number for scalar in scalars}

@@ -34,35 +34,35 @@ class Body:
         self,
         node: Node,
         infos: Sequence[TensorInfo | None],
-        known: Sequence[Array | None],
+        constants: Sequence[Array | None],
         declared: Sequence[int | None] | None = None,
         prefix: str = "",
     ) -> None:
-        self.node, self.infos, self.known, self.declared = node, infos, known, declared
+        self.node, self.infos, self.known, self.declared = node, infos, constants, declared
         self._prefix = prefix
         self.nodes: list[onnx.NodeProto] = []
 
     def __call__(self, operator: str, *inputs: Any, out: str = "", **attributes: Any) -> str:
         """Add a node and return the name of its output."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
-        made = out or f"{self._prefix}{operator.lower()}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, names, [made], **attributes))
-        return made
+        output = out or f"{self._prefix}{operator.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, names, [output], **attributes))
+        return output
 
     def several(self, operator: str, *inputs: Any, outputs: int, **attributes: Any) -> list[str]:
         """Add a node and return the names of all its outputs."""
         first = self(operator, *inputs, **attributes)
-        more = [f"{first}_{place}" for place in range(1, outputs)]
-        self.nodes[-1].output.extend(more)
-        return [first, *more]
+        extra_outputs = [f"{first}_{place}" for place in range(1, outputs)]
+        self.nodes[-1].output.extend(extra_outputs)
+        return [first, *extra_outputs]
 
     def constant(self, values: Any) -> str:
         """Add a constant; Python's numbers are whole ones of 64 bits."""
         array = np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, np.int64)
-        made = f"{self._prefix}constant{len(self.nodes)}"
+        output = f"{self._prefix}constant{len(self.nodes)}"
         proto = numpy_helper.from_array(array)
-        self.nodes.append(helper.make_node("Constant", [], [made], value=proto))
-        return made
+        self.nodes.append(helper.make_node("Constant", [], [output], value=proto))
+        return output
 
     def float(self, values: Any, place: int = 0) -> Array:
         """Return numbers in the type of an input."""
@@ -107,5 +107,5 @@ class Body:
         """Return the nodes as a function of ONNX."""
         inputs = [f"x{place}" for place in range(len(self.infos))]
         opsets = [helper.make_opsetid("", OPSET)]
-        made = ["y", *(f"y{place}" for place in range(1, len(self.node.outputs)))]
-        return helper.make_function("", self.node.operator, inputs, made, self.nodes, opsets)
+        outputs = ["y", *(f"y{place}" for place in range(1, len(self.node.outputs)))]
+        return helper.make_function("", self.node.operator, inputs, outputs, self.nodes, opsets)

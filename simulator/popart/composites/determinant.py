@@ -22,12 +22,12 @@ def determinant(body: Body) -> None:
     rows, batch = dims[-1], prod(dims[:-2])
     if rows > MOST_ROWS:
         raise Unsupported(f"matrices of {rows} rows; at most {MOST_ROWS} are computed")
-    left = body("Reshape", "x0", np.array([batch, rows, rows], np.int64))
-    made = body.constant(np.ones(batch, body.info().host))
+    minors = body("Reshape", "x0", np.array([batch, rows, rows], np.int64))
+    product = body.constant(np.ones(batch, body.info().host))
     for size in range(rows, 0, -1):
-        left, factor = _eliminated(body, left, size)
-        made = body("Mul", made, factor)
-    body("Reshape", made, np.array(dims[:-2], np.int64), out="y")
+        minors, factor = _eliminated(body, minors, size)
+        product = body("Mul", product, factor)
+    body("Reshape", product, np.array(dims[:-2], np.int64), out="y")
 
 
 def _eliminated(body: Body, matrices: str, size: int) -> tuple[str, str]:
@@ -42,13 +42,16 @@ def _eliminated(body: Body, matrices: str, size: int) -> tuple[str, str]:
         return matrices, factor
     steps = np.arange(size - 1)[None]
     behind = body("GreaterOrEqual", steps, place)
-    others = body("Add", steps, body("Cast", behind, to=onnx.TensorProto.INT64))
-    chosen = _rows(body, matrices, place, size, 1)
-    rest = _rows(body, matrices, others, size, size - 1)
+    other_rows = body("Add", steps, body("Cast", behind, to=onnx.TensorProto.INT64))
+    pivot_row = _rows(body, matrices, place, size, 1)
+    remaining_rows = _rows(body, matrices, other_rows, size, size - 1)
     flat = body("Equal", pivot, body.float(0))
     safe = body("Unsqueeze", body("Where", flat, body.float(1), pivot), [2])
-    column, tail = body("Slice", rest, [0], [1], [2]), body("Slice", rest, [1], [size], [2])
-    row = body("Div", body("Slice", chosen, [1], [size], [2]), safe)
+    column, tail = (
+        body("Slice", remaining_rows, [0], [1], [2]),
+        body("Slice", remaining_rows, [1], [size], [2]),
+    )
+    row = body("Div", body("Slice", pivot_row, [1], [size], [2]), safe)
     return body("Sub", tail, body("Mul", column, row)), factor
 
 

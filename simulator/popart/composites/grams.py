@@ -26,12 +26,12 @@ def counted_grams(body: Body) -> None:
     if not parts:
         raise Unsupported(f"no n-gram that it counts fits into {body.info()}")
     places = np.concatenate([found for _, found in parts])
-    counts = body("Concat", *(made for made, _ in parts), axis=1)
+    counts = body("Concat", *(part_counts for part_counts, _ in parts), axis=1)
     if mode == "IDF":
         counts = body("Sign", counts)
     table = _table(body, places, weighted=mode != "TF")
-    made = body("MatMul", counts, table)
-    body("Identity" if len(dims) > 1 else "Squeeze", made, *([] if len(dims) > 1 else [[0]]),
+    weighted = body("MatMul", counts, table)
+    body("Identity" if len(dims) > 1 else "Squeeze", weighted, *([] if len(dims) > 1 else [[0]]),
          out="y")  # fmt: skip
 
 
@@ -39,14 +39,14 @@ def _grams(body: Body, pool: Array) -> list[tuple[Array, Array]]:
     """Return the pool by length: n-grams [count, n], and their numbers."""
     starts = [*body.attribute("ngram_counts"), len(pool)]
     least, most = (int(body.attribute(f"{side}_gram_length")) for side in ("min", "max"))
-    found, before = [], 0
+    grams, before = [], 0
     for length, (begin, end) in enumerate(zip(starts, starts[1:], strict=False), 1):
         count = (end - begin) // length
         if least <= length <= most and count:
             numbers = np.arange(before, before + count)
-            found.append((pool[begin : begin + count * length].reshape(count, length), numbers))
+            grams.append((pool[begin : begin + count * length].reshape(count, length), numbers))
         before += count
-    return found
+    return grams
 
 
 def _counts(
@@ -56,7 +56,7 @@ def _counts(
     pool, numbers = grams
     width = pool.shape[1]
     skips = range(1 if width == 1 else int(body.attribute("max_skip_count")) + 1)
-    found = []
+    counts = []
     for skip in skips:
         places = length - (width - 1) * (skip + 1)
         if places < 1:
@@ -67,11 +67,11 @@ def _counts(
             part = body("Unsqueeze", body("Slice", rows, [first], [first + places], [1]), [2])
             equal = body("Equal", part, pool[:, n][None, None])
             same = body("And", same, equal) if same else equal
-        whole = body("Cast", same, to=FLOAT)
-        found.append(body("ReduceSum", whole, [1], keepdims=0))
-    if not found:
+        matches = body("Cast", same, to=FLOAT)
+        counts.append(body("ReduceSum", matches, [1], keepdims=0))
+    if not counts:
         return []
-    return [(body("Sum", *found) if len(found) > 1 else found[0], numbers)]
+    return [(body("Sum", *counts) if len(counts) > 1 else counts[0], numbers)]
 
 
 def _table(body: Body, numbers: Array, *, weighted: bool) -> Array:

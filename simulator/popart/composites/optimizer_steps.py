@@ -32,10 +32,10 @@ def adam(body: Body) -> None:
         new_mean = _running(body, mean, regular, alpha, state[0])
         square = body("Mul", regular, regular)
         new_squares = _running(body, squares, square, beta, state[1])
-        made = body("Mul", rate, new_mean)
+        update = body("Mul", rate, new_mean)
         after = _number(body, "norm_coefficient_post", 0.0)
         last = out if after == 0 else ""
-        moved = _step(body, weight, made, _root(body, new_squares), last)
+        moved = _step(body, weight, update, _root(body, new_squares), last)
         if after:
             body("Mul", moved, np.float32(1 - after), out=out)
 
@@ -84,8 +84,8 @@ def _regularised(body: Body, weight: str, gradient: str) -> str:
 
 def _running(body: Body, old: str, new: str, share: float, out: str) -> str:
     """Mix a running mean with a new value."""
-    kept = body("Mul", old, np.float32(share))
-    return body("Add", kept, body("Mul", new, np.float32(1 - share)), out=out)
+    decayed = body("Mul", old, np.float32(share))
+    return body("Add", decayed, body("Mul", new, np.float32(1 - share)), out=out)
 
 
 def _root(body: Body, squares: str) -> str:

@@ -15,8 +15,8 @@ INT32 = onnx.TensorProto.INT32
 
 def _ordered(body: Body, source: str, count: int, *, largest: bool) -> list[str]:
     """Add the extremes of each row, the first of equal ones first, and their places."""
-    made = body.several("TopK", source, [count], outputs=2, axis=-1, largest=int(largest))
-    return [made[0], body("Cast", made[1], to=INT32)]
+    extremes = body.several("TopK", source, [count], outputs=2, axis=-1, largest=int(largest))
+    return [extremes[0], body("Cast", extremes[1], to=INT32)]
 
 
 def sorted_elements(body: Body) -> None:
@@ -42,18 +42,18 @@ def median(body: Body) -> None:
     dims, rank = body.dims(), len(body.dims())
     axes = body.attribute("axes")
     check_axes(axes or (), rank)
-    gone = sorted({axis % rank for axis in (range(rank) if axes is None else axes)})
-    if not gone:
+    reduced_axes = sorted({axis % rank for axis in (range(rank) if axes is None else axes)})
+    if not reduced_axes:
         body("Identity", "x0", out="y")
         body("Identity", np.zeros(dims, np.int32), out="y1")
         return
-    kept = [axis for axis in range(rank) if axis not in gone]
-    count = prod(dims[axis] for axis in gone)
-    rows = body("Transpose", "x0", perm=[*kept, *gone])
-    rows = body("Reshape", rows, [prod(dims[axis] for axis in kept), count])
+    kept_axes = [axis for axis in range(rank) if axis not in reduced_axes]
+    count = prod(dims[axis] for axis in reduced_axes)
+    rows = body("Transpose", "x0", perm=[*kept_axes, *reduced_axes])
+    rows = body("Reshape", rows, [prod(dims[axis] for axis in kept_axes), count])
     middle = (count - 1) // 2
-    whole = [1 if axis in gone else dims[axis] for axis in range(rank)]
-    shape = whole if body.attribute("keepdims", 1) else [dims[axis] for axis in kept]
+    full_shape = [1 if axis in reduced_axes else dims[axis] for axis in range(rank)]
+    shape = full_shape if body.attribute("keepdims", 1) else [dims[axis] for axis in kept_axes]
     for out, part in zip(("y", "y1"), _ordered(body, rows, middle + 1, largest=False), strict=True):
         last = body("Slice", part, [middle], [middle + 1], [1])
         body("Reshape", last, np.array(shape, np.int64), out=out)

@@ -40,13 +40,13 @@ def _in_front(body: Body, keep: str, rows: str, shape: tuple[int, ...], axis: in
     """Bring the rows to keep in front; the rest is NOTHING, or cut to what the model declares."""
     count, width = shape
     declared = body.declared
-    wanted = declared[axis] if declared is not None and len(declared) == 2 else None
-    wanted = count if wanted is None else min(wanted, count)
+    limit = declared[axis] if declared is not None and len(declared) == 2 else None
+    limit = count if limit is None else min(limit, count)
     before = body("CumSum", body("Cast", keep, to=onnx.TensorProto.INT64), 0)
     place = body("Where", keep, body("Sub", before, [1]), [count])
     empty = np.full((count + 1, width), NOTHING, np.int64)
     filled = body("ScatterND", empty, body("Unsqueeze", place, [1]), rows)
-    return body("Slice", filled, [0], [wanted], [0])
+    return body("Slice", filled, [0], [limit], [0])
 
 
 def suppressed(body: Body) -> None:
@@ -70,10 +70,10 @@ def suppressed(body: Body) -> None:
     )
     body.nodes.append(loop)
     ordered = body("Transpose", "all_chosen", perm=[1, 2, 0])
-    chosen = body("Reshape", ordered, [-1, 1])
+    selected = body("Reshape", ordered, [-1, 1])
     count = batches * classes * most
     first = np.repeat(np.indices((batches, classes)).reshape(2, -1).T, most, axis=0)
-    rows = body("Concat", first, chosen, axis=1)
+    rows = body("Concat", first, selected, axis=1)
     keep = body("GreaterOrEqual", body("Reshape", ordered, [-1]), [0])
     body("Identity", _in_front(body, keep, rows, (count, 3), 0), out="y")
 
@@ -103,7 +103,7 @@ def _taken(
 ) -> onnx.GraphProto:
     """Return one run: the best box of each class, and the scores that are left."""
     inner = Body(body.node, body.infos, body.known, prefix=f"{body.node.outputs[0]}/run:")
-    run, go, scores, on, left, chosen = map(
+    run, go, scores, on, remaining, chosen_box = map(
         inner.named, ("run", "go", "scores", "on", "left", "chosen")
     )
     host, zero = body.info(1).host, body.float(0)
@@ -125,13 +125,15 @@ def _taken(
     over = inner("Greater", share, "x3" if body.has(3) else zero)
     box = inner("Equal", np.arange(shape[2]).reshape(1, 1, -1), best)
     drops = inner("Or", inner("And", meets, over), box)
-    inner("Where", drops, np.asarray(least, host), scores, out=left)
+    inner("Where", drops, np.asarray(least, host), scores, out=remaining)
     picked = inner("Where", valid, best, NOTHING)
-    inner("Squeeze", picked, [-1], out=chosen)
+    inner("Squeeze", picked, [-1], out=chosen_box)
     inner("Identity", go, out=on)
     kinds = {run: onnx.TensorProto.INT64, go: onnx.TensorProto.BOOL}
     values = [onnx.helper.make_tensor_value_info(name, kind, []) for name, kind in kinds.items()]
     element = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(host))
     values.append(onnx.helper.make_tensor_value_info(scores, element, shape))
-    made = [onnx.helper.make_empty_tensor_value_info(name) for name in (on, left, chosen)]
-    return onnx.helper.make_graph(inner.nodes, "body", values, made)
+    outputs = [
+        onnx.helper.make_empty_tensor_value_info(name) for name in (on, remaining, chosen_box)
+    ]
+    return onnx.helper.make_graph(inner.nodes, "body", values, outputs)

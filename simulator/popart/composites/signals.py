@@ -12,15 +12,15 @@ def fourier(body: Body) -> None:
     """Transform along one axis (DFT): its length, and the axis, are constants."""
     dims = body.dims()
     axis = int(body.attribute("axis", 1 if body.node.version < 20 else -2))
-    given = body.value(2)
-    axis = (axis if given is None else int(given.reshape(-1)[0])) % len(dims)
+    operand = body.value(2)
+    axis = (axis if operand is None else int(operand.reshape(-1)[0])) % len(dims)
     if axis == len(dims) - 1:
         raise Unsupported(f"axis {axis} of {body.info()}; the last one is of complex parts")
     inverse, half = (bool(body.attribute(name, 0)) for name in ("inverse", "onesided"))
-    given = body.value(1)
+    operand = body.value(1)
     before = dims[axis]
     length = 2 * (before - 1) if inverse and half else before
-    length = length if given is None else int(given.reshape(-1)[0])
+    length = length if operand is None else int(operand.reshape(-1)[0])
     last = len(dims) - 2  # of each part, without the axis of parts
     order = [n for n in range(last + 1) if n != axis] + [axis]
     parts = [
@@ -31,9 +31,9 @@ def fourier(body: Body) -> None:
         before, length, inverse=inverse, half=half
     )  # fmt: skip
     back = np.argsort(order).tolist()
-    made = [body("Transpose", part, perm=back) for part in _products(body, parts, matrices)]
-    made = made[:1] if inverse and half else made
-    _joined(body, made)
+    transformed = [body("Transpose", part, perm=back) for part in _products(body, parts, matrices)]
+    transformed = transformed[:1] if inverse and half else transformed
+    _joined(body, transformed)
 
 
 def _products(body: Body, parts: list[str], matrices: tuple[Array, Array]) -> list[str]:
@@ -70,9 +70,9 @@ def _half_back(before: int, length: int) -> tuple[Array, Array]:
 
 def frames_transformed(body: Body) -> None:
     """Transform overlapping frames of a signal, each weighed by a window (STFT)."""
-    dims, given = body.dims(), body.value(3)
-    length = dims[1] if given is None else int(given.reshape(-1)[0])
-    if given is None and body.has(2):
+    dims, operand = body.dims(), body.value(3)
+    length = dims[1] if operand is None else int(operand.reshape(-1)[0])
+    if operand is None and body.has(2):
         length = body.dims(2)[0]
     step = body.value(1)
     if step is None or int(step.reshape(-1)[0]) < 1 or not 1 <= length <= dims[1]:

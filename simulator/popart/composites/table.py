@@ -83,10 +83,10 @@ def nodes_of(
     row: Composite,
     node: Node,
     infos: Sequence[TensorInfo | None],
-    known: Sequence[Array | None],
+    constants: Sequence[Array | None],
     declared: Sequence[int | None] | None,
 ) -> onnx.FunctionProto:
     """Return the nodes of a node as a function; raises Unsupported."""
-    body = Body(node, infos, known, declared)
+    body = Body(node, infos, constants, declared)
     row.nodes(body)
     return body.function()

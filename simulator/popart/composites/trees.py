@@ -47,22 +47,24 @@ class _Paths:
 
 def _paths(body: Body) -> _Paths:
     """Follow all branches from the roots; raises Unsupported for trees that have no end."""
-    taken = [(body.attribute(f"nodes_{side}nodeids"), body.attribute(f"nodes_{side}leafs"))
+    branches = [(body.attribute(f"nodes_{side}nodeids"), body.attribute(f"nodes_{side}leafs"))
              for side in ("true", "false")]  # fmt: skip
-    nodes, leaves = len(taken[0][0]), len(body.attribute("leaf_targetids"))
+    nodes, leaves = len(branches[0][0]), len(body.attribute("leaf_targetids"))
     ways = np.zeros((nodes, leaves), np.float32)
-    left: list[tuple[int, dict[int, int]]] = [(root, {}) for root in body.attribute("tree_roots")]
-    trees = len(left)
-    while left:
-        node, path = left.pop()
-        for sign, (following, is_leaf) in zip((1, -1), taken, strict=True):
+    pending: list[tuple[int, dict[int, int]]] = [
+        (root, {}) for root in body.attribute("tree_roots")
+    ]
+    trees = len(pending)
+    while pending:
+        node, path = pending.pop()
+        for sign, (following, is_leaf) in zip((1, -1), branches, strict=True):
             way = {**path, node: sign}
             if is_leaf[node]:
                 ways[list(way), following[node]] = list(way.values())
             elif following[node] in way:
                 raise Unsupported(f"node {node} leads back to node {following[node]}")
             else:
-                left.append((following[node], way))
+                pending.append((following[node], way))
     return _Paths(ways, trees)
 
 
@@ -100,15 +102,15 @@ def _conditions(body: Body) -> str:
     splits = np.asarray(body.attribute("nodes_splits")).astype(body.info().host)
     features = np.asarray(body.attribute("nodes_featureids"))
     values = body("Gather", "x0", features, axis=1)
-    made = body.constant(np.zeros((1, len(modes)), np.bool_))
+    conditions = body.constant(np.zeros((1, len(modes)), np.bool_))
     for mode in np.unique(modes).tolist():
         holds = _compared(body, values, mode, splits, modes)
-        made = body("Where", (modes == mode)[None], holds, made)
+        conditions = body("Where", (modes == mode)[None], holds, conditions)
     missing = body.attribute("nodes_missing_value_tracks_true")
     if missing:
         is_lost = body("And", body("IsNaN", values), np.asarray(missing, np.bool_)[None])
-        made = body("Or", made, is_lost)
-    return made
+        conditions = body("Or", conditions, is_lost)
+    return conditions
 
 
 def _compared(body: Body, values: str, mode: int, splits: Array, modes: Array) -> str:
@@ -136,5 +138,5 @@ def _member(body: Body, values: str, modes: Array) -> str:
     for place, members in zip(places, sets, strict=False):
         table[place, : len(members)] = members
     same = body("Equal", body("Unsqueeze", values, [2]), table[None])
-    whole = body("Cast", same, to=onnx.TensorProto.INT32)
-    return body("Cast", body("ReduceMax", whole, [2], keepdims=0), to=onnx.TensorProto.BOOL)
+    matches = body("Cast", same, to=onnx.TensorProto.INT32)
+    return body("Cast", body("ReduceMax", matches, [2], keepdims=0), to=onnx.TensorProto.BOOL)

@@ -40,8 +40,8 @@ def images_of_columns(body: Body) -> None:
     empty = np.zeros((prod(sizes) + 1, rows), body.info().host)
     added = body("ScatterND", empty, where, flat, reduction="add")
     kept = body("Slice", added, [0], [prod(sizes)], [0])
-    whole = [batch, width // prod(kernel), *sizes]
-    body("Reshape", body("Transpose", kept, perm=[1, 0]), whole, out="y")
+    block_shape = [batch, width // prod(kernel), *sizes]
+    body("Reshape", body("Transpose", kept, perm=[1, 0]), block_shape, out="y")
 
 
 def unpooled(body: Body) -> None:
@@ -53,16 +53,16 @@ def unpooled(body: Body) -> None:
         (size - 1) * strides[n] - pads[n] - pads[n + rank] + kernel[n]
         for n, size in enumerate(dims[2:])
     ]
-    made, given = [*dims[:2], *spatial], body.value(2)
-    wanted = made if given is None else [int(n) for n in given]
-    if any(a < b for a, b in zip(wanted, made, strict=True)):
-        raise Unsupported(f"output_shape is {wanted}; at least {made} would be needed")
+    minimal, operand = [*dims[:2], *spatial], body.value(2)
+    output_dims = minimal if operand is None else [int(n) for n in operand]
+    if any(a < b for a, b in zip(output_dims, minimal, strict=True)):
+        raise Unsupported(f"output_shape is {output_dims}; at least {minimal} would be needed")
     places = body("Reshape", "x1", [-1])
-    empty = np.zeros(prod(made), body.info().host)
+    empty = np.zeros(prod(minimal), body.info().host)
     full = body("ScatterElements", empty, places, body("Reshape", "x0", [-1]))
-    more = [b - a for a, b in zip(made, wanted, strict=True)]
-    shaped = body("Reshape", full, made)
-    body("Pad", shaped, [0] * len(made) + more, out="y")
+    padding = [b - a for a, b in zip(minimal, output_dims, strict=True)]
+    shaped = body("Reshape", full, minimal)
+    body("Pad", shaped, [0] * len(minimal) + padding, out="y")
 
 
 def aligned_regions(body: Body) -> None:
@@ -103,9 +103,9 @@ def aligned_regions(body: Body) -> None:
 
 def _weighed(body: Body, images: str, rows: str, columns: str) -> str:
     """Multiply images by weights of rows [regions, samples, height] and of columns."""
-    left = body("MatMul", body("Unsqueeze", rows, [1]), images)
+    row_weighted = body("MatMul", body("Unsqueeze", rows, [1]), images)
     turned = body("Transpose", columns, perm=[0, 2, 1])
-    return body("MatMul", left, body("Unsqueeze", turned, [1]))
+    return body("MatMul", row_weighted, body("Unsqueeze", turned, [1]))
 
 
 def _bins(
@@ -123,14 +123,14 @@ def _bins(
     low = body("Floor", at)
     high = body("Min", body("Add", low, body.float(1)), body.float(size - 1))
     part = body("Sub", at, low)
-    rest = body("Sub", body.float(1), part)
+    remainder = body("Sub", body.float(1), part)
     every = body.float(np.arange(size).reshape(1, 1, -1))
-    found = []
-    for place, weight in ((low, rest), (high, part)):
-        kept = body("Where", outside, body.float(0), weight)
+    weights = []
+    for place, weight in ((low, remainder), (high, part)):
+        masked = body("Where", outside, body.float(0), weight)
         equal = body("Equal", body("Unsqueeze", place, [2]), every)
-        found.append(body("Where", equal, body("Unsqueeze", kept, [2]), body.float(0)))
-    return found
+        weights.append(body("Where", equal, body("Unsqueeze", masked, [2]), body.float(0)))
+    return weights
 
 
 def deformed(body: Body) -> None:
@@ -150,9 +150,9 @@ def deformed(body: Body) -> None:
         sampled = body("Mul", sampled, body("Reshape", "x4", [batch * moved, 1, taps, pixels]))
     columns = body("Reshape", sampled, [batch, groups, inner * taps, pixels])
     weights = body("Reshape", "x1", [groups, outputs // groups, inner * taps])
-    made = body("Reshape", body("MatMul", weights, columns), [batch, outputs, *after])
+    product = body("Reshape", body("MatMul", weights, columns), [batch, outputs, *after])
     bias = body("Reshape", "x3", [1, outputs, 1, 1]) if body.has(3) else body.float(0)
-    body("Add", made, bias, out="y")
+    body("Add", product, bias, out="y")
 
 
 def _grid(body: Body, sizes: tuple[list[int], list[int], list[int]], count: int) -> str:
@@ -167,15 +167,15 @@ def _grid(body: Body, sizes: tuple[list[int], list[int], list[int]], count: int)
     pixels = np.indices(after).reshape(2, 1, -1)
     shape = [count, prod(kernel), 2, prod(after)]
     offsets = body("Reshape", "x2", shape)
-    found = []
+    coordinates = []
     for n in (1, 0):
         base: Array = pixels[n] * strides[n] - pads[n] + taps[n] * dilations[n]
-        own = body("Gather", offsets, np.int64(n), axis=2)
+        own_offsets = body("Gather", offsets, np.int64(n), axis=2)
         edge, extent = (0.0, size[n] - 1) if min(size) > 1 else (0.5, size[n])
-        at = body("Add", own, body.float(base + edge))
+        at = body("Add", own_offsets, body.float(base + edge))
         relative = body("Sub", body("Mul", at, body.float(2 / extent)), body.float(1))
-        found.append(body("Unsqueeze", relative, [-1]))
-    return body("Concat", *found, axis=-1)
+        coordinates.append(body("Unsqueeze", relative, [-1]))
+    return body("Concat", *coordinates, axis=-1)
 
 
 def cropped(body: Body) -> None:

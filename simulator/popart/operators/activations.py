@@ -58,8 +58,8 @@ class Function:
         self, call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
     ) -> Sequence[Tensor | None]:
         """Compute the gradient of every element."""
-        given = self.given(call)
-        back: Gradient = of_one(lambda x, y, g: self.gradient(x, y, g, given))
+        parameters = self.given(call)
+        back: Gradient = of_one(lambda x, y, g: self.gradient(x, y, g, parameters))
         return back(call, outputs, grads)
 
 

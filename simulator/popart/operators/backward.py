@@ -14,13 +14,13 @@ from simulator.poplibs.popops.expr import Expr, _1, _2, _3
 Gradient = Callable[[Call, Sequence[Tensor], Sequence[Tensor]], Sequence[Tensor | None]]
 
 
-def of_one(made: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
+def of_one(expression: Callable[[Expr, Expr, Expr], Expr]) -> Gradient:
     """Make a gradient of one input from an expression of input, output and gradient."""
 
     def gradient(
         call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
     ) -> list[Tensor | None]:
-        return [call.map(made(_1, _2, _3), call[0], outputs[0], grads[0])]
+        return [call.map(expression(_1, _2, _3), call[0], outputs[0], grads[0])]
 
     return gradient
 
@@ -49,10 +49,10 @@ def of_bias(call: Call, gradient: Tensor) -> Tensor:
     return total(call, gradient, [axis for axis in range(gradient.rank()) if axis != 1])
 
 
-def zeros(call: Call, like: Tensor, what: str = "zeros") -> Tensor:
+def zeros(call: Call, like: Tensor, label: str = "zeros") -> Tensor:
     """Add a variable that lies like a tensor, and set it to zero."""
-    out = call.graph.clone(like, f"{call.name}/{what}")
+    out = call.graph.clone(like, f"{call.name}/{label}")
     if not out.isParallelWriteable():
-        out = call.variable(like.dtype, like.shape, what)
-    popops.zero(call.graph, out, call.prog, f"{call.name}/{what}")
+        out = call.variable(like.dtype, like.shape, label)
+    popops.zero(call.graph, out, call.prog, f"{call.name}/{label}")
     return out

@@ -83,8 +83,8 @@ class Call:
         value = self.value(place)
         if value is not None:
             return [int(number) for number in value.reshape(-1)]
-        found = self.attribute(attribute, None) if attribute else None
-        return None if found is None else [int(number) for number in found]
+        numbers = self.attribute(attribute, None) if attribute else None
+        return None if numbers is None else [int(number) for number in numbers]
 
     def attribute(self, name: str, default: Any = None) -> Any:
         return self.node.attributes.get(name, default)
@@ -105,16 +105,16 @@ class Call:
         return output < len(self.node.outputs) and bool(self.node.outputs[output])
 
     # Operations
-    def variable(self, dtype: Type, shape: Sequence[int], what: str) -> Tensor:
+    def variable(self, dtype: Type, shape: Sequence[int], label: str) -> Tensor:
         """Add a variable, spread evenly."""
-        tensor = self.graph.addVariable(dtype, shape, f"{self.name}/{what}")
+        tensor = self.graph.addVariable(dtype, shape, f"{self.name}/{label}")
         poputil.mapTensorLinearly(self.graph, tensor)
         return tensor
 
-    def constant(self, values: Array | float, dtype: Type, what: str = "constant") -> Tensor:
+    def constant(self, values: Array | float, dtype: Type, label: str = "constant") -> Tensor:
         """Add a constant, spread evenly."""
         shape = values.shape if hasattr(values, "shape") else ()
-        tensor = self.graph.addConstant(dtype, shape, values, f"{self.name}/{what}")
+        tensor = self.graph.addConstant(dtype, shape, values, f"{self.name}/{label}")
         poputil.mapTensorLinearly(self.graph, tensor)
         return tensor
 
@@ -124,10 +124,10 @@ class Call:
             return tensor
         return popops.cast(self.graph, tensor, dtype, self.prog, self.name)
 
-    def copy(self, tensor: Tensor, what: str = "copy") -> Tensor:
+    def copy(self, tensor: Tensor, label: str = "copy") -> Tensor:
         """Return a variable of its own with a tensor's values."""
-        out = self.variable(tensor.dtype, tensor.shape, what)
-        self.prog.add(Copy(tensor, out, name=f"{self.name}/{what}"))
+        out = self.variable(tensor.dtype, tensor.shape, label)
+        self.prog.add(Copy(tensor, out, name=f"{self.name}/{label}"))
         return out
 
     def map(self, expression: Expr, *operands: Tensor) -> Tensor:
@@ -139,8 +139,8 @@ class Call:
         table, kind = _KINDS[len(operands) - 1]
         entry, dtype = table[operation], operands[0].dtype
         wide = wider(dtype, entry.types)
-        taken = [self.cast(tensor, wide) for tensor in operands]
-        arguments: list[Any] = [*taken, self.prog, self.name]
+        converted = [self.cast(tensor, wide) for tensor in operands]
+        arguments: list[Any] = [*converted, self.prog, self.name]
         out = popops.map(self.graph, kind(operation), *arguments)
         return out if entry.boolean else self.cast(out, dtype)
 

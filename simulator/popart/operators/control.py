@@ -12,10 +12,10 @@ from simulator.popart.operators.call import Call
 def conditional(call: Call) -> list[Tensor]:
     """Run one of two graphs; both leave their outputs in the same variables."""
     names = ("then_branch", "else_branch")
-    known = call.value(0)
-    if known is not None:
-        chosen: Ir = call.attribute(names[0] if bool(known.reshape(-1)[0]) else names[1])
-        return call.lower_graph(chosen, call.prog)
+    condition = call.value(0)
+    if condition is not None:
+        taken_branch: Ir = call.attribute(names[0] if bool(condition.reshape(-1)[0]) else names[1])
+        return call.lower_graph(taken_branch, call.prog)
     outputs = [
         call.variable(info.device, info.dims, f"output{place}")
         for place, info in enumerate(call.outputs)
@@ -23,8 +23,8 @@ def conditional(call: Call) -> list[Tensor]:
     bodies = []
     for name in names:
         body = Program(name=f"{call.name}/{name}")
-        made = call.lower_graph(call.attribute(name), body)
-        for tensor, output in zip(made, outputs, strict=True):
+        results = call.lower_graph(call.attribute(name), body)
+        for tensor, output in zip(results, outputs, strict=True):
             body.add(Copy(tensor, output, name=f"{call.name}/{name}"))
         bodies.append(body)
     call.prog.add(If(call.scalar(0), bodies[0], bodies[1], call.name))

@@ -41,14 +41,14 @@ def inferred(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
     kind = str(node.attributes.get("outDataType", ""))
     dtype = infos[0].type if kind in UNDEFINED else kind
     dtype = type_name(int(dtype), "outDataType") if dtype.isdecimal() else dtype
-    each = node.attributes.get("reduction", "Mean") == "NoReduction"
-    return [TensorInfo(dtype, infos[0].dims[1:2] if each else [])]
+    per_sample = node.attributes.get("reduction", "Mean") == "NoReduction"
+    return [TensorInfo(dtype, infos[0].dims[1:2] if per_sample else [])]
 
 
 def loss(call: Call) -> Tensor:
     """Return minus the log probability of the labels; a mean counts each label alike."""
     info, blank = call.outputs[0], int(call.attribute("blank", 0))
-    given: tuple[Any, ...] = (
+    arguments: tuple[Any, ...] = (
         call.graph,
         info.device,
         *(call[place] for place in range(4)),
@@ -57,21 +57,21 @@ def loss(call: Call) -> Tensor:
     )
     gradient: Tensor | None = None
     if call.training:
-        each, gradient = ctc.calcLossAndGradientLogProbabilities(*given)
+        losses, gradient = ctc.calcLossAndGradientLogProbabilities(*arguments)
     else:
-        each = ctc.calcCTCLossLogProbabilities(*given)
+        losses = ctc.calcCTCLossLogProbabilities(*arguments)
     if call.attribute("zeroInfinity", 0):
         infinite = expr.Gt(_1, expr.Const(_LARGEST[info.device.name], info.device))
-        each = call.map(expr.Select(expr.Const(0.0, info.device), _1, infinite), each)
+        losses = call.map(expr.Select(expr.Const(0.0, info.device), _1, infinite), losses)
     share = None
     if call.attribute("reduction", "Mean") == "Mean":
         lengths = call.cast(call[3], info.device)
-        share = call.map(1.0 / (expr.Max(_1, 1.0) * float(each.numElements())), lengths)
-        each = call.map(_1 * _2, each, share)
+        share = call.map(1.0 / (expr.Max(_1, 1.0) * float(losses.numElements())), lengths)
+        losses = call.map(_1 * _2, losses, share)
     call.saved = (gradient, share)
     if call.attribute("reduction", "Mean") == "NoReduction":
-        return each
-    return reduced(call, each, [0], Operation.ADD).reshape([])
+        return losses
+    return reduced(call, losses, [0], Operation.ADD).reshape([])
 
 
 _LARGEST = {"float": 3.4e38, "half": 65504.0}

@@ -39,15 +39,15 @@ def _shape(call: Call) -> list[int]:
     return shape
 
 
-def _taken(call: Call, tensor: Tensor, what: str = "slice") -> Tensor:
-    name = f"{call.name}/{what}"
+def _taken(call: Call, tensor: Tensor, label: str = "slice") -> Tensor:
+    name = f"{call.name}/{label}"
     return popops.dynamicSlice(call.graph, tensor, _offsets(call), *_region(call), call.prog, name)
 
 
-def _written(call: Call, tensor: Tensor, part: Tensor, what: str = "update") -> Tensor:
+def _written(call: Call, tensor: Tensor, part: Tensor, label: str = "update") -> Tensor:
     """Write a slice into a copy of a tensor."""
-    out = call.copy(tensor, what)
-    part, name = part.reshape(_shape(call)), f"{call.name}/{what}"
+    out = call.copy(tensor, label)
+    part, name = part.reshape(_shape(call)), f"{call.name}/{label}"
     popops.dynamicUpdate(call.graph, out, part, _offsets(call), *_region(call), call.prog, name)
     return out
 
@@ -120,9 +120,9 @@ def dynamic_zero(call: Call) -> Tensor:
 # Gradients
 def of_slice(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]) -> Grads:
     """Put the gradient where the slice was taken from, among zeros."""
-    whole = zeros(call, call[0], "SliceGrad")
-    found: Grads = [_written(call, whole, grads[0], "SliceGrad/update")]
-    return [*found, *[None] * (len(call.inputs) - 1)]
+    zeroed = zeros(call, call[0], "SliceGrad")
+    gradients: Grads = [_written(call, zeroed, grads[0], "SliceGrad/update")]
+    return [*gradients, *[None] * (len(call.inputs) - 1)]
 
 
 def of_update(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]) -> Grads:

@@ -33,9 +33,9 @@ def absolute(call: Call) -> Tensor:
     return call.apply("ABSOLUTE", call[0])
 
 
-def expression(made: Callable[[Expr], Expr]) -> Lower:
+def expression(expression: Callable[[Expr], Expr]) -> Lower:
     """Lower to an expression of one operand, computed in one compute set."""
-    return lambda call: call.map(made(_1), call[0])
+    return lambda call: call.map(expression(_1), call[0])
 
 
 def non_linearity(kind: NonLinearityType) -> Lower:
@@ -63,12 +63,12 @@ def gelu(call: Call) -> Tensor:
 
 def is_inf(call: Call) -> Tensor:
     """Tell infinite elements, of both signs or of one."""
-    wanted = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
-    if all(wanted):
+    signs = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
+    if all(signs):
         return call.apply("IS_INF", call[0])
-    if not any(wanted):
+    if not any(signs):
         return call.constant(np.zeros(call.info().dims, dtype=np.bool_), BOOL)
-    limit = np.inf if wanted[0] else -np.inf
+    limit = np.inf if signs[0] else -np.inf
     return call.apply("EQUAL", call[0], call.constant(limit, call[0].dtype, "infinity"))
 
 
@@ -130,13 +130,13 @@ def power(call: Call) -> Tensor:
 def modulo(call: Call) -> Tensor:
     """Return what is left of a division: with the sign of the divisor, or as C has it (fmod)."""
     a, b = operands(call)
-    rest = call.apply("REMAINDER", a, b)
+    remainder = call.apply("REMAINDER", a, b)
     if call.attribute("fmod", 0) or call.info().host.kind == "u":
-        return rest
+        return remainder
     wide = wider(a.dtype, ("float", "half", "int"))
-    given = call.cast(rest, wide), broadcast(call.cast(b, wide), rest.shape)
-    other = expr.Signum(_1) * expr.Signum(_2) < 0
-    return call.cast(call.map(expr.Select(_1 + _2, _1, other), *given), a.dtype)
+    given = call.cast(remainder, wide), broadcast(call.cast(b, wide), remainder.shape)
+    signs_differ = expr.Signum(_1) * expr.Signum(_2) < 0
+    return call.cast(call.map(expr.Select(_1 + _2, _1, signs_differ), *given), a.dtype)
 
 
 def triangle(call: Call) -> Tensor:
@@ -144,21 +144,21 @@ def triangle(call: Call) -> Tensor:
     rows, columns = call.info().dims[-2:]
     keep = np.triu if call.attribute("upper", 1) else np.tril
     first = (call.numbers(1) or [0])[0]
-    kept = keep(np.ones((rows, columns), np.bool_), first)
+    mask_values = keep(np.ones((rows, columns), np.bool_), first)
     wide = wider(call[0].dtype, TERNARY["SELECT"].types)
-    mask, zero = call.constant(kept, BOOL, "triangle"), call.constant(0, wide, "zero")
+    mask, zero = call.constant(mask_values, BOOL, "triangle"), call.constant(0, wide, "zero")
     around = (broadcast(tensor, call[0].shape) for tensor in (zero, mask))
-    made = call.map(expr.Select(_1, _2, _3), call.cast(call[0], wide), *around)
-    return call.cast(made, call[0].dtype)
+    selected = call.map(expr.Select(_1, _2, _3), call.cast(call[0], wide), *around)
+    return call.cast(selected, call[0].dtype)
 
 
 def where(call: Call) -> Tensor:
     """Take elements of one tensor where a condition is true, else of another."""
     shape, dtype = call.outputs[0].dims, call[1].dtype
     wide = wider(dtype, TERNARY["SELECT"].types)
-    chosen = [broadcast(call.cast(call[place], wide), shape) for place in (1, 2)]
-    made = call.map(expr.Select(_1, _2, _3), *chosen, broadcast(call[0], shape))
-    return call.cast(made, dtype)
+    operands = [broadcast(call.cast(call[place], wide), shape) for place in (1, 2)]
+    selected = call.map(expr.Select(_1, _2, _3), *operands, broadcast(call[0], shape))
+    return call.cast(selected, dtype)
 
 
 def several(operation: str) -> Lower:
@@ -182,16 +182,16 @@ def mean(call: Call) -> Tensor:
 def cast(call: Call) -> Tensor:
     """Change the type; what is not zero becomes true, and narrow numbers keep their last bits."""
     info = call.outputs[0]
-    wanted = info.device
+    dtype = info.device
     if info.type == "FLOAT4E2M1":
         return quarter(call, call.cast(call[0], FLOAT))
     if info.bits:
-        signed = wanted.numpy.kind == "i"
-        return call.cast(_narrowed(call, call.cast(call[0], INT), info.bits, signed=signed), wanted)
-    if wanted == BOOL and call[0].dtype != BOOL:
+        signed = dtype.numpy.kind == "i"
+        return call.cast(_narrowed(call, call.cast(call[0], INT), info.bits, signed=signed), dtype)
+    if dtype == BOOL and call[0].dtype != BOOL:
         zero = call.constant(0, call[0].dtype, "zero")
         return call.apply("NOT_EQUAL", call[0], zero)
-    return call.cast(call[0], wanted)
+    return call.cast(call[0], dtype)
 
 
 def quarter(call: Call, values: Tensor) -> Tensor:
@@ -203,8 +203,8 @@ def quarter(call: Call, values: Tensor) -> Tensor:
     size = expr.Abs(_1)
     steps = call.map(expr.Select(half, expr.Select(one, two, size < 4.0), size < 2.0), values)
     rounded = expr.Min(expr.NearbyInt(size / _2) * _2, 6.0) * expr.Signum(_1)
-    made = call.map(expr.Select(expr.ConstFloat(0.0), rounded, expr.IsNaN(_1)), values, steps)
-    return call.cast(made, call.outputs[0].device)
+    signed = call.map(expr.Select(expr.ConstFloat(0.0), rounded, expr.IsNaN(_1)), values, steps)
+    return call.cast(signed, call.outputs[0].device)
 
 
 def one_hot(call: Call) -> Tensor:
@@ -224,28 +224,30 @@ def one_hot(call: Call) -> Tensor:
 
 def shifted(call: Call) -> Tensor:
     """Shift bits; amounts below 0, or of the width at least, leave the sign or 0 (BitShift-28)."""
-    dtype, left = call[0].dtype, call.attribute("direction") == "LEFT"
+    dtype, is_left = call[0].dtype, call.attribute("direction") == "LEFT"
     bits, signed = 8 * dtype.size, dtype.numpy.kind == "i"
-    operation = "SHIFT_LEFT" if left else "SHIFT_RIGHT_SIGN_EXTEND" if signed else "SHIFT_RIGHT"
+    operation = "SHIFT_LEFT" if is_left else "SHIFT_RIGHT_SIGN_EXTEND" if signed else "SHIFT_RIGHT"
     wide = wider(dtype, BINARY[operation].types)
-    values, given = (broadcast(call.cast(each, wide), call.outputs[0].dims)
-                     for each in operands(call))  # fmt: skip
+    values, amounts_raw = (broadcast(call.cast(operand, wide), call.outputs[0].dims)
+                     for operand in operands(call))  # fmt: skip
     valid = expr.And(_1 >= 0, _1 < bits) if signed else _1 < bits
-    amounts = call.map(expr.Select(_1, _1 * 0 + (bits - 1), valid), given)
-    made = call.apply(operation, values, amounts)
-    if left or not signed:
-        made = call.map(expr.Select(_1, _1 * 0, _2), made, call.map(valid, given))
-    return call.cast(_narrowed(call, made, bits, signed=signed), dtype)
+    amounts = call.map(expr.Select(_1, _1 * 0 + (bits - 1), valid), amounts_raw)
+    shifted_bits = call.apply(operation, values, amounts)
+    if is_left or not signed:
+        shifted_bits = call.map(
+            expr.Select(_1, _1 * 0, _2), shifted_bits, call.map(valid, amounts_raw)
+        )
+    return call.cast(_narrowed(call, shifted_bits, bits, signed=signed), dtype)
 
 
-def _narrowed(call: Call, made: Tensor, bits: int, *, signed: bool) -> Tensor:
+def _narrowed(call: Call, wide_value: Tensor, bits: int, *, signed: bool) -> Tensor:
     """Drop the bits of a wider integer that a narrower one does not have."""
-    rest = 8 * made.dtype.size - bits
-    if not rest:
-        return made
+    spare_bits = 8 * wide_value.dtype.size - bits
+    if not spare_bits:
+        return wide_value
     back = "SHIFT_RIGHT_SIGN_EXTEND" if signed else "SHIFT_RIGHT"
-    distance = call.constant(rest, made.dtype, "width")
-    return call.apply(back, call.apply("SHIFT_LEFT", made, distance), distance)
+    distance = call.constant(spare_bits, wide_value.dtype, "width")
+    return call.apply(back, call.apply("SHIFT_LEFT", wide_value, distance), distance)
 
 
 def same_bits(call: Call) -> Tensor:

@@ -71,8 +71,8 @@ def conv_input(call: Call) -> Tensor:
 
 def conv_weights(call: Call) -> Tensor:
     """Add weights that lie as the convolution reads them."""
-    made = poplin.createWeights(call.graph, conv_params(call), call.name, call.options)
-    return made.reshape(call.info(1).dims)
+    weights = poplin.createWeights(call.graph, conv_params(call), call.name, call.options)
+    return weights.reshape(call.info(1).dims)
 
 
 def flipped_weights(call: Call) -> Tensor:
@@ -112,8 +112,8 @@ def pool_params(
 def max_pool(call: Call) -> Tensor | list[Tensor]:
     """Return the maximum of each window, and where it stands if asked."""
     windows = pool_windows(call)
-    whole = call[0].dtype not in (FLOAT, HALF)
-    data = call.cast(call[0], HALF) if whole else call[0]
+    needs_cast = call[0].dtype not in (FLOAT, HALF)
+    data = call.cast(call[0], HALF) if needs_cast else call[0]
     placed = windows.dilated or call.options.get("maxPoolGradient") == "First"
     if call.wants(1) or (placed and call.training):
         return _max_with_places(call, data, windows)
@@ -139,19 +139,19 @@ def _max_with_places(call: Call, data: Tensor, windows: Windows) -> Tensor | lis
     last = seen.rank() - 1
     largest = reduced(call, seen, [last], Operation.MAX)
     places = positions(call, windows)
-    found = None
+    places_found = None
     if call.training or not call.attribute("storage_order", 0):
-        found = _first(call, seen, largest, places)
-    call.saved = (found,) if call.training else ()
+        places_found = _first(call, seen, largest, places)
+    call.saved = (places_found,) if call.training else ()
     out = call.cast(largest, call[0].dtype)
     if not call.wants(1):
         return out
     if call.attribute("storage_order", 0):
         field = data.shape[2:]
         numbers = np.arange(element_count(field)).reshape(field[::-1]).T.reshape(-1)
-        found = _first(call, seen, largest, np.where(places < 0, -1, numbers[places]))
-    assert found is not None
-    return [out, call.cast(found, call.outputs[1].device)]
+        places_found = _first(call, seen, largest, np.where(places < 0, -1, numbers[places]))
+    assert places_found is not None
+    return [out, call.cast(places_found, call.outputs[1].device)]
 
 
 def _first(call: Call, seen: Tensor, largest: Tensor, places: IntArray) -> Tensor:
@@ -226,8 +226,8 @@ def local_response(call: Call) -> Tensor:
 def lp_pool(call: Call) -> Tensor:
     """Return the p-norm of each window."""
     power, windows = int(call.attribute("p", 2)), pool_windows(call)
-    taken = spread_windows(call, call[0], windows, 0.0)
-    raised = call.map(expr.Abs(_1) if power == 1 else expr.Pow(expr.Abs(_1), power), taken)
+    spread = spread_windows(call, call[0], windows, 0.0)
+    raised = call.map(expr.Abs(_1) if power == 1 else expr.Pow(expr.Abs(_1), power), spread)
     total = reduced(call, raised, [raised.rank() - 1], Operation.ADD)
-    made = total if power == 1 else call.map(expr.Pow(_1, 1 / power), total)
-    return made.reshape(call.outputs[0].dims)
+    rooted = total if power == 1 else call.map(expr.Pow(_1, 1 / power), total)
+    return rooted.reshape(call.outputs[0].dims)

@@ -33,9 +33,9 @@ def reversed_axes(call: Call, tensor: Tensor | None = None) -> Tensor:
     return out
 
 
-def reversed_back(call: Call, made: Tensor) -> Tensor:
+def reversed_back(call: Call, output: Tensor) -> Tensor:
     """View a tensor that lies as the output should as the input."""
-    return reversed_axes(call, made)
+    return reversed_axes(call, output)
 
 
 def of_reverse(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]) -> Grads:
@@ -80,13 +80,13 @@ def of_scaled_sum(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]
     grad = grads[0]
     if not call.has(2):
         return [call.map(_1 * _scale(call, place), grad) for place in (0, 1)]
-    found: Grads = []
+    gradients: Grads = []
     for place in (2, 3):
-        found.append(call.map(_1 * _2, grad, broadcast(call.scalar(place), grad.shape)))
+        gradients.append(call.map(_1 * _2, grad, broadcast(call.scalar(place), grad.shape)))
     for place in (0, 1):
-        whole = summed_to(call, call.map(_1 * _2, grad, call[place]), [])
-        found.append(whole.reshape(call.info(place + 2).dims))
-    return found
+        scale_grad = summed_to(call, call.map(_1 * _2, grad, call[place]), [])
+        gradients.append(scale_grad.reshape(call.info(place + 2).dims))
+    return gradients
 
 
 def overwritten(call: Call) -> Tensor:
@@ -171,10 +171,10 @@ def bucketized(call: Call) -> Tensor:
                 for place in (lower, upper)
             ]
             bucket = popops.cast(call.graph, upper, INT, inner, name)
-            low, here, high = (
+            low, current, high = (
                 broadcast(one.reshape([]), data.shape) for one in (ends[0], bucket, ends[1])
             )
-            popops.mapInPlace(call.graph, between, [out, data, low, here, high], inner, name)
+            popops.mapInPlace(call.graph, between, [out, data, low, current, high], inner, name)
             return inner
 
         call.prog.add(popops.countedLoop(call.graph, 0, count - 1, 1, body))

@@ -119,9 +119,9 @@ def _reshaped(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
     """Return the shape that a Reshape names: 0 keeps a size, -1 is what is left."""
     sizes = [infos[0].dims[place] if size == 0 else int(size)
              for place, size in enumerate(node.attributes["shape"])]  # fmt: skip
-    known = prod(size for size in sizes if size != -1)
-    if sizes.count(-1) == 1 and known:
-        sizes[sizes.index(-1)] = infos[0].nelms() // known
+    known_product = prod(size for size in sizes if size != -1)
+    if sizes.count(-1) == 1 and known_product:
+        sizes[sizes.index(-1)] = infos[0].nelms() // known_product
     if prod(sizes) != infos[0].nelms():
         raise ValueError(f"shape {list(node.attributes['shape'])}")
     return [TensorInfo(infos[0].type, sizes)]
@@ -184,11 +184,13 @@ _INFERRED = {
 }
 
 
-def infer_graphcore(node: Node, infos: Sequence[TensorInfo | None], what: str) -> list[TensorInfo]:
+def infer_graphcore(
+    node: Node, infos: Sequence[TensorInfo | None], subject: str
+) -> list[TensorInfo]:
     """Return the outputs of a node of ai.graphcore; raises popart_exception."""
-    given = [info for info in infos if info is not None]
+    known_infos = [info for info in infos if info is not None]
     try:
-        return _INFERRED.get(node.operator, _like_input)(node, given)[: len(node.outputs)]
+        return _INFERRED.get(node.operator, _like_input)(node, known_infos)[: len(node.outputs)]
     except (KeyError, ValueError, IndexError, ZeroDivisionError) as error:
-        shown = ", ".join(map(str, given))
-        raise popart_exception(f"{what}: inputs {shown} do not fit ({error})") from None
+        shown = ", ".join(map(str, known_infos))
+        raise popart_exception(f"{subject}: inputs {shown} do not fit ({error})") from None

@@ -42,19 +42,19 @@ def sampled(call: Call) -> Tensor:
     places, weights, slopes = _corners(call, taps, field, batch, count)
     call.saved = (places, weights, slopes)
     rows = call[0].reshape((batch, channels, element_count(tuple(field)))).dimShuffle([0, 2, 1])
-    taken = popops.multiSlice(
+    corners = popops.multiSlice(
         call.graph,
         rows.reshape((batch * element_count(tuple(field)), channels)),
         places.flatten().expand([1]), [0], [1], call.prog, debugContext=call.name,
     )  # fmt: skip
-    parts = call.cast(taken, FLOAT).reshape((*places.shape, channels))
+    parts = call.cast(corners, FLOAT).reshape((*places.shape, channels))
     weighed = call.map(_1 * _2, parts, broadcast(weights.expand([2]), parts.shape))
-    made = reduced(call, weighed, [0], Operation.ADD)
-    out = made.reshape((batch, count, channels)).dimShuffle([0, 2, 1])
+    summed = reduced(call, weighed, [0], Operation.ADD)
+    out = summed.reshape((batch, count, channels)).dimShuffle([0, 2, 1])
     return call.cast(out.reshape(call.outputs[0].dims), call[0].dtype)
 
 
-def _taps(call: Call, given: Tensor, size: int) -> list[Tap]:
+def _taps(call: Call, coordinates: Tensor, size: int) -> list[Tap]:
     """Return what samples at coordinates from -1 to 1 read along an axis."""
     aligned = bool(call.attribute("align_corners", 0))
     mode = str(call.attribute("mode", "linear"))
@@ -62,27 +62,30 @@ def _taps(call: Call, given: Tensor, size: int) -> list[Tap]:
     scaled = (_1 + 1) * ((size - 1) / 2) if aligned else ((_1 + 1) * float(size) - 1) * 0.5
     if mode != "cubic":
         scaled = _inside(scaled, padding, size, aligned=aligned)
-    at = call.map(scaled, given)
+    at = call.map(scaled, coordinates)
     if mode == "nearest":
         one = call.map(_1 * 0.0 + 1.0, at)
         flat = call.map(_1 * 0.0, at) if call.training else None
         nearest = Tap(call.map(expr.NearbyInt(_1), at), one, flat)
         return [_kept(call, nearest, padding, size, aligned=aligned)]
     first = call.map(expr.Floor(_1), at)
-    rest = call.map(_1 - _2, at, first)
+    fraction = call.map(_1 - _2, at, first)
     weights = _cubic() if mode == "cubic" else [1 - _1, _1]
     begin = -1 if mode == "cubic" else 0
     slopes: Sequence[Tensor | None] = [None] * len(weights)
     if call.training:
         scale = (size - 1 if aligned else size) / 2
-        grown = [call.map(each * scale, rest) for each in _slopes(mode)]
+        grown = [call.map(slope_value * scale, fraction) for slope_value in _slopes(mode)]
         if mode != "cubic" and padding == "border":
             within = expr.And(_1 > 0.0, _1 < float(size - 1))
-            grown = [call.map(expr.Select(_2, _2 * 0.0, within), at, each) for each in grown]
+            grown = [
+                call.map(expr.Select(_2, _2 * 0.0, within), at, slope_value)
+                for slope_value in grown
+            ]
         slopes = grown
     return [
-        _kept(call, Tap(call.map(_1 + float(begin + number), first), call.map(weight, rest), slope),
-              padding, size, aligned=aligned)
+        _kept(call, Tap(call.map(_1 + float(begin + number), first), call.map(weight, fraction),
+                        slope), padding, size, aligned=aligned)
         for number, (weight, slope) in enumerate(zip(weights, slopes, strict=True))
     ]  # fmt: skip
 
@@ -140,13 +143,13 @@ def _kept(call: Call, tap: Tap, padding: str, size: int, *, aligned: bool) -> Ta
     """Return an element's place within the axis; one that is not there has no weight."""
     place, weight, slope = tap
     if padding == "zeros":
-        there = expr.And(_1 >= 0.0, _1 <= float(size - 1))
-        weight = call.map(expr.Select(_2, _2 * 0.0, there), place, weight)
+        in_bounds = expr.And(_1 >= 0.0, _1 <= float(size - 1))
+        weight = call.map(expr.Select(_2, _2 * 0.0, in_bounds), place, weight)
         if slope is not None:
-            slope = call.map(expr.Select(_2, _2 * 0.0, there), place, slope)
+            slope = call.map(expr.Select(_2, _2 * 0.0, in_bounds), place, slope)
     moved = _inside(_1, padding, size, aligned=aligned)
-    kept = expr.Max(expr.Min(moved, float(size - 1)), 0.0)
-    return Tap(call.cast(call.map(kept, place), INT), weight, slope)
+    clamped = expr.Max(expr.Min(moved, float(size - 1)), 0.0)
+    return Tap(call.cast(call.map(clamped, place), INT), weight, slope)
 
 
 def _corners(
@@ -169,14 +172,14 @@ def _corners(
         weights.append(_product(call, [tap.weight for tap in corner]))
         for axis, tap in enumerate(corner):
             if tap.slope is not None:
-                others = [other.weight for n, other in enumerate(corner) if n != axis]
-                slopes[axis].append(_product(call, [tap.slope, *others]))
+                other_weights = [tap.weight for n, tap in enumerate(corner) if n != axis]
+                slopes[axis].append(_product(call, [tap.slope, *other_weights]))
     grown = [concat(parts, 0) for parts in slopes if parts]
     return concat(places, 0), concat(weights, 0), grown
 
 
 def _product(call: Call, parts: Sequence[Tensor]) -> Tensor:
-    made = parts[0]
+    product = parts[0]
     for part in parts[1:]:
-        made = call.map(_1 * _2, made, part)
-    return made.expand([0])
+        product = call.map(_1 * _2, product, part)
+    return product.expand([0])

@@ -27,10 +27,10 @@ def gathered_nd(call: Call) -> Tensor:
     if not element_count(shape):
         return call[0].flatten().slice(0, 0).reshape(shape)
     call.saved = (places,)
-    found = popops.multiSlice(
+    slices = popops.multiSlice(
         call.graph, rows, places.expand([1]), [0], [1], call.prog, debugContext=call.name
     )
-    return found.reshape(shape)
+    return slices.reshape(shape)
 
 
 def scattered_nd(call: Call) -> Tensor:
@@ -78,8 +78,10 @@ def _rows(call: Call, batch: int, data: Tensor | None = None) -> tuple[Tensor, T
     picked, inner = shape[batch : batch + depth], shape[batch + depth :]
     count = element_count(shape[: batch + depth])
     strides = [element_count(picked[place + 1 :]) for place in range(depth)]
-    each = element_count(tuples[batch:-1])  # tuples of a batch
-    base = np.repeat(np.arange(element_count(shape[:batch])), each) * element_count(picked)
+    tuples_per_batch = element_count(tuples[batch:-1])  # tuples of a batch
+    base = np.repeat(np.arange(element_count(shape[:batch])), tuples_per_batch) * element_count(
+        picked
+    )
     places = call.constant(base.astype(np.int32), INT, "offsets")
     signed = call.cast(call[1], INT).reshape((len(base), depth))
     for axis, (size, stride) in enumerate(zip(picked, strides, strict=True)):
@@ -110,13 +112,20 @@ def _keep_extremes(call: Call, kind: str, rows: Tensor, places: Tensor, updates:
     """Keep the larger, or the smaller, of updates and what is there: those of negatives turn."""
     wide = wider(rows.dtype, ("half", "float"))
     sign = 1 if kind == "max" else -1
-    kept = call.copy(call.map(_1 * sign, call.cast(rows, wide)), "extremes")
+    extremes = call.copy(call.map(_1 * sign, call.cast(rows, wide)), "extremes")
     changed = call.map(_1 * sign, call.cast(updates, wide)).expand([1])
     popops.multiUpdateMax(
-        call.graph, kept, changed, places.expand([1]), [0], [1], call.prog, debugContext=call.name
+        call.graph,
+        extremes,
+        changed,
+        places.expand([1]),
+        [0],
+        [1],
+        call.prog,
+        debugContext=call.name,
     )
-    made = call.cast(call.map(_1 * sign, kept), rows.dtype)
-    popops.mapInPlace(call.graph, _2, [rows, made], call.prog, f"{call.name}/extremes")
+    updated = call.cast(call.map(_1 * sign, extremes), rows.dtype)
+    popops.mapInPlace(call.graph, _2, [rows, updated], call.prog, f"{call.name}/extremes")
 
 
 def _multiply(call: Call, rows: Tensor, places: Tensor, updates: Tensor) -> None:
@@ -142,17 +151,20 @@ def reversed_sequences(call: Call) -> Tensor:
     """Turn round the first so many steps of each sequence of a batch."""
     time = call.place_of(int(call.attribute("time_axis", 0)))
     batch = call.place_of(int(call.attribute("batch_axis", 1)))
-    others = [axis for axis in range(call[0].rank()) if axis not in (time, batch)]
-    order = [batch, time, *others]
+    other_axes = [axis for axis in range(call[0].rank()) if axis not in (time, batch)]
+    order = [batch, time, *other_axes]
     data = call[0].dimShuffle(order)
     count, steps = data.shape[:2]
     step = np.tile(np.arange(steps, dtype=np.int32), count)
     lengths = call.cast(call[1], INT).expand([1]).broadcast(steps, 1).flatten()
-    here, first = (
-        call.constant(values.astype(np.int32), INT, what)
-        for values, what in ((step, "steps"), (np.repeat(np.arange(count) * steps, steps), "first"))
+    steps_index, first = (
+        call.constant(values.astype(np.int32), INT, label)
+        for values, label in (
+            (step, "steps"),
+            (np.repeat(np.arange(count) * steps, steps), "first"),
+        )
     )
-    turned = call.map(expr.Select(_2 - 1 - _1, _1, _1 < _2), here, lengths)
+    turned = call.map(expr.Select(_2 - 1 - _1, _1, _1 < _2), steps_index, lengths)
     places = call.cast(call.map(_1 + _2, turned, first), UNSIGNED_INT)
     rows = data.reshape((count * steps, data.numElements() // (count * steps)))
     found = popops.multiSlice(
@@ -169,13 +181,13 @@ def written_cache(call: Call) -> Tensor:
     out = call.copy(call[0], "cache")
     step = np.tile(np.arange(steps, dtype=np.int32), before)
     first = np.repeat(np.arange(before, dtype=np.int32) * size, steps)
-    here = call.constant(step, INT, "steps")
+    positions = call.constant(step, INT, "steps")
     if call.has(2):
         starts = call.cast(call[2], INT).expand([1]).broadcast(len(step) // shape[0], 1).flatten()
-        here = call.map(_1 + _2, here, starts)
+        positions = call.map(_1 + _2, positions, starts)
     if call.attribute("mode", "linear") == "circular":
-        here = call.map(_1 % size, here)
-    places = call.map(_1 + _2, here, call.constant(first, INT, "first"))
+        positions = call.map(_1 % size, positions)
+    places = call.map(_1 + _2, positions, call.constant(first, INT, "first"))
     popops.multiUpdate(
         call.graph,
         out.reshape((before * size, inner)),

@@ -22,8 +22,8 @@ def of_gathered_nd(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     (places,) = call.saved
     count, size = places.numElements(), call[0].numElements()
     width = grads[0].numElements() // count
-    found = added_rows(call, grads[0].reshape((count, width)), places, size // width)
-    return [found.reshape(call[0].shape), None]
+    summed = added_rows(call, grads[0].reshape((count, width)), places, size // width)
+    return [summed.reshape(call[0].shape), None]
 
 
 def added_rows(call: Call, rows: Tensor, places: Tensor, size: int) -> Tensor:
@@ -50,13 +50,13 @@ def of_scattered_nd(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     count, name = places.numElements(), f"{call.name}/ScatterGrad"
     width = call[2].numElements() // count
     shape, offsets = (grads[0].numElements() // width, width), places.expand([1])
-    kept = grads[0]
+    masked = grads[0]
     if call.attribute("reduction", "none") == "none":
-        kept = call.copy(grads[0], "ScatterGrad")
-        nothing = call.constant(np.zeros((count, 1, width)), kept.dtype, "nothing")
-        given = (call.graph, kept.reshape(shape), nothing, offsets, [0], [1], call.prog)
-        popops.multiUpdate(*given, debugContext=name)
-    taken = popops.multiSlice(
+        masked = call.copy(grads[0], "ScatterGrad")
+        nothing = call.constant(np.zeros((count, 1, width)), masked.dtype, "nothing")
+        arguments = (call.graph, masked.reshape(shape), nothing, offsets, [0], [1], call.prog)
+        popops.multiUpdate(*arguments, debugContext=name)
+    slices = popops.multiSlice(
         call.graph, grads[0].reshape(shape), offsets, [0], [1], call.prog, debugContext=name
     )
-    return [kept, None, taken.reshape(call[2].shape)]
+    return [masked, None, slices.reshape(call[2].shape)]

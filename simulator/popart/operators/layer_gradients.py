@@ -45,10 +45,10 @@ Tensors = Sequence[Tensor]
 def of_convolution(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Convolve the gradient with the weights, and the input with the gradient."""
     params = fields.conv_params(call)
-    found: Grads = [None] * len(call.inputs)
+    gradients: Grads = [None] * len(call.inputs)
     if call.needed[0]:
         weights = call[1].reshape(params.weights_shape())
-        found[0] = poplin.convolution(
+        gradients[0] = poplin.convolution(
             call.graph, grads[0], weights, poplin.getGradientParams(params), True, call.prog,
             f"{call.name}/Bwd", call.options,
         )  # fmt: skip
@@ -56,10 +56,10 @@ def of_convolution(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         deltas = poplin.calculateWeightDeltas(
             call.graph, grads[0], call[0], params, call.prog, f"{call.name}/Wu", call.options
         )
-        found[1] = deltas.reshape(call[1].shape)
+        gradients[1] = deltas.reshape(call[1].shape)
     if call.has(2):
-        found[2] = of_bias(call, grads[0])
-    return found
+        gradients[2] = of_bias(call, grads[0])
+    return gradients
 
 
 def of_max_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -109,8 +109,8 @@ def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     ratio = call.map(_1 * _2 / _3, grads[0], outputs[0], base)
     around = _window_sum(call, ratio, size - 1 - before, size)
     _4 = expr.PlaceHolder(4)
-    made = _1 * expr.Pow(_2, expr.Const(-beta)) - _3 * _4 * (2 * alpha * beta / size)
-    return [call.map(made, grads[0], base, data, around)]
+    derivative = _1 * expr.Pow(_2, expr.Const(-beta)) - _3 * _4 * (2 * alpha * beta / size)
+    return [call.map(derivative, grads[0], base, data, around)]
 
 
 def _window_sum(call: Call, tensor: Tensor, before: int, size: int) -> Tensor:
@@ -126,29 +126,29 @@ def _window_sum(call: Call, tensor: Tensor, before: int, size: int) -> Tensor:
 def of_mat_mul(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Multiply the gradient with the other operand's transpose."""
     a, b = call[0], call[1]
-    left = a.expand([0]) if a.rank() == 1 else a
+    lhs = a.expand([0]) if a.rank() == 1 else a
     right = b.expand([1]) if b.rank() == 1 else b
-    rows, inner, columns = left.shape[-2], left.shape[-1], right.shape[-1]
-    outer = outputs[0].shape[: max(left.rank(), right.rank()) - 2]
+    rows, inner, columns = lhs.shape[-2], lhs.shape[-1], right.shape[-1]
+    outer = outputs[0].shape[: max(lhs.rank(), right.rank()) - 2]
     groups = element_count(outer)
     grad = grads[0].reshape((groups, rows, columns))
     wide = [
         broadcast_to(t, (*outer, *t.shape[-2:])).reshape((groups, *t.shape[-2:]))
-        for t in (left, right)
+        for t in (lhs, right)
     ]
-    found: Grads = [None, None]
+    gradients: Grads = [None, None]
     pairs = ((grad, wide[1].dimShuffle([0, 2, 1])), (wide[0].dimShuffle([0, 2, 1]), grad))
     shapes = ((rows, inner), (inner, columns))
     for place, (first, second) in enumerate(pairs):
         if call.needed[place]:
-            made = poplin.matMulGrouped(
+            product = poplin.matMulGrouped(
                 call.graph, first, second, call.prog,
                 debugContext=f"{call.name}/{('Bwd', 'Wu')[place]}", options=call.options,
             )  # fmt: skip
-            shaped = made.reshape((*outer, *shapes[place]))
-            summed = summed_to(call, shaped, (left, right)[place].shape)
-            found[place] = summed.reshape(call[place].shape)
-    return found
+            shaped = product.reshape((*outer, *shapes[place]))
+            summed = summed_to(call, shaped, (lhs, right)[place].shape)
+            gradients[place] = summed.reshape(call[place].shape)
+    return gradients
 
 
 def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -157,18 +157,18 @@ def of_gemm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
     a, b = (call[place].transpose() if turned[place] else call[place] for place in (0, 1))
     grad = grads[0] if alpha == 1 else call.map(_1 * alpha, grads[0])
-    found: Grads = [None] * len(call.inputs)
+    gradients: Grads = [None] * len(call.inputs)
     for place, (first, second) in enumerate(((grad, b.transpose()), (a.transpose(), grad))):
         if call.needed[place]:
-            made = poplin.matMul(
+            product = poplin.matMul(
                 call.graph, first, second, call.prog,
                 debugContext=f"{call.name}/{('Bwd', 'Wu')[place]}", options=call.options,
             )  # fmt: skip
-            found[place] = made.transpose() if turned[place] else made
+            gradients[place] = product.transpose() if turned[place] else product
     if call.has(2):
         scaled = grads[0] if beta == 1 else call.map(_1 * beta, grads[0])
-        found[2] = summed_to(call, scaled, call[2].shape)
-    return found
+        gradients[2] = summed_to(call, scaled, call[2].shape)
+    return gradients
 
 
 # Norms
@@ -177,10 +177,12 @@ def of_batch_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     if not norms.in_training(call):
         return _of_fixed_norm(call, grads[0])
     whitened, deviation = call.saved
-    given = (call.graph, whitened, norms.channels_of(call, grads[0]))
-    parameters = popnn.bn.batchNormParamGradients(*given, call.prog, debugContext=f"{call.name}/Wu")
+    operands = (call.graph, whitened, norms.channels_of(call, grads[0]))
+    parameters = popnn.bn.batchNormParamGradients(
+        *operands, call.prog, debugContext=f"{call.name}/Wu"
+    )
     data = popnn.bn.batchNormGradients(
-        *given, deviation, call[1].flatten(), call.prog, debugContext=f"{call.name}/Bwd"
+        *operands, deviation, call[1].flatten(), call.prog, debugContext=f"{call.name}/Bwd"
     )
     scale, shift = (tensor.reshape(call.info(1).dims) for tensor in parameters)
     return [data.reshape(call.info().dims), scale, shift, None, None]
@@ -199,21 +201,21 @@ def _of_fixed_norm(call: Call, grad: Tensor) -> Grads:
     data = popnn.bn.batchNormalise(
         call.graph, grads, factor, nothing, call.prog, f"{call.name}/Bwd"
     )
-    given = [tensor.reshape(call.info(1).dims) for tensor in parameters]
-    return [data.reshape(call.info().dims), *given, None, None]
+    parameter_grads = [tensor.reshape(call.info(1).dims) for tensor in parameters]
+    return [data.reshape(call.info().dims), *parameter_grads, None, None]
 
 
 def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Return the gradients through the statistics of each group, or each channel of an instance."""
     whitened, deviation = call.saved
     channels = grads[0].shape[1]
-    given = (call.graph, whitened, grads[0])
+    operands = (call.graph, whitened, grads[0])
     scale, shift = popnn.gn.groupNormParamGradients(
-        *given, call.prog, debugContext=f"{call.name}/Wu"
+        *operands, call.prog, debugContext=f"{call.name}/Wu"
     )
     gamma = call[1].upsample(channels // call[1].numElements(), 0)
     data = popnn.gn.groupNormGradients(
-        *given, deviation, gamma, call.prog, debugContext=f"{call.name}/Bwd"
+        *operands, deviation, gamma, call.prog, debugContext=f"{call.name}/Bwd"
     )
     groups = call[1].numElements()
     return [data, *(_by_group(call, tensor, groups) for tensor in (scale, shift))]
@@ -222,17 +224,21 @@ def of_group_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 def of_layer_norm(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Return the gradients through the statistics of each row."""
     whitened, deviation, gamma = call.saved
-    given = (call.graph, whitened, norms.rows_of(call, grads[0]))
+    operands = (call.graph, whitened, norms.rows_of(call, grads[0]))
     data = popnn.ln.layerNormGradients(
-        *given, deviation, gamma, call.prog, debugContext=f"{call.name}/Bwd"
+        *operands, deviation, gamma, call.prog, debugContext=f"{call.name}/Bwd"
     )
-    parameters = popnn.ln.layerNormParamGradients(*given, call.prog, debugContext=f"{call.name}/Wu")
+    parameters = popnn.ln.layerNormParamGradients(
+        *operands, call.prog, debugContext=f"{call.name}/Wu"
+    )
     row = norms.row_shape(call)
     wide = (tensor.reshape(row) for tensor in parameters)
-    found: Grads = [data.reshape(call[0].shape)]
+    gradients: Grads = [data.reshape(call[0].shape)]
     for place, tensor in enumerate(wide, 1):
-        found.append(summed_to(call, tensor, call.info(place).dims) if call.has(place) else None)
-    return found
+        gradients.append(
+            summed_to(call, tensor, call.info(place).dims) if call.has(place) else None
+        )
+    return gradients
 
 
 def _by_group(call: Call, tensor: Tensor, groups: int) -> Tensor:
@@ -243,11 +249,11 @@ def _by_group(call: Call, tensor: Tensor, groups: int) -> Tensor:
 
 def of_dropout(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Drop the same elements of the gradient."""
-    rest: Grads = [None] * (len(call.inputs) - 1)
+    no_gradients: Grads = [None] * (len(call.inputs) - 1)
     if not call.saved:
-        return [grads[0], *rest]
+        return [grads[0], *no_gradients]
     mask, scale = call.saved
-    return [call.map(_1 * _2 * scale, grads[0], mask), *rest]
+    return [call.map(_1 * _2 * scale, grads[0], mask), *no_gradients]
 
 
 # Softmax
@@ -256,8 +262,8 @@ def of_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     rows, back = classes_of(call, outputs[0])
     grad, _ = classes_of(call, grads[0])
     kind = NonLinearityType.SOFTMAX
-    made = popnn.nonLinearityInputGradient(call.graph, kind, rows, grad, call.prog, call.name)
-    return [back(made)]
+    gradient = popnn.nonLinearityInputGradient(call.graph, kind, rows, grad, call.prog, call.name)
+    return [back(gradient)]
 
 
 def of_log_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:

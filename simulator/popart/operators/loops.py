@@ -22,8 +22,8 @@ def _carried(node: Node) -> int:
 
 def _trips(node: Node, ir: Ir) -> int | None:
     """Return how many times the body runs at most, if it is known."""
-    known = ir.constants.get(node.inputs[0]) if node.inputs[0] else None
-    return None if known is None else max(int(known.reshape(-1)[0]), 0)
+    trip_count = ir.constants.get(node.inputs[0]) if node.inputs[0] else None
+    return None if trip_count is None else max(int(trip_count.reshape(-1)[0]), 0)
 
 
 def _never_stops(node: Node, first: Array | None) -> bool:
@@ -34,9 +34,9 @@ def _never_stops(node: Node, first: Array | None) -> bool:
     body: Ir = node.attributes["body"]
     if node.inputs[1] and (first is None or not bool(first.reshape(-1)[0])):
         return False
-    known = body.constants.get(body.outputs[0])
-    if known is not None:
-        return bool(known.reshape(-1)[0])
+    condition = body.constants.get(body.outputs[0])
+    if condition is not None:
+        return bool(condition.reshape(-1)[0])
     return body.outputs[0] == body.inputs[1] or _passes(body)
 
 
@@ -52,10 +52,10 @@ def lacks(node: Node, ir: Ir) -> str:
     body, count = node.attributes["body"], _carried(node)
     if not isinstance(body, Ir) or any(name not in body.infos for name in body.outputs):
         return ""  # its own nodes say why
-    for given, name in zip(node.inputs[2:], body.outputs[1:], strict=False):
-        if ir.infos[given] != body.infos[name]:
+    for initial, name in zip(node.inputs[2:], body.outputs[1:], strict=False):
+        if ir.infos[initial] != body.infos[name]:
             return (
-                f"{given!r} goes in as {ir.infos[given]} and comes out as {body.infos[name]}; "
+                f"{initial!r} goes in as {ir.infos[initial]} and comes out as {body.infos[name]}; "
                 "the same would be needed"
             )
     if _trips(node, ir) == 0:
@@ -69,14 +69,14 @@ def lacks(node: Node, ir: Ir) -> str:
 def inferred(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     """Return type and shape of what a loop leaves: what is carried, and stacks of slices."""
     body: Ir = node.attributes["body"]
-    count, trips, found = _carried(node), _trips(node, ir), {}
+    count, trips, infos = _carried(node), _trips(node, ir), {}
     for place, (name, inner) in enumerate(zip(node.outputs, body.outputs[1:], strict=False)):
         info = body.infos.get(inner)
         if name and info is not None and place < count:
-            found[name] = info
+            infos[name] = info
         elif name and info is not None and trips is not None:
-            found[name] = TensorInfo(info.type, [trips, *info.dims])
-    return found
+            infos[name] = TensorInfo(info.type, [trips, *info.dims])
+    return infos
 
 
 def loop(call: Call) -> list[Tensor]:
@@ -89,11 +89,11 @@ def loop(call: Call) -> list[Tensor]:
     flag = _flag(call)
     inner = Program(name=f"{call.name}/body")
     outer, call.prog = call.prog, inner
-    given = dict(zip(body.inputs, [_signed(call, number), flag, *carried], strict=False))
-    made = call.lower_graph(body, inner, given)
+    bindings = dict(zip(body.inputs, [_signed(call, number), flag, *carried], strict=False))
+    results = call.lower_graph(body, inner, bindings)
     stacks = [stacked(call, slice, number, info.dims[0]) for slice, info in
-              zip(made[1 + count :], call.outputs[count:], strict=False)]  # fmt: skip
-    following = apart(call, [made[0], *made[1 : 1 + count]], [flag, *carried])
+              zip(results[1 + count :], call.outputs[count:], strict=False)]  # fmt: skip
+    following = apart(call, [results[0], *results[1 : 1 + count]], [flag, *carried])
     for new, old in zip(following, [flag, *carried], strict=True):
         if new is not old:
             inner.add(Copy(new, old, name=f"{call.name}/carried"))
@@ -118,12 +118,12 @@ def _signed(call: Call, number: Tensor) -> Tensor:
     return call.cast(number, INT).reshape([])
 
 
-def apart(call: Call, made: list[Tensor], old: list[Tensor]) -> list[Tensor]:
+def apart(call: Call, results: list[Tensor], old: list[Tensor]) -> list[Tensor]:
     """Copy what views something that is about to change, unless it stays where it is."""
     changing = {number for tensor in old for number in variables_of(tensor)}
     return [
         call.copy(new) if new is not before and changing.intersection(variables_of(new)) else new
-        for new, before in zip(made, old, strict=True)
+        for new, before in zip(results, old, strict=True)
     ]
 
 
@@ -137,8 +137,8 @@ def stacked(call: Call, slice: Tensor, number: Tensor, count: int) -> Tensor:
 
 def _add(call: Call, body: Program, number: Tensor, flag: Tensor) -> None:
     """Add the body, as often as it is to run."""
-    known = call.value(0)
-    trips = None if known is None else max(int(known.reshape(-1)[0]), 0)
+    trip_count = call.value(0)
+    trips = None if trip_count is None else max(int(trip_count.reshape(-1)[0]), 0)
     if trips is not None and _never_stops(call.node, call.value(1)):
         call.prog.add(Repeat(trips, body, name=call.name))
         return

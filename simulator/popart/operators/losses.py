@@ -30,16 +30,16 @@ def lacks(node: Node, ir: Ir) -> str:
     if node.operator == "Nll":
         labels = ir.infos[node.inputs[1]]
         if labels.device not in (INT, UNSIGNED_INT) or labels.dims != first.dims[:-1]:
-            wanted = list(first.dims[:-1])
-            return f"labels are {labels}; integers {wanted} are needed for {first}"
+            dims = list(first.dims[:-1])
+            return f"labels are {labels}; integers {dims} are needed for {first}"
     return ""
 
 
 def inferred(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
     """Return the type and shape of a loss."""
-    whole = node.attributes.get("reduction", "Mean") != "NoReduction"
+    is_unreduced = node.attributes.get("reduction", "Mean") != "NoReduction"
     dims = infos[0].dims[:-1] if node.operator == "Nll" else infos[0].dims
-    return [TensorInfo(infos[0].type, [] if whole else dims)]
+    return [TensorInfo(infos[0].type, [] if is_unreduced else dims)]
 
 
 def _is_one(call: Call) -> bool:
@@ -71,33 +71,33 @@ def likelihood(call: Call) -> Tensor:
     data, labels = call[0], call[1].flatten()
     samples = element_count(data.shape[:-1])
     rows = data.reshape((samples, data.shape[-1]))
-    kept, ignored, share = None, call.attribute("ignoreIndex"), _share(call, samples)
+    mask, ignored, share = None, call.attribute("ignoreIndex"), _share(call, samples)
     if ignored is not None:
-        chosen = call.map(expr.NotEqual(_1, expr.Const(int(ignored), labels.dtype)), labels)
-        kept = call.cast(chosen, data.dtype)
+        counted = call.map(expr.NotEqual(_1, expr.Const(int(ignored), labels.dtype)), labels)
+        mask = call.cast(counted, data.dtype)
         nothing = -1 if labels.dtype == INT else popnn.MASKED_LABEL_CODE
         masked = expr.Select(_1, expr.Const(nothing, labels.dtype), _2)
-        labels = call.map(masked, labels, chosen)
+        labels = call.map(masked, labels, counted)
     marks = call.graph.clone(rows, f"{call.name}/deltas")
     if call.attribute("inputIsLogProbability", 0):
         popops.encodeOneHot(call.graph, labels, marks, call.prog, f"{call.name}/OneHot")
-        each = reduced(call, call.map(-_1 * _2, rows, marks), [1], Operation.ADD)
+        losses = reduced(call, call.map(-_1 * _2, rows, marks), [1], Operation.ADD)
     else:
-        each = call.variable(data.dtype, [samples], "losses")
+        losses = call.variable(data.dtype, [samples], "losses")
         kind = popnn.CROSS_ENTROPY_LOSS
-        call.prog.add(popnn.calcLoss(call.graph, rows, labels, each, marks, kind, call.name))
-    whole: Share = share
-    if kept is not None and call.attribute("reduction", "Mean") == "Mean":
-        count = _sum(call, kept)
-        whole = call.map(1.0 / expr.Max(_1, expr.Const(1.0)), count)
+        call.prog.add(popnn.calcLoss(call.graph, rows, labels, losses, marks, kind, call.name))
+    factor: Share = share
+    if mask is not None and call.attribute("reduction", "Mean") == "Mean":
+        count = _sum(call, mask)
+        factor = call.map(1.0 / expr.Max(_1, expr.Const(1.0)), count)
     if call.training:
-        call.saved = (marks, kept, whole)
+        call.saved = (marks, mask, factor)
     if not _is_one(call):
-        return each.reshape(data.shape[:-1])
-    total = _sum(call, each)
-    if isinstance(whole, Tensor):
-        return call.map(_1 * _2, total, whole.reshape([])).reshape([])
-    return (total if whole == 1 else call.map(_1 * whole, total)).reshape([])
+        return losses.reshape(data.shape[:-1])
+    total = _sum(call, losses)
+    if isinstance(factor, Tensor):
+        return call.map(_1 * _2, total, factor.reshape([])).reshape([])
+    return (total if factor == 1 else call.map(_1 * factor, total)).reshape([])
 
 
 def _reached(call: Call, grad: Tensor, share: Share) -> tuple[Tensor, float]:
@@ -117,20 +117,20 @@ def of_likelihood(
 
     A probability of 0 divides nothing: the gradient of another class is 0, that of the label large.
     """
-    marks, kept, share = call.saved
+    marks, mask, share = call.saved
     up, factor = _reached(call, grads[0], share)
     rows = call[0].reshape(marks.shape)
     if call.attribute("inputIsLogProbability", 0):
-        made = call.map(_times(-_1 * _2, factor), marks, up)
-        return [made.reshape(call[0].shape), None]
-    each = (_1 - _2) / expr.Max(_2, expr.Const(LEAST[rows.dtype.name], rows.dtype))
-    if kept is None:
-        made = call.map(_times(each * _3, factor), marks, rows, up)
+        gradient = call.map(_times(-_1 * _2, factor), marks, up)
+        return [gradient.reshape(call[0].shape), None]
+    derivative = (_1 - _2) / expr.Max(_2, expr.Const(LEAST[rows.dtype.name], rows.dtype))
+    if mask is None:
+        gradient = call.map(_times(derivative * _3, factor), marks, rows, up)
     else:
-        valid = kept.reshape((marks.shape[0], 1))
+        valid = mask.reshape((marks.shape[0], 1))
         _4 = expr.PlaceHolder(4)
-        made = call.map(_times(each * _3 * _4, factor), marks, rows, up, valid)
-    return [made.reshape(call[0].shape), None]
+        gradient = call.map(_times(derivative * _3 * _4, factor), marks, rows, up, valid)
+    return [gradient.reshape(call[0].shape), None]
 
 
 def through_softmax(call: Call, grad: Tensor) -> Tensor:
@@ -144,8 +144,8 @@ def through_softmax(call: Call, grad: Tensor) -> Tensor:
 def absolute(call: Call) -> Tensor:
     """Return `lambda` times the absolute values."""
     data, scale = call[0], float(call.attribute("lambda", 1.0))
-    each = call.map(_times(expr.Abs(_1), scale * _share(call, data.numElements())), data)
-    return _sum(call, each).reshape([]) if _is_one(call) else each
+    values = call.map(_times(expr.Abs(_1), scale * _share(call, data.numElements())), data)
+    return _sum(call, values).reshape([]) if _is_one(call) else values
 
 
 def of_absolute(

@@ -32,8 +32,8 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
     addend = call.map(_1 - _2 * _3, bias, mean, factor)
     factor, addend = (call.cast(tensor, data.dtype) for tensor in (factor, addend))
     out = popnn.bn.batchNormalise(call.graph, data, factor, addend, call.prog, call.name)
-    given = [call[place] for place in (3, 4, 3, 4) if call.wants(1)]  # statistics, as they are
-    return [out.reshape(call[0].shape), *given]
+    statistics = [call[place] for place in (3, 4, 3, 4) if call.wants(1)]  # statistics, as they are
+    return [out.reshape(call[0].shape), *statistics]
 
 
 def in_training(call: Call) -> bool:
@@ -147,12 +147,12 @@ def layer_norm(call: Call) -> list[Tensor]:
         call.graph, data, scale, bias, mean, deviation, call.prog, call.name
     )
     call.saved = (whitened, deviation, scale)
-    found = [out.reshape(call[0].shape)]
+    outputs = [out.reshape(call[0].shape)]
     for place, tensor in ((1, mean), (2, deviation)):
         if call.wants(place):
             info = call.outputs[place]
-            found.append(call.cast(tensor, info.device).reshape(info.dims))
-    return found
+            outputs.append(call.cast(tensor, info.device).reshape(info.dims))
+    return outputs
 
 
 def row_shape(call: Call) -> tuple[int, ...]:
@@ -182,14 +182,14 @@ def dropout(call: Call) -> list[Tensor]:
     mask = poprand.bernoulli(call.graph, None, 0, data, data.dtype, 1 - ratio, call.prog, call.name)
     call.saved = (mask, 1 / (1 - ratio))
     out = call.map(_1 * _2 * (1 / (1 - ratio)), data, mask)
-    wanted = call.outputs[1].device if call.wants(1) else BOOL
-    return [out, call.cast(mask, wanted)] if call.wants(1) else [out]
+    mask_type = call.outputs[1].device if call.wants(1) else BOOL
+    return [out, call.cast(mask, mask_type)] if call.wants(1) else [out]
 
 
 def dropped_share(call: Call) -> float:
     """Return the share of elements that a Dropout sets to zero, 0 unless it is trained."""
-    asked, ratio = call.value(2), call.value(1)
-    trained = call.training if asked is None else bool(asked.reshape(-1)[0])
+    training_mode, ratio = call.value(2), call.value(1)
+    trained = call.training if training_mode is None else bool(training_mode.reshape(-1)[0])
     if not trained:
         return 0.0
     if call.node.version < 12:

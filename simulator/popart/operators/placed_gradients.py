@@ -43,8 +43,8 @@ def of_top_k(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     offsets = call.constant(before.reshape(places.shape), UNSIGNED_INT, "rows")
     flat = call.map(_1 + _2, call.cast(places, UNSIGNED_INT), offsets)
     moved = grads[0].dimRoll(axis, last)
-    found = added_at(call, flat, moved.flatten(), rows * size)
-    grad = found.reshape((*moved.shape[:-1], size)).dimRoll(last, axis)
+    scattered = added_at(call, flat, moved.flatten(), rows * size)
+    grad = scattered.reshape((*moved.shape[:-1], size)).dimRoll(last, axis)
     return [grad, *[None] * (len(call.inputs) - 1)]
 
 
@@ -57,17 +57,17 @@ def of_scatter(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         return [grads[0], None, None]
     (places,) = call.saved
     rows, count = places.expand([1]), places.numElements()
-    kept = grads[0]
+    masked = grads[0]
     if call.attribute("reduction", "none") == "none":
-        kept = call.copy(grads[0], "ScatterGrad")
-        nothing = call.constant(np.zeros((count, 1, 1)), kept.dtype, "nothing")
-        given = (call.graph, kept.flatten().expand([1]), nothing, rows, [0], [1], call.prog)
-        popops.multiUpdate(*given, debugContext=f"{call.name}/ScatterGrad")
-    taken = popops.multiSlice(
+        masked = call.copy(grads[0], "ScatterGrad")
+        nothing = call.constant(np.zeros((count, 1, 1)), masked.dtype, "nothing")
+        arguments = (call.graph, masked.flatten().expand([1]), nothing, rows, [0], [1], call.prog)
+        popops.multiUpdate(*arguments, debugContext=f"{call.name}/ScatterGrad")
+    slices = popops.multiSlice(
         call.graph, grads[0].flatten().expand([1]), rows, [0], [1], call.prog,
         debugContext=f"{call.name}/UpdatesGrad",
     )  # fmt: skip
-    return [kept, None, taken.reshape(call[2].shape)]
+    return [masked, None, slices.reshape(call[2].shape)]
 
 
 def of_gathered_elements(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -75,28 +75,28 @@ def of_gathered_elements(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     if not call.saved:
         return [zeros(call, call[0]), None]
     (places,) = call.saved
-    found = added_at(call, places, grads[0].flatten(), call[0].numElements())
-    return [found.reshape(call[0].shape), None]
+    scattered = added_at(call, places, grads[0].flatten(), call[0].numElements())
+    return [scattered.reshape(call[0].shape), None]
 
 
 def of_placed_maximum(call: Call, grads: Tensors) -> Grads:
     """Return the gradients of the windows that read an element, of those whose maximum it is."""
     windows, data, dtype = fields.pool_windows(call), call[0], grads[0].dtype
     (places,) = call.saved
-    own = np.arange(data.numElements(), dtype=np.int32).reshape(data.shape)
+    element_numbers = np.arange(data.numElements(), dtype=np.int32).reshape(data.shape)
     seen = spread_readers(call, grads[0], windows, 0)
-    chosen = spread_readers(call, places, windows, data.numElements())
+    readers = spread_readers(call, places, windows, data.numElements())
     last = seen.rank() - 1
-    numbers = call.constant(own, INT, "elements").expand([last])
-    each = call.map(
+    numbers = call.constant(element_numbers, INT, "elements").expand([last])
+    contributions = call.map(
         expr.Select(_1, expr.Const(0.0, dtype), expr.Equal(_2, _3)),
         seen,
-        chosen,
+        readers,
         broadcast(numbers, seen.shape),
     )
     if seen.shape[last] == 1:
-        return [each.reshape(data.shape)]
-    return [reduced(call, each, [last], Operation.ADD)]
+        return [contributions.reshape(data.shape)]
+    return [reduced(call, contributions, [last], Operation.ADD)]
 
 
 def of_dilated_average(call: Call, grads: Tensors) -> Grads:
@@ -105,9 +105,9 @@ def of_dilated_average(call: Call, grads: Tensors) -> Grads:
     with_padding = bool(call.attribute("count_include_pad", 0))
     counts = fields.counted(call, windows, with_padding)
     shares = call.constant(1 / counts, grads[0].dtype, "shares")
-    each = call.map(_1 * _2, grads[0], broadcast(shares, grads[0].shape))
+    contributions = call.map(_1 * _2, grads[0], broadcast(shares, grads[0].shape))
     places = in_images(call, positions(call, windows), elements)
-    wide = broadcast(each.expand([each.rank()]), places.shape)
+    wide = broadcast(contributions.expand([contributions.rank()]), places.shape)
     numbers = call.constant(places.astype(np.uint32), UNSIGNED_INT, "places")
-    found = added_at(call, numbers.flatten(), wide.flatten(), elements + 1)
-    return [found.slice(0, elements).reshape(call[0].shape)]
+    scattered = added_at(call, numbers.flatten(), wide.flatten(), elements + 1)
+    return [scattered.slice(0, elements).reshape(call[0].shape)]

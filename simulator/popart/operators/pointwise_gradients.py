@@ -35,12 +35,12 @@ def two(first: Expr, second: Expr) -> Gradient:
         pair = operands(call)
         alike = [call.cast(tensor, grads[0].dtype) for tensor in pair]
         wide = [broadcast(tensor, outputs[0].shape) for tensor in alike]
-        found: Grads = []
+        gradients: Grads = []
         for place, expression in enumerate((first, second)):
-            made = call.map(expression, *wide, outputs[0], grads[0])
-            aligned = summed_to(call, made, pair[place].shape).reshape(call[place].shape)
-            found.append(call.cast(aligned, call[place].dtype))
-        return found
+            derivative = call.map(expression, *wide, outputs[0], grads[0])
+            aligned = summed_to(call, derivative, pair[place].shape).reshape(call[place].shape)
+            gradients.append(call.cast(aligned, call[place].dtype))
+        return gradients
 
     return gradient
 
@@ -76,30 +76,35 @@ def of_non_linearity(kind: NonLinearityType, *, by_input: bool = False) -> Gradi
 
     def gradient(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         acts = call[0] if by_input else outputs[0]
-        given = (kind, acts, grads[0], call.prog, call.name)
-        return [popnn.nonLinearityInputGradient(call.graph, *given)]
+        arguments = (kind, acts, grads[0], call.prog, call.name)
+        return [popnn.nonLinearityInputGradient(call.graph, *arguments)]
 
     return gradient
 
 
 def of_chosen(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Return the gradient to the inputs that were the extreme."""
-    found: Grads = []
+    gradients: Grads = []
     for place in range(len(call.inputs)):
         wide = broadcast(call[place], outputs[0].shape)
-        chosen = call.map(expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)), wide, outputs[0], grads[0])
-        found.append(summed_to(call, chosen, call[place].shape))
-    return found
+        selected = call.map(
+            expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2)), wide, outputs[0], grads[0]
+        )
+        gradients.append(summed_to(call, selected, call[place].shape))
+    return gradients
 
 
 def of_where(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Return the gradient to the tensor that each element was taken of."""
     condition = broadcast(call[0], outputs[0].shape)
-    found: Grads = [None]
-    for place, kept in ((1, expr.Select(_1, _1 * 0.0, _2)), (2, expr.Select(_1 * 0.0, _1, _2))):
-        made = call.map(kept, grads[0], condition)
-        found.append(summed_to(call, made, call.info(place).dims))
-    return found
+    gradients: Grads = [None]
+    for place, selection in (
+        (1, expr.Select(_1, _1 * 0.0, _2)),
+        (2, expr.Select(_1 * 0.0, _1, _2)),
+    ):
+        selected = call.map(selection, grads[0], condition)
+        gradients.append(summed_to(call, selected, call.info(place).dims))
+    return gradients
 
 
 def of_expand(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -133,9 +138,9 @@ def of_sum(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 def of_clip(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Return the gradient where nothing was cut off."""
-    kept = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
-    rest: Grads = [None] * (len(call.inputs) - 1)
-    return [call.map(kept, call[0], outputs[0], grads[0]), *rest]
+    passed = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
+    no_gradients: Grads = [None] * (len(call.inputs) - 1)
+    return [call.map(passed, call[0], outputs[0], grads[0]), *no_gradients]
 
 
 def of_cast(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -164,13 +169,13 @@ def of_reduction(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     if leaves_input(call.node.operator, call.node.attributes):
         return [grads[0]]
     shape, axes = call[0].shape, reduced_axes(call)
-    kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
-    output, grad = (broadcast(t.reshape(kept), shape) for t in (outputs[0], grads[0]))
+    kept_shape = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    output, grad = (broadcast(t.reshape(kept_shape), shape) for t in (outputs[0], grads[0]))
     expression = _REDUCED[call.node.operator]
     if call.node.operator == "ReduceMean":
         expression = _3 * (1.0 / max(element_count(tuple(shape[axis] for axis in axes)), 1))
-    found = call.map(expression, call[0], output, grad)
-    return [found, *[None] * (len(call.inputs) - 1)]
+    gradient = call.map(expression, call[0], output, grad)
+    return [gradient, *[None] * (len(call.inputs) - 1)]
 
 
 def of_product(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -178,17 +183,17 @@ def of_product(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     if leaves_input(call.node.operator, call.node.attributes):
         return [grads[0]]
     shape, axes, name = call[0].shape, reduced_axes(call), f"{call.name}/ProdGrad"
-    kept = [1 if axis in axes else size for axis, size in enumerate(shape)]
+    kept_shape = [1 if axis in axes else size for axis, size in enumerate(shape)]
     zero = call.cast(call.map(expr.Equal(_1, 0.0), call[0]), call[0].dtype)
     filled = call.map(_1 + _2, call[0], zero)
     product, count = (
         popops.reduce(call.graph, tensor, axes, operation, call.prog, name)
         for tensor, operation in ((filled, Operation.MUL), (zero, Operation.ADD))
     )
-    wide = [broadcast(t.reshape(kept), shape) for t in (grads[0], product, count)]
+    wide = [broadcast(t.reshape(kept_shape), shape) for t in (grads[0], product, count)]
     # No zero is among the others of an element if it is the only one, or there is none.
-    others = expr.Select(_1 * _2 / _4, _1 * 0.0, expr.Equal(_3, expr.PlaceHolder(5)))
-    return [call.map(others, *wide, filled, zero), *[None] * (len(call.inputs) - 1)]
+    product_of_others = expr.Select(_1 * _2 / _4, _1 * 0.0, expr.Equal(_3, expr.PlaceHolder(5)))
+    return [call.map(product_of_others, *wide, filled, zero), *[None] * (len(call.inputs) - 1)]
 
 
 def of_global_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -196,8 +201,8 @@ def of_global_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     shape = call[0].shape
     grad = broadcast(grads[0], shape)
     if call.node.operator == "GlobalMaxPool":
-        kept = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
-        return [call.map(kept, call[0], broadcast(outputs[0], shape), grad)]
+        passed = expr.Select(_3, _3 * 0.0, expr.Equal(_1, _2))
+        return [call.map(passed, call[0], broadcast(outputs[0], shape), grad)]
     return [call.map(_1 * (1.0 / element_count(shape[2:])), grad)]
 
 
@@ -242,13 +247,13 @@ def of_shrink(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 def of_taken(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
     """Put the gradient where its elements were taken from, among zeros."""
-    found = zeros(call, call[0], "SliceGrad")
+    zeroed = zeros(call, call[0], "SliceGrad")
     seen = shapes.sliced if call.node.operator == "Slice" else shapes.subsampled
-    given = list(call.inputs)
-    call.inputs[0] = found
+    original_inputs = list(call.inputs)
+    call.inputs[0] = zeroed
     call.prog.add(Copy(grads[0], seen(call), name=f"{call.name}/SliceGrad"))
-    call.inputs[:] = given
-    return [found, *[None] * (len(call.inputs) - 1)]
+    call.inputs[:] = original_inputs
+    return [zeroed, *[None] * (len(call.inputs) - 1)]
 
 
 def of_pad(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
@@ -274,20 +279,20 @@ def of_gather(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def added_to_rows(
-    call: Call, slices: Tensor, indices: Tensor, size: int, axis: int, what: str
+    call: Call, slices: Tensor, indices: Tensor, size: int, axis: int, label: str
 ) -> Tensor:
     """Add each slice of an axis to the row of its index, of so many that begin with zero."""
     rows = slices.dimRoll(axis, 0)
-    count, *rest = rows.shape
-    inner, name = element_count(tuple(rest)), f"{call.name}/{what}"
-    table = call.variable(rows.dtype, [size, inner], what)
+    count, *other_dims = rows.shape
+    inner, name = element_count(tuple(other_dims)), f"{call.name}/{label}"
+    table = call.variable(rows.dtype, [size, inner], label)
     popops.zero(call.graph, table, call.prog, name)
     scale = call.constant(1.0, rows.dtype, "one")
     popops.multiUpdateAdd(
         call.graph, table, rows.reshape((count, 1, inner)), indices.expand([1]), scale, [0], [1],
         call.prog, debugContext=name,
     )  # fmt: skip
-    return table.reshape((size, *rest)).dimRoll(0, axis)
+    return table.reshape((size, *other_dims)).dimRoll(0, axis)
 
 
 def of_scale(call: Call, outputs: Tensors, grads: Tensors) -> Grads:

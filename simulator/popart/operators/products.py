@@ -30,10 +30,10 @@ def mat_mul(call: Call) -> Tensor:
         return out.reshape(call.outputs[0].dims)
     groups = _groups(a.shape[:-2], b.shape[:-2])
     count = element_count(groups)
-    left = broadcast_to(a, (*groups, rows, inner)).reshape((count, rows, inner))
+    lhs = broadcast_to(a, (*groups, rows, inner)).reshape((count, rows, inner))
     right = broadcast_to(b, (*groups, inner, columns)).reshape((count, inner, columns))
     out = poplin.matMulGrouped(
-        call.graph, left, right, call.prog, debugContext=call.name, options=call.options
+        call.graph, lhs, right, call.prog, debugContext=call.name, options=call.options
     )
     return out.reshape(call.outputs[0].dims)
 
@@ -94,10 +94,10 @@ def gemm_input(place: int) -> Layout:
         a, b = (call.info(p).dims[::-1] if turned[p] else call.info(p).dims for p in (0, 1))
         if place:
             types = (call.info().device,) * 2
-            made = create_rows(call.graph, types, (1, *a), (1, *b), call.name, call.options)
-            rows = made.squeeze([0])
+            operand = create_rows(call.graph, types, (1, *a), (1, *b), call.name, call.options)
+            rows = operand.squeeze([0])
             return rows if turned[1] else rows.transpose()
-        made = _operand(call, 0, call.info().device, a, b)
-        return made.transpose() if turned[0] else made
+        operand = _operand(call, 0, call.info().device, a, b)
+        return operand.transpose() if turned[0] else operand
 
     return create

@@ -15,21 +15,21 @@ from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 
 def quantised(call: Call) -> Tensor:
     """Return round(x / scale) + zero point, kept within the limits of the type."""
-    wanted = call.outputs[0]
-    if wanted.type == "FLOAT4E2M1":  # its zero point is 0
+    info = call.outputs[0]
+    if info.type == "FLOAT4E2M1":  # its zero point is 0
         real = call.map(_1 / _2, call.cast(call[0], FLOAT), _scale_and_zero(call)[0])
         return quarter(call, real)
-    least, most = map(float, wanted.limits)
-    kept = Max(Min(NearbyInt(_1 / _2) + _3, most), least)
-    made = call.map(kept, call.cast(call[0], FLOAT), *_scale_and_zero(call))
-    return call.cast(call.cast(made, INT), wanted.device)
+    least, most = map(float, info.limits)
+    quantise = Max(Min(NearbyInt(_1 / _2) + _3, most), least)
+    rounded = call.map(quantise, call.cast(call[0], FLOAT), *_scale_and_zero(call))
+    return call.cast(call.cast(rounded, INT), info.device)
 
 
 def dequantised(call: Call) -> Tensor:
     """Return (x - zero point) scale."""
     wide = _real(call, call[0])
-    made = call.map((_1 - _3) * _2, wide, *_scale_and_zero(call))
-    return call.cast(made, call.outputs[0].device)
+    real = call.map((_1 - _3) * _2, wide, *_scale_and_zero(call))
+    return call.cast(real, call.outputs[0].device)
 
 
 def _scale_and_zero(call: Call) -> tuple[Tensor, Tensor]:
@@ -42,8 +42,8 @@ def _scale_and_zero(call: Call) -> tuple[Tensor, Tensor]:
 
 def _real(call: Call, tensor: Tensor) -> Tensor:
     """Return quantised numbers as floats."""
-    whole = tensor.dtype.numpy.kind in "iu"
-    return call.cast(call.cast(tensor, INT) if whole else tensor, FLOAT)
+    is_integer = tensor.dtype.numpy.kind in "iu"
+    return call.cast(call.cast(tensor, INT) if is_integer else tensor, FLOAT)
 
 
 def _wide(call: Call, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -59,18 +59,18 @@ def _wide(call: Call, tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
 def whole_product(call: Call) -> Tensor:
     """Multiply matrices of whole numbers less their zero points (MatMulInteger)."""
     operands = [_less_zero(call, place, 2 + place, -2 + place) for place in (0, 1)]
-    made = products.mat_mul(_of_floats(call, operands))
-    return call.cast(made, INT)
+    product = products.mat_mul(_of_floats(call, operands))
+    return call.cast(product, INT)
 
 
 def quantised_product(call: Call) -> Tensor:
     """Multiply matrices of quantised numbers, and quantise the product (QLinearMatMul)."""
     operands = [_less_zero(call, 3 * place, 3 * place + 2, -2 + place) for place in (0, 1)]
-    made = products.mat_mul(_of_floats(call, operands))
-    shape = made.shape
+    product = products.mat_mul(_of_floats(call, operands))
+    shape = product.shape
     scales = [_along(call, call.cast(call[3 * place + 1], FLOAT), shape, -2 + place)
               for place in (0, 1)]  # fmt: skip
-    return _requantised(call, made, scales, 6, 7)
+    return _requantised(call, product, scales, 6, 7)
 
 
 def whole_convolution(call: Call) -> Tensor:
@@ -83,10 +83,13 @@ def quantised_convolution(call: Call) -> Tensor:
     """Convolve quantised numbers, and quantise what comes out (QLinearConv)."""
     data, weights = _less_zero(call, 0, 2, None), _less_zero(call, 3, 5, 0)
     operands = [data, weights] + ([call.cast(call[8], FLOAT)] if call.has(8) else [])
-    made = fields.convolution(_of_floats(call, operands))
+    convolved = fields.convolution(_of_floats(call, operands))
     of_data, of_weights = (call.cast(call[place], FLOAT) for place in (1, 4))
-    scales = [_along(call, of_data, made.shape, 1), _along(call, of_weights, made.shape, 1)]
-    return _requantised(call, made, scales, 6, 7)
+    scales = [
+        _along(call, of_data, convolved.shape, 1),
+        _along(call, of_weights, convolved.shape, 1),
+    ]
+    return _requantised(call, convolved, scales, 6, 7)
 
 
 def _less_zero(call: Call, place: int, zero: int, axis: int | None) -> Tensor:
@@ -117,12 +120,14 @@ def _of_floats(call: Call, operands: list[Tensor]) -> Call:
                    known=[None] * len(operands))  # fmt: skip
 
 
-def _requantised(call: Call, made: Tensor, scales: list[Tensor], scale: int, zero: int) -> Tensor:
+def _requantised(
+    call: Call, product: Tensor, scales: list[Tensor], scale: int, zero: int
+) -> Tensor:
     """Return round(x times both scales / scale) + zero point, within the limits of the type."""
-    wanted = call.outputs[0]
-    least, most = map(float, wanted.limits)
-    out = _along(call, call.cast(call[scale], FLOAT), made.shape, -2)
-    point = _along(call, call.cast(call.cast(call[zero], INT), FLOAT), made.shape, -2)
-    real = call.map(_1 * _2 * _3, made, *scales)
-    kept = Max(Min(NearbyInt(_1 / _2) + _3, most), least)
-    return call.cast(call.cast(call.map(kept, real, out, point), INT), wanted.device)
+    info = call.outputs[0]
+    least, most = map(float, info.limits)
+    out = _along(call, call.cast(call[scale], FLOAT), product.shape, -2)
+    point = _along(call, call.cast(call.cast(call[zero], INT), FLOAT), product.shape, -2)
+    real = call.map(_1 * _2 * _3, product, *scales)
+    quantise = Max(Min(NearbyInt(_1 / _2) + _3, most), least)
+    return call.cast(call.cast(call.map(quantise, real, out, point), INT), info.device)

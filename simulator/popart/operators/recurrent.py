@@ -83,12 +83,14 @@ def onnx_lstm(call: Call) -> list[Tensor]:
     inputs = call[0].dimShufflePartial([0], [1]) if by_batch else call[0]
     found = []
     for place, backward in enumerate(directions(call)):
-        taken = inputs.reverse(0) if backward else inputs
-        layer = _layer(call, taken, place, by_batch)
+        direction_inputs = inputs.reverse(0) if backward else inputs
+        layer = _layer(call, direction_inputs, place, by_batch)
         outputs, last, cell = _run(call, layer, place, backward)
         found.append((outputs.reverse(0) if backward else outputs, last, cell))
-    outputs = concat([made[0].expand([1]) for made in found], 1)
-    last, cell = (concat([made[which].expand([0]) for made in found], 0) for which in (1, 2))
+    outputs = concat([direction[0].expand([1]) for direction in found], 1)
+    last, cell = (
+        concat([direction[which].expand([0]) for direction in found], 0) for which in (1, 2)
+    )
     if by_batch:  # [batch, time, direction, size] and [batch, direction, size]
         outputs = outputs.dimShuffle([2, 0, 1, 3])
         last, cell = (state.dimShuffle([1, 0, 2]) for state in (last, cell))
@@ -122,16 +124,16 @@ def _run(call: Call, layer: Layer, place: int, backward: bool) -> tuple[Tensor, 
     names = (call.attribute("activations") or USUAL * 2)[3 * place : 3 * place + 3]
     steps = layer.inputs.shape[0]
     lengths = call.value(4) if call.has(4) else None
-    whole = not call.has(4) or (lengths is not None and bool((lengths == steps).all()))
-    plain = [name.capitalize() for name in names] == USUAL and whole and not call.has(7)
+    full_length = not call.has(4) or (lengths is not None and bool((lengths == steps).all()))
+    plain = [name.capitalize() for name in names] == USUAL and full_length and not call.has(7)
     plain = plain and not call.attribute("clip") and not call.attribute("input_forget", 0)
     if plain and not call.training:
         return _by_layer(call, layer)
     if call.training and not plain:
         raise popart_exception(f"{call.node}: only its plain form has a gradient")
-    if backward and not whole:
+    if backward and not full_length:
         raise popart_exception(f"{call.node}: sequences of several lengths backward in time")
-    return _by_step(call, layer, place, names, whole)
+    return _by_step(call, layer, place, names, full_length)
 
 
 def lstm_params(dtype: Type, steps: int, batch: int, sizes: tuple[int, int]) -> LstmParams:
@@ -153,36 +155,38 @@ def _by_layer(call: Call, layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
 
 # Step by step
 def _by_step(
-    call: Call, layer: Layer, place: int, names: list[str], whole: bool
+    call: Call, layer: Layer, place: int, names: list[str], full_length: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Unroll the steps: with peepholes, clipping, other activations, lengths by sequence."""
     steps, batch, inputs = layer.inputs.shape
-    made = matrix_of(layer.weights), matrix_of(layer.recurrent)
+    matrices = matrix_of(layer.weights), matrix_of(layer.recurrent)
     flat = layer.inputs.reshape((steps * batch, inputs))
-    sums = poplin.matMul(call.graph, flat, made[0], call.prog, debugContext=f"{call.name}/Inputs")
+    sums = poplin.matMul(
+        call.graph, flat, matrices[0], call.prog, debugContext=f"{call.name}/Inputs"
+    )
     biases = broadcast(layer.biases.reshape((1, GATES * layer.size)), sums.shape)
     popops.addInPlace(call.graph, sums, biases, call.prog, f"{call.name}/Biases")
     output, cell, outputs = layer.output, layer.cell, []
     kept_steps: list[Step] = []
     peepholes = call[7][place].reshape((3, layer.size)) if call.has(7) else None
     for step in range(steps):
-        given = sums.slice(step * batch, (step + 1) * batch, 0)
+        input_sums = sums.slice(step * batch, (step + 1) * batch, 0)
         product = poplin.matMul(
-            call.graph, output, made[1], call.prog, debugContext=f"{call.name}/Recurrent"
+            call.graph, output, matrices[1], call.prog, debugContext=f"{call.name}/Recurrent"
         )
-        gates = call.map(_1 + _2, given, product)
+        gates = call.map(_1 + _2, input_sums, product)
         now = _cell(call, gates, cell, peepholes, _activations(call, names, place))
         kept_steps.append(Step(gates, output, cell, now[1]))
         shown = now[0]
-        if not whole:
+        if not full_length:
             now, shown = _masked(call, now, (output, cell), step)
         output, cell = now
         outputs.append(shown.expand([0]))
     call.saved = (*call.saved, (layer, kept_steps))
     together = concat(outputs, 0)
-    kept = call.variable(together.dtype, together.shape, "outputs")
-    call.prog.add(Copy(together, kept, name=f"{call.name}/outputs"))
-    return kept, output, cell
+    stored = call.variable(together.dtype, together.shape, "outputs")
+    call.prog.add(Copy(together, stored, name=f"{call.name}/outputs"))
+    return stored, output, cell
 
 
 def matrix_of(weights: Tensor) -> Tensor:
@@ -193,7 +197,7 @@ def matrix_of(weights: Tensor) -> Tensor:
 
 def _activations(call: Call, names: list[str], place: int) -> list[Callable[[Expr], Expr]]:
     """Return the functions of gates, cell and output, each after what clips it."""
-    given: dict[str, list[float]] = {
+    parameters: dict[str, list[float]] = {
         name: list(call.attribute(f"activation_{name}") or ()) for name in ("alpha", "beta")
     }
     limit = float(call.attribute("clip", 0.0))
@@ -206,15 +210,15 @@ def _activations(call: Call, names: list[str], place: int) -> list[Callable[[Exp
 
         return activate
 
-    found = []
+    functions = []
     for number, name in enumerate(names, 3 * place):
         function, *defaults = table[name.lower()]
         numbers = [
             values[number] if number < len(values) else default
-            for values, default in zip(given.values(), defaults, strict=True)
+            for values, default in zip(parameters.values(), defaults, strict=True)
         ]
-        found.append(made(function, *numbers))
-    return found
+        functions.append(made(function, *numbers))
+    return functions
 
 
 def _cell(
@@ -234,12 +238,12 @@ def _cell(
         weights = broadcast(peepholes[place].expand([0]), part.shape)
         return call.map(gate(_1 + _2 * _3), part, weights, state)
 
-    taken = seen(i, 0, cell)
+    input_gate = seen(i, 0, cell)
     if call.attribute("input_forget", 0):
-        kept = call.map(expr.Sub(1, _1), taken)
+        forget_gate = call.map(expr.Sub(1, _1), input_gate)
     else:
-        kept = seen(f, 2, cell)
-    now = call.map(_1 * _2 + _3 * candidate(_4), kept, cell, taken, c)
+        forget_gate = seen(f, 2, cell)
+    now = call.map(_1 * _2 + _3 * candidate(_4), forget_gate, cell, input_gate, c)
     return call.map(_1 * shown(_2), seen(o, 1, now), now), now
 
 

@@ -34,27 +34,29 @@ def of_lstm(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]
     """Return the gradients of inputs, weights, biases and states of all directions."""
     by_batch = bool(call.attribute("layout", 0))
     places = [place for place, name in enumerate(call.node.outputs) if name]
-    given: list[Tensor | None] = [None, None, None]
+    output_grads: list[Tensor | None] = [None, None, None]
     for place, grad in zip(places, grads, strict=True):
         order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
-        given[place] = grad.dimShuffle(order) if by_batch else grad
+        output_grads[place] = grad.dimShuffle(order) if by_batch else grad
     found = []
     for place, backward in enumerate(directions(call)):
         layer, steps = call.saved[place]
-        whole = None if given[0] is None else given[0][:, place]
-        if whole is not None and backward:
-            whole = whole.reverse(0)
-        last = [None if grad is None else grad[place] for grad in given[1:]]
-        made = _of_direction(call, layer, steps, whole, last)
-        found.append(made._replace(inputs=made.inputs.reverse(0)) if backward else made)
+        sequence_grad = None if output_grads[0] is None else output_grads[0][:, place]
+        if sequence_grad is not None and backward:
+            sequence_grad = sequence_grad.reverse(0)
+        last = [None if grad is None else grad[place] for grad in output_grads[1:]]
+        gradients = _of_direction(call, layer, steps, sequence_grad, last)
+        found.append(
+            gradients._replace(inputs=gradients.inputs.reverse(0)) if backward else gradients
+        )
     inputs = found[0].inputs
-    for other in found[1:]:
-        inputs = call.map(_1 + _2, inputs, other.inputs)
-    states = [_stacked([made[which] for made in found]) for which in (4, 5)]
+    for following in found[1:]:
+        inputs = call.map(_1 + _2, inputs, following.inputs)
+    states = [_stacked([direction[which] for direction in found]) for which in (4, 5)]
     if by_batch:
         inputs = inputs.dimShufflePartial([0], [1])
         states = [state.dimShufflePartial([0], [1]) for state in states]
-    weights = [_stacked([made[which] for made in found]) for which in (1, 2, 3)]
+    weights = [_stacked([direction[which] for direction in found]) for which in (1, 2, 3)]
     return [inputs, *weights, None, *states, None][: len(call.inputs)]
 
 
@@ -66,7 +68,7 @@ def _of_direction(
     call: Call,
     layer: Layer,
     steps: Sequence[Step],
-    whole: Tensor | None,
+    sequence_grad: Tensor | None,
     last: Sequence[Tensor | None],
 ) -> Gradients:
     """Go back through the steps, from the gradients of all outputs and of the last states."""
@@ -75,7 +77,7 @@ def _of_direction(
     back = matrix_of(layer.recurrent).transpose()
     gates: list[Tensor] = []
     for place in range(len(steps) - 1, -1, -1):
-        shown = None if whole is None else whole[place]
+        shown = None if sequence_grad is None else sequence_grad[place]
         to_output = _sum(call, shown, to_output, layer.output)
         gate, to_cell = _of_step(call, steps[place], to_output, to_cell, size)
         gates.insert(0, gate)
@@ -84,12 +86,12 @@ def _of_direction(
     inputs = layer.inputs.reshape((len(steps) * batch, layer.inputs.shape[2]))
     before = concat([step.output for step in steps], 0)
     weights = [_product(call, rows.transpose(), together, "Wu") for rows in (inputs, before)]
-    taken = _product(call, together, matrix_of(layer.weights).transpose(), "Inputs")
+    input_grads = _product(call, together, matrix_of(layer.weights).transpose(), "Inputs")
     biases = popops.reduce(
         call.graph, together, [0], Operation.ADD, call.prog, f"{call.name}/Biases"
     )
     return Gradients(
-        taken.reshape(layer.inputs.shape),
+        input_grads.reshape(layer.inputs.shape),
         weights[0].transpose(),
         weights[1].transpose(),
         concat([biases, biases], 0),
@@ -101,13 +103,13 @@ def _of_direction(
 def _sum(call: Call, first: Tensor | None, second: Tensor | None, like: Tensor) -> Tensor:
     """Add what there is; zeros when there is nothing."""
     if first is None or second is None:
-        there = first if second is None else second
-        return there if there is not None else call.map(_1 * 0.0, like)
+        present = first if second is None else second
+        return present if present is not None else call.map(_1 * 0.0, like)
     return call.map(_1 + _2, first, second)
 
 
-def _product(call: Call, a: Tensor, b: Tensor, what: str) -> Tensor:
-    name = f"{call.name}/{what}"
+def _product(call: Call, a: Tensor, b: Tensor, label: str) -> Tensor:
+    name = f"{call.name}/{label}"
     return poplin.matMul(call.graph, a, b, call.prog, debugContext=name, options=call.options)
 
 

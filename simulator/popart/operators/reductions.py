@@ -68,8 +68,10 @@ def check_axes(axes: Iterable[int], rank: int) -> None:
 
 def wrong_axes(node: Node, ir: Ir) -> str:
     """Return "" where a reduction's axes are there; raises popart_exception for one that is not."""
-    given = ir.known(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
-    axes = node.attributes.get("axes") or () if given is None else given.reshape(-1).tolist()
+    axes_input = ir.known(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
+    axes = (
+        node.attributes.get("axes") or () if axes_input is None else axes_input.reshape(-1).tolist()
+    )
     check_axes(axes, len(ir.infos[node.inputs[0]].dims))
     return ""
 
@@ -123,8 +125,8 @@ def arg_extreme(call: Call) -> Tensor:
         rows = rows.reverse(rows.rank() - 1)
     table = rows.reshape((rows.numElements() // size, size))
     find = popnn.argMax if call.node.operator == "ArgMax" else popnn.argMin
-    found = find(call.graph, table, call.prog, call.name)
-    places = call.cast(found, call.outputs[0].device)
+    extremes = find(call.graph, table, call.prog, call.name)
+    places = call.cast(extremes, call.outputs[0].device)
     if last:
         places = call.map(expr.Sub(size - 1, _1), places)
     return places.reshape(call.outputs[0].dims)
@@ -144,8 +146,8 @@ def top_k(call: Call) -> list[Tensor]:
     values, places = popops.topKWithPermutation(call.graph, call.prog, table, params, call.name)
     call.saved = (places,)
     shape = (*rows.shape[:-1], int(count[0]))
-    found = (call.cast(values, tensor.dtype), call.cast(places, call.outputs[1].device))
-    return [part.reshape(shape).dimRoll(tensor.rank() - 1, axis) for part in found]
+    outputs = (call.cast(values, tensor.dtype), call.cast(places, call.outputs[1].device))
+    return [part.reshape(shape).dimRoll(tensor.rank() - 1, axis) for part in outputs]
 
 
 # Softmax
@@ -205,19 +207,19 @@ def running_sum(call: Call) -> Tensor:
 def running(call: Call, tensor: Tensor, *, backward: bool) -> Tensor:
     """Add up a tensor along the axis of a CumSum; integers of 8 and 16 bits in 32."""
     (axis,) = call.numbers(1) or [0]
-    given = {"exclusive": bool(call.attribute("exclusive", 0)), "reverse": backward}
+    settings = {"exclusive": bool(call.attribute("exclusive", 0)), "reverse": backward}
     wide = call.cast(tensor, wider(tensor.dtype, ("float", "half", "int", "unsigned int")))
     place = call.place_of(axis)
-    made = popops.cumSum(call.graph, wide, place, call.prog, call.name, **given)
-    return call.cast(made, tensor.dtype)
+    sums = popops.cumSum(call.graph, wide, place, call.prog, call.name, **settings)
+    return call.cast(sums, tensor.dtype)
 
 
 def hardmax(call: Call) -> Tensor:
     """Return 1 at the first largest element of each sample, else 0."""
     table, back = classes_of(call, call[0])
-    found = popnn.argMax(call.graph, table, call.prog, call.name)
+    maxima = popnn.argMax(call.graph, table, call.prog, call.name)
     hot = call.variable(table.dtype, table.shape, "hardmax")
-    popops.encodeOneHot(call.graph, found, hot, call.prog, call.name)
+    popops.encodeOneHot(call.graph, maxima, hot, call.prog, call.name)
     return back(hot)
 
 
@@ -237,15 +239,15 @@ def running_product(call: Call) -> Tensor:
     """Multiply the elements of an axis as far as each, or from each on, in log2(size) steps."""
     place = call.place_of((call.numbers(1) or [0])[0])
     backward = bool(call.attribute("reverse", 0))
-    made = call[0].reverse(place) if backward else call[0]
-    size = made.shape[place]
+    products = call[0].reverse(place) if backward else call[0]
+    size = products.shape[place]
     if call.attribute("exclusive", 0):
-        ahead = call.padded(made, 1, 0, place, 1)
-        made = ahead.slice(0, size, place)
+        ahead = call.padded(products, 1, 0, place, 1)
+        products = ahead.slice(0, size, place)
     distance = 1
     while distance < size:
-        before = made.slice(0, size - distance, place)
-        joined = call.map(_1 * _2, made.slice(distance, size, place), before)
-        made = concat([made.slice(0, distance, place), joined], place)
+        before = products.slice(0, size - distance, place)
+        joined = call.map(_1 * _2, products.slice(distance, size, place), before)
+        products = concat([products.slice(0, distance, place), joined], place)
         distance *= 2
-    return call.copy(made.reverse(place) if backward else made, "product")
+    return call.copy(products.reverse(place) if backward else products, "product")

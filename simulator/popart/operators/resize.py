@@ -38,8 +38,8 @@ def _symmetric(x: Numbers, axis: Axis) -> Numbers:
 
 
 def _align_corners(x: Numbers, axis: Axis) -> Numbers:
-    whole = axis.scale * axis.before
-    return x * 0 if whole == 1 else x * (axis.before - 1) / (whole - 1)
+    length = axis.scale * axis.before
+    return x * 0 if length == 1 else x * (axis.before - 1) / (length - 1)
 
 
 # Where an element after is among those before, by the attribute coordinate_transformation_mode.
@@ -64,17 +64,21 @@ def axes_of(call: Call) -> list[Axis]:
     before, after = call.info().dims, call.outputs[0].dims
     which = call.attribute("axes") or range(len(before))
     places = [int(axis) % max(len(before), 1) for axis in which]
-    scales = [made / max(size, 1) for size, made in zip(before, after, strict=True)]
-    given = call.value(2 if _has_region(call.node) else 1)
+    scales = [target / max(size, 1) for size, target in zip(before, after, strict=True)]
+    scales_input = call.value(2 if _has_region(call.node) else 1)
     sizes = call.value(3)
-    kept = call.attribute("keep_aspect_ratio_policy", "stretch")
-    if sizes is not None and sizes.size and kept != "stretch":
+    policy = call.attribute("keep_aspect_ratio_policy", "stretch")
+    if sizes is not None and sizes.size and policy != "stretch":
         ratios = [int(sizes[n]) / before[axis] for n, axis in enumerate(places)]
-        common = min(ratios) if kept == "not_larger" else max(ratios)
+        common = min(ratios) if policy == "not_larger" else max(ratios)
         for axis in places:
             scales[axis] = common
     elif sizes is None or not sizes.size:
-        numbers = call.attribute("scales", []) if given is None else given.reshape(-1).tolist()
+        numbers = (
+            call.attribute("scales", [])
+            if scales_input is None
+            else scales_input.reshape(-1).tolist()
+        )
         for axis, scale in zip(places, numbers, strict=False):
             scales[axis] = float(scale)
     rows = enumerate(zip(before, after, scales, strict=True))
@@ -120,10 +124,10 @@ def weights(call: Call, axis: Axis) -> Numbers:
     if call.attribute("exclude_outside", 0):
         worth = np.where((taps < 0) | (taps >= axis.before), 0, worth)
     worth = worth / worth.sum(axis=1, keepdims=True)
-    found = np.zeros((axis.before, axis.after))
+    matrix = np.zeros((axis.before, axis.after))
     rows = np.clip(taps, 0, axis.before - 1).astype(np.int64)
-    np.add.at(found, (rows, np.broadcast_to(np.arange(axis.after)[:, None], rows.shape)), worth)
-    return found
+    np.add.at(matrix, (rows, np.broadcast_to(np.arange(axis.after)[:, None], rows.shape)), worth)
+    return matrix
 
 
 def resized(call: Call) -> Tensor:
@@ -168,15 +172,15 @@ def _times(call: Call, tensor: Tensor, axis: int, matrix: Numbers) -> Tensor:
 def lacks(node: Node, ir: Ir) -> str:
     """Return which attribute of a node is not known, or which type cannot be weighed."""
     mode, info = node.attributes.get("mode", "nearest"), ir.infos[node.inputs[0]]
-    known = {
+    choices_of = {
         "mode": ("nearest", "linear", "cubic"),
         "coordinate_transformation_mode": _POINTS,
         "nearest_mode": _ROUNDED,
     }
-    for name, choices in known.items():
-        found = node.attributes.get(name)
-        if found is not None and found not in choices:
-            return f"{name} {found!r}; known are {', '.join(choices)}"
+    for name, choices in choices_of.items():
+        choice = node.attributes.get(name)
+        if choice is not None and choice not in choices:
+            return f"{name} {choice!r}; known are {', '.join(choices)}"
     if mode != "nearest" and info.device.numpy.kind != "f":
         return f"input {node.inputs[0]!r} is {info}; mode {mode!r} is of FLOAT or FLOAT16"
     return ""

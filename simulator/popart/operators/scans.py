@@ -53,10 +53,10 @@ def lacks(node: Node, ir: Ir) -> str:
     body, count = node.attributes["body"], _carried(node)
     if not isinstance(body, Ir) or any(name not in body.infos for name in body.outputs):
         return ""  # its own nodes say why
-    for name, made in zip(node.inputs[:count], body.outputs, strict=False):
-        if ir.infos[name] != body.infos[made]:
+    for name, output in zip(node.inputs[:count], body.outputs, strict=False):
+        if ir.infos[name] != body.infos[output]:
             return (
-                f"{name!r} goes in as {ir.infos[name]} and comes out as {body.infos[made]}; "
+                f"{name!r} goes in as {ir.infos[name]} and comes out as {body.infos[output]}; "
                 "the same would be needed"
             )
     return "" if _runs(node, [ir.infos[name] for name in node.inputs]) else "it has no slices"
@@ -81,8 +81,8 @@ def inferred(node: Node, ir: Ir) -> dict[str, TensorInfo]:
         stacks.append(
             TensorInfo(info.type, [*info.dims[:axis], *joined, *info.dims[axis + keeps :]])
         )
-    found = zip(node.outputs, [*infos[:count], *stacks], strict=False)
-    return {name: info for name, info in found if name}
+    pairs = zip(node.outputs, [*infos[:count], *stacks], strict=False)
+    return {name: info for name, info in pairs if name}
 
 
 def scan(call: Call) -> list[Tensor]:
@@ -101,12 +101,14 @@ def scan(call: Call) -> list[Tensor]:
         for rows in _cut(call, infos, count)
     ]
     axes = _input_axes(call.node, infos[count:])
-    kept = _keeps(call.node)
-    slices = [part.dimRoll(0, axis) if kept else part.squeeze([0])
+    keeps_axis = _keeps(call.node)
+    slices = [part.dimRoll(0, axis) if keeps_axis else part.squeeze([0])
               for part, axis in zip(slices, axes, strict=True)]  # fmt: skip
-    made = call.lower_graph(body, inner, dict(zip(body.inputs, [*carried, *slices], strict=True)))
-    stacks = [stacked(call, part, number, runs) for part in made[count:]]
-    for new, old in zip(apart(call, made[:count], carried), carried, strict=True):
+    results = call.lower_graph(
+        body, inner, dict(zip(body.inputs, [*carried, *slices], strict=True))
+    )
+    stacks = [stacked(call, part, number, runs) for part in results[count:]]
+    for new, old in zip(apart(call, results[:count], carried), carried, strict=True):
         if new is not old:
             inner.add(Copy(new, old, name=f"{name}/carried"))
     one = expr.Const(1, UNSIGNED_INT)
@@ -126,11 +128,11 @@ def _cut(call: Call, infos: list[TensorInfo], count: int) -> list[Tensor]:
 
 def _turned(call: Call, stacks: list[Tensor]) -> list[Tensor]:
     """View each stack with its slices along the axis and in the direction that are asked."""
-    kept = _keeps(call.node)
-    axes = _axes(call.node, "output", [stack.rank() - kept for stack in stacks])
+    keeps_axis = _keeps(call.node)
+    axes = _axes(call.node, "output", [stack.rank() - keeps_axis for stack in stacks])
     backward = call.attribute("scan_output_directions") or [0] * len(axes)
     ways = zip(stacks, axes, backward, strict=True)
     turned = [(stack.reverse(0) if way else stack).dimRoll(0, axis) for stack, axis, way in ways]
-    if not kept:
+    if not keeps_axis:
         return turned
     return [stack.flatten(axis, axis + 2) for stack, axis in zip(turned, axes, strict=True)]

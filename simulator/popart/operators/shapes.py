@@ -23,9 +23,9 @@ def reshaped(call: Call) -> Tensor:
     return call[0].reshape(call.outputs[0].dims)
 
 
-def reshaped_back(call: Call, made: Tensor) -> Tensor:
+def reshaped_back(call: Call, output: Tensor) -> Tensor:
     """View a tensor that lies as the output should in the shape of the input."""
-    return made.reshape(call.info().dims)
+    return output.reshape(call.info().dims)
 
 
 def order_of(call: Call) -> list[int]:
@@ -39,9 +39,9 @@ def transposed(call: Call) -> Tensor:
     return call[0].dimShuffle(order_of(call))
 
 
-def transposed_back(call: Call, made: Tensor) -> Tensor:
+def transposed_back(call: Call, output: Tensor) -> Tensor:
     """View a tensor that lies as the output should with the axes of the input."""
-    return made.dimShuffle(np.argsort(order_of(call)).tolist())
+    return output.dimShuffle(np.argsort(order_of(call)).tolist())
 
 
 def expanded(call: Call) -> Tensor:
@@ -59,10 +59,10 @@ def _blocks(call: Call) -> tuple[list[int], list[int]]:
     if call.node.operator == "SpaceToDepth":
         apart = [batch, channels, height // size, size, width // size, size]
         return apart, [0, 3, 5, 1, 2, 4]
-    left = channels // size**2
+    remaining_channels = channels // size**2
     if call.attribute("mode", "DCR") == "DCR":
-        return [batch, size, size, left, height, width], [0, 3, 4, 1, 5, 2]
-    return [batch, left, size, size, height, width], [0, 1, 4, 2, 5, 3]
+        return [batch, size, size, remaining_channels, height, width], [0, 3, 4, 1, 5, 2]
+    return [batch, remaining_channels, size, size, height, width], [0, 1, 4, 2, 5, 3]
 
 
 def blocked(call: Call) -> Tensor:
@@ -71,10 +71,10 @@ def blocked(call: Call) -> Tensor:
     return call[0].reshape(apart).dimShuffle(order).reshape(call.outputs[0].dims)
 
 
-def blocked_back(call: Call, made: Tensor) -> Tensor:
+def blocked_back(call: Call, output: Tensor) -> Tensor:
     """View a tensor that lies as the output should as the input."""
     apart, order = _blocks(call)
-    shuffled = made.reshape([apart[axis] for axis in order])
+    shuffled = output.reshape([apart[axis] for axis in order])
     return shuffled.dimShuffle(np.argsort(order).tolist()).reshape(call.info().dims)
 
 
@@ -155,8 +155,8 @@ def padded(call: Call) -> Tensor:
     number = call.attribute("value", 0) if value is None else value.reshape(-1)[0].item()
     for axis, lower, upper in pad_widths(call):
         if mode == "constant":
-            given = call.scalar(2) if value is None and call.has(2) else number
-            tensor = call.padded(tensor, lower, upper, axis, given)
+            fill_value = call.scalar(2) if value is None and call.has(2) else number
+            tensor = call.padded(tensor, lower, upper, axis, fill_value)
         else:
             tensor = tensor.taken(around(mode, tensor.shape[axis], lower, upper), axis)
     return tensor
@@ -178,21 +178,21 @@ def around(mode: str, size: int, lower: int, upper: int) -> IntArray:
 def gathered(call: Call) -> Tensor:
     """Take slices of an axis by indices; negative ones count from its end."""
     axis, tensor = call.axis(), call[0]
-    known = call.value(1)
+    indices = call.value(1)
     shape = (*tensor.shape[:axis], *call.info(1).dims, *tensor.shape[axis + 1 :])
     size = tensor.shape[axis]
-    if known is not None:
-        numbers = known.reshape(-1).astype(np.int64)
+    if indices is not None:
+        numbers = indices.reshape(-1).astype(np.int64)
         wrong = numbers[(numbers < -size) | (numbers >= size)]
         if wrong.size:
             raise popart_exception(f"{call.node}: index {wrong[0]} of an axis of {size}")
         return tensor.taken(numbers % size, axis).reshape(shape)
     places = from_front(call, call[1].flatten(), size)
     rows = tensor.dimRoll(axis, 0).reshape((size, tensor.numElements() // size))
-    found = popops.multiSlice(
+    slices = popops.multiSlice(
         call.graph, rows, places.expand([1]), [0], [1], call.prog, debugContext=call.name
     )
-    moved = found.reshape((places.numElements(), *tensor.dimRoll(axis, 0).shape[1:]))
+    moved = slices.reshape((places.numElements(), *tensor.dimRoll(axis, 0).shape[1:]))
     return moved.dimRoll(0, axis).reshape(shape)
 
 
@@ -232,7 +232,7 @@ def gathered_elements(call: Call) -> Tensor:
     flat = element_places(call)
     call.saved = (flat,)
     rows = call[0].flatten().expand([1])
-    taken = popops.multiSlice(
+    elements = popops.multiSlice(
         call.graph, rows, flat.expand([1]), [0], [1], call.prog, debugContext=call.name
     )
-    return taken.reshape(call.info(1).dims)
+    return elements.reshape(call.info(1).dims)

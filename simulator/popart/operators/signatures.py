@@ -46,16 +46,20 @@ class Signature:
     kinds: Mapping[str, int] = field(default_factory=dict)
     most_outputs: int = 1 << 30
 
-    def check(self, given: Mapping[str, Any], inputs: int, what: str) -> None:
+    def check(self, attributes: Mapping[str, Any], inputs: int, subject: str) -> None:
         """Raise popart_exception for an unknown attribute or a wrong number of inputs."""
-        unknown = [name for name in given if name not in self.attributes]
+        unknown = [name for name in attributes if name not in self.attributes]
         if unknown:
-            known = ", ".join(self.attributes) or "none"
-            raise popart_exception(f"{what}: no attribute {unknown[0]!r}; there are {known}")
-        if not self.least <= inputs <= self.most:
-            wanted = f"{self.least} or more" if self.most > FEW else f"{self.least} to {self.most}"
+            attribute_names = ", ".join(self.attributes) or "none"
             raise popart_exception(
-                f"{self.operator} has invalid number of inputs: {inputs}; {wanted} are needed"
+                f"{subject}: no attribute {unknown[0]!r}; there are {attribute_names}"
+            )
+        if not self.least <= inputs <= self.most:
+            expected = (
+                f"{self.least} or more" if self.most > FEW else f"{self.least} to {self.most}"
+            )
+            raise popart_exception(
+                f"{self.operator} has invalid number of inputs: {inputs}; {expected} are needed"
             )
 
 
@@ -67,8 +71,8 @@ def signatures(domain: str, opset: int) -> dict[str, Signature]:
         every = [_of_schema(name, opset) for name in sorted(names)]
     else:
         every = [_of_table(name) for name in GRAPHCORE_SIGNATURES]
-    found = [signature for signature in every if signature is not None]
-    return {_METHODS.get(one.operator, one.operator.lower()): one for one in found}
+    defined = [signature for signature in every if signature is not None]
+    return {_METHODS.get(one.operator, one.operator.lower()): one for one in defined}
 
 
 def _of_table(operator: str) -> Signature:

@@ -21,8 +21,8 @@ def onnx_rnn(call: Call) -> list[Tensor]:
     inputs = call[0].dimShufflePartial([0], [1]) if by_batch else call[0]
     every, last = [], []
     for place, backward in enumerate(directions(call)):
-        taken = inputs.reverse(0) if backward else inputs
-        outputs, state = _run(call, taken, place, by_batch)
+        direction_inputs = inputs.reverse(0) if backward else inputs
+        outputs, state = _run(call, direction_inputs, place, by_batch)
         last.append(state.expand([0]))
         every.append((outputs.reverse(0) if backward else outputs).expand([1]))
     outputs, state = concat(every, 1), concat(last, 0)
@@ -33,15 +33,15 @@ def onnx_rnn(call: Call) -> list[Tensor]:
 
 def lacks(node: Node, ir: Ir) -> str:
     """Return what of an RNN cannot be done: an activation, or sequences of several lengths."""
-    known = {name.lower() for name in ACTIVATIONS}
-    unknown = [n for n in node.attributes.get("activations") or () if n.lower() not in known]
+    activations = {name.lower() for name in ACTIVATIONS}
+    unknown = [n for n in node.attributes.get("activations") or () if n.lower() not in activations]
     if unknown:
         return f"activation {unknown[0]!r}; known are {', '.join(ACTIVATIONS)}"
     if len(node.inputs) > 4 and node.inputs[4]:
         lengths = ir.known(node.inputs[4])
         steps = ir.infos[node.inputs[0]].dims[1 if node.attributes.get("layout", 0) else 0]
-        whole = lengths is not None and bool((lengths == steps).all())
-        if not whole and node.attributes.get("direction", "forward") != "forward":
+        full_length = lengths is not None and bool((lengths == steps).all())
+        if not full_length and node.attributes.get("direction", "forward") != "forward":
             return (
                 f"input 4 ({node.inputs[4]!r}): backward in time all sequences are of {steps} steps"
             )
@@ -64,22 +64,24 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> tuple[Tensor
         state = call[5][:, place] if by_batch else call[5][place]
     else:
         state = call.constant(np.zeros((batch, size), dtype.numpy), dtype, "state")
-    made, first, within = [], state, _within(call, steps, (batch, size))
+    outputs, first, within = [], state, _within(call, steps, (batch, size))
     for step in range(steps):
         product = poplin.matMul(
             call.graph, state, kernels[1], call.prog, debugContext=f"{name}/Recurrent"
         )
-        given = sums.slice(step * batch, (step + 1) * batch, 0)
-        found = call.map(_activated(call, place, _1 + _2), given, product)
-        state = call.map(Select(_1, _2, _3), found, state, within[step]) if within else found
-        made.append(state.expand([0]))
-    kept = call.variable(dtype, [steps, batch, size], "outputs")
-    call.prog.add(Copy(concat(made, 0), kept, name=f"{name}/outputs"))
-    call.saved = (*call.saved, (inputs, first, kept, within))
+        input_sums = sums.slice(step * batch, (step + 1) * batch, 0)
+        activated = call.map(_activated(call, place, _1 + _2), input_sums, product)
+        state = (
+            call.map(Select(_1, _2, _3), activated, state, within[step]) if within else activated
+        )
+        outputs.append(state.expand([0]))
+    stored = call.variable(dtype, [steps, batch, size], "outputs")
+    call.prog.add(Copy(concat(outputs, 0), stored, name=f"{name}/outputs"))
+    call.saved = (*call.saved, (inputs, first, stored, within))
     if not within:
-        return kept, state
+        return stored, state
     mask = concat([part.expand([0]) for part in within], 0)
-    return call.map(Select(_1, _1 * 0.0, _2), kept, mask), state
+    return call.map(Select(_1, _1 * 0.0, _2), stored, mask), state
 
 
 def _within(call: Call, steps: int, shape: tuple[int, int]) -> list[Tensor]:
@@ -89,10 +91,10 @@ def _within(call: Call, steps: int, shape: tuple[int, int]) -> list[Tensor]:
     """
     if len(call.node.inputs) < 5 or not call.node.inputs[4]:
         return []
-    known = call.value(4)
-    if known is not None and bool((known == steps).all()):
+    lengths_value = call.value(4)
+    if lengths_value is not None and bool((lengths_value == steps).all()):
         return []
-    lengths = call[4] if known is None else call.constant(known, INT, "lengths")
+    lengths = call[4] if lengths_value is None else call.constant(lengths_value, INT, "lengths")
     wide = broadcast(lengths.expand([1]), shape)
     return [call.map(_1 > expr.Const(step, lengths.dtype), wide) for step in range(steps)]
 

@@ -35,40 +35,44 @@ def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
     """Return the gradients of inputs, weights, biases and the first state of all directions."""
     by_batch = bool(call.attribute("layout", 0))
     places = [place for place, name in enumerate(call.node.outputs) if name]
-    given: list[Tensor | None] = [None, None]
+    output_grads: list[Tensor | None] = [None, None]
     for place, grad in zip(places, grads, strict=True):
         order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
-        given[place] = grad.dimShuffle(order) if by_batch else grad
+        output_grads[place] = grad.dimShuffle(order) if by_batch else grad
     found = []
     for place, backward in enumerate(directions(call)):
-        whole = None if given[0] is None else given[0][:, place]
-        whole = whole.reverse(0) if whole is not None and backward else whole
-        made = _of_direction(call, place, whole, None if given[1] is None else given[1][place])
-        found.append([made[0].reverse(0), *made[1:]] if backward else made)
+        sequence_grad = None if output_grads[0] is None else output_grads[0][:, place]
+        sequence_grad = (
+            sequence_grad.reverse(0) if sequence_grad is not None and backward else sequence_grad
+        )
+        gradients = _of_direction(
+            call, place, sequence_grad, None if output_grads[1] is None else output_grads[1][place]
+        )
+        found.append([gradients[0].reverse(0), *gradients[1:]] if backward else gradients)
     inputs = found[0][0]
-    for other in found[1:]:
-        inputs = call.map(_1 + _2, inputs, other[0])
-    stacks = [concat([made[n].expand([0]) for made in found], 0) for n in range(1, 5)]
+    for following in found[1:]:
+        inputs = call.map(_1 + _2, inputs, following[0])
+    stacks = [concat([direction[n].expand([0]) for direction in found], 0) for n in range(1, 5)]
     if by_batch:
         inputs, stacks[3] = inputs.dimShufflePartial([0], [1]), stacks[3].dimShuffle([1, 0, 2])
     return [inputs, *stacks[:3], None, stacks[3]][: len(call.inputs)]
 
 
 def _of_direction(
-    call: Call, place: int, whole: Tensor | None, last: Tensor | None
+    call: Call, place: int, sequence_grad: Tensor | None, last: Tensor | None
 ) -> list[Tensor]:
     """Return those of the inputs, of both weights, the biases and the first state."""
-    taken, first, made, within = call.saved[place]
-    steps, batch, size = made.shape
+    direction_inputs, first, outputs, within = call.saved[place]
+    steps, batch, size = outputs.shape
     names = call.attribute("activations") or ["Tanh"] * (place + 1)
     slope = _SLOPES[names[place].lower()]()
     sums: list[Tensor] = []
     reached = last
     for step in range(steps - 1, -1, -1):
-        shown = None if whole is None else whole[step]
+        shown = None if sequence_grad is None else sequence_grad[step]
         parts = [part for part in (shown, reached) if part is not None]
         both = call.map(_1 + _2, *parts) if len(parts) > 1 else parts[0]
-        sums.insert(0, call.map(slope, both, made[step]))
+        sums.insert(0, call.map(slope, both, outputs[step]))
         if within:  # behind its end a sequence hands on what reached its state
             passed, mask = reached, within[step]
             sums[0] = call.map(Select(_1, _1 * 0.0, _2), sums[0], mask)
@@ -78,16 +82,16 @@ def _of_direction(
         else:
             reached = _product(call, sums[0], call[2][place], "Recurrent")
     together = concat(sums, 0)
-    before = concat([first.expand([0]), made.slice(0, steps - 1)], 0)
-    rows = [part.reshape((steps * batch, part.shape[2])) for part in (taken, before)]
+    before = concat([first.expand([0]), outputs.slice(0, steps - 1)], 0)
+    rows = [part.reshape((steps * batch, part.shape[2])) for part in (direction_inputs, before)]
     weights = [_product(call, together.transpose(), part, "Weights") for part in rows]
-    inputs = _product(call, together, call[1][place], "Inputs").reshape(taken.shape)
+    inputs = _product(call, together, call[1][place], "Inputs").reshape(direction_inputs.shape)
     name = f"{call.name}/Biases"
     biases = popops.reduce(call.graph, together, [0], Operation.ADD, call.prog, name)
     state = call.map(_1 * 1.0, reached) if reached is not None else biases
     return [inputs, *weights, concat([biases, biases], 0), state]
 
 
-def _product(call: Call, a: Tensor, b: Tensor, what: str) -> Tensor:
-    name = f"{call.name}/{what}"
+def _product(call: Call, a: Tensor, b: Tensor, label: str) -> Tensor:
+    name = f"{call.name}/{label}"
     return poplin.matMul(call.graph, a, b, call.prog, debugContext=name, options=call.options)

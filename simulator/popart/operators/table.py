@@ -34,8 +34,8 @@ from simulator.poplibs.popnn import NonLinearityType
 def _unknown_activation(node: Node, ir: Ir) -> str:
     """Return which activation of an LSTM is not known."""
     names = [name.lower() for name in node.attributes.get("activations") or ()]
-    known = [name.lower() for name in recurrent.ACTIVATIONS]
-    wrong = [name for name in names if name not in known]
+    activations = [name.lower() for name in recurrent.ACTIVATIONS]
+    wrong = [name for name in names if name not in activations]
     return f"activation {wrong[0]!r}; known are {', '.join(recurrent.ACTIVATIONS)}" if wrong else ""
 
 
@@ -248,8 +248,8 @@ def unsupported(node: Node, ir: Ir) -> str:
     if operator is None:
         return "the operator has no lowering; one to PopLibs would be needed"
     if node.version not in operator.versions:
-        known = ", ".join(map(str, operator.versions))
-        return f"version {node.version} has no lowering; versions {known} have"
+        versions = ", ".join(map(str, operator.versions))
+        return f"version {node.version} has no lowering; versions {versions} have"
     for place in operator.static:
         name = node.inputs[place] if place < len(node.inputs) else ""
         if name and ir.known(name) is None:

@@ -13,10 +13,10 @@ from simulator.poplibs import poplin, popops
 def params_of(call: Call) -> poplin.ConvParams:
     """Find the convolution whose input is what a ConvTranspose makes, and whose output it reads."""
     data, weights, groups = call.info(0), call.info(1), int(call.attribute("group", 1))
-    kernel, made = weights.dims[2:], call.outputs[0].dims
+    kernel, dims = weights.dims[2:], call.outputs[0].dims
     ones = [1] * len(kernel)
     stride, dilation = (call.attribute(name) or ones for name in ("strides", "dilations"))
-    rows = zip(data.dims[2:], stride, dilation, kernel, made[2:], strict=True)
+    rows = zip(data.dims[2:], stride, dilation, kernel, dims[2:], strict=True)
     cut = [(n - 1) * step + apart * (k - 1) + 1 - out for n, step, apart, k, out in rows]
     lower = _cut_before(call, cut)
     upper = [both - first for both, first in zip(cut, lower, strict=True)]
@@ -28,9 +28,9 @@ def params_of(call: Call) -> poplin.ConvParams:
     return poplin.ConvParams(
         data.device,
         data.dims[0],
-        made[2:],
+        dims[2:],
         kernel,
-        made[1] // groups,
+        dims[1] // groups,
         data.dims[1] // groups,
         groups,
         inputTransform=around,
@@ -45,8 +45,8 @@ def _cut_before(call: Call, cut: Sequence[int]) -> list[int]:
     if call.attribute("output_shape") is None and kind in ("NOTSET", "VALID"):
         pads = None if kind == "VALID" else call.attribute("pads")
         return list(pads or [0] * len(cut))[: len(cut)]
-    more = [max(width, 0) for width in cut]
-    return [n // 2 if kind == "SAME_UPPER" else n - n // 2 for n in more]
+    amounts = [max(width, 0) for width in cut]
+    return [n // 2 if kind == "SAME_UPPER" else n - n // 2 for n in amounts]
 
 
 def convolution(call: Call) -> Tensor:
@@ -65,8 +65,8 @@ def convolution(call: Call) -> Tensor:
 
 def weights(call: Call) -> Tensor:
     """Add weights that lie as the convolution reads them."""
-    made = poplin.createWeights(call.graph, params_of(call), call.name, call.options)
-    return made.reshape(call.info(1).dims)
+    weights = poplin.createWeights(call.graph, params_of(call), call.name, call.options)
+    return weights.reshape(call.info(1).dims)
 
 
 def of_convolution(
@@ -74,17 +74,17 @@ def of_convolution(
 ) -> list[Tensor | None]:
     """Convolve the gradient with the weights, and the gradient with the input."""
     params, name = params_of(call), call.name
-    made: list[Tensor | None] = [None] * len(call.inputs)
+    gradients: list[Tensor | None] = [None] * len(call.inputs)
     if call.needed[0]:
         kernel = call[1].reshape(params.weights_shape())
-        made[0] = poplin.convolution(
+        gradients[0] = poplin.convolution(
             call.graph, grads[0], kernel, params, False, call.prog, f"{name}/Bwd", call.options
         )
     if call.needed[1]:
         deltas = poplin.calculateWeightDeltas(
             call.graph, call[0], grads[0], params, call.prog, f"{name}/Wu", call.options
         )
-        made[1] = deltas.reshape(call[1].shape)
+        gradients[1] = deltas.reshape(call[1].shape)
     if call.has(2):
-        made[2] = of_bias(call, grads[0])
-    return made
+        gradients[2] = of_bias(call, grads[0])
+    return gradients

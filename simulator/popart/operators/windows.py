@@ -73,12 +73,12 @@ def _pads(call: Call, needed: list[int]) -> tuple[tuple[int, ...], tuple[int, ..
     """Return the padding before and behind, that of auto_pad by what the windows need."""
     kind = call.attribute("auto_pad", "NOTSET")
     if kind in ("SAME_UPPER", "SAME_LOWER"):
-        more = [max(width, 0) for width in needed]
-        small, large = tuple(w // 2 for w in more), tuple(w - w // 2 for w in more)
+        amounts = [max(width, 0) for width in needed]
+        small, large = tuple(w // 2 for w in amounts), tuple(w - w // 2 for w in amounts)
         return (small, large) if kind == "SAME_UPPER" else (large, small)
     half = len(needed)
-    given = None if kind == "VALID" else call.attribute("pads")
-    pads = tuple(given or [0] * (2 * half))
+    attribute = None if kind == "VALID" else call.attribute("pads")
+    pads = tuple(attribute or [0] * (2 * half))
     return pads[:half], pads[half:]
 
 

@@ -120,10 +120,10 @@ class Adam(Optimizer):
                 root = expr.Sqrt(root * t(second) if isinstance(second, Tensor) else root)
             mean = t(step.kept[FIRST])
             mean = mean * t(first) if isinstance(first, Tensor) else mean
-            made = mean / (root + t(step.number("eps")))
+            ratio = mean / (root + t(step.number("eps")))
             if added or not step.is_needed("weightDecay"):
-                return made
-            return made + t(step.weight) * t(step.number("weightDecay"))
+                return ratio
+            return ratio + t(step.weight) * t(step.number("weightDecay"))
 
         change, rate = step.made(moved, "AdamUpdater"), step.number("learningRate")
         if self.mode in (AdamMode.Lamb, AdamMode.LambNoBias):
@@ -133,7 +133,9 @@ class Adam(Optimizer):
     def _take_in(self, step: Step) -> None:
         """Take a gradient into both moments."""
         gradient = step.gradient
-        share, more, most = map(step.number, ("firstShare", "secondShare", "inverseLossScaling"))
+        share, inverse_scale, most = map(
+            step.number, ("firstShare", "secondShare", "inverseLossScaling")
+        )
         step.keep(FIRST, lambda t, m: m * t(step.number("beta1")) + t(gradient) * t(share))
         if self.mode is AdamMode.AdaMax:
             step.keep(
@@ -143,7 +145,9 @@ class Adam(Optimizer):
         else:
             step.keep(
                 SECOND,
-                lambda t, v: v * t(step.number("beta2")) + expr.Square(t(gradient)) * t(more),
+                lambda t, v: (
+                    v * t(step.number("beta2")) + expr.Square(t(gradient)) * t(inverse_scale)
+                ),
             )
 
 
@@ -162,10 +166,10 @@ def _without_bias(step: Step, mode: AdamMode) -> tuple[Tensor, Number]:
 def _trusted(step: Step, change: Tensor, rate: Number) -> Tensor:
     """Return Lamb's rate: that of the weight's norm to the change's."""
 
-    def squares(tensor: Tensor, what: str) -> Tensor:
+    def squares(tensor: Tensor, label: str) -> Tensor:
         params = popops.ReduceParams(Operation.SQUARE_ADD)
         return popops.reduce(
-            step.graph, tensor.flatten(), FLOAT, [0], params, step.prog, f"{step.name}/{what}"
+            step.graph, tensor.flatten(), FLOAT, [0], params, step.prog, f"{step.name}/{label}"
         ).reshape([1])
 
     of_weight, of_change = squares(step.weight, "R1"), squares(change, "R2")

@@ -109,11 +109,11 @@ class Adaptive(Optimizer):
         rate = number("learningRate")
         at_once = self._as_tensorflow and self._has_momentum(weight)
         if self._has_momentum(weight):
-            given = change
+            delta = change
             change = step.keep(
                 VELOCITY,
                 lambda t, v: (
-                    v * t(number("momentum")) + (t(given) * t(rate) if at_once else t(given))
+                    v * t(number("momentum")) + (t(delta) * t(rate) if at_once else t(delta))
                 ),
             )
         if self._decay is WeightDecayMode.Decay and step.is_needed("weightDecay"):
@@ -128,9 +128,9 @@ class Adaptive(Optimizer):
         gradient, number = step.gradient, step.number
 
         def mean(name: str, of: Tensor, *, square: bool) -> None:
-            def mixed(t: Terms, kept: Expr) -> Expr:
+            def mixed(t: Terms, previous: Expr) -> Expr:
                 new = expr.Square(t(of)) if square else t(of)
-                return kept * t(number("alpha")) + new * t(number("rest"))
+                return previous * t(number("alpha")) + new * t(number("rest"))
 
             step.keep(name, mixed)
 

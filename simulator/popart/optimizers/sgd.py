@@ -91,19 +91,19 @@ class SGD(Optimizer):
         *,
         learningRate: float | None = None,
     ) -> None:
-        given = learning_rate if learningRate is None else learningRate
-        if isinstance(given, Mapping) and isinstance(weight_decay, list | tuple):
+        rate = learning_rate if learningRate is None else learningRate
+        if isinstance(rate, Mapping) and isinstance(weight_decay, list | tuple):
             clip_norm_settings, weight_decay = weight_decay, 0.0
-        if given is not None and not isinstance(given, Mapping):
-            given = _of_numbers(type(self), given, weight_decay)
+        if rate is not None and not isinstance(rate, Mapping):
+            rate = _of_numbers(type(self), rate, weight_decay)
         self.combined = accumulatorAndMomentum is SGDAccumulatorAndMomentum.Combined
-        super().__init__(given, {"Accum": accumType, VELOCITY: accl1Type}, clip_norm_settings)
+        super().__init__(rate, {"Accum": accumType, VELOCITY: accl1Type}, clip_norm_settings)
 
-    def _check_together(self, values: Mapping[str, OptimizerValue], what: str) -> None:
+    def _check_together(self, values: Mapping[str, OptimizerValue], subject: str) -> None:
         if values["nesterov"].value and values["dampening"].value:
-            raise popart_exception(f"{what}: dampening has to be 0 with nesterov")
+            raise popart_exception(f"{subject}: dampening has to be 0 with nesterov")
         if values["nesterov"].value and not values["nesterov"].constant:
-            raise popart_exception(f"{what}: nesterov is part of the program; (True, True)")
+            raise popart_exception(f"{subject}: nesterov is part of the program; (True, True)")
 
     def learnRate(self) -> float:
         return self._values["learningRate"].value
@@ -131,8 +131,8 @@ class SGD(Optimizer):
 
     def accumulates_in(self, weight: str) -> str:
         # What is clipped is the gradient of all micro-batches, without the momentum.
-        whole = self.combined and not self.clips and self._has_momentum(weight)
-        return VELOCITY if whole and not self._has_nesterov(weight) else ""
+        holds_sums = self.combined and not self.clips and self._has_momentum(weight)
+        return VELOCITY if holds_sums and not self._has_nesterov(weight) else ""
 
     def at_first(self, weight: str, values: Array, name: str) -> Array | float:
         """Return what the velocity holds: where gradients are added to it, a decay already."""
@@ -142,8 +142,8 @@ class SGD(Optimizer):
 
     def accumulate(self, step: Step) -> None:
         velocity, scale = step.kept[VELOCITY], step.number("dampeningScaleFactor")
-        what = f"{step.name}/Accumulate"
-        popops.scaledAddTo(step.graph, velocity, step.gradient, scale, step.prog, what)
+        label = f"{step.name}/Accumulate"
+        popops.scaledAddTo(step.graph, velocity, step.gradient, scale, step.prog, label)
 
     def change(self, step: Step, weight: str) -> None:
         """Add the change of a weight."""
@@ -193,11 +193,13 @@ def _of_numbers(
     kind: type[SGD], rate: float, decay: float, scaling: float = 1.0
 ) -> dict[str, Given]:
     """Return the parameters of the form SGD(rate, decay), whose rate alone may change."""
-    what = kind.__name__
+    class_name = kind.__name__
     return {
-        "lossScaling": value_of(scaling, f"{what}: loss scaling"),
-        "defaultLearningRate": value_of(rate, f"{what}: learning rate", constant=kind is ConstSGD),
-        "defaultWeightDecay": value_of(decay, f"{what}: weight decay"),
+        "lossScaling": value_of(scaling, f"{class_name}: loss scaling"),
+        "defaultLearningRate": value_of(
+            rate, f"{class_name}: learning rate", constant=kind is ConstSGD
+        ),
+        "defaultWeightDecay": value_of(decay, f"{class_name}: weight decay"),
     }
 
 
@@ -211,5 +213,5 @@ class ConstSGD(SGD):
         loss_scaling: float = 1.0,
         clip_norm_settings: Iterable[ClipNormSettings] = (),
     ) -> None:
-        given = _of_numbers(type(self), learning_rate, weight_decay, loss_scaling)
-        super().__init__(given, 0.0, clip_norm_settings)
+        parameters = _of_numbers(type(self), learning_rate, weight_decay, loss_scaling)
+        super().__init__(parameters, 0.0, clip_norm_settings)

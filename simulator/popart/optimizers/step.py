@@ -48,37 +48,37 @@ class Step:
 
     def is_needed(self, name: str, without: float = 0.0) -> bool:
         """Return whether a number changes anything: not if it is `without` for good."""
-        found = self.numbers[name]
-        return isinstance(found, Tensor) or found != without
+        number = self.numbers[name]
+        return isinstance(number, Tensor) or number != without
 
-    def made(self, make: Callable[[Terms], Expr], what: str, dtype: Type = FLOAT) -> Tensor:
+    def made(self, make: Callable[[Terms], Expr], label: str, dtype: Type = FLOAT) -> Tensor:
         """Compute an expression of tensors, in float, in one operation."""
         terms = Terms()
-        made = _typed(make(terms), dtype)
-        return popops.map(self.graph, made, terms.tensors, self.prog, f"{self.name}/{what}")
+        typed = _typed(make(terms), dtype)
+        return popops.map(self.graph, typed, terms.tensors, self.prog, f"{self.name}/{label}")
 
     def keep(self, name: str, make: Callable[[Terms, Expr], Expr]) -> Tensor:
         """Change what is kept, by an expression that it stands in first."""
         tensor, terms = self.kept[name], Terms()
         before = terms(tensor)
-        made, what = _typed(make(terms, before), tensor.dtype), f"{self.name}/{name}"
-        popops.mapInPlace(self.graph, made, terms.tensors, self.prog, what)
+        typed, label = _typed(make(terms, before), tensor.dtype), f"{self.name}/{name}"
+        popops.mapInPlace(self.graph, typed, terms.tensors, self.prog, label)
         return tensor
 
     def scale(self, factor: Number) -> None:
         """Multiply the weight."""
-        what, own = f"{self.name}/Decay", self.weight.dtype
+        label, weight_type = f"{self.name}/Decay", self.weight.dtype
         if isinstance(factor, Tensor):
-            scaled = _1 * (expr.Cast(_2, own) if factor.dtype != own else _2)
-            popops.mapInPlace(self.graph, scaled, [self.weight, factor], self.prog, what)
+            scaled = _1 * (expr.Cast(_2, weight_type) if factor.dtype != weight_type else _2)
+            popops.mapInPlace(self.graph, scaled, [self.weight, factor], self.prog, label)
         else:
-            popops.mapInPlace(self.graph, _1 * factor, [self.weight], self.prog, what)
+            popops.mapInPlace(self.graph, _1 * factor, [self.weight], self.prog, label)
 
     def subtract(self, change: Tensor, rate: Number) -> None:
         """Take a change, times a rate, from the weight."""
-        what = f"{self.name}/UpdateWeights"
-        popops.scaledSubtractFrom(self.graph, self.weight, change, rate, self.prog, what)
+        label = f"{self.name}/UpdateWeights"
+        popops.scaledSubtractFrom(self.graph, self.weight, change, rate, self.prog, label)
 
 
-def _typed(made: Expr, dtype: Type) -> Expr:
-    return made if dtype == FLOAT else expr.Cast(made, dtype)
+def _typed(expression: Expr, dtype: Type) -> Expr:
+    return expression if dtype == FLOAT else expr.Cast(expression, dtype)

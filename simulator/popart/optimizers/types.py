@@ -32,10 +32,10 @@ class WeightDecayMode(Enum):
     L2Regularization = "L2Regularization"
 
 
-def type_of(given: DataType | str) -> str:
+def type_of(dtype: DataType | str) -> str:
     """Return the name of a type of floats, "" for the weight's own; raises popart_exception."""
-    name = given.value if isinstance(given, DataType) else str(given)
-    known = [kind.value for kind in (DataType.FLOAT, DataType.FLOAT16, DataType.UNDEFINED)]
-    if name not in known:
-        raise popart_exception(f"an optimiser keeps FLOAT or FLOAT16, not {given!r}")
+    name = dtype.value if isinstance(dtype, DataType) else str(dtype)
+    type_names = [kind.value for kind in (DataType.FLOAT, DataType.FLOAT16, DataType.UNDEFINED)]
+    if name not in type_names:
+        raise popart_exception(f"an optimiser keeps FLOAT or FLOAT16, not {dtype!r}")
     return name

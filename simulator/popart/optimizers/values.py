@@ -57,16 +57,16 @@ def key_of(parameter: str) -> str:
     return parameter if parameter in PLAIN else f"default{parameter[0].upper()}{parameter[1:]}"
 
 
-def value_of(given: Any, what: str, *, constant: bool = True) -> OptimizerValue:
+def value_of(value: Any, subject: str, *, constant: bool = True) -> OptimizerValue:
     """Return a parameter that comes as a number, as (number, constant) or as it is."""
-    if isinstance(given, OptimizerValue):
-        return given
-    if isinstance(given, tuple | list) and len(given) == 2:
-        given, constant = given[0], bool(given[1])
-    flag = what.endswith("nesterov") and isinstance(given, bool)  # on or off
-    if not isinstance(given, Real) or (isinstance(given, bool) and not flag) or not isfinite(given):
-        raise popart_exception(f"{what} is {given!r}; a number is needed")
-    return OptimizerValue(float(given), constant)
+    if isinstance(value, OptimizerValue):
+        return value
+    if isinstance(value, tuple | list) and len(value) == 2:
+        value, constant = value[0], bool(value[1])
+    flag = subject.endswith("nesterov") and isinstance(value, bool)  # on or off
+    if not isinstance(value, Real) or (isinstance(value, bool) and not flag) or not isfinite(value):
+        raise popart_exception(f"{subject} is {value!r}; a number is needed")
+    return OptimizerValue(float(value), constant)
 
 
 class ClipNormSettings:
@@ -133,7 +133,7 @@ class Optimizer:
         self._values = {name: OptimizerValue(number) for name, number in self.DEFAULTS.items()}
         self._values |= self._checked({keys[key]: value for key, value in given.items()})
         self._specific: dict[str, dict[str, OptimizerValue]] = {}
-        self._types = {name: type_of(chosen) for name, chosen in types.items()}
+        self._types = {name: type_of(dtype) for name, dtype in types.items()}
         self.clips = tuple(clip_norm_settings)
         if not all(isinstance(clip, ClipNormSettings) for clip in self.clips):
             raise popart_exception(f"{kind}: clip norms are {self.clips}; ClipNormSettings are")
@@ -142,13 +142,15 @@ class Optimizer:
     def insertSpecific(self, tensor: str, values: Mapping[str, Given]) -> None:
         """Give a weight values of its own: insertSpecific("w", {"learningRate": (0.2, False)})."""
         kind = f"{type(self).__name__}.insertSpecific"
-        known = [name for name in self.DEFAULTS if name != LOSS_SCALING]
-        unknown = [name for name in values if name not in known]
+        parameters = [name for name in self.DEFAULTS if name != LOSS_SCALING]
+        unknown = [name for name in values if name not in parameters]
         if unknown:
-            raise popart_exception(f"{kind}: no parameter {unknown[0]!r}; known are {_list(known)}")
-        own = self._checked(values)
-        self._check_together({**self._values, **own}, kind)
-        self._specific[tensor] = own
+            raise popart_exception(
+                f"{kind}: no parameter {unknown[0]!r}; known are {_list(parameters)}"
+            )
+        specific = self._checked(values)
+        self._check_together({**self._values, **specific}, kind)
+        self._specific[tensor] = specific
 
     def compiled(self) -> list[object]:
         """Return what programs are made of: all but the values that may change."""
@@ -156,23 +158,23 @@ class Optimizer:
         def fixed(values: Mapping[str, OptimizerValue]) -> dict[str, float | None]:
             return {name: value.value if value.constant else None for name, value in values.items()}
 
-        own = {name: fixed(values) for name, values in self._specific.items()}
+        specific = {name: fixed(values) for name, values in self._specific.items()}
         parts = ("_values", "_specific", "_types")
-        more = {name: value for name, value in vars(self).items() if name not in parts}
-        return [fixed(self._values), own, self._types, more]
+        settings = {name: value for name, value in vars(self).items() if name not in parts}
+        return [fixed(self._values), specific, self._types, settings]
 
-    def _checked(self, given: Mapping[str, Given]) -> dict[str, OptimizerValue]:
-        found = {}
-        for name, value in given.items():
-            what = f"{type(self).__name__}: {key_of(name)}"
-            found[name] = value_of(value, what)
-            number = found[name].value
+    def _checked(self, parameters: Mapping[str, Given]) -> dict[str, OptimizerValue]:
+        checked = {}
+        for name, value in parameters.items():
+            subject = f"{type(self).__name__}: {key_of(name)}"
+            checked[name] = value_of(value, subject)
+            number = checked[name].value
             if number < 0 or (number == 0 and name in POSITIVE):
                 least = "more than 0" if name in POSITIVE else "at least 0"
-                raise popart_exception(f"{what} is {number}; {least} is needed")
-        return found
+                raise popart_exception(f"{subject} is {number}; {least} is needed")
+        return checked
 
-    def _check_together(self, values: Mapping[str, OptimizerValue], what: str) -> None:
+    def _check_together(self, values: Mapping[str, OptimizerValue], subject: str) -> None:
         """Raise popart_exception for values that exclude each other."""
 
     # What programs are made of
@@ -222,29 +224,29 @@ class Optimizer:
         values[LOSS_SCALING] = OptimizerValue(scaling.value / share, scaling.constant)
         values[REPLICAS] = OptimizerValue(replicas)
         whose = f"specific___{weight}" if weight in self._specific else "default"
-        found = {}
+        compounds = {}
         for name, parameters, make in self.compounds(weight):
-            taken = [values[parameter] for parameter in parameters.split()]
-            number = make(*(value.value for value in taken))
-            constant = all(value.constant for value in taken)
-            found[name] = Scalar(f"{name}___{whose}___FLOAT", number, constant)
-        return found
+            values_used = [values[parameter] for parameter in parameters.split()]
+            number = make(*(value.value for value in values_used))
+            constant = all(value.constant for value in values_used)
+            compounds[name] = Scalar(f"{name}___{whose}___FLOAT", number, constant)
+        return compounds
 
     def traits(self) -> tuple[Any, ...]:
         """Return what is part of the program beside the values."""
         return tuple(self._types.items())
 
-    def cannot_follow(self, other: Optimizer) -> str:
+    def cannot_follow(self, replaced: Optimizer) -> str:
         """Return why this optimiser cannot take the place of another; "" when it can."""
-        kind = type(other).__name__
-        if type(self) is not type(other):
+        kind = type(replaced).__name__
+        if type(self) is not type(replaced):
             return f"{type(self).__name__} cannot take the place of {kind}"
-        if self.traits() != other.traits() or self.clips != other.clips:
+        if self.traits() != replaced.traits() or self.clips != replaced.clips:
             return f"modes, types and clip norms of {kind} are part of the program"
-        if set(self._specific) != set(other._specific):
+        if set(self._specific) != set(replaced._specific):
             return f"which weights have values of their own is part of the program of {kind}"
         for weight in ("", *self._specific):
-            new, old = self.of(weight), other.of(weight)
+            new, old = self.of(weight), replaced.of(weight)
             for name, value in old.items():
                 if value.constant != new[name].constant or (value.constant and value != new[name]):
                     whose = f" of {weight!r}" if weight else ""
