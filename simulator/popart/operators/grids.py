@@ -172,7 +172,7 @@ def _corners(
         weights.append(_product(call, [tap.weight for tap in corner]))
         for axis, tap in enumerate(corner):
             if tap.slope is not None:
-                other_weights = [tap.weight for n, tap in enumerate(corner) if n != axis]
+                other_weights = [one.weight for n, one in enumerate(corner) if n != axis]
                 slopes[axis].append(_product(call, [tap.slope, *other_weights]))
     grown = [concat(parts, 0) for parts in slopes if parts]
     return concat(places, 0), concat(weights, 0), grown
