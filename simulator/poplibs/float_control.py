@@ -44,9 +44,9 @@ def setFloatingPointBehaviour(
             f"setFloatingPointBehaviour: {behaviour!r}; a FloatingPointBehaviour is needed"
         )
     name = debug_name(debugContext, "setFloatingPointBehaviour")
-    chosen = [bit for bit in BITS if getattr(behaviour, bit)]
-    _tell(name, chosen)
-    _add(graph, prog, PUT, name, setVal=sum(BITS[bit] for bit in chosen))
+    bits = [bit for bit in BITS if getattr(behaviour, bit)]
+    _tell(name, bits)
+    _add(graph, prog, PUT, name, setVal=sum(BITS[bit] for bit in bits))
 
 
 @library_call("POPLAR")
@@ -60,11 +60,11 @@ def setStochasticRounding(
     _add(graph, prog, MODIFY, name, **masks)
 
 
-def _tell(name: str, chosen: list[str]) -> None:
-    traps = [bit for bit in chosen if bit in ("inv", "div0", "oflo")]
+def _tell(name: str, bits: list[str]) -> None:
+    traps = [bit for bit in bits if bit in ("inv", "div0", "oflo")]
     if traps:
         log("PL", "POPLAR", "WARN", f"{name}: {', '.join(traps)} are on: the model never traps")
-    if "esr" in chosen:
+    if "esr" in bits:
         log("PL", "POPLAR", "WARN", f"{name}: esr is on: the model rounds to the nearest")
 
 
@@ -73,9 +73,11 @@ def _add(graph: Graph, prog: Sequence, codelet: Codelet, name: str, **values: in
     if graph.target.target_type == "CPU":
         return
     tiles = np.arange(graph.target.num_tiles, dtype=np.int64)
-    held: dict[str, Array] = {
+    parameters: dict[str, Array] = {
         field: np.full(len(tiles), value, dtype=np.uint32) for field, value in values.items()
     }
     compute_set = graph.addComputeSet(name)
-    graph.add_vertices(VertexGroup(compute_set.id, codelet, tiles, {}, held, put_cycles(tiles)))
+    graph.add_vertices(
+        VertexGroup(compute_set.id, codelet, tiles, {}, parameters, put_cycles(tiles))
+    )
     prog.add(Execute(compute_set))

@@ -32,16 +32,16 @@ def perIPUTiles(
     Of all tiles in that order, `count` from `offset` on: different offsets give different tiles.
     Raises poplibs_error for more than there are, or parts of pairs.
     """
-    target, what = graph.getTarget(), "perIPUTiles"
+    target, function = graph.getTarget(), "perIPUTiles"
     offset, count = index(offset), index(count)
     most = target.tiles_per_ipu
     if offset < 0 or count < 1 or offset + count > most:
-        raise poplibs_error(f"{what}: {count} tiles from {offset} on; an IPU has {most}")
+        raise poplibs_error(f"{function}: {count} tiles from {offset} on; an IPU has {most}")
     grain = PAIR if tilePairs else 1
     if offset % grain or count % grain:
         raise poplibs_error(
-            f"{what}: {count} tiles from {offset} on; tiles come in pairs, so that even numbers "
-            "are needed"
+            f"{function}: {count} tiles from {offset} on; tiles come in pairs, so that even "
+            "numbers are needed"
         )
     tiles = np.arange(most)
     context, place = np.divmod(tiles, target.tiles_per_exchange_context)

@@ -136,8 +136,8 @@ class Model:
         """Return a variable that has this value."""
         if not 0 <= index(value) <= LARGEST:
             raise PoplarError(f"popsolver: constant {name!r} is {value}; 0 to {LARGEST} is needed")
-        known = np.array([index(value)])
-        return self._add(Node((known, known)), name or str(value))
+        number = np.array([index(value)])
+        return self._add(Node((number, number)), name or str(value))
 
     def _add(self, node: Node, name: str) -> Variable:
         self._nodes.append(node)
@@ -155,10 +155,10 @@ class Model:
             raise PoplarError(f"popsolver: {name} of no variables")
         parts = tuple(self._known(operand) for operand in operands)
         depths = sorted(d for part in parts for d in self._nodes[part].depths if d >= 0) or [-1]
-        made = Node((np.array([0]), np.array([BEYOND])), (depths[0], depths[-1]), kind, parts)
+        node = Node((np.array([0]), np.array([BEYOND])), (depths[0], depths[-1]), kind, parts)
         if kind.signs or depths == [-1]:
-            made = made._replace(ends=made.between(lambda v, most: self._nodes[v].ends[most]))
-        variable = self._add(made, name)
+            node = node._replace(ends=node.between(lambda v, most: self._nodes[v].ends[most]))
+        variable = self._add(node, name)
         if not kind.holds:
             self._follow(ALLOWED, [variable], name)
         return variable
@@ -189,11 +189,13 @@ class Model:
 
         def columns(parts: Sequence[Column]) -> Column:
             parts = np.broadcast_arrays(*parts)
-            found = np.asarray(function([*parts]))
-            if found.shape != parts[0].shape or found.dtype.kind not in "iu":
-                gave, wanted = f"{found.dtype} {list(found.shape)}", list(parts[0].shape)
-                raise PoplarError(f"popsolver: call {name!r} gave {gave}; int64 {wanted} is needed")
-            return np.where(found < 0, BEYOND, found).astype(np.int64)
+            values = np.asarray(function([*parts]))
+            if values.shape != parts[0].shape or values.dtype.kind not in "iu":
+                gave, shape_needed = f"{values.dtype} {list(values.shape)}", list(parts[0].shape)
+                raise PoplarError(
+                    f"popsolver: call {name!r} gave {gave}; int64 {shape_needed} is needed"
+                )
+            return np.where(values < 0, BEYOND, values).astype(np.int64)
 
         return self._follow(Kind(columns), variables, name)
 
@@ -214,14 +216,14 @@ class _Search:
         self.nodes, self.choices, self.cost = nodes, choices, cost
         self.least, self.limit = [BEYOND], BEYOND  # the first cost must be below
         self.best: tuple[int, ...] = ()
-        held = {v for v, node in enumerate(nodes) if node.kind.holds and not node.ends[0]}
-        bounded = {*cost[:1], *(v for v in held if nodes[v].kind is not ALLOWED)}
+        holding = {v for v, node in enumerate(nodes) if node.kind.holds and not node.ends[0]}
+        bounded = {*cost[:1], *(v for v in holding if nodes[v].kind is not ALLOWED)}
         self.last = dict.fromkeys([*choices, *cost], len(choices))  # the choice of its last use
         for v, node in reversed([*enumerate(nodes)]):
-            for part in node.parts if v in held or v in self.last else ():
+            for part in node.parts if v in holding or v in self.last else ():
                 self.last[part] = max(self.last.get(part, -1), node.depths[1])
             bounded.update(node.parts if v in bounded else ())
-        used = [(v, node) for v, node in enumerate(nodes) if v in held or v in self.last]
+        used = [(v, node) for v, node in enumerate(nodes) if v in holding or v in self.last]
         self.known, self.ahead = [], []  # what is known after each choice, and what is bounded
         for d in range(len(choices)):
             self.known.append([v for v, node in used if node.parts and node.depths[1] == d])
@@ -259,8 +261,8 @@ class _Search:
             return table[v] if v in table else nodes[v].ends[0]
 
         def end(v: int, most: bool) -> Column:
-            known = nodes[v].depths[1] <= depth
-            return column(v) if known else ends.get(v, nodes[v].ends)[most]
+            is_final = nodes[v].depths[1] <= depth
+            return column(v) if is_final else ends.get(v, nodes[v].ends)[most]
 
         def keep(holds: Column) -> None:
             nonlocal picked, table
@@ -296,7 +298,9 @@ class _Search:
         if least < self.least:
             values: list[Column] = []
             for v, node in enumerate(self.nodes):
-                found = node.kind.function([values[part] for part in node.parts] or [node.ends[0]])
-                values.append(table[v][row : row + 1] if v in self.choices else found)
+                values_found = node.kind.function(
+                    [values[part] for part in node.parts] or [node.ends[0]]
+                )
+                values.append(table[v][row : row + 1] if v in self.choices else values_found)
             self.best, self.least = tuple(int(value.flat[0]) for value in values), least
             self.limit = least[0] + (len(least) > 1)

@@ -91,8 +91,8 @@ def _checked(
         raise PoplarError(f"{name}: a Sequence is needed, not {prog!r}; put the program into one")
     if isinstance(sync_type, str):
         name, sync_type = sync_type, None
-    several = graph.target.num_ipus > 1
-    return name, Sync(sync_type or (SyncType.EXTERNAL if several else SyncType.INTERNAL))
+    has_several_ipus = graph.target.num_ipus > 1
+    return name, Sync(sync_type or (SyncType.EXTERNAL if has_several_ipus else SyncType.INTERNAL))
 
 
 def _add(

@@ -24,10 +24,10 @@ def combine(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name: 
     """Return [g][co][n][*field] of the problem's output type."""
     out_type = plan.problem.out_type
     if plan.sums == 1:
-        whole = partials.tensor
+        summed = partials.tensor
         if out_type != plan.method.partials:
-            whole = cast(graph, whole, out_type, prog, name)
-        return partials.result(whole, partials.places)
+            summed = cast(graph, summed, out_type, prog, name)
+        return partials.result(summed, partials.places)
     return _reduced(graph, plan, partials, prog, name)
 
 
@@ -37,21 +37,23 @@ def _reduced(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name:
     sizes = partials.sizes[::sums]
     places = partials.places.reshape(-1, sums)
     stages = depths(sums)
-    for number, left in enumerate(stages):
-        last = left == 1
+    for number, parts_after in enumerate(stages):
+        last = parts_after == 1
         out_type = plan.problem.out_type if last else tensor.dtype
         out = graph.addVariable(
-            out_type, (int(sizes.sum()) * left,), f"{name}/Reduce{'' if last else number}/out"
+            out_type,
+            (int(sizes.sum()) * parts_after,),
+            f"{name}/Reduce{'' if last else number}/out",
         )
         stage = f"{name}/Reduce" + ("" if len(stages) == 1 else f"/Stage{number}")
         compute_set = graph.addComputeSet(stage)
-        begins = offsets_of(np.repeat(sizes, left))[:-1].reshape(-1, left)
+        begins = offsets_of(np.repeat(sizes, parts_after))[:-1].reshape(-1, parts_after)
         grain = grain_of(plan, graph.target.getVectorWidth(out_type))
-        shares = shares_of(plan, sizes, places.shape[1], left, grain)
+        shares = shares_of(plan, sizes, places.shape[1], parts_after, grain)
         graph.map_ranges(out, *_out_ranges(shares, begins), shares.tile)
         for rows in np.unique(shares.rows).tolist():
-            chosen = Shares(*(column[shares.rows == rows] for column in shares))
-            _add_vertices(graph, compute_set, tensor, out, (places, begins), chosen, int(rows))
+            cell_shares = Shares(*(column[shares.rows == rows] for column in shares))
+            _add_vertices(graph, compute_set, tensor, out, (places, begins), cell_shares, int(rows))
         prog.add(Execute(compute_set))
         tensor, places = out, begins
     return partials.result(tensor, places[:, 0])
@@ -87,17 +89,17 @@ def shares_of(plan: Plan, sizes: IntArray, parts: int, left: int, grain: int) ->
     bounds = np.arange(left + 1, dtype=np.int64) * parts // left
     tiles = np.arange(left + 1, dtype=np.int64) * sums // left
     steps = np.repeat(ceil_div(sizes, grain), left)
-    each = ceil_div(steps, np.tile(np.diff(tiles), len(sizes)))
-    used = ceil_div(steps, each)
+    grains_per_tile = ceil_div(steps, np.tile(np.diff(tiles), len(sizes)))
+    used = ceil_div(steps, grains_per_tile)
     group = np.repeat(np.arange(len(sizes) * left), used)
     cell, part = group // left, group % left
     place = spread(np.zeros_like(used), used)
     first = np.minimum(steps[group] * place // used[group] * grain, sizes[cell])
     end = np.minimum(steps[group] * (place + 1) // used[group] * grain, sizes[cell])
     tile = plan.tiles[cell * sums + tiles[part] + place]
-    found = Shares(cell, part, bounds[part], np.diff(bounds)[part], tile, first, end)
+    shares = Shares(cell, part, bounds[part], np.diff(bounds)[part], tile, first, end)
     order = np.argsort(end - first, kind="stable")  # those of one size together
-    return Shares(*(column[order] for column in found))
+    return Shares(*(column[order] for column in shares))
 
 
 def _out_ranges(shares: Shares, begins: IntArray) -> tuple[IntArray, IntArray]:

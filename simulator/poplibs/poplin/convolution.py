@@ -69,19 +69,19 @@ def convolution(
     """
     name = debug_name(debugContext, "Conv_1")
     settings = settings_of(graph.target, CONVOLUTION, options, name)
-    taken = weights
+    kernel = weights
     if transposeAndFlipWeights:
-        taken = _swap_channels(weights, name)
+        kernel = _swap_channels(weights, name)
         for axis in range(params.getNumFieldDims()):
-            taken = taken.reverse(3 + axis)
+            kernel = kernel.reverse(3 + axis)
     _check(name, input, params.input_shape(), params, "input")
-    _check(name, taken, params.weights_shape(), params, "weights")
+    _check(name, kernel, params.weights_shape(), params, "weights")
     groups, batch = params.numConvGroups, params.batchSize
     apart = input.reshape(
         (batch, groups, params.inputChannelsPerConvGroup, *params.inputFieldShape)
     ).dimShufflePartial([1, 2, 0], [0, 1, 2])
     left = transformed(apart, params.inputTransform)
-    right = transformed(taken, params.kernelTransform)
+    right = transformed(kernel, params.kernelTransform)
     problem = problem_of(params)
     out = convolve(graph, problem, left, right, prog, name, settings, _padding(params))
     merged = out.dimShufflePartial([2, 0, 1], [0, 1, 2])
@@ -97,10 +97,12 @@ def _swap_channels(weights: Tensor, name: str) -> Tensor:
 
 
 def _check(
-    name: str, tensor: Tensor, shape: tuple[int, ...], params: ConvParams, what: str
+    name: str, tensor: Tensor, shape: tuple[int, ...], params: ConvParams, operand_name: str
 ) -> None:
     if tensor.shape != shape or tensor.dtype != params.dataType:
-        raise poplibs_error(f"{name}: {what} {tensor!r}; {params.dataType}{list(shape)} is needed")
+        raise poplibs_error(
+            f"{name}: {operand_name} {tensor!r}; {params.dataType}{list(shape)} is needed"
+        )
 
 
 def transformed(tensor: Tensor, transform: InputTransform) -> Tensor:
@@ -127,9 +129,9 @@ def convolve(
 
     `padding` are the zeros below and above in each dimension of the result.
     """
-    kept = [kept_of(axis) for axis in problem.axes]
+    axes_kept = [kept_of(axis) for axis in problem.axes]
     small = compact(problem)
-    for place, (_, inputs, _) in enumerate(kept):
+    for place, (_, inputs, _) in enumerate(axes_kept):
         left = take(left, inputs, 3 + place)
     flat = flattened(small)
     if flat is not small:
@@ -139,8 +141,8 @@ def convolve(
         flat, left, right = _folded(small, left, right)
     plan = plan_of(graph.target, flat, settings)
     _say(graph, plan, name)
-    around = padding or ((0, 0),) * len(kept)
-    places = [outputs + low for (_, _, outputs), (low, _) in zip(kept, around, strict=True)]
+    around = padding or ((0, 0),) * len(axes_kept)
+    places = [outputs + low for (_, _, outputs), (low, _) in zip(axes_kept, around, strict=True)]
     field = [a.output + sum(ends) for a, ends in zip(problem.axes, around, strict=True)]
     with graph.debug_scope(name, "poplin", plan=plan.describe()):
         left, right = plan.transform.operands(graph, left, right, prog, name)
@@ -193,7 +195,7 @@ def _in_slices(
     by_kernel = plan.sliced == "kernel"
     cut, axis = (slice_kernel, 3) if by_kernel else (slice_outputs, 1)
     size, step = right.shape[axis], plan.slice_size
-    made: list[Tensor] = []
+    slices: list[Tensor] = []
     for begin in range(0, size, step):
         end = min(begin + step, size)
         part = cut(problem, begin, end)
@@ -203,15 +205,15 @@ def _in_slices(
         weights = right.slice(begin, end, axis)
         partials = multiply(graph, cut_plan, left, weights, prog, name)
         out = combine(graph, cut_plan, partials, prog, name)
-        if by_kernel and made:
-            scaledAddTo(graph, made[0], out, 1.0, prog, f"{name}/AddSlice")
+        if by_kernel and slices:
+            scaledAddTo(graph, slices[0], out, 1.0, prog, f"{name}/AddSlice")
         else:
-            made.append(out)
+            slices.append(out)
     if not by_kernel:
-        return concat(made, 1)
-    if problem.out_type == made[0].dtype:
-        return made[0]
-    return cast(graph, made[0], problem.out_type, prog, name)
+        return concat(slices, 1)
+    if problem.out_type == slices[0].dtype:
+        return slices[0]
+    return cast(graph, slices[0], problem.out_type, prog, name)
 
 
 def _say(graph: Graph, plan: Plan, name: str) -> None:
@@ -257,26 +259,28 @@ def _amid_zeros(
     memory = graph.addVariable(out.dtype, layout.sizes(shape), f"{name}/out")
     mapTensorLinearly(graph, memory)
     zero(graph, memory, prog, f"{name}/Dilate")
-    whole = ungrouped(memory, 1)
-    part = whole
+    output = ungrouped(memory, 1)
+    part = output
     for axis, numbers in enumerate(places):
         part = take(part, numbers, 3 + axis)
     prog.add(Copy(out, part, name=f"{name}/Dilate"))
-    return whole
+    return output
 
 
 def _together(
     graph: Graph, plan: Plan, which: str, tensor: Tensor, prog: Sequence, name: str
 ) -> Tensor:
     """Bring the channels together that are summed, if they lie apart and nothing else does it."""
-    channel, wanted = plan.method.innermost(CHANNEL[which])
-    wanted = min(wanted, tensor.shape[channel])
+    channel, group_size = plan.method.innermost(CHANNEL[which])
+    group_size = min(group_size, tensor.shape[channel])
     runs = [run_of(tensor, axis) for axis in range(tensor.rank())]
     old, run = int(np.argmax(runs)), runs[channel]
-    near = old == channel or run % wanted == 0 or run == tensor.shape[channel]
+    near = old == channel or run % group_size == 0 or run == tensor.shape[channel]
     if plan.method.expanded or plan.method.vertex == "HMAC" or near:
         return tensor
-    return regrouped(graph, tensor, (old, runs[old]), (channel, wanted), prog, f"{name}/{which}")
+    return regrouped(
+        graph, tensor, (old, runs[old]), (channel, group_size), prog, f"{name}/{which}"
+    )
 
 
 @library_call("POPLIN")
@@ -344,8 +348,10 @@ def createInput(
     cache: PlanningCache | None = None,
 ) -> Tensor:
     """Add an input laid out and mapped as its plan wants it."""
-    what = name or "conv/input"
-    return create_input(graph, params, settings_of(graph.target, CONVOLUTION, options, what), what)
+    label = name or "conv/input"
+    return create_input(
+        graph, params, settings_of(graph.target, CONVOLUTION, options, label), label
+    )
 
 
 @library_call("POPLIN")
@@ -357,9 +363,9 @@ def createWeights(
     cache: PlanningCache | None = None,
 ) -> Tensor:
     """Add weights laid out and mapped as their plan wants them."""
-    what = name or "conv/weights"
+    label = name or "conv/weights"
     return create_weights(
-        graph, params, settings_of(graph.target, CONVOLUTION, options, what), what
+        graph, params, settings_of(graph.target, CONVOLUTION, options, label), label
     )
 
 

@@ -103,10 +103,12 @@ def _reshaped(operand: Operand, sizes: tuple[int, ...]) -> Operand:
     return Operand(memory, sizes, layout, operand.run)
 
 
-def _cells(plan: Plan, dimensions: list[int], others: list[int]) -> tuple[list[IntArray], IntArray]:
+def _cells(
+    plan: Plan, dimensions: list[int], other_dimensions: list[int]
+) -> tuple[list[IntArray], IntArray]:
     """List the parts of some dimensions, and the tiles of all others' parts for each of them."""
     numbers = plan.tiles.reshape(plan.parts)
-    tiles = numbers.transpose(*dimensions, *others).reshape(
+    tiles = numbers.transpose(*dimensions, *other_dimensions).reshape(
         int(np.prod([plan.parts[d] for d in dimensions])), -1
     )
     parts = np.indices([plan.parts[d] for d in dimensions]).reshape(len(dimensions), -1)
@@ -123,18 +125,20 @@ def _align(bounds: list[IntArray], operand: Operand) -> None:
 def _map_input(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> None:
     """Put each part of [g][ci][n][*in] on the tiles whose outputs need it."""
     dims = len(plan.problem.axes)
-    chosen = [0, 2 * dims + 3, 1, *range(2, 2 + dims)]
-    parts, tiles = _cells(plan, chosen, [d for d in range(len(plan.parts)) if d not in chosen])
+    dimensions = [0, 2 * dims + 3, 1, *range(2, 2 + dims)]
+    parts, tiles = _cells(
+        plan, dimensions, [d for d in range(len(plan.parts)) if d not in dimensions]
+    )
     sizes = memory.sizes
     if dims:
-        bounds = [plan.bounds(d) for d in chosen[:3]]
+        bounds = [plan.bounds(d) for d in dimensions[:3]]
         for d, axis in enumerate(plan.problem.axes):
             first = plan.bounds(2 + d) * axis.stride - axis.padding
             middle = first + (axis.kernel - 1) * axis.kernel_step // 2
             inner = np.clip(-(-middle // axis.input_step), 0, axis.input)
             bounds.append(_stretched(inner * _step(problem, d), memory.sizes[3 + d]))
     else:
-        bounds = [plan.bounds(d) for d in chosen[:3]]
+        bounds = [plan.bounds(d) for d in dimensions[:3]]
         field = int(np.prod(memory.sizes[3:], dtype=np.int64))
         scale = memory.sizes[2] * field
         sizes = (memory.sizes[0], memory.sizes[1], scale)
@@ -155,16 +159,18 @@ def _stretched(bounds: IntArray, size: int) -> IntArray:
 
 def _step(problem: Problem, axis: int) -> int:
     """Return how many inputs there are for each that is read, where a kernel of one skips some."""
-    whole, read = problem.axes[axis], compact(problem).axes[axis]
-    return 1 if whole.kernel > 1 else -(-whole.input // max(read.input, 1))
+    full_axis, read = problem.axes[axis], compact(problem).axes[axis]
+    return 1 if full_axis.kernel > 1 else -(-full_axis.input // max(read.input, 1))
 
 
 def _map_weights(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> None:
     """Put each part of [g][co][ci][*kernel] on the tiles that multiply with it."""
     dims = len(plan.problem.axes)
-    chosen = [0, 2 + dims, 3 + 2 * dims, *range(3 + dims, 3 + 2 * dims)]
-    parts, tiles = _cells(plan, chosen, [d for d in range(len(plan.parts)) if d not in chosen])
-    bounds = [plan.bounds(d) for d in chosen]
+    dimensions = [0, 2 + dims, 3 + 2 * dims, *range(3 + dims, 3 + 2 * dims)]
+    parts, tiles = _cells(
+        plan, dimensions, [d for d in range(len(plan.parts)) if d not in dimensions]
+    )
+    bounds = [plan.bounds(d) for d in dimensions]
     _align(bounds, memory)
     bounds[3:] = [_stretched(b, s) for b, s in zip(bounds[3:], memory.sizes[3:], strict=False)]
     sizes = memory.sizes

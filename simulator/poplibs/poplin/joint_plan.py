@@ -50,10 +50,10 @@ def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
     alone = replace(settings, fully_connected="", is_joint=None)
     if not which or problem.axes:
         return plan_convolution(target, problem, alone)
-    chosen = PASSES[which]
+    pass_dims = PASSES[which]
     sizes = [problem.groups, 0, 0, 0]
-    sizes[chosen.batch], sizes[chosen.outputs] = problem.batch, problem.outputs
-    sizes[chosen.inputs] = problem.inputs
+    sizes[pass_dims.batch], sizes[pass_dims.outputs] = problem.batch, problem.outputs
+    sizes[pass_dims.inputs] = problem.inputs
     forward = replace(problem, batch=sizes[M], outputs=sizes[N], inputs=sizes[K])
     return _plans(target, forward, alone, settings.is_joint)[which]
 
@@ -150,9 +150,9 @@ def _joint(
     each weight is used on one tile.
     """
     first = methods["TRAINING_FWD"]
-    group, held = first.in_group, ceil_div(forward.batch, first.out_group) * first.out_group
+    group, padded_batch = first.in_group, ceil_div(forward.batch, first.out_group) * first.out_group
     sizes = (forward.groups, forward.batch, forward.inputs, forward.outputs)
-    steps = (1, held, group, group)
+    steps = (1, padded_batch, group, group)
     problems = {name: replace(problem, grain=group) for name, problem in problems.items()}
     limit = int(target.bytes_per_tile * settings.memory_proportion)
     model = popsolver.Model()
@@ -172,9 +172,9 @@ def _joint(
         part = Part(blocks[G], blocks[batch], (), blocks[outputs], (), blocks[inputs])
         split = Split(counts[inputs], counts[outputs], counts[batch])
         problem, method, tiles = problems[name], methods[name], np.multiply.reduce(counts)
-        found = estimate(target, problem, method, part, split, ())
+        estimate_of_pass = estimate(target, problem, method, part, split, ())
         moved = rearranging_cycles(target, problem, method, LAYER + name, tiles, joint=True)
-        return found._replace(cycles={"transform": moved, **found.cycles})
+        return estimate_of_pass._replace(cycles={"transform": moved, **estimate_of_pass.cycles})
 
     def cycles(arrays: list[IntArray]) -> IntArray:
         found = [priced(arrays, name) for name in PASSES]
@@ -188,10 +188,10 @@ def _joint(
         return None
     values = [np.array([solution[variable]]) for variable in inputs]
     counts = [solution[count] for count in parts]
-    found = {name: priced(values, name) for name in PASSES}
+    estimates = {name: priced(values, name) for name in PASSES}
     return {
         name: _plan(target, problems[name], methods[name], counts, name, of_pass, limit)
-        for name, of_pass in found.items()
+        for name, of_pass in estimates.items()
     }
 
 
@@ -201,7 +201,7 @@ def _plan(
     method: Method,
     counts: list[int],
     name: str,
-    found: Estimate,
+    estimate: Estimate,
     limit: int,
 ) -> Plan:
     """Return the plan of one pass."""
@@ -210,8 +210,8 @@ def _plan(
         problem,
         method,
         tuple(counts[dimension] for dimension in dimensions),
-        tuple((stage, int(np.ravel(value)[0])) for stage, value in found.cycles.items()),
-        int(np.ravel(found.bytes)[0]),
+        tuple((stage, int(np.ravel(value)[0])) for stage, value in estimate.cycles.items()),
+        int(np.ravel(estimate.bytes)[0]),
         limit,
         order=tuple(dimensions.index(dimension) for dimension in PLACES),
         workers=target.workers,

@@ -34,20 +34,22 @@ def _of_one_type(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
 
     @wraps(function)
     def call(*given: _P.args, **named: _P.kwargs) -> Tensor:
-        several = "outputType" in named or isinstance((*given, None, None, None)[2], Type)
-        if several or not isinstance((*given, None)[1], Type):
+        has_output_type = "outputType" in named or isinstance((*given, None, None, None)[2], Type)
+        if has_output_type or not isinstance((*given, None)[1], Type):
             return function(*given, **named)
         return cast(Callable[..., Tensor], function)(*given[:2], given[1], *given[2:], **named)
 
     return call
 
 
-def _check_product(name: str, a: Sizes, b: Sizes, dtype: Type, other: Type, out_type: Type) -> None:
+def _check_product(
+    name: str, a: Sizes, b: Sizes, dtype: Type, b_dtype: Type, out_type: Type
+) -> None:
     """Raise poplibs_error for what makes no product of [g, m, k] and [g, k, n]."""
     if len(a) != 3 or len(b) != 3 or a[0] != b[0] or a[2] != b[1]:
         raise poplibs_error(f"{name}: cannot multiply {_shown(a)} by {_shown(b)}")
-    if dtype != other or dtype not in (FLOAT, HALF):
-        raise poplibs_error(f"{name}: operands of types {dtype} and {other}; both float or half")
+    if dtype != b_dtype or dtype not in (FLOAT, HALF):
+        raise poplibs_error(f"{name}: operands of types {dtype} and {b_dtype}; both float or half")
     if out_type not in (FLOAT, HALF):
         raise poplibs_error(f"{name}: output of type {out_type}; float or half is needed")
 
@@ -58,11 +60,11 @@ def _shown(shape: Sizes) -> list[int]:
 
 
 def _params(
-    name: str, a_shape: Shape, b_shape: Shape, dtype: Type, other: Type, out_type: Type | None
+    name: str, a_shape: Shape, b_shape: Shape, dtype: Type, b_dtype: Type, out_type: Type | None
 ) -> ConvParams:
     """Return the convolution that is a product of [g, m, k] and [g, k, n]."""
     a, b, result = tuple(a_shape), tuple(b_shape), out_type or dtype
-    _check_product(name, a, b, dtype, other, result)
+    _check_product(name, a, b, dtype, b_dtype, result)
     if min(a + b) < 1:
         raise poplibs_error(
             f"{name}: an empty dimension in {_shown(a)} by {_shown(b)}; sizes from 1 are planned"
@@ -180,9 +182,9 @@ def matMulWithOutput(
     cache: PlanningCache | None = None,
 ) -> None:
     """Multiply [m, k] by [k, n] and write the product to a tensor."""
-    made = matMul(graph, A, B, prog, out.dtype, debugContext, options, cache)
-    _check_output(debugContext, out, made)
-    prog.add(Copy(made, out, name=debug_name(debugContext, "Conv_1")))
+    product = matMul(graph, A, B, prog, out.dtype, debugContext, options, cache)
+    _check_output(debugContext, out, product)
+    prog.add(Copy(product, out, name=debug_name(debugContext, "Conv_1")))
 
 
 @library_call("POPLIN")
@@ -198,9 +200,9 @@ def matMulAcc(
     cache: PlanningCache | None = None,
 ) -> None:
     """Add k times the product of [m, k] and [k, n] to C."""
-    made = matMul(graph, A, B, prog, None, debugContext, options, cache)
-    _check_output(debugContext, C, made)
-    scaledAddTo(graph, C, made, k, prog, debugContext)
+    product = matMul(graph, A, B, prog, None, debugContext, options, cache)
+    _check_output(debugContext, C, product)
+    scaledAddTo(graph, C, product, k, prog, debugContext)
 
 
 @library_call("POPLIN")
@@ -216,15 +218,15 @@ def matMulGroupedAcc(
     cache: PlanningCache | None = None,
 ) -> None:
     """Add k times the products of [g, m, k] and [g, k, n] to C."""
-    made = matMulGrouped(graph, A, B, prog, None, debugContext, options, cache)
-    _check_output(debugContext, C, made)
-    scaledAddTo(graph, C, made, k, prog, debugContext)
+    product = matMulGrouped(graph, A, B, prog, None, debugContext, options, cache)
+    _check_output(debugContext, C, product)
+    scaledAddTo(graph, C, product, k, prog, debugContext)
 
 
-def _check_output(context: str, out: Tensor, made: Tensor) -> None:
-    if out.shape != made.shape:
+def _check_output(context: str, out: Tensor, product: Tensor) -> None:
+    if out.shape != product.shape:
         name = debug_name(context, "Conv_1")
-        raise poplibs_error(f"{name}: output {out!r}; {list(made.shape)} is needed")
+        raise poplibs_error(f"{name}: output {out!r}; {list(product.shape)} is needed")
 
 
 @library_call("POPLIN")
@@ -241,8 +243,8 @@ def createMatMulInputLHS(
 ) -> Tensor:
     """Add the left operand of a product, laid out as its plan wants it."""
     shapes = [1, *aShape], [1, *bShape]
-    given = (graph, inputType, outputType, *shapes, name, options, cache)
-    return createMatMulGroupedInputLHS(*given).squeeze([0])
+    arguments = (graph, inputType, outputType, *shapes, name, options, cache)
+    return createMatMulGroupedInputLHS(*arguments).squeeze([0])
 
 
 @library_call("POPLIN")
@@ -259,8 +261,8 @@ def createMatMulInputRHS(
 ) -> Tensor:
     """Add the right operand of a product, laid out as its plan wants it."""
     shapes = [1, *aShape], [1, *bShape]
-    given = (graph, inputType, outputType, *shapes, name, options, cache)
-    return createMatMulGroupedInputRHS(*given).squeeze([0])
+    arguments = (graph, inputType, outputType, *shapes, name, options, cache)
+    return createMatMulGroupedInputRHS(*arguments).squeeze([0])
 
 
 @library_call("POPLIN")
@@ -276,12 +278,12 @@ def createMatMulGroupedInputLHS(
     cache: PlanningCache | None = None,
 ) -> Tensor:
     """Add the left operand of grouped products, laid out as its plan wants it."""
-    what = name or "matMul/lhs"
-    params = _params(what, aShape, bShape, inputType, inputType, outputType)
-    settings = settings_of(graph.target, MATMUL, options, what)
-    made = create_input(graph, params, settings, what)  # [m, g * k]
+    label = name or "matMul/lhs"
+    params = _params(label, aShape, bShape, inputType, inputType, outputType)
+    settings = settings_of(graph.target, MATMUL, options, label)
+    lhs = create_input(graph, params, settings, label)  # [m, g * k]
     groups, rows, inner = aShape
-    return made.reshape((rows, groups, inner)).dimShuffle([1, 0, 2])
+    return lhs.reshape((rows, groups, inner)).dimShuffle([1, 0, 2])
 
 
 @library_call("POPLIN")
@@ -298,8 +300,8 @@ def createMatMulGroupedInputRHS(
 ) -> Tensor:
     """Add the right operand of grouped products, laid out as its plan wants it."""
     types = (inputType, outputType)
-    made = create_rows(graph, types, aShape, bShape, name or "matMul/rhs", options)
-    return made.dimShuffle([0, 2, 1])
+    rhs = create_rows(graph, types, aShape, bShape, name or "matMul/rhs", options)
+    return rhs.dimShuffle([0, 2, 1])
 
 
 def create_rows(

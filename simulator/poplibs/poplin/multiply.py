@@ -114,9 +114,9 @@ def multiply(
     codelet = conv_codelet(
         _vertex_name(graph.target, plan), problem.dtype, plan.method.partials, layouts, steps
     )
-    chosen = {key: value[order] for key, value in parameters.items()}
+    ordered = {key: value[order] for key, value in parameters.items()}
     cycles = _cycles(graph, plan, boxes)[order]
-    graph.add_vertices(VertexGroup(compute_set.id, codelet, tiles[order], fields, chosen, cycles))
+    graph.add_vertices(VertexGroup(compute_set.id, codelet, tiles[order], fields, ordered, cycles))
     prog.add(Execute(compute_set))
     return partials
 
@@ -148,7 +148,7 @@ def _parameters(plan: Plan, boxes: Boxes) -> dict[str, Array]:
     (in_low, in_high), (tap_low, tap_high) = boxes.input, boxes.weights
     sizes = high - low
     dims = len(plan.problem.axes)
-    found: dict[str, Array] = {
+    sizes_by_name: dict[str, Array] = {
         "groups": sizes[:, 0],
         "batch": sizes[:, 1],
         "outputs": sizes[:, 2 + dims],
@@ -163,8 +163,8 @@ def _parameters(plan: Plan, boxes: Boxes) -> dict[str, Array]:
             tap_high[:, 3 + d] - tap_low[:, 3 + d],
             shift,
         )
-        found |= {f"{key}{d}": value for key, value in zip(AXIS, values, strict=True)}
-    return found
+        sizes_by_name |= {f"{key}{d}": value for key, value in zip(AXIS, values, strict=True)}
+    return sizes_by_name
 
 
 def _alike(parameters: dict[str, Array]) -> IntArray:
@@ -183,9 +183,9 @@ def _edge_groups(plan: Plan, parameters: dict[str, Array]) -> dict[str, IntArray
     ins = ceil_div(summed, method.in_group)
     still = p["batch"] if method.swapped else p["outputs"]
     outs = ceil_div(still, method.out_group) * (field if method.swapped else 1)
-    moving, held = ("weights", "in") if method.swapped else ("in", "weights")
+    moving, stationary = ("weights", "in") if method.swapped else ("in", "weights")
     groups = ceil_div(p["groups"], method.conv_groups)
-    return {moving: groups * ins, held: groups * ins * outs, "out": groups * outs}
+    return {moving: groups * ins, stationary: groups * ins * outs, "out": groups * outs}
 
 
 def _part_of(plan: Plan, sizes: IntArray) -> Part:
@@ -208,28 +208,28 @@ def _cycles(graph: Graph, plan: Plan, boxes: Boxes) -> IntArray:
     dims = len(plan.problem.axes)
     used = []
     for d, axis in enumerate(plan.problem.axes):
-        met = np.zeros((axis.output + 1, axis.kernel + 1), dtype=np.int64)
-        met[1:, 1:] = (axis.reads >= 0).cumsum(axis=0).cumsum(axis=1)
+        taps_read = np.zeros((axis.output + 1, axis.kernel + 1), dtype=np.int64)
+        taps_read[1:, 1:] = (axis.reads >= 0).cumsum(axis=0).cumsum(axis=1)
         o, k = 2 + d, 3 + dims + d
         inside = (
-            met[high[:, o], high[:, k]]
-            - met[low[:, o], high[:, k]]
-            - met[high[:, o], low[:, k]]
-            + met[low[:, o], low[:, k]]
+            taps_read[high[:, o], high[:, k]]
+            - taps_read[low[:, o], high[:, k]]
+            - taps_read[high[:, o], low[:, k]]
+            + taps_read[low[:, o], low[:, k]]
         )
         used.append(inside / ((high - low)[:, o] * (high - low)[:, k]))
     part = _part_of(plan, high - low)
-    found = vertex_cycles(graph.target, plan.problem, plan.method, part, tuple(used))
-    return np.asarray(found, dtype=np.int64)
+    cycles = vertex_cycles(graph.target, plan.problem, plan.method, part, tuple(used))
+    return np.asarray(cycles, dtype=np.int64)
 
 
 def _partials(graph: Graph, plan: Plan, boxes: Boxes, tiles: IntArray, name: str) -> Partials:
     """Add the variable of all results, part after part."""
     problem, method = plan.problem, plan.method
     shape = (problem.groups, problem.outputs, problem.batch, *(a.output for a in problem.axes))
-    several = method.conv_groups > 1
-    grouped = 0 if several else 2 if method.swapped else 1
-    group = gcd(method.conv_groups if several else method.out_group, shape[grouped])
+    is_grouped = method.conv_groups > 1
+    grouped = 0 if is_grouped else 2 if method.swapped else 1
+    group = gcd(method.conv_groups if is_grouped else method.out_group, shape[grouped])
     axes = tuple(range(len(shape)))
     layout = Layout(axes)
     if group > 1:  # groups of channels lie outermost, as PopLibs has them
@@ -300,7 +300,7 @@ def _arranged(
     for d in range(len(problem.axes)):
         positions, taps = positions * p[f"output{d}"], taps * p[f"kernel{d}"]
     summed = p["inputs"] * taps
-    chosen = {key: value[order] for key, value in p.items()}
+    ordered = {key: value[order] for key, value in p.items()}
     compute_set = graph.addComputeSet(f"{name}/Arrange")
     fields = {}
     for which, box, rows in (
@@ -320,7 +320,7 @@ def _arranged(
             codelet,
             (rows * summed)[order],
             plan.tiles[order],
-            chosen,
+            ordered,
             cycles,
             name,
         )

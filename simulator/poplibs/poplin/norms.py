@@ -23,28 +23,31 @@ from simulator.poplibs.poputil.use import joint_broadcast_operand
 SPLIT = 3 / 4  # how much of 1 / n scales the sums, so that halves neither vanish nor overflow
 
 
-def check_activations(name: str, what: str, acts: Tensor) -> None:
+def check_activations(name: str, operand_name: str, acts: Tensor) -> None:
     """Raise poplibs_error for what has no channels, no elements or no real numbers."""
     if acts.rank() < 2 or not acts.numElements():
-        raise poplibs_error(f"{name}: {what} {acts!r}; needs samples, channels and elements")
+        raise poplibs_error(
+            f"{name}: {operand_name} {acts!r}; needs samples, channels and elements"
+        )
     if acts.dtype not in (FLOAT, HALF):
-        raise poplibs_error(f"{name}: {what} {acts!r}; it takes float and half")
+        raise poplibs_error(f"{name}: {operand_name} {acts!r}; it takes float and half")
 
 
-def _by_channel(name: str, what: str, acts: Tensor, tensor: Tensor) -> Tensor:
+def _by_channel(name: str, operand_name: str, acts: Tensor, tensor: Tensor) -> Tensor:
     """View a tensor of one element a channel so that it broadcasts to the activations."""
     check_activations(name, "activations", acts)
     if tensor.numElements() != acts.dim(1):
         raise poplibs_error(
-            f"{name}: {what} {tensor!r}; one for each of the {acts.dim(1)} channels is needed"
+            f"{name}: {operand_name} {tensor!r}; one for each of the {acts.dim(1)} channels "
+            "is needed"
         )
     return tensor.flatten().expand([1] * (acts.rank() - 2))
 
 
-def _check_alike(name: str, one: Tensor, other: Tensor) -> None:
+def _check_alike(name: str, one: Tensor, gradients: Tensor) -> None:
     check_activations(name, "activations", one)
-    if one.shape != other.shape or one.dtype != other.dtype:
-        raise poplibs_error(f"{name}: gradients {other!r} are not like activations {one!r}")
+    if one.shape != gradients.shape or one.dtype != gradients.dtype:
+        raise poplibs_error(f"{name}: gradients {gradients!r} are not like activations {one!r}")
 
 
 def _values(acts: Tensor) -> int:
@@ -210,8 +213,8 @@ def _deltas(
     parts = [products, gradients]
     sums = joint_broadcast_operand(graph, parts, dtype, 1, f"{label}/ReduceResult")
     both = sums.slice(0, channels), sums.slice(channels, 2 * channels)
-    asked = [_sum(tensor, scale, squares=False) for tensor in (products, gradients)]
-    _reduce(graph, asked, [*both], prog, label)
+    reductions = [_sum(tensor, scale, squares=False) for tensor in (products, gradients)]
+    _reduce(graph, reductions, [*both], prog, label)
     return both
 
 
@@ -243,18 +246,18 @@ def normStatisticsGradients(
     _check_alike(name, actsWhitened, gradsIn)
     deviations = _by_channel(name, "inverse standard deviation", actsWhitened, invStdDev)
     share = 1 / _values(actsWhitened)
-    rest = share ** (1 - SPLIT)
+    remaining_scale = share ** (1 - SPLIT)
     if actsWhitened.dtype == HALF:
-        rest = float(np.float16(rest))
+        remaining_scale = float(np.float16(remaining_scale))
     with graph.debug_scope(name, "poplin"):
-        variance, mean = _deltas(graph, actsWhitened, gradsIn, -share / rest, prog, name)
+        variance, mean = _deltas(graph, actsWhitened, gradsIn, -share / remaining_scale, prog, name)
         gradient = graph.clone(actsWhitened, f"{name}/gradsIn")
         prog.add(ordered_copy(gradsIn, gradient, f"{name}/gradsIn"))
         of_variance = _by_channel(name, "delta", actsWhitened, variance)
         varied = popops.mul(graph, actsWhitened, of_variance, prog, f"{name}/varGrads")
-        popops.mulInPlace(graph, mean, rest, prog, f"{name}/scaleMeanDelta")
+        popops.mulInPlace(graph, mean, remaining_scale, prog, f"{name}/scaleMeanDelta")
         of_mean = _by_channel(name, "delta", gradient, mean)
         popops.addInPlace(graph, gradient, of_mean, prog, f"{name}/meanGrads")
-        popops.scaledAddTo(graph, gradient, varied, rest, prog, f"{name}/addGrads")
+        popops.scaledAddTo(graph, gradient, varied, remaining_scale, prog, f"{name}/addGrads")
         popops.mulInPlace(graph, gradient, deviations, prog, name)
     return gradient

@@ -51,10 +51,10 @@ def operand_of(tensor: Tensor, channel: int, grains: tuple[int, ...]) -> Operand
     runs = [run_of(tensor, axis) for axis in range(tensor.rank())]
     innermost = channel if runs[channel] > 1 else int(np.argmax(runs))
     size, run = tensor.shape[innermost], runs[innermost]
-    rest = [axis for axis in range(tensor.rank()) if axis != innermost]
+    outer_axes = [axis for axis in range(tensor.rank()) if axis != innermost]
     together = min(run, size)
     if together == size:
-        layout = Layout((*rest, innermost))
+        layout = Layout((*outer_axes, innermost))
         return Operand(tensor.dimShuffle(layout.order), tensor.shape, layout, runs[channel])
     group = gcd(together, grains[innermost])
     if group == 1:
@@ -131,8 +131,8 @@ def field_of_boxes(
 
 def with_edges(item: Field, sizes: IntArray, edges: IntArray, *, apart: bool = False) -> Field:
     """Count edges of a field, among which the elements of each vertex are shared evenly."""
-    chosen: Field = replace(item, edges=np.minimum(edges, np.maximum(sizes, 1)), apart=apart)
-    return chosen
+    field: Field = replace(item, edges=np.minimum(edges, np.maximum(sizes, 1)), apart=apart)
+    return field
 
 
 def map_to_readers(

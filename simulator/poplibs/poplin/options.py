@@ -85,7 +85,7 @@ def settings_of(
 
 def _is_joint(values: Mapping[str, OptionValue], name: str) -> bool | None:
     """Read whether passes are planned together; None leaves it to the planner."""
-    given = json.loads(str(values["planConstraints"]) or "{}").get("isJointPlan")
-    if given not in (True, False, None):
-        raise poplibs_error(f"{name}: planConstraints: isJointPlan is {given!r}; true or false")
-    return None if given is None else bool(given)
+    is_joint = json.loads(str(values["planConstraints"]) or "{}").get("isJointPlan")
+    if is_joint not in (True, False, None):
+        raise poplibs_error(f"{name}: planConstraints: isJointPlan is {is_joint!r}; true or false")
+    return None if is_joint is None else bool(is_joint)

@@ -30,8 +30,8 @@ class InputTransform:
 
     def size_of(self, size: int, axis: int) -> int:
         """Return the size of a dimension of this size after the transform."""
-        kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
-        spread = (kept - 1) * self.dilation[axis] + 1 if kept > 0 else kept
+        size_kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
+        spread = (size_kept - 1) * self.dilation[axis] + 1 if size_kept > 0 else size_kept
         return spread + self.paddingLower[axis] + self.paddingUpper[axis]
 
 
@@ -47,9 +47,9 @@ class OutputTransform:
 
     def size_of(self, size: int, axis: int) -> int:
         """Return the size of a dimension of this size after the transform."""
-        kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
-        taken = -(-kept // self.stride[axis])
-        return taken + self.paddingLower[axis] + self.paddingUpper[axis]
+        size_kept = size - self.truncationLower[axis] - self.truncationUpper[axis]
+        steps = -(-size_kept // self.stride[axis])
+        return steps + self.paddingLower[axis] + self.paddingUpper[axis]
 
 
 T = TypeVar("T", InputTransform, OutputTransform)
@@ -170,40 +170,43 @@ def _check_sizes(params: ConvParams, sizes: Sizes) -> None:
 
 
 def _check_kept(
-    transform: InputTransform | OutputTransform, what: str, size: int, axis: int
+    transform: InputTransform | OutputTransform, operand_name: str, size: int, axis: int
 ) -> None:
     """Raise poplibs_error where truncation leaves nothing of a dimension."""
     cut = transform.truncationLower[axis], transform.truncationUpper[axis]
     if size <= sum(cut):
         raise poplibs_error(
-            f"ConvParams: {what} of {size} is truncated by {cut[0]} and {cut[1]}; "
+            f"ConvParams: {operand_name} of {size} is truncated by {cut[0]} and {cut[1]}; "
             "at least 1 element has to be left"
         )
 
 
-def _filled(transform: T, dimensions: int, what: str) -> T:
+def _filled(transform: T, dimensions: int, operand_name: str) -> T:
     """Return a transform with a number for every dimension."""
     names = list(transform.__dataclass_fields__)
     values: dict[str, Any] = {}
     for name in names:
-        given = tuple(getattr(transform, name)) or (_NEUTRAL.get(name, 0),) * dimensions
-        if len(given) != dimensions:
+        numbers = tuple(getattr(transform, name)) or (_NEUTRAL.get(name, 0),) * dimensions
+        if len(numbers) != dimensions:
             raise poplibs_error(
-                f"ConvParams: {what}.{name} is {list(given)}; {dimensions} numbers are needed"
+                f"ConvParams: {operand_name}.{name} is {list(numbers)}; {dimensions} "
+                "numbers are needed"
             )
         least = _NEUTRAL.get(name, 0)
-        if any(number < least for number in given):
-            raise poplibs_error(f"ConvParams: {what}.{name} is {list(given)}; at least {least}")
-        values[name] = given
+        if any(number < least for number in numbers):
+            raise poplibs_error(
+                f"ConvParams: {operand_name}.{name} is {list(numbers)}; at least {least}"
+            )
+        values[name] = numbers
     return replace(transform, **values)
 
 
 def _transforms(
-    params: ConvParams, what: str
+    params: ConvParams, function: str
 ) -> tuple[InputTransform, InputTransform, OutputTransform]:
     """Return the transforms of a convolution whose gradient is a convolution too."""
     if any(params.inputTransform.flip) or any(params.kernelTransform.flip):
-        raise poplibs_error(f"{what}: of a flipped input or kernel; flip the tensor instead")
+        raise poplibs_error(f"{function}: of a flipped input or kernel; flip the tensor instead")
     return params.inputTransform, params.kernelTransform, params.outputTransform
 
 

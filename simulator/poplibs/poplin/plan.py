@@ -48,8 +48,8 @@ class Method:
         """Return the steps in which each dimension of a problem is cut."""
         field = (1,) * len(problem.axes)
         least = problem.grain
-        whole = lcm(self.out_group, least)
-        batch, outputs = (whole, least) if self.swapped else (least, whole)
+        unit = lcm(self.out_group, least)
+        batch, outputs = (unit, least) if self.swapped else (least, unit)
         return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
 
     def sides(self, of_batch: Any, of_outputs: Any) -> tuple[Any, Any]:
@@ -107,8 +107,8 @@ class Plan:
     @property
     def sliced(self) -> str:
         """Name the dimension that is sliced: outputs or kernel."""
-        whole = self.whole or self.problem
-        return "kernel" if whole.outputs == self.problem.outputs else "outputs"
+        full_problem = self.whole or self.problem
+        return "kernel" if full_problem.outputs == self.problem.outputs else "outputs"
 
     @property
     def slice_size(self) -> int:

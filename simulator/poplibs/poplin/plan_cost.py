@@ -72,7 +72,7 @@ def vertex_cycles(
 def _hmac(
     target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
 ) -> IntArray:
-    moving, held = method.sides(part.positions, part.outputs)
+    moving, stationary = method.sides(part.positions, part.outputs)
     return units.conv_hmac(
         np.ceil(moving * _product(taps_used)).astype(np.int64),
         part.taps,
@@ -80,7 +80,7 @@ def _hmac(
         np.array(method.out_group),
         part.groups,
         ceil_div(part.inputs, method.dot or part.inputs),
-        ceil_div(held, method.out_group),
+        ceil_div(stationary, method.out_group),
         problem.dtype,
         method.partials,
         target,
@@ -154,8 +154,8 @@ def _outer(
     target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
 ) -> IntArray:
     """Price the vertex of one worker."""
-    moving, held = method.sides(part.batch, part.outputs)
-    return units.outer_product(moving, held * part.groups, method.out_group, problem.dtype)
+    moving, stationary = method.sides(part.batch, part.outputs)
+    return units.outer_product(moving, stationary * part.groups, method.out_group, problem.dtype)
 
 
 VERTEX_CYCLES: dict[str, Callable[..., IntArray]] = {
@@ -289,18 +289,20 @@ def stage_cycles(
 ) -> dict[str, IntArray]:
     """Return the cycles of the stages of an estimate."""
     size = problem.dtype.size
-    read, weights, made = _operands(problem, part)
-    exchange, adding = reduction_cost(target, method.partials, made, split.sums, problem.out_type)
+    read, weights, outputs = _operands(problem, part)
+    exchange, adding = reduction_cost(
+        target, method.partials, outputs, split.sums, problem.out_type
+    )
     summed = part.inputs * part.taps
     # PopLibs does not count on it that rows of VMAC leave zeros out.
-    met = (1.0,) * len(taps_used) if method.vertex == "VMAC" else taps_used
+    taps_met = (1.0,) * len(taps_used) if method.vertex == "VMAC" else taps_used
     stages = {
         "exchange": _exchange(target, method, (read * size, weights * size), split, shared=shared),
-        "arrange": np.zeros_like(made),
-        "multiply": tile_cycles(target, problem, method, part, met),
+        "arrange": np.zeros_like(outputs),
+        "multiply": tile_cycles(target, problem, method, part, taps_met),
         "reduce exchange": exchange,
         "reduce": adding,
-        "cast": np.zeros_like(made),
+        "cast": np.zeros_like(outputs),
     }
     rows = method.filter_rows(units.input_group(target, problem.dtype))
     if method.vertex == "SLIC" or rows > 1:
@@ -312,7 +314,7 @@ def stage_cycles(
             target, problem, part.groups * part.positions, summed
         ) + arrange_cycles(target, problem, part.groups * part.outputs, summed)
     if problem.out_type != method.partials:
-        stages["cast"] = np.where(split.sums > 1, 0, cast_cycles(target, made))
+        stages["cast"] = np.where(split.sums > 1, 0, cast_cycles(target, outputs))
     return stages
 
 
@@ -321,18 +323,18 @@ def held_bytes(
 ) -> IntArray:
     """Return the bytes of a tile of an estimate."""
     size, partial_size = problem.dtype.size, method.partials.size
-    read, weights, made = _operands(problem, part)
-    held = (read + weights) * size + made * partial_size
+    read, weights, outputs = _operands(problem, part)
+    bytes_held = (read + weights) * size + outputs * partial_size
     if method.vertex == "SLIC":
-        held = held + _zeros(problem, part) * size
+        bytes_held = bytes_held + _zeros(problem, part) * size
     if method.vertex in SCRATCH:
-        at_once = ceil_div(made, ceil_div(part.groups, method.conv_groups))
-        held = held + scratch_elements(target, method, at_once) * partial_size
+        at_once = ceil_div(outputs, ceil_div(part.groups, method.conv_groups))
+        bytes_held = bytes_held + scratch_elements(target, method, at_once) * partial_size
     if method.expanded:
         expanded = part.groups * part.positions * part.inputs * part.taps
-        held = held + (expanded + weights) * size
-    reducing = made * partial_size + received_bytes(target, method.partials, made, split.sums)
-    most: IntArray = np.maximum(held, np.where(split.sums > 1, reducing, 0))
+        bytes_held = bytes_held + (expanded + weights) * size
+    reducing = outputs * partial_size + received_bytes(target, method.partials, outputs, split.sums)
+    most: IntArray = np.maximum(bytes_held, np.where(split.sums > 1, reducing, 0))
     return most
 
 

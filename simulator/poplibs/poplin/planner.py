@@ -55,12 +55,12 @@ def plan_convolution(target: Target, problem: Problem, settings: Settings) -> Pl
     """
     plans = []
     for form in transforms_of(target, problem):
-        whole = form.problem(problem)
-        known = methods_of(target, whole, settings)
-        methods = [m for m in known if form == Transform() or m.describe() == "AMP"]
+        form_problem = form.problem(problem)
+        all_methods = methods_of(target, form_problem, settings)
+        methods = [m for m in all_methods if form == Transform() or m.describe() == "AMP"]
         if not methods:
             continue
-        plan = _plan_of_form(target, whole, settings, methods)
+        plan = _plan_of_form(target, form_problem, settings, methods)
         spread = form.cycles(target, problem, settings.tiles)
         stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
         plans.append(replace(plan, transform=form, cycles=stages))
@@ -79,7 +79,7 @@ def _plan_of_form(
     waiting = methods
     for slices in (1 << power for power in range(MAX_SLICES.bit_length())):
         tried = waiting if slices <= FURTHER_SLICES or not fitting else []
-        found = {
+        plans_by_method = {
             method: [
                 replace(plan, slices=slices, whole=problem)
                 for part in _slices_of(problem, slices, method)
@@ -87,8 +87,8 @@ def _plan_of_form(
             ]
             for method in tried
         }
-        fitting += [plan for plans in found.values() for plan in plans]
-        waiting = [method for method in tried if not found[method]]
+        fitting += [plan for plans in plans_by_method.values() for plan in plans]
+        waiting = [method for method in tried if not plans_by_method[method]]
     if fitting:
         return min(fitting, key=lambda plan: plan.total_cycles)
     return _smallest(target, problem, settings, limit, methods)
@@ -98,9 +98,9 @@ def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings)
     """Return the plan of another slice: the same one, if its size is the same."""
     if problem.sizes() == plan.problem.sizes():
         return replace(plan, problem=problem, slices=1)
-    found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
+    plan_found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
     methods = list(methods_of(target, problem, settings))
-    return found or _plan_of_form(target, problem, settings, methods)
+    return plan_found or _plan_of_form(target, problem, settings, methods)
 
 
 def _smallest(
@@ -178,12 +178,12 @@ def made_at_once(target: Target, problem: Problem, method: Method) -> Method:
     Of ways with as many products a cycle PopLibs takes the one of the smaller type
     (lib/poplin/ConvVertexType.cpp, sortConvVertexTypeCandidates).
     """
-    made, group = problem.out_type, input_group(target, problem.dtype)
+    small, group = problem.out_type, input_group(target, problem.dtype)
     summed = ceil_div(problem.inputs, method.in_group) * method.in_group
-    if method.vertex != "AMP" or made.size >= method.partials.size or summed != group:
+    if method.vertex != "AMP" or small.size >= method.partials.size or summed != group:
         return method
-    units = min(target.getNumConvUnits(problem.dtype, made), method.out_group)
-    return replace(method, partials=made, units=units)
+    units = min(target.getNumConvUnits(problem.dtype, small), method.out_group)
+    return replace(method, partials=small, units=units)
 
 
 def _of_short_sums(target: Target, problem: Problem, amp: Method) -> Iterator[Method]:
@@ -191,10 +191,10 @@ def _of_short_sums(target: Target, problem: Problem, amp: Method) -> Iterator[Me
 
     As in PopLibs (lib/poplin/ConvVertexType.cpp, getConvVertexAMPCandidates).
     """
-    made = problem.out_type
-    if made.size < amp.partials.size and problem.inputs <= amp.in_group:
-        units = target.getNumConvUnits(problem.dtype, made)
-        short = replace(amp, partials=made, out_group=units)
+    small = problem.out_type
+    if small.size < amp.partials.size and problem.inputs <= amp.in_group:
+        units = target.getNumConvUnits(problem.dtype, small)
+        short = replace(amp, partials=small, out_group=units)
         yield from (short, replace(short, swapped=True))
 
 
@@ -253,16 +253,18 @@ def _solve(
 
     inputs = [*largest, *split]
     cost = model.call(inputs, lambda arrays: np.add.reduce([*stages(arrays).values()]), "cycles")
-    held = model.call(inputs, room, "bytes")
+    tile_bytes = model.call(inputs, room, "bytes")
     if not by_memory:
-        model.lessOrEqual(held, limit)
-    solution = model.minimize([held, cost] if by_memory else [cost, held])
+        model.lessOrEqual(tile_bytes, limit)
+    solution = model.minimize([tile_bytes, cost] if by_memory else [cost, tile_bytes])
     if not solution.validSolution():
         return None
-    found = stages([np.array([solution[variable]]) for variable in inputs])
-    cycles = tuple((name, int(np.ravel(value)[0])) for name, value in found.items())
-    chosen = tuple(solution[count] for count in parts)
-    plan = Plan(problem, method, chosen, cycles, solution[held], limit, workers=target.workers)
+    stage_values = stages([np.array([solution[variable]]) for variable in inputs])
+    cycles = tuple((name, int(np.ravel(value)[0])) for name, value in stage_values.items())
+    part_counts = tuple(solution[count] for count in parts)
+    plan = Plan(
+        problem, method, part_counts, cycles, solution[tile_bytes], limit, workers=target.workers
+    )
     return _of_whole_dots(plan) if method.vertex == "HMAC" else plan
 
 

@@ -36,10 +36,10 @@ class Axis:
             + np.arange(self.kernel)[None, :] * self.kernel_step
             - self.padding
         )
-        number, rest = np.divmod(place, self.input_step)
-        real = (rest == 0) & (number >= 0) & (number < self.input)
-        found: IntArray = np.where(real, number, -1)
-        return found
+        number, remainder = np.divmod(place, self.input_step)
+        real = (remainder == 0) & (number >= 0) & (number < self.input)
+        positions: IntArray = np.where(real, number, -1)
+        return positions
 
     def window(
         self, first: IntArray, end: IntArray, tap: IntArray, tap_end: IntArray
@@ -176,8 +176,8 @@ def even_candidates(size: int, grain: int, most: int) -> list[int]:
     grains = -(-size // grain)
     parts = np.arange(1, min(grains, most) + 1)
     _, first = np.unique(-(-grains // parts), return_index=True)
-    found: list[int] = parts[np.sort(first)].tolist()
-    return found
+    candidates: list[int] = parts[np.sort(first)].tolist()
+    return candidates
 
 
 def total(sizes: Sequence[int]) -> int:

@@ -33,16 +33,16 @@ class Moved(NamedTuple):
 
 def moved(target: Target, problem: Problem, method: Method, purpose: str, *, joint: bool) -> Moved:
     """Return what of a product is rearranged; operands are named as the vertex takes them."""
-    held = method.sides(problem.batch, problem.outputs)[1]
-    other = not method.swapped
-    uneven, rest = problem.inputs % method.in_group > 0, held % method.out_group > 0
+    stationary = method.sides(problem.batch, problem.outputs)[1]
+    vertex_as_given = not method.swapped
+    uneven, outputs_uneven = problem.inputs % method.in_group > 0, stationary % method.out_group > 0
     alone = not joint
     update, backward = purpose == "FC_TRAINING_WU", purpose == "FC_TRAINING_BWD"
     grouped = method.out_group == input_group(target, problem.dtype)
     return Moved(
-        other or uneven or update or (backward and alone),
-        other or uneven or rest,
-        other or rest or (update and alone),
+        vertex_as_given or uneven or update or (backward and alone),
+        vertex_as_given or uneven or outputs_uneven,
+        vertex_as_given or outputs_uneven or (update and alone),
         not purpose.startswith(LAYER) and not grouped,
     )
 
@@ -60,24 +60,32 @@ def rearranging_cycles(
     cycles = np.zeros_like(tiles)
     if not purpose.startswith(PRODUCTS) or problem.axes:
         return cycles
-    what = moved(target, problem, method, purpose, joint=joint)
-    moving, held = method.sides(problem.batch, problem.outputs)
-    inputs, whole = (
+    parts_moved = moved(target, problem, method, purpose, joint=joint)
+    moving, stationary = method.sides(problem.batch, problem.outputs)
+    inputs, full_size = (
         ceil_div(size, group) * group
-        for size, group in ((problem.inputs, method.in_group), (held, method.out_group))
+        for size, group in ((problem.inputs, method.in_group), (stationary, method.out_group))
     )
-    taken = problem.groups * inputs * (what.input * moving + what.weights * whole)
-    made = problem.groups * moving * whole
-    channels = problem.inputs * held
+    operand_elements = (
+        problem.groups * inputs * (parts_moved.input * moving + parts_moved.weights * full_size)
+    )
+    output_elements = problem.groups * moving * full_size
+    channels = problem.inputs * stationary
     size = problem.out_type.size
-    if taken:
-        cycles = cycles + _copied(target, problem, taken, channels, size, size, tiles, sent=True)
+    if operand_elements:
+        cycles = cycles + _copied(
+            target, problem, operand_elements, channels, size, size, tiles, sent=True
+        )
     partial = method.partials.size
-    if what.output:
-        cycles = cycles + _copied(target, problem, made, held, partial, partial, tiles, sent=True)
-    elif what.regrouped:
+    if parts_moved.output:
+        cycles = cycles + _copied(
+            target, problem, output_elements, stationary, partial, partial, tiles, sent=True
+        )
+    elif parts_moved.regrouped:
         block = method.out_group * partial
-        cycles = cycles + _copied(target, problem, made, held, partial, block, tiles, sent=False)
+        cycles = cycles + _copied(
+            target, problem, output_elements, stationary, partial, block, tiles, sent=False
+        )
     return cycles
 
 

@@ -32,9 +32,9 @@ def _between(parts: int, stages: int) -> tuple[list[int], float]:
         return [], parts
     near = int(parts ** ((stages - 1) / stages))
     choices = []
-    for left in (near, near + 1):
-        rest, messages = _between(left, stages - 1)
-        choices.append(([left, *rest], messages + parts / left))
+    for parts_after in (near, near + 1):
+        later_stages, messages = _between(parts_after, stages - 1)
+        choices.append(([parts_after, *later_stages], messages + parts / parts_after))
     return min(choices, key=lambda choice: (choice[1], -choice[0][0]))
 
 
@@ -44,9 +44,9 @@ def _rows(most: int) -> IntArray:
     rows = np.zeros((MAX_STAGES, most + 1), dtype=np.int64)
     for parts in range(2, most + 1):
         before = parts
-        for number, left in enumerate(depths(parts)):
+        for number, parts_after in enumerate(depths(parts)):
             if before > 1:
-                rows[number, parts] = -(-before // left)
+                rows[number, parts] = -(-before // parts_after)
                 before = -(-before // int(rows[number, parts]))
     return rows
 

@@ -31,11 +31,11 @@ def regrouped(
     rows = gcd(gcd(run, tensor.shape[old]), MAX_ROWS)
     columns = _columns(tensor.shape[new], group)
     transposes = graph.addComputeSet(f"{name}/Transpose")
-    found = rearrange.regroupTensor(
+    regrouped_tensor = rearrange.regroupTensor(
         graph, tensor, prog, transposes, (old, rows), (new, columns), name
     )
     prog.add(Execute(transposes))
-    return found
+    return regrouped_tensor
 
 
 def transposed_where_it_lies(
@@ -52,18 +52,18 @@ def transposed_where_it_lies(
     rows, columns = gcd(gcd(run_of(weights, 1), outputs), group), gcd(group, inputs)
     if rows == 1 or columns == 1 or weights.dtype not in rearrange.TYPES:
         return weights
-    what = f"{name}/weightTranspose"
-    transposes = graph.addComputeSet(f"{what}/Transpose")
-    found = rearrange.regroup_where_it_lies(
-        graph, weights, transposes, (1, rows), (2, columns), what
+    label = f"{name}/weightTranspose"
+    transposes = graph.addComputeSet(f"{label}/Transpose")
+    regrouped_weights = rearrange.regroup_where_it_lies(
+        graph, weights, transposes, (1, rows), (2, columns), label
     )
     prog.add(Execute(transposes))
-    return found
+    return regrouped_weights
 
 
-def _columns(size: int, wanted: int) -> int:
+def _columns(size: int, group: int) -> int:
     """Return how many of a dimension are brought together: whole groups, else more or fewer."""
-    if size % wanted == 0:
-        return wanted
-    divisors = [number for number in range(1, 4 * wanted + 1) if size % number == 0]
+    if size % group == 0:
+        return group
+    divisors = [number for number in range(1, 4 * group + 1) if size % number == 0]
     return max(divisors, key=lambda number: (number % 4 == 0, number))

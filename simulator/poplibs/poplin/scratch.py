@@ -30,17 +30,17 @@ def scratch_fields(
         return {}
     tiles = plan.tiles
     p, method = parameters, plan.method
-    made = p["outputs"] * p["batch"] * np.minimum(p["groups"], method.conv_groups)
+    outputs = p["outputs"] * p["batch"] * np.minimum(p["groups"], method.conv_groups)
     for d in range(len(plan.problem.axes)):
-        made = made * p[f"output{d}"]
-    sizes = scratch_elements(graph.target, method, made)
+        outputs = outputs * p[f"output{d}"]
+    sizes = scratch_elements(graph.target, method, outputs)
     field = SCRATCH[method.vertex]
     tensor = graph.addVariable(method.partials, (int(sizes.sum()),), f"{name}/{field}")
     low = offsets_of(sizes)[:-1]
     graph.map_ranges(tensor, low, low + sizes, tiles)
     slic = method.vertex == "SLIC"
-    chosen = low[order], (low + sizes)[order]
-    fields = {field: cut_field(field, "output", tensor, *chosen, interleaved=slic)}
+    bounds = low[order], (low + sizes)[order]
+    fields = {field: cut_field(field, "output", tensor, *bounds, interleaved=slic)}
     if slic:
         fields |= _zeros(graph, plan, p, order, prog, name)
     return fields

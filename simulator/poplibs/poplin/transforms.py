@@ -131,6 +131,6 @@ def _combined(graph: Graph, weights: Tensor, count: int, prog: Sequence, name: s
     layout = Layout(tuple(range(len(sizes))), 2, count * inputs)
     memory = graph.addVariable(weights.dtype, layout.sizes(sizes), f"{name}/weightsCombined")
     mapTensorLinearly(graph, memory)
-    made = memory.dimShuffle(layout.permutation()).reshape(sizes)
-    prog.add(Copy(view, made, name=f"{name}/CombineGroups"))
-    return made
+    combined = memory.dimShuffle(layout.permutation()).reshape(sizes)
+    prog.add(Copy(view, combined, name=f"{name}/CombineGroups"))
+    return combined

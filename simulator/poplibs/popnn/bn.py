@@ -87,14 +87,16 @@ def batchNormalise(graph: Graph, acts: Tensor, *arguments: Any, **named: Any) ->
     """
     combined = "addend" in named or (len(arguments) > 2 and isinstance(arguments[2], Sequence))
     form = (_COMBINED if combined else _APART) | _LAST
-    given = arguments_of("batchNormalise", form, arguments, named)
-    layers.check_options("batchNormalise", given["options"])
-    prog, context = given["prog"], given["debugContext"]
+    call_args = arguments_of("batchNormalise", form, arguments, named)
+    layers.check_options("batchNormalise", call_args["options"])
+    prog, context = call_args["prog"], call_args["debugContext"]
     if combined:
-        factors = (given["combinedMultiplicand"], given["addend"])
+        factors = (call_args["combinedMultiplicand"], call_args["addend"])
         return poplin.normalise(graph, acts, *factors, prog, context)
-    whitened = poplin.normWhiten(graph, acts, given["mean"], given["invStdDev"], prog, context)
-    out = poplin.normalise(graph, whitened, given["gamma"], given["beta"], prog, context)
+    whitened = poplin.normWhiten(
+        graph, acts, call_args["mean"], call_args["invStdDev"], prog, context
+    )
+    out = poplin.normalise(graph, whitened, call_args["gamma"], call_args["beta"], prog, context)
     return out, whitened
 
 

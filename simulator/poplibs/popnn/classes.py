@@ -91,16 +91,16 @@ def calcAccuracy(
         raise poplibs_error(f"{name}: labels {expected!r}; int or unsigned int is needed")
     prog = Sequence()
     largest = _Search(graph, name, index, True, int(tile[0]))
-    found = _search(largest, modelOutputs, prog)[1]
+    best_places = _search(largest, modelOutputs, prog)[1]
     labels = _search(largest.named("expected"), expected, prog)[1] if one_hot else expected
-    if labels.shape != found.shape:
+    if labels.shape != best_places.shape:
         raise poplibs_error(f"{name}: {expected!r} does not label the rows of {modelOutputs!r}")
     codelet, cycles = accuracy_codelet(labels.dtype)
     with graph.debug_scope(name, "popnn"):
         compute_set = graph.addComputeSet(f"{name}/CalcAccuracy")
-        batch = found.numElements()
+        batch = best_places.numElements()
         fields = {
-            "maxPerBatch": cut_field("maxPerBatch", "input", found, 0, batch),
+            "maxPerBatch": cut_field("maxPerBatch", "input", best_places, 0, batch),
             "expected": cut_field("expected", "input", labels, 0, batch),
             "numCorrect": cut_field("numCorrect", "inout", numCorrect, 0, 1),
         }
@@ -208,22 +208,30 @@ class _Vertices:
 
 def _gather(search: _Search, values: Tensor, stage: _Stage, prog: Sequence) -> Pair:
     """Add the first stage: supervisor vertices whose workers take 32 elements each."""
-    made = class_gather_codelet(values.dtype, search.index, largest=search.largest)
+    codelet_and_cycles = class_gather_codelet(values.dtype, search.index, largest=search.largest)
     low = stage.row * values.dim(1)
     part = cut_field("activations", "input", values, low + stage.first, low + stage.end)
     first, partial = {"first": stage.first}, partial_type(values.dtype)
-    return _add(search, stage, 0, _Vertices(*made, {"activations": part}, first, partial), prog)
+    return _add(
+        search,
+        stage,
+        0,
+        _Vertices(*codelet_and_cycles, {"activations": part}, first, partial),
+        prog,
+    )
 
 
 def _sparse(search: _Search, best: Pair, stage: _Stage, number: int, prog: Sequence) -> Pair:
     """Add a later stage: workers that take 32 results each."""
-    made = class_sparse_codelet(best[0].dtype, search.index, largest=search.largest)
+    codelet_and_cycles = class_sparse_codelet(best[0].dtype, search.index, largest=search.largest)
     low = stage.row * best[0].dim(1)
     inputs = {
         field: cut_field(field, "input", tensor, low + stage.first, low + stage.end)
         for field, tensor in zip(("activations", "labels"), best, strict=True)
     }
-    return _add(search, stage, number, _Vertices(*made, inputs, {}, best[0].dtype), prog)
+    return _add(
+        search, stage, number, _Vertices(*codelet_and_cycles, inputs, {}, best[0].dtype), prog
+    )
 
 
 def _add(search: _Search, stage: _Stage, number: int, vertices: _Vertices, prog: Sequence) -> Pair:

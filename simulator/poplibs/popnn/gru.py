@@ -119,9 +119,9 @@ def createWeightsKernel(
 ) -> tuple[Tensor, Tensor]:
     """Add the weights of inputs and outputs, laid out for the products of the steps."""
     products = [UNITS] if params.resetAfter else [GATES, 1]
-    made = rnn.create_kernel(graph, params.rnn, products, debugContext or "gru", options)
+    kernels = rnn.create_kernel(graph, params.rnn, products, debugContext or "gru", options)
     order = [BasicGruCellUnit(unit) for unit in params.cellOrder]
-    inputs, states = (concat([part[unit].expand([0]) for unit in order], 0) for part in made)
+    inputs, states = (concat([part[unit].expand([0]) for unit in order], 0) for part in kernels)
     return inputs, states
 
 
@@ -187,18 +187,20 @@ def gruFwd(
         layer = _layer_of(
             graph, params, inputs, in_usual_order(weights, order), values, fwdProg, name
         )
-        kept = None
+        intermediates_kept = None
         if intermediates is not None:
             count = UNITS + params.resetAfter
-            kept = rnn.Kept.of(graph, sizes, count, fwdProg, f"{name}/fwdIntermediatesSeq")
-            intermediates.append(kept.sequence)
+            intermediates_kept = rnn.Kept.of(
+                graph, sizes, count, fwdProg, f"{name}/fwdIntermediatesSeq"
+            )
+            intermediates.append(intermediates_kept.sequence)
         state = rnn.copy_of(graph, sizes, stateInit, fwdProg, name)
 
         def step(index: Tensor, prog: Program) -> None:
-            made = _cell(layer, state, index, kept is not None, prog)
-            if kept:
-                kept.add(made, index, prog)
-            _next_output(layer, state, made, prog)
+            intermediates_made = _cell(layer, state, index, intermediates_kept is not None, prog)
+            if intermediates_kept:
+                intermediates_kept.add(intermediates_made, index, prog)
+            _next_output(layer, state, intermediates_made, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state, index, prog, f"{name}/outputs")
 
@@ -208,10 +210,12 @@ def gruFwd(
 
 def order_of(params: GruParams, name: str) -> list[int]:
     """Return where each unit stands in the weights."""
-    given = [BasicGruCellUnit(unit) for unit in params.cellOrder]
-    if sorted(given) != list(BasicGruCellUnit):
-        raise poplibs_error(f"{name}: cell order {given}; each of the {UNITS} units is needed once")
-    return [given.index(unit) for unit in BasicGruCellUnit]
+    cell_order = [BasicGruCellUnit(unit) for unit in params.cellOrder]
+    if sorted(cell_order) != list(BasicGruCellUnit):
+        raise poplibs_error(
+            f"{name}: cell order {cell_order}; each of the {UNITS} units is needed once"
+        )
+    return [cell_order.index(unit) for unit in BasicGruCellUnit]
 
 
 def in_usual_order(weights: GruWeights, order: list[int]) -> GruWeights:
@@ -256,9 +260,9 @@ def _layer_of(
 ) -> _Layer:
     """Prepare the products of a layer whose units are in their usual order."""
 
-    def sums(which: slice, part: Tensor, what: str) -> Sums:
+    def sums(which: slice, part: Tensor, label: str) -> Sums:
         first, second = (rnn.as_matrix(kernel[which]) for kernel in weights[:2])
-        return rnn.sums_of(graph, inputs, (first, second), part, values, prog, f"{name}/{what}")
+        return rnn.sums_of(graph, inputs, (first, second), part, values, prog, f"{name}/{label}")
 
     if params.resetAfter:
         both = sums(slice(0, UNITS), weights.biases[:, 0], "Units")
@@ -271,24 +275,24 @@ def _layer_of(
 
 def _cell(layer: _Layer, state: Tensor, index: Tensor, keep: bool, prog: Program) -> Tensor:
     """Add one step up to its candidate; return the values that a backward pass needs."""
-    taken = layer.gates.take(index, prog)
+    step_sums = layer.gates.take(index, prog)
     if layer.candidate is None:
-        return _reset_after(layer, taken, state, prog)
+        return _reset_after(layer, step_sums, state, prog)
     graph, params, name = layer.graph, layer.params, layer.name
     reset, update, candidate = _units_like(layer, state)
     gates = concat([reset, update], 0)
-    layer.gates.write(taken, state, gates, prog)
+    layer.gates.write(step_sums, state, gates, prog)
     rnn.activate(graph, [(params.recurrentActivation, gates)], prog, name)
     if layer.candidate.before:
-        taken = layer.candidate.take(index, prog)
-    kept = reset
+        step_sums = layer.candidate.take(index, prog)
+    reset_kept = reset
     if keep:
-        kept = graph.clone(reset, f"{name}/resetGateOut")
-        prog.add(Copy(reset, kept, name=f"{name}/resetGateOut"))
+        reset_kept = graph.clone(reset, f"{name}/resetGateOut")
+        prog.add(Copy(reset, reset_kept, name=f"{name}/resetGateOut"))
     popops.mulInPlace(graph, reset[0], state, prog, f"{name}/resetGate * output")
-    layer.candidate.write(taken, reset[0], candidate, prog)
+    layer.candidate.write(step_sums, reset[0], candidate, prog)
     rnn.activate(graph, [(params.activation, candidate)], prog, name)
-    return concat([kept, update, candidate], 0)
+    return concat([reset_kept, update, candidate], 0)
 
 
 def _units_like(layer: _Layer, state: Tensor) -> list[Tensor]:
@@ -297,34 +301,36 @@ def _units_like(layer: _Layer, state: Tensor) -> list[Tensor]:
     return [layer.graph.clone(state, f"{layer.name}/{unit}").expand([0]) for unit in names]
 
 
-def _next_output(layer: _Layer, state: Tensor, made: Tensor, prog: Program) -> None:
+def _next_output(layer: _Layer, state: Tensor, cell_values: Tensor, prog: Program) -> None:
     """Add what replaces the state by the output of the step."""
-    operands = [state, made[1], made[2]]
+    operands = [state, cell_values[1], cell_values[2]]
     name = f"{layer.name}/CalcNextOutput"
     popops.mapInPlace(layer.graph, _3 + _2 * (_1 - _3), operands, prog, name)
 
 
-def _reset_after(layer: _Layer, taken: Tensor, state: Tensor, prog: Program) -> Tensor:
+def _reset_after(layer: _Layer, step_sums: Tensor, state: Tensor, prog: Program) -> Tensor:
     """Add one step whose reset gate acts on what the state adds to the candidate."""
     graph, params, sums, name = layer.graph, layer.params, layer.gates, f"{layer.name}/ResetAfter"
     if layer.state_kernel is None or layer.state_biases is None:
         raise AssertionError(name)
     units = concat(_units_like(layer, state), 0)
     added = concat(_units_like(layer, state), 0)
-    product = taken
+    product = step_sums
     if not sums.before:
-        inputs = sums.kernel[: taken.dim(1)]
-        product = poplin.matMul(graph, taken, inputs, prog, None, f"{name}/Inputs", sums.options)
+        inputs = sums.kernel[: step_sums.dim(1)]
+        product = poplin.matMul(
+            graph, step_sums, inputs, prog, None, f"{name}/Inputs", sums.options
+        )
     of_state = poplin.matMul(
         graph, state, layer.state_kernel, prog, None, f"{name}/State", sums.options
     )
     rnn.write_units(graph, product, units, sums.biases, prog, f"{name}/Inputs")
     rnn.write_units(graph, of_state, added, layer.state_biases, prog, f"{name}/State")
-    kept = graph.clone(added[GATES], f"{name}/candidateRecurrent")
-    prog.add(Copy(added[GATES], kept, name=f"{name}/candidateRecurrent"))
+    recurrent = graph.clone(added[GATES], f"{name}/candidateRecurrent")
+    prog.add(Copy(added[GATES], recurrent, name=f"{name}/candidateRecurrent"))
     popops.addInPlace(graph, units[:GATES], added[:GATES], prog, f"{name}/Weights")
     rnn.activate(graph, [(params.recurrentActivation, units[:GATES])], prog, name)
     popops.mulInPlace(graph, added[GATES], units[0], prog, f"{name}/ch * r")
     popops.addInPlace(graph, units[GATES], added[GATES], prog, f"{name}/Candidate")
     rnn.activate(graph, [(params.activation, units[GATES:])], prog, name)
-    return concat([units, kept.expand([0])], 0)
+    return concat([units, recurrent.expand([0])], 0)

@@ -60,9 +60,9 @@ def gruBwdWithWU(
         layer = _Layer(graph, params, values, before, fwdIntermediates, name)
         usual = gru.in_usual_order(weights, order)
         first, units = layer.states(usual, outputGrad, inputGrad, prog)
-        made = layer.weights(usual, input, units, prog)
+        kernels = layer.weights(usual, input, units, prog)
     places = [params.cellOrder[place] for place in range(UNITS)]
-    parts = [concat([part[unit].expand([0]) for unit in places], 0) for part in made]
+    parts = [concat([part[unit].expand([0]) for unit in places], 0) for part in kernels]
     return first, GruWeights(*parts)
 
 
@@ -107,34 +107,34 @@ class _Layer:
         kept = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
 
         def step(index: Tensor, body: Program) -> None:
-            taken = [
+            step_values = [
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
                 for sequence in (next_grads, self.before, self.intermediates)
             ]
-            made, units, of_input = self.step(state, taken, arranged, body)
+            state_grad, units, of_input = self.step(state, step_values, arranged, body)
             if of_inputs:
                 body.add(Copy(of_input, of_inputs[1][0], name=f"{name}/inputGrad"))
             kept.add(units, index, body)
-            body.add(Copy(made, state, name=f"{name}/outGrad"))
+            body.add(Copy(state_grad, state, name=f"{name}/outGrad"))
             if of_inputs:
-                whole, part = of_inputs
-                rnn.keep_step(graph, whole, part[0], index, body, f"{name}/inputs")
+                full_inputs, part = of_inputs
+                rnn.keep_step(graph, full_inputs, part[0], index, body, f"{name}/inputs")
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
         return state, kept.sequence
 
     def step(
-        self, state: Tensor, taken: list[Tensor], arranged: list[Tensor], prog: Program
+        self, state: Tensor, step_values: list[Tensor], arranged: list[Tensor], prog: Program
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Add a step; return the gradients of the state before it, of the units, of the input."""
         graph, params, name = self.graph, self.params, self.name
-        group, (grads, before, saved) = detectInnermostGrouping(graph, state), taken
+        group, (grads, before, saved) = detectInnermostGrouping(graph, state), step_values
         reset, update, candidate = saved[0], saved[1], saved[2]
         batch, size = params.rnn.batchSize, params.rnn.outputs
         gradient = popops.add(graph, state, grads, prog, f"{name}/AddActGrads")
-        kept = popops.map(graph, Const(1) - _1, [update], prog, f"{name}/1-updateGate")
+        one_minus_update = popops.map(graph, Const(1) - _1, [update], prog, f"{name}/1-updateGate")
         apart = popops.sub(graph, before, candidate, prog, f"{name}/preOutput-candidate")
-        factors = concat([kept, apart], 0)
+        factors = concat([one_minus_update, apart], 0)
         both = popops.mul(graph, factors, concat([gradient] * 2, 0), prog, f"{name}/MulOGate")
         of_candidate, of_update = rnn_backward.gradients_of(
             graph,
@@ -162,9 +162,11 @@ class _Layer:
         if width:
             of_input = popops.add(graph, of_input, second[:, :width], prog, f"{name}/dx")
         operands = [of_state, reset, gradient, update, first[:, width:]]
-        made = popops.map(graph, ((_1 * _2) + (_3 * _4)) + _5, operands, prog, f"{name}/d_h_prev")
+        previous_grad = popops.map(
+            graph, ((_1 * _2) + (_3 * _4)) + _5, operands, prog, f"{name}/d_h_prev"
+        )
         units = [part.expand([0]) for part in (of_reset, of_update, of_candidate)]
-        return made, concat(units, 0), of_input
+        return previous_grad, concat(units, 0), of_input
 
     def weights(
         self, weights: GruWeights, inputs: Tensor, units: Tensor, prog: Program
@@ -172,8 +174,8 @@ class _Layer:
         """Sum the gradients of the weights over the steps."""
         graph, sizes, name = self.graph, self.params.rnn, f"{self.name}/GruDeltas"
         dtype = rnn_backward.accumulator_type(sizes, self.values)
-        chosen, totals = (slice(0, GATES), slice(GATES, UNITS)), []
-        for which in chosen:
+        unit_slices, totals = (slice(0, GATES), slice(GATES, UNITS)), []
+        for which in unit_slices:
             parts = [rnn.as_matrix(part[which]) for part in weights[:2]]
             totals.append(graph.clone(concat(parts, 0), f"{name}/weightsDeltaAcc", dtype))
         biases = graph.clone(units[0], f"{name}/biasesDeltaAcc", dtype)
@@ -182,15 +184,21 @@ class _Layer:
         copy = rnn.laid_out(graph, sizes, inputs, prog, f"{name}/inputCopy")
 
         def step(index: Tensor, body: Program) -> None:
-            taken, before, saved, grads = (
+            step_values, before, saved, grads = (
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
                 for sequence in (copy, self.before, self.intermediates, units)
             )
             shown = popops.mul(graph, before, saved[0], body, f"{name}/h_prev * r")
-            for which, total, state in zip(chosen, totals, (before, shown), strict=True):
-                left = concat([taken, state], 1).transpose()
+            for which, total, state in zip(unit_slices, totals, (before, shown), strict=True):
+                columns = concat([step_values, state], 1).transpose()
                 rnn_backward.accumulate(
-                    graph, total, left, rnn.as_matrix(grads[which]), self.values, body, f"{name}/dw"
+                    graph,
+                    total,
+                    columns,
+                    rnn.as_matrix(grads[which]),
+                    self.values,
+                    body,
+                    f"{name}/dw",
                 )
             rnn_backward.add_biases(graph, biases, grads, body, f"{name}/Bias")
 

@@ -153,16 +153,16 @@ def _sorted(
     twice = [name for name in names[: len(arguments)] if name in named]
     if len(arguments) > len(names) or twice:
         raise TypeError(f"calcLoss: takes {', '.join(names)} after the deltas; {twice} twice")
-    given = dict(zip(names, arguments, strict=False)) | named
-    wrong = [name for name in given if name not in (*_TENSORS[3], "lossType", "debugContext")]
-    if wrong or "lossType" not in given:
+    call_args = dict(zip(names, arguments, strict=False)) | named
+    wrong = [name for name in call_args if name not in (*_TENSORS[3], "lossType", "debugContext")]
+    if wrong or "lossType" not in call_args:
         raise TypeError(f"calcLoss: lossType is needed; unknown: {', '.join(wrong) or 'none'}")
-    kind, context = LossType(given.pop("lossType")), given.pop("debugContext", "")
+    kind, context = LossType(call_args.pop("lossType")), call_args.pop("debugContext", "")
     if not isinstance(context, str):
         raise poplibs_error(f"calcLoss: debug context is {context!r}; it gives its program back")
-    if ("deltasScale" in given) != ("modelOutputScaling" in given):
+    if ("deltasScale" in call_args) != ("modelOutputScaling" in call_args):
         raise poplibs_error("calcLoss: deltasScale and modelOutputScaling are given together")
-    return kind, context, given
+    return kind, context, call_args
 
 
 def _check_shapes(
@@ -243,6 +243,6 @@ def _transform(
 def _mask(graph: Graph, labels: Tensor, deltas: Tensor, prog: Sequence, name: str) -> None:
     """Take the gradients of masked samples away."""
     code = -1 if labels.dtype == INT else MASKED_LABEL_CODE
-    kept = neq(graph, labels, code, prog, name)
-    factors = cast(graph, kept, deltas.dtype, prog, name)
+    is_kept = neq(graph, labels, code, prog, name)
+    factors = cast(graph, is_kept, deltas.dtype, prog, name)
     mulInPlace(graph, deltas, factors.expand([1]), prog, name)

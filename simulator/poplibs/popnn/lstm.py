@@ -218,22 +218,24 @@ def lstmFwd(
         )
         kernels = rnn.as_matrix(weights.inputWeights), rnn.as_matrix(weights.outputWeights)
         sums = rnn.sums_of(graph, inputs, kernels, weights.biases, values, fwdProg, name)
-        kept = None
+        intermediates_kept = None
         if intermediates is not None:
-            kept = rnn.Kept.of(graph, sizes, KEPT, fwdProg, f"{name}/fwdIntermediatesSeq")
-            intermediates.append(kept.sequence)
+            intermediates_kept = rnn.Kept.of(
+                graph, sizes, KEPT, fwdProg, f"{name}/fwdIntermediatesSeq"
+            )
+            intermediates.append(intermediates_kept.sequence)
         state = LstmState(
             *(rnn.copy_of(graph, sizes, tensor, fwdProg, name) for tensor in stateInit)
         )
         cell = _Cell(graph, params, order, sums, state, name)
 
         def step(index: Tensor, prog: Program) -> None:
-            taken = sums.take(index, prog)
-            if kept:
-                kept.add(cell.step(taken, prog), index, prog)
+            step_sums = sums.take(index, prog)
+            if intermediates_kept:
+                intermediates_kept.add(cell.step(step_sums, prog), index, prog)
                 cell.finish(prog)
             else:
-                cell.step_in_place(taken, prog)
+                cell.step_in_place(step_sums, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state.output, index, prog, f"{name}/outputs")
 
@@ -243,10 +245,12 @@ def lstmFwd(
 
 def order_of(params: LstmParams, name: str) -> list[int]:
     """Return where each unit stands in the weights."""
-    given = [BasicLstmCellUnit(unit) for unit in params.cellOrder]
-    if sorted(given) != list(BasicLstmCellUnit):
-        raise poplibs_error(f"{name}: cell order {given}; each of the {UNITS} units is needed once")
-    return [given.index(unit) for unit in BasicLstmCellUnit]
+    cell_order = [BasicLstmCellUnit(unit) for unit in params.cellOrder]
+    if sorted(cell_order) != list(BasicLstmCellUnit):
+        raise poplibs_error(
+            f"{name}: cell order {cell_order}; each of the {UNITS} units is needed once"
+        )
+    return [cell_order.index(unit) for unit in BasicLstmCellUnit]
 
 
 def check_tensors(
@@ -274,26 +278,26 @@ class _Cell:
     name: str
     after: Tensor | None = None
 
-    def units(self, taken: Tensor, first: Tensor | None, prog: Program) -> list[Tensor]:
+    def units(self, step_sums: Tensor, first: Tensor | None, prog: Program) -> list[Tensor]:
         """Return the activated units in their usual order; `first` may hold the output gate."""
         graph, name = self.graph, self.name
         parts = [graph.clone(self.state.cellState, f"{name}/Rearranged") for _ in self.order]
         if first is not None:
             parts[self.order[-1]] = first
         units = concat([part.expand([0]) for part in parts], 0)
-        self.sums.write(taken, self.state.output, units, prog)
-        forget, given, candidate, output = (parts[place] for place in self.order)
-        gates = concat([given, forget, output], 0)
+        self.sums.write(step_sums, self.state.output, units, prog)
+        forget, input_gate, candidate, output = (parts[place] for place in self.order)
+        gates = concat([input_gate, forget, output], 0)
         params = self.params
         activated = [(params.recurrentActivation, gates), (params.activation, candidate)]
         rnn.activate(graph, activated, prog, name)
-        return [forget, given, candidate, output]
+        return [forget, input_gate, candidate, output]
 
-    def step_in_place(self, taken: Tensor, prog: Program) -> None:
+    def step_in_place(self, step_sums: Tensor, prog: Program) -> None:
         """Add a step of which nothing is kept."""
         graph, cell, name = self.graph, self.state.cellState, self.name
-        forget, given, candidate, output = self.units(taken, self.state.output, prog)
-        both, gates = concat([cell, candidate], 0), concat([forget, given], 0)
+        forget, input_gate, candidate, output = self.units(step_sums, self.state.output, prog)
+        both, gates = concat([cell, candidate], 0), concat([forget, input_gate], 0)
         popops.mulInPlace(graph, both, gates, prog, f"{name}/{{Forget + Input}}Gate")
         popops.addInPlace(graph, cell, candidate, prog, f"{name}/AddCellCand")
         function = FUSED.get(self.params.activation)
@@ -304,12 +308,12 @@ class _Cell:
             expression = _1 * function(_2)
             popops.mapInPlace(graph, expression, [output, cell], prog, f"{name}/CalcNextOutput")
 
-    def step(self, taken: Tensor, prog: Program) -> Tensor:
+    def step(self, step_sums: Tensor, prog: Program) -> Tensor:
         """Add a step; return what a backward pass needs. The state changes in `finish`."""
         graph, cell, name = self.graph, self.state.cellState, self.name
-        units = forget, given, candidate, output = self.units(taken, None, prog)
+        units = forget, input_gate, candidate, output = self.units(step_sums, None, prog)
         size = self.params.rnn.batchSize
-        both, values = concat([forget, candidate], 0), concat([cell, given], 0)
+        both, values = concat([forget, candidate], 0), concat([cell, input_gate], 0)
         product = popops.mul(graph, both, values, prog, f"{name}/{{Forget + Input}}Gate")
         after = product[:size]
         popops.addInPlace(graph, after, product[size:], prog, f"{name}/AddCellCand")

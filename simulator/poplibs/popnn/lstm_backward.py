@@ -47,15 +47,15 @@ def lstmBwdWithWU(
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
         layer = _Layer(graph, params, order, values, name)
-        gradients, kept = layer.states(
+        gradients, unit_grads = layer.states(
             fwdIntermediates, weights, outputGrad, lastCellStateGrad, inputGrad, prog
         )
         outputs = output
         if not params.outputFullSequence:
             _, _, _, gate, shown, _ = (fwdIntermediates[:, value] for value in range(KEPT))
             outputs = popops.mul(graph, gate, shown, prog, f"{name}/outputs")
-        made = layer.weights(fwdStateInit.output, weights, input, outputs, kept, prog)
-    return gradients, made
+        weight_grads = layer.weights(fwdStateInit.output, weights, input, outputs, unit_grads, prog)
+    return gradients, weight_grads
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,15 @@ class _Layer:
         state = LstmState(output, cell)
         of_inputs = None
         if input_grad is not None:
-            made = rnn.create_sequence(
+            input_grads = rnn.create_sequence(
                 graph, sizes, sizes.inputs, sizes.timeSteps, f"{name}/inputGrad"
             )
-            of_inputs = (made, rnn.create_sequence(graph, sizes, sizes.inputs, 1, f"{name}/step"))
-            input_grad.append(made)
-        kept = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
+            of_inputs = (
+                input_grads,
+                rnn.create_sequence(graph, sizes, sizes.inputs, 1, f"{name}/step"),
+            )
+            input_grad.append(input_grads)
+        sequence = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
 
         def step(index: Tensor, body: Program) -> None:
             grads = None
@@ -111,15 +114,17 @@ class _Layer:
                 grads = rnn.take_step(graph, next_grads, index, body, f"{name}/gradNext")
             saved = rnn.take_step(graph, intermediates, index, body, f"{name}/intermediates")
             units, cell_after = self.unit_gradients(saved, state, grads, body)
-            made = rnn_backward.product(
+            gradient = rnn_backward.product(
                 graph, sizes, rnn.as_matrix(units), arranged,
                 detectInnermostGrouping(graph, state.output), self.values, body,
                 f"{name}/{{Prev + Input}}Grad",
             )  # fmt: skip
             if of_inputs is not None:
-                body.add(Copy(made[:, : sizes.inputs], of_inputs[1][0], name=f"{name}/inputGrad"))
-            kept.add(units, index, body)
-            before = concat([made[:, made.dim(1) - sizes.outputs :], cell_after], 0)
+                body.add(
+                    Copy(gradient[:, : sizes.inputs], of_inputs[1][0], name=f"{name}/inputGrad")
+                )
+            sequence.add(units, index, body)
+            before = concat([gradient[:, gradient.dim(1) - sizes.outputs :], cell_after], 0)
             body.add(Copy(before, concat(list(state), 0), name=f"{name}/stateGrads"))
             if of_inputs is not None:
                 rnn.keep_step(
@@ -127,14 +132,16 @@ class _Layer:
                 )
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
-        return state, kept.sequence
+        return state, sequence.sequence
 
     def unit_gradients(
         self, saved: Tensor, state: LstmState, grads: Tensor | None, prog: Program
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients of the units' sums in their order, and of the cell before a step."""
         graph, params, name = self.graph, self.params, self.name
-        forget, given, candidate, output, shown, before = (saved[value] for value in range(KEPT))
+        forget, input_gate, candidate, output, shown, before = (
+            saved[value] for value in range(KEPT)
+        )
         batch, gradient = params.rnn.batchSize, state.output
         if grads is not None:
             gradient = popops.add(graph, gradient, grads, prog, f"{name}/AddActGrads")
@@ -151,14 +158,14 @@ class _Layer:
             f"{name}/OutputGate",
         )
         popops.addInPlace(graph, cell, state.cellState, prog, f"{name}/AddCellState")
-        factors = concat([given, candidate, before, forget], 0)
+        factors = concat([input_gate, candidate, before, forget], 0)
         four = popops.mul(graph, factors, concat([cell] * 4, 0), prog, f"{name}/MulCell")
         parts = [four[batch * part : batch * (part + 1)] for part in range(4)]
         of_candidate, of_given, of_forget = rnn_backward.gradients_of(
             graph,
             [
                 (params.activation, candidate, parts[0]),
-                (params.recurrentActivation, given, parts[1]),
+                (params.recurrentActivation, input_gate, parts[1]),
                 (params.recurrentActivation, forget, parts[2]),
             ],
             prog,
@@ -193,15 +200,21 @@ class _Layer:
         )
 
         def step(index: Tensor, body: Program) -> None:
-            taken = [
+            step_values = [
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
                 for sequence in (copy, before, units)
             ]
-            left = concat([taken[0].transpose(), taken[1].transpose()], 0)
+            columns = concat([step_values[0].transpose(), step_values[1].transpose()], 0)
             rnn_backward.accumulate(
-                graph, total, left, rnn.as_matrix(taken[2]), self.values, body, f"{name}/Wi"
+                graph,
+                total,
+                columns,
+                rnn.as_matrix(step_values[2]),
+                self.values,
+                body,
+                f"{name}/Wi",
             )
-            rnn_backward.add_biases(graph, biases, taken[2], body, f"{name}/Bias")
+            rnn_backward.add_biases(graph, biases, step_values[2], body, f"{name}/Bias")
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
         of_biases = graph.clone(weights.biases, f"{name}/biasGrad", dtype)

@@ -76,8 +76,8 @@ def out_of_groups(name: str, view: Tensor, like: Tensor, options: Options) -> Te
 
 
 def _strided(name: str, options: Options) -> bool:
-    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
-    return bool(chosen["groupNormStridedChannelGrouping"])
+    settings = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    return bool(settings["groupNormStridedChannelGrouping"])
 
 
 def groups_of(name: str, acts: Tensor, statistics: Tensor) -> int:
@@ -227,19 +227,21 @@ def parameter_gradients(name: str, whitening: Callable[..., Tensor]) -> Callable
 
     def call(graph: Graph, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
         """Return the gradients of gamma and beta."""
-        given = _arguments(name, _PARAMETERS, arguments, named)
-        last = (given["prog"], given["debugContext"], given["options"])
-        whitened = given.get("actsWhitened")
+        call_args = _arguments(name, _PARAMETERS, arguments, named)
+        last = (call_args["prog"], call_args["debugContext"], call_args["options"])
+        whitened = call_args.get("actsWhitened")
         if whitened is None:
-            whitened = whitening(graph, given["acts"], given["mean"], given["iStdDev"], *last)
-        check_options(name, given["options"])
+            whitened = whitening(
+                graph, call_args["acts"], call_args["mean"], call_args["iStdDev"], *last
+            )
+        check_options(name, call_args["options"])
         return poplin.normParamGradients(
             graph,
             whitened,
-            given["gradsIn"],
-            given["prog"],
-            given["partialsType"],
-            given["debugContext"],
+            call_args["gradsIn"],
+            call_args["prog"],
+            call_args["partialsType"],
+            call_args["debugContext"],
         )
 
     return public(call, name)
@@ -256,21 +258,23 @@ def input_gradients(
 
     def call(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
         """Return the gradient of the activations, through their statistics."""
-        given = _arguments(name, _GRADIENTS, arguments, named)
-        last = (given["prog"], given["debugContext"], given["options"])
-        whitened = given.get("actsWhitened")
+        call_args = _arguments(name, _GRADIENTS, arguments, named)
+        last = (call_args["prog"], call_args["debugContext"], call_args["options"])
+        whitened = call_args.get("actsWhitened")
         if whitened is None:
-            whitened = whitening(graph, given["acts"], given["mean"], given["invStdDev"], *last)
+            whitened = whitening(
+                graph, call_args["acts"], call_args["mean"], call_args["invStdDev"], *last
+            )
         return of_whitened(
             graph,
             whitened,
-            given["gradsIn"],
-            given["invStdDev"],
-            given["gamma"],
-            given["prog"],
-            given["partialsType"],
-            given["debugContext"],
-            given["options"],
+            call_args["gradsIn"],
+            call_args["invStdDev"],
+            call_args["gamma"],
+            call_args["prog"],
+            call_args["partialsType"],
+            call_args["debugContext"],
+            call_args["options"],
         )
 
     return public(call, name)

@@ -61,12 +61,12 @@ def _planned(request: Request, source: Tensor, form: Form, least: int = 1) -> Pl
     """Plan one form of the pooling, with groups of at least so many channels."""
     graph, dtype = request.graph, source.dtype
     grain = 8 // dtype.size
-    chosen = flattening(form.shape, grain)
+    factors = flattening(form.shape, grain)
     row = transforms.first_row(source, form)
-    if chosen:  # of few channels; what else goes into them is not in the first row
-        flat = transforms.flatten_tensor(transforms.gather(source, form), chosen)
+    if factors:  # of few channels; what else goes into them is not in the first row
+        flat = transforms.flatten_tensor(transforms.gather(source, form), factors)
         row = flat[(0,) * (flat.rank() - 1)]
-    shape = transforms.flatten_shape(form.shape, chosen)
+    shape = transforms.flatten_shape(form.shape, factors)
     problem = Problem(graph.target, request.kind, shape, dtype, grouping(graph, row))
     return cheapest(problem, least, ceil_div(least, grain) if least > 1 else 0)
 
@@ -102,11 +102,11 @@ def add_pass(
     if enabled("PL", "DEBUG", "POPNN"):
         log("PL", "POPNN", "DEBUG", f"{request.name}: {plan} of {form}")
     channels = plan.partition.group_channels
-    chosen = flattening(form.shape, 8 // source.dtype.size)
-    shape = transforms.flatten_shape(form.shape, chosen)
+    factors = flattening(form.shape, 8 // source.dtype.size)
+    shape = transforms.flatten_shape(form.shape, factors)
 
     def grouped(tensor: Tensor) -> Tensor:
-        flat = transforms.flatten_tensor(transforms.gather(tensor, form), chosen)
+        flat = transforms.flatten_tensor(transforms.gather(tensor, form), factors)
         return _grouped(request, flat, channels)
 
     tensors = Grouped(
@@ -124,7 +124,7 @@ def add_pass(
     )
     out = transforms.out_of_groups(add_pooling(pooling, tensors, request.prog))
     out = out.slice(0, shape.channels, out.rank() - 1)
-    out = transforms.ungather(transforms.unflatten_tensor(out, chosen), request.shape, form)
+    out = transforms.ungather(transforms.unflatten_tensor(out, factors), request.shape, form)
     return transforms.outside(out)
 
 

@@ -53,15 +53,15 @@ def make_lists(parts: Parts, rows: Rows, found: Items, workers: int) -> WorkList
     by_worker = np.bincount(worker, minlength=len(first) * workers).reshape(-1, workers)
     less = found.length[order] - 1
     work = np.stack([out - out[base], source - source[base], less], axis=1).astype(np.uint16)
-    which, kept = _different(rows.box[used], counts, work)
+    which, distinct_rows = _different(rows.box[used], counts, work)
     return WorkLists(
         rows=by_worker.sum(axis=1),
-        lists=np.bincount(rows.box[used][kept], minlength=len(first)),
+        lists=np.bincount(rows.box[used][distinct_rows], minlength=len(first)),
         ends=np.cumsum(by_worker, axis=1).astype(np.uint16),
         bases=np.stack([out[head], source[head]], axis=1).astype(np.uint16),
         list=which,
-        items=counts[kept],
-        work=work[spread(head[kept], counts[kept])],
+        items=counts[distinct_rows],
+        work=work[spread(head[distinct_rows], counts[distinct_rows])],
     )
 
 
@@ -73,8 +73,8 @@ def _different(piece: IntArray, counts: IntArray, work: Array) -> tuple[IntArray
     place = spread(np.zeros(len(counts), dtype=np.int64), counts)
     for column in range(3):
         table[row, 2 + 3 * place + column] = work[:, column]
-    _, kept, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    return which.reshape(-1), kept
+    _, distinct_rows, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return which.reshape(-1), distinct_rows
 
 
 def _offsets(

@@ -38,12 +38,12 @@ class Boxes:
         sizes = self.sizes
         counts = np.where(sizes[:, -1] > 0, sizes[:, :-1].prod(axis=1), 0)
         box = np.repeat(np.arange(len(sizes)), counts)
-        rest = spread(np.zeros(len(sizes), dtype=np.int64), counts)
+        remainder = spread(np.zeros(len(sizes), dtype=np.int64), counts)
         place, stride = np.zeros(len(box), dtype=np.int64), prod(shape[-2:])
         for dimension in reversed(range(len(shape) - 2)):
             size = sizes[box, dimension]
-            place += (self.begin[box, dimension] + rest % size) * stride
-            rest, stride = rest // size, stride * shape[dimension]
+            place += (self.begin[box, dimension] + remainder % size) * stride
+            remainder, stride = remainder // size, stride * shape[dimension]
         low = place + self.begin[box, -1] * shape[-1]
         return Ranges(low, low + sizes[box, -1] * shape[-1], counts)
 

@@ -75,13 +75,13 @@ def cheapest(problem: Problem, least_channels: int = 1, most_grains: int = 0) ->
     if not most_grains:
         together = min(problem.detected, problem.shape.channels)
         most_grains = max(min(ceil_div(together, problem.grain), MAX_GRAINS), 1)
-    found: list[Plan] = []
+    plans: list[Plan] = []
     options = _options(problem)
     for grains in range(1, most_grains + 1):
         channels = grains * problem.grain
         if channels >= least_channels:
-            found.append(_cheapest_of(problem, channels, options))
-    return min(found, key=lambda plan: plan.cycles, default=None)
+            plans.append(_cheapest_of(problem, channels, options))
+    return min(plans, key=lambda plan: plan.cycles, default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,9 +110,9 @@ def _options(problem: Problem) -> _Options:
     shape, target = problem.shape, problem.target
     totals = (shape.batch, *shape.outputs)
     shares = [_shares(total, target.num_tiles) for total in totals]
-    chosen = np.indices([len(parts) for parts, _ in shares]).reshape(len(totals), -1)
-    parts = np.stack([p[i] for (p, _), i in zip(shares, chosen, strict=True)], axis=1)
-    sizes = np.stack([s[i] for (_, s), i in zip(shares, chosen, strict=True)], axis=1)
+    choices = np.indices([len(parts) for parts, _ in shares]).reshape(len(totals), -1)
+    parts = np.stack([p[i] for (p, _), i in zip(shares, choices, strict=True)], axis=1)
+    sizes = np.stack([s[i] for (_, s), i in zip(shares, choices, strict=True)], axis=1)
     fits = parts.prod(axis=1) <= target.num_tiles
     parts, sizes = parts[fits], sizes[fits]
     smaller, of = [sizes], [np.arange(len(sizes), dtype=np.int64)]
@@ -164,8 +164,8 @@ def _input_bytes(problem: Problem, sizes: IntArray) -> IntArray:
     for dimension, window in enumerate(problem.shape.windows, 1):
         inputs *= (sizes[:, dimension] - 1) * window.stride + window.kernel
     elements = {"maxGradient": 2 * inputs + outputs, "maxScale": inputs + outputs}
-    chosen: IntArray = elements.get(problem.kind, inputs)
-    return chosen * problem.dtype.size
+    elements_read: IntArray = elements.get(problem.kind, inputs)
+    return elements_read * problem.dtype.size
 
 
 def flattening(shape: PoolShape, grain: int) -> list[tuple[int, int]]:
@@ -174,15 +174,15 @@ def flattening(shape: PoolShape, grain: int) -> list[tuple[int, int]]:
     Gives dimensions (0 is the batch) and the part of each that becomes channels: of those in which
     every output has one input, innermost first.
     """
-    wanted = lcm(shape.channels, grain) // shape.channels if shape.channels < grain else 1
-    chosen = []
+    factor_needed = lcm(shape.channels, grain) // shape.channels if shape.channels < grain else 1
+    factors = []
     sizes = (shape.batch, *shape.inputs)
     for dimension in range(len(shape.windows), -1, -1):
-        factor = int(np.gcd(wanted, sizes[dimension]))
+        factor = int(np.gcd(factor_needed, sizes[dimension]))
         if factor > 1 and (dimension == 0 or _is_pointwise(shape, dimension - 1)):
-            chosen.append((dimension, factor))
-            wanted //= factor
-    return chosen
+            factors.append((dimension, factor))
+            factor_needed //= factor
+    return factors
 
 
 def _is_pointwise(shape: PoolShape, dimension: int) -> bool:

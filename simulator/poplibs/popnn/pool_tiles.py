@@ -27,8 +27,8 @@ class Wishes:
 
     def open(self, waiting: IntArray, free: IntArray) -> Wishes:
         """Keep what the waiting parts may still have."""
-        kept = (self.part >= waiting[0]) & free[self.tile].astype(bool)
-        return Wishes(self.part[kept], self.tile[kept])
+        is_open = (self.part >= waiting[0]) & free[self.tile].astype(bool)
+        return Wishes(self.part[is_open], self.tile[is_open])
 
 
 def nearest_tiles(graph: Graph, tensor: Tensor, reads: Ranges) -> IntArray:
@@ -40,8 +40,8 @@ def nearest_tiles(graph: Graph, tensor: Tensor, reads: Ranges) -> IntArray:
     part_of = np.repeat(np.arange(parts, dtype=np.int64), reads.counts)
     low, high, tile = graph.tile_ranges(tensor)
     tiles = graph.target.num_tiles
-    held = np.bincount(tile, weights=high - low, minlength=tiles)
-    order = np.argsort(held, kind="stable")
+    bytes_by_tile = np.bincount(tile, weights=high - low, minlength=tiles)
+    order = np.argsort(bytes_by_tile, kind="stable")
     range_of, piece = crossings(reads.low, reads.high, low, high)
     shared = np.minimum(reads.high[range_of], high[piece])
     shared -= np.maximum(reads.low[range_of], low[piece])
@@ -56,16 +56,16 @@ def nearest_tiles(graph: Graph, tensor: Tensor, reads: Ranges) -> IntArray:
 def in_turn(wishes: Wishes, parts: int, order: IntArray) -> IntArray:
     """Let the parts choose in turn: in each round all those whose choices do not meet."""
     free = np.ones(len(order), dtype=np.int64)
-    chosen = np.zeros(parts, dtype=np.int64)
-    done = 0
-    while done < parts:
-        waiting = np.arange(done, parts, dtype=np.int64)
+    tiles_chosen = np.zeros(parts, dtype=np.int64)
+    served = 0
+    while served < parts:
+        waiting = np.arange(served, parts, dtype=np.int64)
         wishes = wishes.open(waiting, free)
         choice = _round(wishes, waiting, order[free[order] > 0])
-        chosen[done : done + len(choice)] = choice
+        tiles_chosen[served : served + len(choice)] = choice
         free[choice] = 0
-        done += len(choice)
-    return chosen
+        served += len(choice)
+    return tiles_chosen
 
 
 def _round(wishes: Wishes, waiting: IntArray, free: IntArray) -> IntArray:
@@ -78,7 +78,7 @@ def _round(wishes: Wishes, waiting: IntArray, free: IntArray) -> IntArray:
     head = int(np.argmin(choice >= 0)) if (choice < 0).any() else len(choice)
     if head == 0:  # reads nothing that a free tile holds: takes the first free one
         return free[:1]
-    _, kept = np.unique(choice[:head], return_index=True)
+    _, firsts = np.unique(choice[:head], return_index=True)
     again = np.ones(head, dtype=bool)
-    again[kept] = False
+    again[firsts] = False
     return choice[: int(again.argmax())] if again.any() else choice[:head]

@@ -122,10 +122,10 @@ def _add_vertices(
     sizes, workers = parts.out.sizes, graph.target.workers
     first = parts.first
     rows = share_rows(sizes[first, 1:], workers)
-    found = work_list(rows, shape.windows, sizes[first, 1:], parts.out.begin[first, 2:])
-    work = counted_work(found, rows, len(first), workers)
+    items = work_list(rows, shape.windows, sizes[first, 1:], parts.out.begin[first, 2:])
+    work = counted_work(items, rows, len(first), workers)
     fields |= list_fields(
-        graph, make_lists(parts, rows, found, workers), parts.piece, tiles, pooling.name
+        graph, make_lists(parts, rows, items, workers), parts.piece, tiles, pooling.name
     )
     channels = pooling.partition.group_channels
     vectors = channels * dtype.size // 8

@@ -44,9 +44,9 @@ class Window:
         position = np.arange(self.kernel, dtype=np.int64)[:, None]
         output = np.arange(self.outputs, dtype=np.int64)
         place = output * self.stride + position - self.padding
-        there = (place % self.dilation == 0) & (place >= 0)
-        there &= place < self.inputs * self.dilation
-        inputs: IntArray = np.where(there, place // self.dilation, NOWHERE)
+        is_input = (place % self.dilation == 0) & (place >= 0)
+        is_input &= place < self.inputs * self.dilation
+        inputs: IntArray = np.where(is_input, place // self.dilation, NOWHERE)
         return inputs
 
     def counts(self) -> IntArray:

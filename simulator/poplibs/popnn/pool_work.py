@@ -86,10 +86,10 @@ def work_list(rows: Rows, windows: Sequence[Window], sizes: IntArray, begins: In
     sample, outer = _outer_coordinates(rows, sizes, begins)
     low = begins[rows.box, -1] + rows.first
     first, counts = _runs(windows[-1], low, low + rows.length)
-    taken = counts[position[-1]].T > 0  # [row][position of the whole kernel]
+    is_used = counts[position[-1]].T > 0  # [row][position of the whole kernel]
     for window, at, place in zip(windows[:-1], outer, position[:-1], strict=True):
-        taken &= window.input_of()[place][:, at].T != NOWHERE
-    row, which = np.nonzero(taken)
+        is_used &= window.input_of()[place][:, at].T != NOWHERE
+    row, which = np.nonzero(is_used)
     place = position[:, which]
     output = np.stack([*(at[row] for at in outer), first[place[-1], row]])
     read = [w.input_of()[k, at] for w, k, at in zip(windows, place, output, strict=True)]
@@ -100,12 +100,12 @@ def _outer_coordinates(
     rows: Rows, sizes: IntArray, begins: IntArray
 ) -> tuple[IntArray, list[IntArray]]:
     """Take the number of a row apart: the sample, and the field's outer coordinates."""
-    rest, outer = rows.row, []
+    remainder, outer = rows.row, []
     for dimension in reversed(range(sizes.shape[1] - 2)):
         size = sizes[rows.box, dimension + 1]
-        outer.append(begins[rows.box, dimension] + rest % size)
-        rest = rest // size
-    return rest, outer[::-1]
+        outer.append(begins[rows.box, dimension] + remainder % size)
+        remainder = remainder // size
+    return remainder, outer[::-1]
 
 
 def _runs(window: Window, low: IntArray, high: IntArray) -> tuple[IntArray, IntArray]:

@@ -117,8 +117,8 @@ def getBwdFlops(params: PoolParams) -> int:
 
 def _flops(shape: PoolShape, kind: PoolingType) -> int:
     used = shape.used_positions()
-    more = np.count_nonzero(used) if kind is PoolingType.AVG else 0
-    return int(used.sum() + more) * shape.batch * shape.channels
+    divisions = np.count_nonzero(used) if kind is PoolingType.AVG else 0
+    return int(used.sum() + divisions) * shape.batch * shape.channels
 
 
 @library_call("POPNN")
@@ -140,11 +140,11 @@ def _layer(params: PoolParams, context: str, direction: str) -> str:
     return debug_name(context, f"{asString(params.poolingType)}Pool{kernel}/{direction}")
 
 
-def _check(name: str, what: str, tensor: Tensor, shape: list[int]) -> None:
+def _check(name: str, operand_name: str, tensor: Tensor, shape: list[int]) -> None:
     if list(tensor.shape) != shape:
-        raise poplibs_error(f"{name}: {what} is {tensor!r}; shape {shape} is needed")
+        raise poplibs_error(f"{name}: {operand_name} is {tensor!r}; shape {shape} is needed")
     if tensor.dtype not in (FLOAT, HALF):
-        raise poplibs_error(f"{name}: {what} is {tensor!r}; it takes float and half")
+        raise poplibs_error(f"{name}: {operand_name} is {tensor!r}; it takes float and half")
 
 
 def _covers_field(shape: PoolShape) -> bool:
@@ -163,14 +163,14 @@ def pool(
 ) -> Tensor:
     """Pool activations [sample][channel][field...]; PopLibs' name of `in_` is a Python keyword."""
     name = _layer(params, debugContext, "Fwd")
-    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    settings = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     shape = _shape(params, name)
     _check(name, "input", in_, [shape.batch, shape.channels, *shape.inputs])
     with graph.debug_scope(name, "popnn"):
         if _covers_field(shape):
             return _reduced(graph, params, in_, prog, name)
         kind = {"MAX": "max", "AVG": "average", "SUM": "sum"}[params.poolingType.value]
-        introspective = bool(chosen["poolUseIntrospectiveMapping"])
+        introspective = bool(settings["poolUseIntrospectiveMapping"])
         request = Request(graph, kind, shape, prog, name, introspective, forward=True)
         return add_pass(request, inside(in_))
 
@@ -234,7 +234,7 @@ def _of_maximum(
     options: Mapping[str, object] | None = None,
 ) -> Tensor:
     name = _layer(params, debugContext, "Bwd")
-    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    settings = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     shape = _shape(params, name)
     if params.poolingType is not PoolingType.MAX:
         raise poplibs_error(f"{name}: takes no activations; only the gradient of a maximum does")
@@ -242,7 +242,7 @@ def _of_maximum(
     _check(name, "input", in_, [shape.batch, shape.channels, *shape.inputs])
     _check(name, "pooled", pooled, outputs)
     _check(name, "gradient", pooledGradient, outputs)
-    introspective = bool(chosen["poolUseIntrospectiveMapping"])
+    introspective = bool(settings["poolUseIntrospectiveMapping"])
     with graph.debug_scope(name, "popnn"):
         gradient = pooledGradient
         if useScaledGradient:
@@ -266,7 +266,7 @@ def _of_sum(
     options: Mapping[str, object] | None = None,
 ) -> Tensor:
     name = _layer(params, debugContext, "Bwd")
-    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    settings = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
     shape = _shape(params, name)
     if params.poolingType is PoolingType.MAX:
         raise poplibs_error(f"{name}: the gradient of a maximum needs its input and output")
@@ -282,7 +282,7 @@ def _of_sum(
             gradient = _scaled(graph, shape, gradient, prog, name)
         if _covers_field(shape):
             return _broadcast(graph, shape, gradient, fwdChansPerGroup, prog, name)
-        introspective = bool(chosen["poolUseIntrospectiveMapping"])
+        introspective = bool(settings["poolUseIntrospectiveMapping"])
         request = Request(graph, "sum", shape.gradient(), prog, name, introspective)
         return add_pass(request, inside(gradient))
 

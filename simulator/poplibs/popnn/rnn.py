@@ -92,8 +92,8 @@ def create_input(
         return create_sequence(graph, params, size, steps, name)
     shapes = ((steps * batch, size), (size, units * params.outputs))
     dtype, passes = params.dataType, product_options(values, FORWARD)
-    made = poplin.createMatMulInputLHS(graph, dtype, dtype, *shapes, name, passes)
-    return made.reshape([steps, batch, size])
+    lhs = poplin.createMatMulInputLHS(graph, dtype, dtype, *shapes, name, passes)
+    return lhs.reshape([steps, batch, size])
 
 
 def create_sequence(graph: Graph, params: RnnParams, size: int, steps: int, name: str) -> Tensor:
@@ -106,15 +106,15 @@ def create_sequence(graph: Graph, params: RnnParams, size: int, steps: int, name
     used = len(tiles)
     low = np.arange(used, dtype=np.int64) * steps * share * group
     high = np.append(low[1:], steps * groups * batch * group)
-    whole = graph.addVariable(params.dataType, [steps * groups * batch * group], name)
-    graph.map_ranges(whole, low, high, tiles)
+    variable = graph.addVariable(params.dataType, [steps * groups * batch * group], name)
+    graph.map_ranges(variable, low, high, tiles)
     cut = int(low[-1])
-    parts = [whole[cut:].reshape([steps, groups * batch - (used - 1) * share, group])]
+    parts = [variable[cut:].reshape([steps, groups * batch - (used - 1) * share, group])]
     if used > 1:
-        first = whole[:cut].reshape([used - 1, steps, share, group]).dimShuffle([1, 0, 2, 3])
+        first = variable[:cut].reshape([used - 1, steps, share, group]).dimShuffle([1, 0, 2, 3])
         parts.insert(0, first.reshape([steps, (used - 1) * share, group]))
-    made = concat(parts, 1).reshape([steps, groups, batch, group])
-    return made.dimShuffle([0, 2, 1, 3]).reshape([steps, batch, size])
+    blocks = concat(parts, 1).reshape([steps, groups, batch, group])
+    return blocks.dimShuffle([0, 2, 1, 3]).reshape([steps, batch, size])
 
 
 def _spread(graph: Graph, params: RnnParams, size: int) -> tuple[int, int, IntArray]:
@@ -142,10 +142,10 @@ def product_options(values: Mapping[str, OptionValue], which: str) -> dict[str, 
     """Return the options of the product of a pass."""
     if which == FORWARD and values["inferenceOnly"]:
         which = "INFERENCE_FWD"
-    kept: dict[str, object] = {
+    pass_options: dict[str, object] = {
         key: values[key] for key in ("availableMemoryProportion", "partialsType")
     }
-    return kept | {"fullyConnectedPass": which}
+    return pass_options | {"fullyConnectedPass": which}
 
 
 def create_kernel(
@@ -162,7 +162,7 @@ def create_kernel(
     rows = [(batch, inputs + outputs)]
     if values["preCalcWeights"]:
         rows = [(params.timeSteps * batch, inputs), (batch, outputs)]
-    made = []
+    kernels = []
     for units in products:
         parts = [
             poplin.createMatMulInputRHS(
@@ -170,9 +170,9 @@ def create_kernel(
             )
             for shape, part in zip(rows, (f"{name}/weights", f"{name}/outputWeights"), strict=False)
         ]
-        whole = concat(parts, 0).reshape([inputs + outputs, units, outputs])
-        made.append(whole.dimShuffle([1, 0, 2]))
-    together = concat(made, 0)
+        kernel = concat(parts, 0).reshape([inputs + outputs, units, outputs])
+        kernels.append(kernel.dimShuffle([1, 0, 2]))
+    together = concat(kernels, 0)
     return together[:, :inputs], together[:, inputs:]
 
 
@@ -232,14 +232,14 @@ class Sums:
         """Take what a step needs of the inputs."""
         return take_step(self.graph, self.inputs, index, prog, f"{self.name}/input")
 
-    def write(self, taken: Tensor, state: Tensor, units: Tensor, prog: Program) -> None:
+    def write(self, step_sums: Tensor, state: Tensor, units: Tensor, prog: Program) -> None:
         """Write the sums of a step to [units, batch, outputs], which lie as a state does."""
-        left = state if self.before else concat([taken, state], 1)
+        lhs = state if self.before else concat([step_sums, state], 1)
         product = poplin.matMul(
-            self.graph, left, self.kernel, prog, None, f"{self.name}/Weight", self.options
+            self.graph, lhs, self.kernel, prog, None, f"{self.name}/Weight", self.options
         )
         if self.before:
-            popops.addInPlace(self.graph, product, taken, prog, f"{self.name}/Inputs")
+            popops.addInPlace(self.graph, product, step_sums, prog, f"{self.name}/Inputs")
         write_units(self.graph, product, units, self.biases, prog, self.name)
 
 
@@ -275,11 +275,11 @@ def sums_of(
     product = poplin.matMul(graph, flat, kernels[0], prog, None, f"{name}/PreCalc", options)
     shape = [steps, batch, product.dim(1)]
     # All steps of a sum lie on one tile, so that no step moves those of others.
-    whole = popops.createSliceableTensor(
+    sliceable = popops.createSliceableTensor(
         graph, inputs.dtype, shape, [0], [1], GROUPED, f"{name}/PreCalcSums"
     )
-    prog.add(Copy(product.reshape(shape), whole, name=f"{name}/PreCalcSums"))
-    return Sums(graph, whole, kernels[1], biases, True, options, name)
+    prog.add(Copy(product.reshape(shape), sliceable, name=f"{name}/PreCalcSums"))
+    return Sums(graph, sliceable, kernels[1], biases, True, options, name)
 
 
 def activate(graph: Graph, activated: Sequence[Activated], prog: Program, name: str) -> None:

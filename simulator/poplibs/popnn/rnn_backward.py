@@ -27,7 +27,7 @@ def gradients_of(
     Those that take one step are in one compute set.
     """
     compute_set = graph.addComputeSet(f"{name}/NonLinearityGrad")
-    made = [
+    gradients_in = [
         nonLinearityInputGradient(
             graph, kind, act, gradient, prog if _in_steps(kind) else compute_set, name
         )
@@ -35,7 +35,7 @@ def gradients_of(
     ]
     if not all(_in_steps(kind) for kind, _, _ in activated):
         prog.add(Execute(compute_set))
-    return made
+    return gradients_in
 
 
 def _in_steps(kind: NonLinearityType) -> bool:
@@ -48,10 +48,10 @@ def arranged_weights(
     """Copy the transposed weights [units times outputs, columns] to where each step reads them."""
     dtype, rows = params.dataType, (params.batchSize, matrix.dim(0))
     options = rnn.product_options(values, rnn.BACKWARD)
-    made = poplin.createMatMulInputRHS(graph, dtype, dtype, rows, matrix.shape, name, options)
-    source = popops.rearrange.regroupIfBeneficial(graph, matrix, made, prog, name)
-    prog.add(Copy(source, made, name=name))
-    return made
+    rhs = poplin.createMatMulInputRHS(graph, dtype, dtype, rows, matrix.shape, name, options)
+    source = popops.rearrange.regroupIfBeneficial(graph, matrix, rhs, prog, name)
+    prog.add(Copy(source, rhs, name=name))
+    return rhs
 
 
 def product(
@@ -66,8 +66,8 @@ def product(
 ) -> Tensor:
     """Multiply gradients [batch, units times outputs] by arranged weights; lay them in groups."""
     options = rnn.product_options(values, rnn.BACKWARD)
-    made = poplin.matMul(graph, gradients, weights, prog, None, name, options)
-    return rnn.grouped_transpose(graph, made, group, prog, name)
+    gradient = poplin.matMul(graph, gradients, weights, prog, None, name, options)
+    return rnn.grouped_transpose(graph, gradient, group, prog, name)
 
 
 def accumulator_type(params: RnnParams, values: Values) -> Type:
@@ -87,8 +87,8 @@ def accumulate(
 ) -> None:
     """Add the product of a step's inputs [rows, batch] and gradients to the weights' gradient."""
     options = rnn.product_options(values, rnn.UPDATE)
-    made = poplin.matMul(graph, left, gradients, prog, total.dtype, name, options)
-    popops.scaledAddTo(graph, total, made, 1.0, prog, name)
+    delta = poplin.matMul(graph, left, gradients, prog, total.dtype, name, options)
+    popops.scaledAddTo(graph, total, delta, 1.0, prog, name)
 
 
 def add_biases(graph: Graph, total: Tensor, gradients: Tensor, prog: Program, name: str) -> None:

@@ -94,9 +94,9 @@ def column_blocks(matrix: Tensor, low: IntArray, high: IntArray, ranges: IntArra
     counts = ranges * rows
     within = spread(np.zeros_like(counts), counts)
     of_block = np.repeat(ranges, counts)
-    chosen = np.repeat(offsets_of(ranges)[:-1], counts) + within % of_block
+    ranges_used = np.repeat(offsets_of(ranges)[:-1], counts) + within % of_block
     row = within // of_block * columns
-    return cut_blocks(matrix, row + low[chosen], row + high[chosen], counts)
+    return cut_blocks(matrix, row + low[ranges_used], row + high[ranges_used], counts)
 
 
 def _stacked_loops(first: int, rows: Loops, columns: Loops) -> tuple[IntArray, IntArray] | None:
@@ -117,8 +117,8 @@ def _stacked_columns(matrix: Tensor) -> tuple[IntArray, IntArray] | None:
         parts = by_dimension(matrix.places.loops, matrix.shape)
         if parts is not None:
             return _stacked_loops(matrix.places.first, *parts)
-    groups, rest = divmod(len(matrix.begins), max(rows, 1))
-    if rest or not groups or rows < 2:
+    groups, remainder = divmod(len(matrix.begins), max(rows, 1))
+    if remainder or not groups or rows < 2:
         return None
     widths, begins = matrix.lengths[:groups], matrix.begins[:groups]
     if int(widths.sum()) != columns:

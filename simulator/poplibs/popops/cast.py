@@ -42,9 +42,9 @@ def cast(
             return None
         if not isinstance(prog, str):
             raise poplibs_error("cast: to a tensor it gives its program, or takes a compute set")
-        made = Sequence()
-        cast_into(graph, a, dtype.dtype, made, prog or debugContext, dtype)
-        return made
+        steps = Sequence()
+        cast_into(graph, a, dtype.dtype, steps, prog or debugContext, dtype)
+        return steps
     if not isinstance(prog, Sequence):
         raise poplibs_error(f"{debug_name(debugContext, 'Cast')}: prog is {prog!r}; needs Sequence")
     return cast_into(graph, a, checked_type(dtype, "cast"), prog, debugContext, None)

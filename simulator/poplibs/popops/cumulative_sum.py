@@ -64,8 +64,8 @@ def cumSum(
     form = {"prog": NEEDED, "debugContext": "", **flags}
     if isinstance(next(iter(arguments), None), bool):
         form = {**flags, "prog": NEEDED, "debugContext": ""}
-    given = arguments_of("cumSum", form, arguments, named)
-    name = debug_name(given["debugContext"], "cumSum")
+    call_args = arguments_of("cumSum", form, arguments, named)
+    name = debug_name(call_args["debugContext"], "cumSum")
     axes = [axis] if isinstance(axis, int | np.integer) else list(axis)
     if len(set(axes)) != len(axes) or not {*axes} <= {*range(input.rank())} or not axes:
         raise poplibs_error(f"{name}: axes {axes} of {input!r}; different ones are needed")
@@ -75,7 +75,7 @@ def cumSum(
     with graph.debug_scope(name, "popops"):
         for place in axes:
             matrix = rows_of(result, place)
-            way = _Way(graph, given["prog"], name, given["exclusive"], given["reverse"])
+            way = _Way(graph, call_args["prog"], name, call_args["exclusive"], call_args["reverse"])
             sums = _sums(way, matrix, name)
             front = [result.dim(place), *result.shape[:place], *result.shape[place + 1 :]]
             result = sums.reshape(front).dimRoll(0, place)

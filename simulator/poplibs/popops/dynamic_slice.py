@@ -113,10 +113,10 @@ def dynamicUpdate(
             size = sizes[place]
             parts.append(_sliced(graph, parts[-1], offset[place], dims[place], size, prog, step))
         new = s
-        for place, whole in zip(reversed(order), reversed(parts), strict=True):
+        for place, full_part in zip(reversed(order), reversed(parts), strict=True):
             step = debug_name(debugContext, f"dynamicUpdateU_d{dims[place]}/update")
-            _add_step(graph, whole, new, offset[place], dims[place], prog, step, update=True)
-            new = whole
+            _add_step(graph, full_part, new, offset[place], dims[place], prog, step, update=True)
+            new = full_part
 
 
 @library_call("POPOPS")
@@ -265,8 +265,8 @@ def _row_starts(regions: int, matrix: Tensor) -> IntArray:
     return np.tile(np.arange(rows, dtype=np.int64) * columns, regions)
 
 
-def _select(regions: Regions, chosen: IntArray) -> Regions:
-    return Regions(regions.low[chosen], regions.high[chosen], regions.tile[chosen])
+def _select(regions: Regions, indexes: IntArray) -> Regions:
+    return Regions(regions.low[indexes], regions.high[indexes], regions.tile[indexes])
 
 
 def _add_single(step: _Step, regions: Regions) -> None:

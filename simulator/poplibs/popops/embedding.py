@@ -64,10 +64,10 @@ def plan(graph: Graph, dataType: Type, *arguments: Any, **named: Any) -> SlicePl
         len(arguments) > 3 and isinstance(arguments[2], int | np.integer)
     )
     first: dict[str, object] = {"groupSize": NEEDED} if grouped else {}
-    given = arguments_of(NAME, {**first, **sizes, "options": None}, arguments, named)
-    options = slice_options(given["options"], NAME)
+    call_args = arguments_of(NAME, {**first, **sizes, "options": None}, arguments, named)
+    options = slice_options(call_args["options"], NAME)
     bound = constraints(options, NAME)
-    problem = _problem(graph, checked_type(dataType, NAME), given, options, bound)
+    problem = _problem(graph, checked_type(dataType, NAME), call_args, options, bound)
     splits = _ways(problem, bound, options)
     if not len(splits.lookup):
         raise poplibs_error(
@@ -75,21 +75,30 @@ def plan(graph: Graph, dataType: Type, *arguments: Any, **named: Any) -> SlicePl
             f"{problem.offsets} offsets over {problem.target.num_tiles} tiles with {bound}"
         )
     room = proportion(options, NAME) * problem.target.getBytesPerTile()
-    found, temporary = _smallest(problem, splits, options, room)
-    log("PL", "POPOPS", "DEBUG", f"Embedding plan {found}\ntemporary bytes of a tile: {temporary}")
-    return found
+    best_plan, temporary = _smallest(problem, splits, options, room)
+    log(
+        "PL",
+        "POPOPS",
+        "DEBUG",
+        f"Embedding plan {best_plan}\ntemporary bytes of a tile: {temporary}",
+    )
+    return best_plan
 
 
 def _problem(
     graph: Graph,
     dtype: Type,
-    given: Mapping[str, Any],
+    call_args: Mapping[str, Any],
     options: Mapping[str, OptionValue],
     bound: Mapping[str, int],
 ) -> Problem:
     """Put sizes and options together; raises poplibs_error for sizes that cannot be."""
-    rows, columns, groups = given["numEntries"], given["outputSize"], given.get("groupSize", 1)
-    offsets = max(given["numLookups"], default=1)
+    rows, columns, groups = (
+        call_args["numEntries"],
+        call_args["outputSize"],
+        call_args.get("groupSize", 1),
+    )
+    offsets = max(call_args["numLookups"], default=1)
     if min(rows, columns, groups, offsets) < 1:
         raise poplibs_error(
             f"{NAME}: {groups} matrices of {rows} rows and {columns} columns, {offsets} offsets; "
@@ -165,7 +174,7 @@ def _smallest(
         fits = np.arange(len(temporary))
     goal = KEPT_WEIGHT * estimate.kept(bool(options["usedForUpdate"])) + temporary
     best = fits[np.lexsort((splits.tiles[fits], goal[fits]))[0]]
-    found = SlicePlan(
+    best_plan = SlicePlan(
         lookupSplit=int(splits.lookup[best]),
         slicedDimSplit=int(splits.sliced[best]),
         unslicedDimSplit=int(splits.unsliced[best]),
@@ -174,4 +183,4 @@ def _smallest(
         groupSize=problem.matrices,
         isNull=False,
     )
-    return found, int(temporary[best])
+    return best_plan, int(temporary[best])

@@ -79,10 +79,10 @@ class Estimate:
         parts = self.offsets_split * splits.lookup
         instructions = parts + 2 * senders + self.rows_split * splits.sliced
         instructions = instructions + updated * (senders + parts)
-        held = self.stored + self.chosen * self.columns
-        bytes_of_matrix = held * size + self.held_offsets * OFFSET_BYTES
-        kept: IntArray = self.matrices * bytes_of_matrix + INSTRUCTION_BYTES * instructions
-        return kept
+        rows_held = self.stored + self.chosen * self.columns
+        bytes_of_matrix = rows_held * size + self.held_offsets * OFFSET_BYTES
+        bytes_kept: IntArray = self.matrices * bytes_of_matrix + INSTRUCTION_BYTES * instructions
+        return bytes_kept
 
     def slice(self) -> IntArray:
         """Return the most bytes that a slice needs for a time."""

@@ -148,8 +148,8 @@ class Const(Expr):
         """Return the type that was given, or C++'s of such a number."""
         if self.dtype is not None:
             return self.dtype
-        whole = isinstance(self.value, int | np.integer)
-        return BOOL if isinstance(self.value, bool | np.bool_) else INT if whole else FLOAT
+        is_integer = isinstance(self.value, int | np.integer)
+        return BOOL if isinstance(self.value, bool | np.bool_) else INT if is_integer else FLOAT
 
     def __repr__(self) -> str:
         return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)

@@ -92,9 +92,9 @@ def _sort_out(
     where = f"{function}CS"
     if isinstance(first, Sequence) or "prog" in named:
         form = {"prog": NEEDED, **value, "debugContext": ""}
-        given = arguments_of(function, form, arguments, named)
-        name = debug_name(given["debugContext"], function.capitalize())
-        _fill(graph, t, given["prog"], given.get("fillValue", 0), name)
+        call_args = arguments_of(function, form, arguments, named)
+        name = debug_name(call_args["debugContext"], function.capitalize())
+        _fill(graph, t, call_args["prog"], call_args.get("fillValue", 0), name)
         return
     if isinstance(first, int | np.integer) or (
         "tile" in named and "tileRegions" not in named and not arguments
@@ -106,75 +106,79 @@ def _sort_out(
         form = {"tileRegions": NEEDED, "tile": NEEDED, where: NEEDED, **value}
     else:
         form = {"mapping": NEEDED, where: NEEDED, **value}
-    given = arguments_of(function, form, arguments, named)
-    _fill_in(graph, t, given, given[where], given.get("fillValue", 0))
+    call_args = arguments_of(function, form, arguments, named)
+    _fill_in(graph, t, call_args, call_args[where], call_args.get("fillValue", 0))
 
 
 def _fill_in(
-    graph: Graph, t: Tensor, given: dict[str, Any], compute_set: ComputeSet, value: float
+    graph: Graph, t: Tensor, call_args: dict[str, Any], compute_set: ComputeSet, value: float
 ) -> None:
     """Add vertices to a compute set for the elements on some tiles."""
     if not isinstance(compute_set, ComputeSet):
         raise poplibs_error(f"fill: {compute_set!r}; a compute set is needed")
-    held = _held(t, value, compute_set.name)
-    if "mapping" in given:
-        low, high, tile = listed_pieces(given["mapping"])
-    elif "tileRegions" in given:
-        low, high = np.array(list(given["tileRegions"]), dtype=np.int64).reshape(-1, 2).T
-        tile = np.full_like(low, given["tile"])
+    fill_value = _held(t, value, compute_set.name)
+    if "mapping" in call_args:
+        low, high, tile = listed_pieces(call_args["mapping"])
+    elif "tileRegions" in call_args:
+        low, high = np.array(list(call_args["tileRegions"]), dtype=np.int64).reshape(-1, 2).T
+        tile = np.full_like(low, call_args["tile"])
     else:
-        whole = regions_of(graph, t.flatten())
-        here = whole.tile == given["tile"]
-        low, high, tile = whole.low[here], whole.high[here], whole.tile[here]
+        full_regions = regions_of(graph, t.flatten())
+        on_tile = full_regions.tile == call_args["tile"]
+        low, high, tile = (
+            full_regions.low[on_tile],
+            full_regions.high[on_tile],
+            full_regions.tile[on_tile],
+        )
     # A region that lies in several pieces is filled piece by piece.
     bounds = offsets_of(t.lengths)
     source, piece = crossings(low, high, bounds[:-1], bounds[1:])
     low, high = np.maximum(low[source], bounds[piece]), np.minimum(high[source], bounds[piece + 1])
     order = ascending(tile[source])
     regions = Regions(low[order], high[order], tile[source][order])
-    _add_vertices(graph, compute_set, t.flatten(), regions, held)
+    _add_vertices(graph, compute_set, t.flatten(), regions, fill_value)
 
 
 def _held(t: Tensor, value: float, name: str) -> Array:
     """Return a value in the type of a tensor; raises poplibs_error for what it cannot hold."""
-    held = checked_values(value, t.dtype, name, poplibs_error)
-    if held.ndim:
-        raise poplibs_error(f"{name}: value has shape {list(held.shape)}; one number is needed")
-    return held
+    number = checked_values(value, t.dtype, name, poplibs_error)
+    if number.ndim:
+        raise poplibs_error(f"{name}: value has shape {list(number.shape)}; one number is needed")
+    return number
 
 
 def _fill(graph: Graph, t: Tensor, prog: Sequence, value: float, name: str) -> None:
-    held = _held(t, value, name)
+    number = _held(t, value, name)
     with graph.debug_scope(name, "popops"):
         if t.numElements() * t.dtype.size <= COPIED_BYTES:
-            constant = graph.addConstant(t.dtype, t.shape, held, "fillValue")
+            constant = graph.addConstant(t.dtype, t.shape, number, "fillValue")
             graph.setTileMapping(constant, 0)
             prog.add(Copy(constant, t))
             return
         compute_set = graph.addComputeSet(name)
         flat = in_memory_order({"out": ("output", t)}, "out")["out"][1]
-        _add_vertices(graph, compute_set, flat, regions_of(graph, flat), held)
+        _add_vertices(graph, compute_set, flat, regions_of(graph, flat), number)
         prog.add(Execute(compute_set))
 
 
 def _add_vertices(
-    graph: Graph, compute_set: ComputeSet, flat: Tensor, whole: Regions, value: Array
+    graph: Graph, compute_set: ComputeSet, flat: Tensor, all_regions: Regions, value: Array
 ) -> None:
     """Add workers: those that have one region, and those that have several."""
-    regions, ranges = split_among_workers(graph.target, whole, flat.dtype)
-    for several in (False, True):
-        chosen = (ranges > 1) == several
-        part, counts = _of_vertices(regions, ranges, chosen)
+    regions, ranges = split_among_workers(graph.target, all_regions, flat.dtype)
+    for is_2d in (False, True):
+        is_chosen = (ranges > 1) == is_2d
+        part, counts = _of_vertices(regions, ranges, is_chosen)
         lengths = part.high - part.low
         cost = elementwise_cycles.fill_1d(lengths, flat.dtype, graph.target)
         out = cut_field("out", "output", flat, part.low, part.high)
-        if several:
+        if is_2d:
             cost = elementwise_cycles.fill_2d(lengths, counts, flat.dtype, graph.target)
             out = cut_ranges("out", "output", flat, part.low, part.high, counts, as_rows=True)
         graph.add_vertices(
             VertexGroup(
                 compute_set=compute_set.id,
-                codelet=fill_codelet(flat.dtype, several=several),
+                codelet=fill_codelet(flat.dtype, several=is_2d),
                 tile=part.tile[offsets_of(counts)[:-1]],
                 fields={"out": out},
                 parameters={"in": np.full(len(counts), value)},
@@ -183,8 +187,8 @@ def _add_vertices(
         )
 
 
-def _of_vertices(regions: Regions, ranges: IntArray, chosen: Array) -> tuple[Regions, IntArray]:
+def _of_vertices(regions: Regions, ranges: IntArray, vertices: Array) -> tuple[Regions, IntArray]:
     """Take the regions of some of the vertices, and how many each of those has."""
-    places = spread(offsets_of(ranges)[:-1][chosen], ranges[chosen])
+    places = spread(offsets_of(ranges)[:-1][vertices], ranges[vertices])
     part = Regions(regions.low[places], regions.high[places], regions.tile[places])
-    return part, ranges[chosen]
+    return part, ranges[vertices]

@@ -58,25 +58,25 @@ def createGatherInput(
 @library_call("POPOPS")
 def createGatherInput(graph: Graph, type: Type, *arguments: Any, **named: Any) -> Tensor:
     """Add a variable out of which a gather, of one axis or in general, takes slices at low cost."""
-    what = "createGatherInput"
+    function = "createGatherInput"
     form: dict[str, object] = {"inputShape": NEEDED, "sliceSizes": NEEDED, "startIndexMap": NEEDED}
     one_axis = "axis" in named or (
         len(arguments) > 1 and isinstance(arguments[1], int | np.integer)
     )
     if one_axis:
         form = {"operandShape": NEEDED, "axis": NEEDED, "params": DEFAULT}
-    given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)
-    name = debug_name(given["debugContext"], what)
+    call_args = arguments_of(function, {**form, "debugContext": ""}, arguments, named)
+    name = debug_name(call_args["debugContext"], function)
     dtype = checked_type(type, name)
     if one_axis:
-        shape = checked_shape(given["operandShape"], name)
-        _check_axis(name, shape, given["axis"])
-        return _axis_input(graph, dtype, shape, given["axis"], given["params"], name)
-    shape = checked_shape(given["inputShape"], name)
-    dims = sorted(given["startIndexMap"])
-    if len(given["sliceSizes"]) != len(shape):
-        raise poplibs_error(f"{name}: sliceSizes {given['sliceSizes']}; one for each dimension")
-    sizes = [given["sliceSizes"][dim] for dim in dims]
+        shape = checked_shape(call_args["operandShape"], name)
+        _check_axis(name, shape, call_args["axis"])
+        return _axis_input(graph, dtype, shape, call_args["axis"], call_args["params"], name)
+    shape = checked_shape(call_args["inputShape"], name)
+    dims = sorted(call_args["startIndexMap"])
+    if len(call_args["sliceSizes"]) != len(shape):
+        raise poplibs_error(f"{name}: sliceSizes {call_args['sliceSizes']}; one for each dimension")
+    sizes = [call_args["sliceSizes"][dim] for dim in dims]
     check_slices(name, shape, dims, sizes)
     order = [dims[place] for place in slice_order(shape, dims, sizes)]
     return add_sliceable(graph, dtype, shape, order, name)
@@ -91,8 +91,8 @@ def _axis_input(
         return add_sliceable(graph, dtype, shape, [axis], name)
     even = size + size % 2
     pairs = (*shape[:axis], even // 2, 2, *shape[axis + 1 :])
-    whole = _axis_input(graph, dtype, pairs, axis, params, name)
-    return whole.reshape([*shape[:axis], even, *shape[axis + 1 :]]).slice(0, size, axis)
+    pair_input = _axis_input(graph, dtype, pairs, axis, params, name)
+    return pair_input.reshape([*shape[:axis], even, *shape[axis + 1 :]]).slice(0, size, axis)
 
 
 # Gathers
@@ -137,16 +137,16 @@ def gather(graph: Graph, input: Tensor, indices: Tensor, *arguments: Any, **name
     form = {**dict.fromkeys(needed, NEEDED), "prog": NEEDED, **last}
     if one_axis:
         form = {"axis": NEEDED, "prog": NEEDED, "params": DEFAULT, **last}
-    given = arguments_of("gather", form, arguments, named)
-    name, prog = debug_name(given["debugContext"], "gather"), given["prog"]
+    call_args = arguments_of("gather", form, arguments, named)
+    name, prog = debug_name(call_args["debugContext"], "gather"), call_args["prog"]
     if indices.dtype != UNSIGNED_INT:
         raise poplibs_error(f"{name}: indices {indices!r}; unsigned int is needed")
-    bounds, options = gather_options(given["optionFlags"], name)
+    bounds, options = gather_options(call_args["optionFlags"], name)
     call = _Call(graph, prog, name, bounds, options)
     with graph.debug_scope(name, "popops"):
         if one_axis:
-            return _of_axis(call, input, indices, given["axis"], given["params"])
-        return _gather(call, input, indices, _Form(name, *(given[key] for key in needed)))
+            return _of_axis(call, input, indices, call_args["axis"], call_args["params"])
+        return _gather(call, input, indices, _Form(name, *(call_args[key] for key in needed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,15 +268,17 @@ def _gather(call: _Call, input: Tensor, indices: Tensor, form: _Form) -> Tensor:
     sizes = [form.slice_sizes[dim] for dim in sliced]
     where = ([input.dim(dim) for dim in sliced], call.bounds, call.prog, call.name)
     columns = checked_indices(call.graph, columns, *where)
-    found = _slices(call, front, columns, sizes)
-    found = with_padding(call.graph, found, columns, *where)
+    windows = _slices(call, front, columns, sizes)
+    windows = with_padding(call.graph, windows, columns, *where)
     back = [order.index(dim) + 1 for dim in range(input.rank())]
-    found = found.dimShuffle([0, *back]).squeeze([dim + 1 for dim in form.collapsed])
+    windows = windows.dimShuffle([0, *back]).squeeze([dim + 1 for dim in form.collapsed])
     batch = [n for dim, n in enumerate(indices.shape) if dim != form.index_vector_dim]
-    found = found.reshape([*batch, *found.shape[1:]])
-    offset, rest = iter(range(len(batch), found.rank())), iter(range(len(batch)))
-    dims = range(found.rank())
-    return found.dimShuffle([next(offset if dim in form.offset_dims else rest) for dim in dims])
+    windows = windows.reshape([*batch, *windows.shape[1:]])
+    offset, batch_dims = iter(range(len(batch), windows.rank())), iter(range(len(batch)))
+    dims = range(windows.rank())
+    return windows.dimShuffle(
+        [next(offset if dim in form.offset_dims else batch_dims) for dim in dims]
+    )
 
 
 def _slices(call: _Call, input: Tensor, indices: Tensor, sizes: Sequence[int]) -> Tensor:
@@ -294,8 +296,10 @@ def _slices(call: _Call, input: Tensor, indices: Tensor, sizes: Sequence[int]) -
     rank = input.rank()
     turned = source.dimShuffle([*range(count, rank), *range(count)])
     dims = list(range(rank - count, rank))
-    found = multiSlice(graph, turned, indices, dims, list(sizes), prog, NO_PLAN, call.options, name)
-    return found.dimShuffle([0, *(1 + dim for dim in dims), *range(1, rank - count + 1)])
+    slices = multiSlice(
+        graph, turned, indices, dims, list(sizes), prog, NO_PLAN, call.options, name
+    )
+    return slices.dimShuffle([0, *(1 + dim for dim in dims), *range(1, rank - count + 1)])
 
 
 def _lies_sliceable(graph: Graph, input: Tensor, count: int) -> bool:
@@ -307,5 +311,7 @@ def _lies_sliceable(graph: Graph, input: Tensor, count: int) -> bool:
     first = np.arange(rows, dtype=np.int64)[:, None] * columns
     low, high = (first + bounds[:-1]).reshape(-1), (first + bounds[1:]).reshape(-1)
     tile = np.tile(np.arange(len(bounds) - 1, dtype=np.int64), rows)
-    wanted, found = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(input))
-    return all(np.array_equal(one, other) for one, other in zip(wanted, found, strict=True))
+    planned, actual = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(input))
+    return all(
+        np.array_equal(one, actual_part) for one, actual_part in zip(planned, actual, strict=True)
+    )

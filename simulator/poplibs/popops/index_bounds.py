@@ -29,8 +29,8 @@ def gather_options(
 
     Raises InvalidOptionError.
     """
-    found = checked(GATHER_OPTIONS, given or {}, name)
-    bounds = defaults(BOUNDS, {key: found[key] for key in found if key in BOUNDS})
+    values = checked(GATHER_OPTIONS, given or {}, name)
+    bounds = defaults(BOUNDS, {key: values[key] for key in values if key in BOUNDS})
     return bounds, {key: value for key, value in (given or {}).items() if key not in BOUNDS}
 
 

@@ -164,14 +164,14 @@ def _request(
     count = OPERANDS.get(type(expression), 0)
     names = ("ts",) if not count else ("t",) if count == 1 else ("a", "b", "c")[:count]
     form = {**dict.fromkeys((*names, "prog"), NEEDED), "debugContext": "", "options": None}
-    given = arguments_of(function, form, arguments, named)
-    tensors = tuple(given[name] for name in names) if count else tuple(given["ts"])
+    call_args = arguments_of(function, form, arguments, named)
+    tensors = tuple(call_args[name] for name in names) if count else tuple(call_args["ts"])
     if isinstance(expression, OpType):
         holders = [PlaceHolder(place) for place in range(1, count + 1)]
         expression = expr.operator(expression, *holders)
-    return Request(graph, expression, tensors, given["prog"], given["debugContext"]), given[
-        "options"
-    ]
+    return Request(
+        graph, expression, tensors, call_args["prog"], call_args["debugContext"]
+    ), call_args["options"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +200,12 @@ class Request:
 def _map(request: Request, options: Options) -> Tensor:
     """Choose between one operation, a fused vertex and separate operations."""
     name, expression = request.name, expr.term(request.expr)
-    chosen = checked(OPTIONS, options or {}, name)
+    settings = checked(OPTIONS, options or {}, name)
     if not request.tensors:
         raise poplibs_error(f"{name}: no tensors are given; {expression!r} needs their shape")
     node = _typed(expression, request, None if request.into is None else request.into.dtype)
     direct = all(not argument.arguments for argument in node.arguments)
-    separate = direct or not chosen.get("enableGenerateCodelet", True)
+    separate = direct or not settings.get("enableGenerateCodelet", True)
     # A tensor that no operation reads still takes part in the shape of the result.
     if separate and node.arguments and len(_fields(node)) == len(request.tensors):
         return _separately(request, node, request.into)
@@ -237,11 +237,11 @@ def _shared_type(expression: Operator, request: Request) -> Type | None:
     return next((dtype for dtype in types if dtype is not None), None)
 
 
-def _typed(expression: Expr, request: Request, wanted: Type | None) -> Node:
+def _typed(expression: Expr, request: Request, target_type: Type | None) -> Node:
     """Return an expression with the type of every part; constants take the type that is wanted."""
     match expression:
         case Const():
-            dtype = wanted or expression.own_type
+            dtype = target_type or expression.own_type
             value = checked_values(expression.value, dtype, request.name, poplibs_error)
             return Node(dtype, number=value.tobytes())
         case PlaceHolder():
@@ -250,13 +250,13 @@ def _typed(expression: Expr, request: Request, wanted: Type | None) -> Node:
         case expr.Cast():
             return Node(expression.dtype, arguments=(_typed(expression.argument, request, None),))
         case Operator():
-            return _typed_operator(expression, request, wanted)
+            return _typed_operator(expression, request, target_type)
     raise poplibs_error(f"{request.name}: {expression!r} is no expression")
 
 
-def _typed_operator(expression: Operator, request: Request, wanted: Type | None) -> Node:
+def _typed_operator(expression: Operator, request: Request, target_type: Type | None) -> Node:
     operation, name = expression.operation, request.name
-    usual = _shared_type(expression, request) or (None if operation.boolean else wanted)
+    usual = _shared_type(expression, request) or (None if operation.boolean else target_type)
     if usual is None:  # constants alone: a real one makes all real
         usual = max(_own_types(expression), key=lambda dtype: dtype.numpy.kind == "f")
     select = operation.predicate
@@ -267,8 +267,8 @@ def _typed_operator(expression: Operator, request: Request, wanted: Type | None)
     )
     compared = arguments[:2] if select else arguments
     if len({argument.dtype for argument in compared}) > 1:
-        found = " and ".join(str(argument.dtype) for argument in compared)
-        raise poplibs_error(f"{name}: {operation.debug_name} of {found} in {expression!r}")
+        types = " and ".join(str(argument.dtype) for argument in compared)
+        raise poplibs_error(f"{name}: {operation.debug_name} of {types} in {expression!r}")
     if select and arguments[2].dtype != BOOL:
         raise poplibs_error(f"{name}: Select by {arguments[2].dtype} in {expression!r}; needs bool")
     dtype = arguments[0].dtype

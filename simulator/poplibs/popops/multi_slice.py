@@ -65,24 +65,24 @@ def multiSlice(
     """
     if not isinstance(offsets, Tensor):
         form = {"dim": NEEDED, "prog": NEEDED, "debugContext": ""}
-        given = arguments_of("multiSlice", form, arguments, named)
-        name = debug_name(given["debugContext"], "multiSlice")
+        call_args = arguments_of("multiSlice", form, arguments, named)
+        name = debug_name(call_args["debugContext"], "multiSlice")
         with graph.debug_scope(name, "popops"):
-            return static_slice(graph, t, offsets, given["dim"], given["prog"], name)
+            return static_slice(graph, t, offsets, call_args["dim"], call_args["prog"], name)
     form = {"dims": NEEDED, "sizes": NEEDED, **_LAST}
-    given = arguments_of("multiSlice", form, arguments, named)
-    name, prog, plan = (given[key] for key in ("debugContext", "prog", "plan"))
-    name, dims, sizes = debug_name(name, "multiSlice"), given["dims"], given["sizes"]
-    options = _checked(_Call(name, t, offsets, dims, sizes, plan, False), given["options"])
+    call_args = arguments_of("multiSlice", form, arguments, named)
+    name, prog, plan = (call_args[key] for key in ("debugContext", "prog", "plan"))
+    name, dims, sizes = debug_name(name, "multiSlice"), call_args["dims"], call_args["sizes"]
+    options = _checked(_Call(name, t, offsets, dims, sizes, plan, False), call_args["options"])
     with graph.debug_scope(name, "popops"):
         if options["validateIndices"]:
             validate_indices(graph, offsets, [t.dim(dim) for dim in dims], prog, name)
         if plan.isNull:
             return unplanned.multi_slice(graph, t, offsets, dims, sizes, prog, options, name)
-        found = multi_slice_planned.multi_slice(
+        slices = multi_slice_planned.multi_slice(
             graph, t.expand([0]), offsets.expand([0]), prog, plan, name
         )
-        return found.squeeze([0])
+        return slices.squeeze([0])
 
 
 @library_call("POPOPS")
@@ -99,9 +99,9 @@ def groupedMultiSlice(
 ) -> Tensor:
     """Find slices of each of several matrices: tensors and offsets have a first dimension more."""
     name = debug_name(debugContext, "groupedMultiSlice")
-    given = _checked(_Call(name, t, offsets, dims, sizes, plan, True), options)
+    settings = _checked(_Call(name, t, offsets, dims, sizes, plan, True), options)
     with graph.debug_scope(name, "popops"):
-        if given["validateIndices"]:
+        if settings["validateIndices"]:
             validate_indices(graph, offsets, [t.dim(1)], prog, name)
         return multi_slice_planned.multi_slice(graph, t, offsets, prog, plan, name)
 
@@ -166,16 +166,18 @@ def multiUpdateAdd(
     """
     if isinstance(offsets, Tensor):
         form = {"dims": NEEDED, "sizes": NEEDED, **_LAST}
-        given = arguments_of("multiUpdateAdd", form, arguments, named)
-        name = debug_name(given["debugContext"], "multiUpdateAdd")
-        call = _Call(name, t, offsets, given["dims"], given["sizes"], given["plan"], False)
-        _update(graph, call, s, scale, "ADD", given["prog"], given["options"])
+        call_args = arguments_of("multiUpdateAdd", form, arguments, named)
+        name = debug_name(call_args["debugContext"], "multiUpdateAdd")
+        call = _Call(
+            name, t, offsets, call_args["dims"], call_args["sizes"], call_args["plan"], False
+        )
+        _update(graph, call, s, scale, "ADD", call_args["prog"], call_args["options"])
         return
     form = {"dim": NEEDED, "prog": NEEDED, "debugContext": ""}
-    given = arguments_of("multiUpdateAdd", form, arguments, named)
-    name, dim = debug_name(given["debugContext"], "multiUpdateAdd"), given["dim"]
+    call_args = arguments_of("multiUpdateAdd", form, arguments, named)
+    name, dim = debug_name(call_args["debugContext"], "multiUpdateAdd"), call_args["dim"]
     with graph.debug_scope(name, "popops"):
-        static_update_add(graph, t, s, offsets, scale, dim, given["prog"], name)
+        static_update_add(graph, t, s, offsets, scale, dim, call_args["prog"], name)
 
 
 @library_call("POPOPS")
@@ -256,7 +258,7 @@ class _Call:
 
 def _checked(call: _Call, options: Options) -> dict[str, OptionValue]:
     """Return the options; raises poplibs_error for tensors that do not go together."""
-    given = slice_options(options, call.name)
+    settings = slice_options(options, call.name)
     if call.t.rank() <= call.grouped:
         raise poplibs_error(f"{call.name}: {call.t!r} has nothing to slice")
     check_slices(call.name, call.shape, call.dims, call.sizes)
@@ -274,7 +276,7 @@ def _checked(call: _Call, options: Options) -> dict[str, OptionValue]:
         )
     elif call.grouped:
         raise poplibs_error(f"{call.name}: no plan; matrices of a group need one")
-    return given
+    return settings
 
 
 def _update(
@@ -286,22 +288,24 @@ def _update(
     prog: program.Sequence,
     options: Options,
 ) -> None:
-    given = _checked(call, options)
+    settings = _checked(call, options)
     _check_update(call, s, scale, kind)
     t, offsets, plan, name = call.t, call.offsets, call.plan, call.name
     with graph.debug_scope(name, "popops"):
-        if given["validateIndices"]:
+        if settings["validateIndices"]:
             limits = [call.shape[dim] for dim in call.dims]
             validate_indices(graph, offsets, limits, prog, name)
         if plan.isNull and kind == "":
-            unplanned.multi_update(graph, t, s, offsets, call.dims, call.sizes, prog, given, name)
+            unplanned.multi_update(
+                graph, t, s, offsets, call.dims, call.sizes, prog, settings, name
+            )
         elif plan.isNull:
             rows = offsets.flatten()
-            unplanned.add_rows(graph, kind, t, s, rows, call.dims[0], scale, prog, given, name)
+            unplanned.add_rows(graph, kind, t, s, rows, call.dims[0], scale, prog, settings, name)
         else:
             if not call.grouped:
                 t, s, offsets = t.expand([0]), s.expand([0]), offsets.expand([0])
-            update = multi_update_planned.Update(graph, prog, plan, kind, scale, given, name)
+            update = multi_update_planned.Update(graph, prog, plan, kind, scale, settings, name)
             multi_update_planned.multi_update(update, t, s, offsets)
 
 
@@ -309,10 +313,10 @@ def _check_update(call: _Call, s: Tensor, scale: Tensor | None, kind: Kind) -> N
     """Raise poplibs_error when slices do not fit a tensor, or a sum of them cannot be made."""
     one = dict(zip(call.dims, call.sizes, strict=True))
     part = (one.get(axis, size) for axis, size in enumerate(call.shape))
-    wanted = (*call.offsets.shape[:-1], *part)
+    slices_shape = (*call.offsets.shape[:-1], *part)
     t = call.t
-    if s.shape != wanted or s.dtype != t.dtype:
-        raise poplibs_error(f"{call.name}: slices {s!r}; {t.dtype}{list(wanted)} is needed")
+    if s.shape != slices_shape or s.dtype != t.dtype:
+        raise poplibs_error(f"{call.name}: slices {s!r}; {t.dtype}{list(slices_shape)} is needed")
     if kind == "":
         return
     if len(call.shape) != 2 or list(call.sizes) != [1]:
@@ -324,7 +328,7 @@ def _check_update(call: _Call, s: Tensor, scale: Tensor | None, kind: Kind) -> N
         raise poplibs_error(f"{call.name}: {t!r}; known for float, half, int, unsigned int")
     types = {t.dtype, FLOAT} if t.dtype == HALF else {t.dtype}
     if scale is not None and (scale.rank() or scale.dtype not in types):
-        known = " or ".join(sorted(map(str, types)))
+        type_names = " or ".join(sorted(map(str, types)))
         raise poplibs_error(
-            f"{call.name}: scale {scale!r}; one {known}, of no dimension, is needed"
+            f"{call.name}: scale {scale!r}; one {type_names}, of no dimension, is needed"
         )

@@ -63,7 +63,7 @@ def _choose(
     graph: Graph,
     parts: Parts,
     plan: SlicePlan,
-    found: Tensor,
+    part_slices: Tensor,
     offsets: Tensor,
     result: Tensor,
     prog: program.Sequence,
@@ -96,16 +96,18 @@ def _choose(
     of_part = np.repeat(matrix * split, counts) + within // one
     low = (of_part * count + np.repeat(start, counts) + within % one) * columns
     low = low + np.repeat(bounds[part], counts)
-    own = matrix * count + start
+    offset_begin = matrix * count + start
     lookups = Lookups(
         tile=plan_tile(
             plan, matrix // parts.base.steps[0], start // step, start % step // share, part
         ),
-        offsets=cut_blocks(row.flatten(), own, own + rows, np.ones_like(own)),
-        base=cut_blocks(found.flatten(), low, low + np.repeat(width, counts), counts),
-        sub=cut_rows(result.flatten(), own * columns + bounds[part], rows, columns, width),
+        offsets=cut_blocks(
+            row.flatten(), offset_begin, offset_begin + rows, np.ones_like(offset_begin)
+        ),
+        base=cut_blocks(part_slices.flatten(), low, low + np.repeat(width, counts), counts),
+        sub=cut_rows(result.flatten(), offset_begin * columns + bounds[part], rows, columns, width),
         length=width,
-        first=np.zeros_like(own),
+        first=np.zeros_like(offset_begin),
     )
     compute_set = graph.addComputeSet(f"{name}/Stage1")
     add_lookups(graph, compute_set, "SLICE", lookups)

@@ -89,8 +89,8 @@ def multi_update(
         return
     if count <= FEW:
         for number in range(count):
-            here = f"{name}/{number}"
-            dynamicUpdate(graph, t, s[number], offsets[number], dims, sizes, prog, here)
+            label = f"{name}/{number}"
+            dynamicUpdate(graph, t, s[number], offsets[number], dims, sizes, prog, label)
     elif count >= MANY and _of_rows(t, dims, sizes):
         add_rows(graph, "", t, s, offsets.flatten(), dims[0], None, prog, given, name)
     else:
@@ -126,8 +126,8 @@ def add_rows(
     if not s.numElements():
         return
     base = rows_of(t, dim)
-    whole = _spread_out(graph, base, prog, proportion(given, name), name)
-    used, sub = in_column_order(whole, s.reshape([s.dim(0), base.dim(1)]))
+    full_base = _spread_out(graph, base, prog, proportion(given, name), name)
+    used, sub = in_column_order(full_base, s.reshape([s.dim(0), base.dim(1)]))
     regions = regions_of(graph, used[0])
     first = np.flatnonzero(np.diff(regions.tile, prepend=-1))
     counts = np.diff(np.append(first, len(regions.tile)))
@@ -144,8 +144,8 @@ def add_rows(
     compute_set = graph.addComputeSet(name)
     add_lookups(graph, compute_set, kind, lookups, scale)
     prog.add(program.Execute(compute_set))
-    if whole is not base and kind != "SLICE":
-        prog.add(program.Copy(whole, base, name=name))
+    if full_base is not base and kind != "SLICE":
+        prog.add(program.Copy(full_base, base, name=name))
 
 
 def _spread_out(
@@ -162,7 +162,7 @@ def _spread_out(
     if most <= ceil_div(columns, target.num_tiles) or most * rows * base.dtype.size <= room:
         return base
     first, last = (graph.tile_ranges(base[row]) for row in (0, rows - 1))
-    if all(np.array_equal(one, other) for one, other in zip(first, last, strict=True)):
+    if all(np.array_equal(one, last_part) for one, last_part in zip(first, last, strict=True)):
         return base
     copy = add_sliceable(graph, base.dtype, base.shape, [0], f"{name}/baseRearranged")
     prog.add(program.Copy(base, copy, name=name))

@@ -50,10 +50,10 @@ class Update:
         if self.kind != "ADD" or dtype not in (FLOAT, HALF):
             return dtype
         usual = FLOAT if self.plan.lookupSplit > 1 else dtype
-        wanted = {"half": HALF, "float": FLOAT}.get(str(self.options["partialType"]), usual)
-        if wanted.size < dtype.size:
-            raise poplibs_error(f"{self.name}: partialType {wanted} of sums of {dtype}")
-        return wanted
+        partials_dtype = {"half": HALF, "float": FLOAT}.get(str(self.options["partialType"]), usual)
+        if partials_dtype.size < dtype.size:
+            raise poplibs_error(f"{self.name}: partialType {partials_dtype} of sums of {dtype}")
+        return partials_dtype
 
 
 def multi_update(update: Update, t: Tensor, s: Tensor, offsets: Tensor) -> None:

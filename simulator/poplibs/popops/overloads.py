@@ -20,10 +20,10 @@ def arguments_of(
     """
     if len(arguments) > len(form):
         raise TypeError(f"{function}: {len(arguments)} arguments; it takes {', '.join(form)}")
-    given = dict(zip(form, arguments, strict=False))
-    twice = [name for name in named if name in given or name not in form]
-    found = {**form, **given, **named}
-    missing = [name for name, value in found.items() if value is NEEDED]
+    by_position = dict(zip(form, arguments, strict=False))
+    twice = [name for name in named if name in by_position or name not in form]
+    values = {**form, **by_position, **named}
+    missing = [name for name, value in values.items() if value is NEEDED]
     if twice or missing:
         raise TypeError(f"{function}: takes {', '.join(form)}; wrong or missing: {twice + missing}")
-    return found
+    return values

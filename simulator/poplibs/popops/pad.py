@@ -51,10 +51,10 @@ def pad(*arguments: Any, **named: Any) -> Tensor:
     Of constants: `pad(graph, t, [1, 0], [2, 0], val)`, or `pad(graph, t, 1, 2, dim, val)` for one
     dimension. Of the tensor's own elements: without a graph, a `padding.Type` at the end.
     """
-    given = _given(arguments, named)
-    tensor = given.tensor
-    for axis, (lower, upper) in given.widths.items():
-        tensor = _padded(given, _cut(tensor, lower, upper, axis), lower, upper, axis)
+    padding = _given(arguments, named)
+    tensor = padding.tensor
+    for axis, (lower, upper) in padding.widths.items():
+        tensor = _padded(padding, _cut(tensor, lower, upper, axis), lower, upper, axis)
     return tensor
 
 
@@ -77,18 +77,20 @@ def _given(arguments: tuple[Any, ...], named: dict[str, Any]) -> _Padding:
     lower = named.get("paddingLower", next(iter(arguments[len(names) - 2 :]), None))
     single = isinstance(lower, int | np.integer)
     names += (["dim"] if single else []) + (["val", "mappingMethod"] if has_graph else ["type"])
-    given = dict(zip(names, arguments, strict=False)) | named
-    kind, method = given.get("type"), given.get("mappingMethod", MappingMethod.ZERO)
+    by_name = dict(zip(names, arguments, strict=False)) | named
+    kind, method = by_name.get("type"), by_name.get("mappingMethod", MappingMethod.ZERO)
     needed = names if not has_graph else names[:-2]
-    wrong = [name for name in needed if name not in given] + [n for n in given if n not in names]
+    wrong = [name for name in needed if name not in by_name] + [
+        n for n in by_name if n not in names
+    ]
     if wrong or len(arguments) > len(names):
         raise poplibs_error(f"pad: takes {', '.join(names)}; missing or unknown: {wrong}")
-    if not isinstance(given["t"], Tensor) or not isinstance(method, MappingMethod):
-        raise poplibs_error(f"pad: of {given['t']!r} by {method!r}; needs tensor, MappingMethod")
+    if not isinstance(by_name["t"], Tensor) or not isinstance(method, MappingMethod):
+        raise poplibs_error(f"pad: of {by_name['t']!r} by {method!r}; needs tensor, MappingMethod")
     if not has_graph and not isinstance(kind, Type):
         raise poplibs_error(f"pad: type is {kind!r}; a padding.Type is needed")
-    widths = _widths(given["t"], lower, given["paddingUpper"], given.get("dim"))
-    return _Padding(given.get("graph"), given["t"], widths, given.get("val", 0), method, kind)
+    widths = _widths(by_name["t"], lower, by_name["paddingUpper"], by_name.get("dim"))
+    return _Padding(by_name.get("graph"), by_name["t"], widths, by_name.get("val", 0), method, kind)
 
 
 def _widths(tensor: Tensor, lower: Any, upper: Any, axis: Any) -> dict[int, tuple[int, int]]:
@@ -100,8 +102,8 @@ def _widths(tensor: Tensor, lower: Any, upper: Any, axis: Any) -> dict[int, tupl
     else:
         axes = list(range(tensor.rank()))
     lowers, uppers = list(lower), list(upper)
-    whole = all(isinstance(width, int | np.integer) for width in (*lowers, *uppers))
-    if not len(lowers) == len(uppers) == len(axes) or not whole:
+    are_integers = all(isinstance(width, int | np.integer) for width in (*lowers, *uppers))
+    if not len(lowers) == len(uppers) == len(axes) or not are_integers:
         raise poplibs_error(
             f"pad: widths {lowers} and {uppers} of {tensor!r}; needs one for each dimension"
         )
@@ -119,23 +121,23 @@ def _cut(tensor: Tensor, lower: int, upper: int, axis: int) -> Tensor:
     return tensor.slice(first, end, axis)
 
 
-def _padded(given: _Padding, tensor: Tensor, lower: int, upper: int, axis: int) -> Tensor:
+def _padded(padding: _Padding, tensor: Tensor, lower: int, upper: int, axis: int) -> Tensor:
     """Lay what pads a dimension around a tensor."""
     before, behind = max(lower, 0), max(upper, 0)
     parts = [tensor]
     if before:
-        parts.insert(0, _piece(given, tensor, before, axis, first=True))
+        parts.insert(0, _piece(padding, tensor, before, axis, first=True))
     if behind:
-        parts.append(_piece(given, tensor, behind, axis, first=False))
+        parts.append(_piece(padding, tensor, behind, axis, first=False))
     return concat(parts, axis)
 
 
-def _piece(given: _Padding, tensor: Tensor, width: int, axis: int, *, first: bool) -> Tensor:
+def _piece(padding: _Padding, tensor: Tensor, width: int, axis: int, *, first: bool) -> Tensor:
     """Return what pads one side."""
     size = tensor.shape[axis]
-    if given.graph is not None:
-        return _constant(given, given.graph, tensor, width, axis, first=first)
-    if given.type is Type.EDGE:
+    if padding.graph is not None:
+        return _constant(padding, padding.graph, tensor, width, axis, first=first)
+    if padding.type is Type.EDGE:
         if not size:
             raise poplibs_error(f"pad: {tensor!r} has no edge to repeat in dimension {axis}")
         return _edge(tensor, axis, first=first).broadcast(width, axis)

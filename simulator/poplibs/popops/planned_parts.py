@@ -58,14 +58,14 @@ class Parts:
 
 def parts_of(plan: SlicePlan, base: tuple[int, ...], offsets: int) -> Parts:
     """List the parts of matrices [matrix][row][column] and of offsets [matrix][offset]."""
-    whole = base_partition(base, plan)
+    partition = base_partition(base, plan)
     slices = Partition(
         (base[0], offsets, 1, base[2]),
         (plan.groupSplit, plan.lookupSplit, 1, plan.unslicedDimSplit),
     )
-    counts = (base[0], slices.parts[1], whole.parts[1], whole.parts[2])
+    counts = (base[0], slices.parts[1], partition.parts[1], partition.parts[2])
     matrix, lookup, sliced, unsliced = np.indices(counts, dtype=np.int64).reshape(4, -1)
-    return Parts(whole, slices, matrix, lookup, sliced, unsliced)
+    return Parts(partition, slices, matrix, lookup, sliced, unsliced)
 
 
 def in_plan(graph: Graph, t: Tensor, prog: program.Sequence, plan: SlicePlan, name: str) -> Tensor:
@@ -77,16 +77,18 @@ def in_plan(graph: Graph, t: Tensor, prog: program.Sequence, plan: SlicePlan, na
     first = partition.first_element(t)
     if first is not None:  # as it was made for a plan: compared part by part, not row by row
         size = t.numElements()
-        whole = Tensor(t.graph, t.dtype, (size,), stepped(first, [(size, 1)]))
-        planned, found = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(whole))
+        flat = Tensor(t.graph, t.dtype, (size,), stepped(first, [(size, 1)]))
+        planned, actual = joined_ranges(low, high, tile), joined_ranges(*graph.tile_ranges(flat))
     else:
-        wanted = Mapping(low, high, tile, np.zeros_like(tile))
+        mapping = Mapping(low, high, tile, np.zeros_like(tile))
         begins, lengths = partition.places()
-        source, begin, end, tiles = wanted.pieces(begins, begins + lengths)
+        source, begin, end, tiles = mapping.pieces(begins, begins + lengths)
         shift = (offsets_of(lengths)[:-1] - begins)[source]
         planned = joined_ranges(begin + shift, end + shift, tiles)
-        found = joined_ranges(*graph.tile_ranges(t))
-    if all(np.array_equal(one, other) for one, other in zip(planned, found, strict=True)):
+        actual = joined_ranges(*graph.tile_ranges(t))
+    if all(
+        np.array_equal(one, actual_part) for one, actual_part in zip(planned, actual, strict=True)
+    ):
         return t
     base, _ = planned_base(graph, t.dtype, t.shape, plan, f"{name}/base")
     prog.add(program.Copy(t, base, name=name))
@@ -105,11 +107,11 @@ def lookups_of(
     begin, end = parts.bounds("lookup")
     column, column_end = parts.bounds("unsliced")
     width, ones = column_end - column, np.ones_like(begin)
-    own = parts.matrix * count
+    offset_begin = parts.matrix * count
     part = parts.matrix * split + (parts.sliced if split > 1 else 0)
     return Lookups(
         tile=parts.tile(plan),
-        offsets=cut_blocks(offsets.flatten(), own + begin, own + end, ones),
+        offsets=cut_blocks(offsets.flatten(), offset_begin + begin, offset_begin + end, ones),
         base=_base_blocks(parts, plan, base),
         sub=cut_rows(
             slices.flatten(), (part * count + begin) * columns + column, end - begin, columns, width

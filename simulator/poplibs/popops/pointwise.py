@@ -48,7 +48,7 @@ def apply(
     the operation's debug name for types and shapes that it does not take.
     """
     name = debug_name(context, f"Op/{operation.debug_name}")
-    chosen = checked(OPTIONS, options or {}, name)
+    settings = checked(OPTIONS, options or {}, name)
     with graph.debug_scope(name, "popops"):
         tensors = as_tensors(graph, operation, values, name)
         dtype = operand_type(operation, tensors, name)
@@ -60,7 +60,7 @@ def apply(
         check_output(into, shape, result, name)
         vertices, fields = _vertices(graph, operation, dtype, tensors, into, in_place)
         compute_set = graph.addComputeSet(name)
-        if chosen.get("enableVectorBroadcastOptimisations", True) and _repeats(operation, fields):
+        if settings.get("enableVectorBroadcastOptimisations", True) and _repeats(operation, fields):
             add_with_vectors(graph, compute_set, operation, vertices, fields)
         else:
             add_elementwise(graph, compute_set, vertices, fields)
@@ -74,12 +74,14 @@ def as_tensors(
     """Return operands as tensors: a number becomes a constant of the other operands' type."""
     compared = values[:2] if operation.predicate else values
     dtypes = [value.dtype for value in compared if isinstance(value, Tensor)]
-    whole = operation.predicate and all(isinstance(value, int | np.integer) for value in compared)
-    usual = dtypes[0] if dtypes else INT if whole else FLOAT
+    are_integers = operation.predicate and all(
+        isinstance(value, int | np.integer) for value in compared
+    )
+    usual = dtypes[0] if dtypes else INT if are_integers else FLOAT
     tensors = []
     for place, value in enumerate(values):
-        wanted = BOOL if operation.predicate and place == 2 else usual
-        tensors.append(as_tensor(graph, value, wanted, name))
+        dtype = BOOL if operation.predicate and place == 2 else usual
+        tensors.append(as_tensor(graph, value, dtype, name))
     return tensors
 
 
@@ -98,8 +100,8 @@ def operand_type(operation: Operation, tensors: Sequence[Tensor], name: str) -> 
     """Return the type that the operands have; raises poplibs_error when they differ."""
     compared = tensors[:2] if operation.predicate else tensors
     if len({tensor.dtype for tensor in compared}) > 1:
-        found = " and ".join(str(tensor.dtype) for tensor in compared)
-        raise poplibs_error(f"{name}: operands of types {found}")
+        types = " and ".join(str(tensor.dtype) for tensor in compared)
+        raise poplibs_error(f"{name}: operands of types {types}")
     if operation.predicate and tensors[2].dtype != BOOL:
         raise poplibs_error(
             f"{name}: chooses by {tensors[2]!r}; a predicate of type bool is needed"
@@ -112,8 +114,8 @@ def common_shape(tensors: Sequence[Tensor], name: str) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     except ValueError:
-        found = " and ".join(map(repr, tensors))
-        raise poplibs_error(f"{name}: {found} do not broadcast to one shape") from None
+        shapes = " and ".join(map(repr, tensors))
+        raise poplibs_error(f"{name}: {shapes} do not broadcast to one shape") from None
 
 
 def check_output(out: Tensor, shape: tuple[int, ...], dtype: Type, name: str) -> None:

@@ -99,7 +99,7 @@ def addTransposeVertices(
     """Transpose matrices: for each tile a list of those that it does, and a function that gives
     a matrix before and after by its number, flat. What comes after is mapped to the tile.
     """
-    parts = [(low, high, tile) for tile, several in enumerate(mapping) for low, high in several]
+    parts = [(low, high, tile) for tile, intervals in enumerate(mapping) for low, high in intervals]
     table = np.array(parts, dtype=np.int64).reshape(-1, 3)
     numbers = spread(table[:, 0], table[:, 1] - table[:, 0])
     if not len(numbers):
@@ -144,9 +144,10 @@ def _add_transposes(
     """Add vertices that transpose the matrices of a flat tensor into another, on these tiles."""
     source, out = tensors
     if source.dtype not in TYPES or max(shape) > _MOST:
-        known = ", ".join(map(str, TYPES))
+        type_names = ", ".join(map(str, TYPES))
         raise poplibs_error(
-            f"{cs.name}: matrices of {source.dtype}{list(shape)}; known for {known} up to {_MOST}"
+            f"{cs.name}: matrices of {source.dtype}{list(shape)}; known for "
+            f"{type_names} up to {_MOST}"
         )
     size, number = shape[0] * shape[1], np.arange(len(tiles), dtype=np.int64)
     graph.map_ranges(out, number * size, (number + 1) * size, tiles)
@@ -154,11 +155,13 @@ def _add_transposes(
     used, counts = np.unique(tiles, return_counts=True)
     fast = _fast_tiles(graph.target, source.dtype, shape, counts)
     for supervisor in (True, False):
-        chosen = order[np.repeat(fast == supervisor, counts)]
-        here, ranges = used[fast == supervisor], counts[fast == supervisor]
+        matrices = order[np.repeat(fast == supervisor, counts)]
+        tiles_of_kind, ranges = used[fast == supervisor], counts[fast == supervisor]
         if not supervisor:
-            here, ranges = share_among_workers(tiles[chosen], graph.target.workers)
-        _add_group(graph, cs, tensors, shape, (chosen, here, ranges), supervisor=supervisor)
+            tiles_of_kind, ranges = share_among_workers(tiles[matrices], graph.target.workers)
+        _add_group(
+            graph, cs, tensors, shape, (matrices, tiles_of_kind, ranges), supervisor=supervisor
+        )
 
 
 def _fast_tiles(target: Target, dtype: Type, shape: tuple[int, int], counts: IntArray) -> Array:
@@ -254,29 +257,29 @@ def regroupIfBeneficial(
         groupings = poputil.detectDimGroupings(graph, ref)
         if not groupings:
             return t
-        wanted = groupings[0]
+        grouping = groupings[0]
     else:
-        wanted = (t.rank() - 1, ref)
-        if ref < 1 or t.dim(wanted[0]) % ref:
+        grouping = (t.rank() - 1, ref)
+        if ref < 1 or t.dim(grouping[0]) % ref:
             raise poplibs_error(f"{name}: groups of {ref} of the last dimension of {t!r}")
-    if wanted[1] % _grain(t.dtype):
+    if grouping[1] % _grain(t.dtype):
         return t
-    return _regroup_in_program(graph, t, wanted, prog, name)
+    return _regroup_in_program(graph, t, grouping, prog, name)
 
 
 def _regroup_in_program(
-    graph: Graph, tensor: Tensor, wanted: GroupingInfo, prog: program.Sequence, name: str
+    graph: Graph, tensor: Tensor, grouping: GroupingInfo, prog: program.Sequence, name: str
 ) -> Tensor:
     """Regroup a tensor, or give it as it is where its own grouping does not allow it."""
     lying = poputil.detectDimGroupings(graph, tensor)
-    if not lying or lying[0][0] == wanted[0] or lying[0][1] % _grain(tensor.dtype):
+    if not lying or lying[0][0] == grouping[0] or lying[0][1] % _grain(tensor.dtype):
         return tensor
     if tensor.dtype not in TYPES:
         return tensor
     transpose_set = graph.addComputeSet(f"{name}/Transpose")
-    found = _regroup(graph, tensor, (prog, transpose_set), lying[0], wanted, name)
+    regrouped = _regroup(graph, tensor, (prog, transpose_set), lying[0], grouping, name)
     prog.add(Execute(transpose_set))
-    return found
+    return regrouped
 
 
 def _regroup(
@@ -284,26 +287,26 @@ def _regroup(
     tensor: Tensor,
     steps: tuple[program.Sequence, ComputeSet],
     lying: GroupingInfo,
-    wanted: GroupingInfo,
+    grouping: GroupingInfo,
     name: str,
 ) -> Tensor:
     if tensor.rank() < 2:
         return tensor
-    for axis, group in (lying, wanted):
+    for axis, group in (lying, grouping):
         if not 0 <= axis < tensor.rank() or group < 1 or tensor.dim(axis) % group:
             raise poplibs_error(f"{name}: groups of {group} of dimension {axis} of {tensor!r}")
     with graph.debug_scope(name, "popops"):
-        lying, wanted = _split_further(graph, tensor, lying, wanted)
-        grouped = _grouped(_grouped(tensor, wanted), lying)
+        lying, grouping = _split_further(graph, tensor, lying, grouping)
+        grouped = _grouped(_grouped(tensor, grouping), lying)
         matrices = graph.addVariable(tensor.dtype, grouped.shape, f"{name}/preRegroup")
-        size = wanted[1] * lying[1]
-        tiles = _balanced_tiles(graph, grouped, size, crc32(repr((lying, wanted)).encode()))
+        size = grouping[1] * lying[1]
+        tiles = _balanced_tiles(graph, grouped, size, crc32(repr((lying, grouping)).encode()))
         number = np.arange(len(tiles), dtype=np.int64)
         graph.map_ranges(matrices, number * size, (number + 1) * size, tiles)
         steps[0].add(Copy(grouped, matrices, name=name))
         transposed = _partial_transpose(graph, matrices, steps[1], f"{name}/partialTranspose")
     outer_last = transposed.dimRoll(transposed.rank() - 2, transposed.rank() - 1)
-    return _ungrouped(_ungrouped(outer_last, lying), wanted)
+    return _ungrouped(_ungrouped(outer_last, lying), grouping)
 
 
 def regroup_where_it_lies(
@@ -336,13 +339,13 @@ def _ungrouped(tensor: Tensor, grouping: GroupingInfo) -> Tensor:
 
 
 def _split_further(
-    graph: Graph, tensor: Tensor, lying: GroupingInfo, wanted: GroupingInfo
+    graph: Graph, tensor: Tensor, lying: GroupingInfo, grouping: GroupingInfo
 ) -> tuple[GroupingInfo, GroupingInfo]:
     """Make the matrices smaller where that keeps more tiles and workers busy."""
     grain, target = _grain(tensor.dtype), graph.target
-    if lying[1] % grain or wanted[1] % grain:
-        return lying, wanted
-    size, tiles = lying[1] * wanted[1], target.tiles_per_ipu
+    if lying[1] % grain or grouping[1] % grain:
+        return lying, grouping
+    size, tiles = lying[1] * grouping[1], target.tiles_per_ipu
     most = ceil_div(tensor.numElements(), target.num_ipus * size)  # matrices of an IPU
     further = size // (grain * grain)
     factors = [n for n in range(1, further + 1) if further % n == 0 and most * n <= tiles]
@@ -353,20 +356,20 @@ def _split_further(
 
     factor = min(factors, key=cost, default=1)
     of_lying = gcd(factor, lying[1] // grain)
-    of_wanted = gcd(factor // of_lying, wanted[1] // grain)
-    return (lying[0], lying[1] // of_lying), (wanted[0], wanted[1] // of_wanted)
+    of_wanted = gcd(factor // of_lying, grouping[1] // grain)
+    return (lying[0], lying[1] // of_lying), (grouping[0], grouping[1] // of_wanted)
 
 
 def _balanced_tiles(graph: Graph, grouped: Tensor, size: int, seed: int) -> IntArray:
     """Assign each matrix a tile of the IPU that it begins on, as many to each tile."""
     first = grouped.reshape((grouped.numElements() // size, size)).slice(0, 1, 1).flatten()
     low, high, tile = graph.tile_ranges(first)
-    each = graph.target.tiles_per_ipu
+    tiles_per_ipu = graph.target.tiles_per_ipu
     ipu = np.zeros(first.numElements(), dtype=np.int64)
-    ipu[spread(low, high - low)] = np.repeat(tile // each, high - low)
+    ipu[spread(low, high - low)] = np.repeat(tile // tiles_per_ipu, high - low)
     counts = np.bincount(ipu)
     rank = np.empty_like(ipu)
     rank[np.argsort(ipu, kind="stable")] = spread(np.zeros_like(counts), counts)
-    share = ceil_div(counts, each)
+    share = ceil_div(counts, tiles_per_ipu)
     # It begins anywhere, so that what is regrouped does not always lie on the first tiles.
-    return ipu * each + (rank // share[ipu] + seed % each) % each
+    return ipu * tiles_per_ipu + (rank // share[ipu] + seed % tiles_per_ipu) % tiles_per_ipu

@@ -196,8 +196,8 @@ def reduceMany(
     tasks = []
     for number, single in enumerate(reductions):
         out_type = outputs[number].dtype if outputs else single.outType
-        own = debug_name(name, single.debugName or str(number))
-        tasks.append(_task(single.in_, single.dims, single.params, out_type, own))
+        task_name = debug_name(name, single.debugName or str(number))
+        tasks.append(_task(single.in_, single.dims, single.params, out_type, task_name))
     _run(graph, tasks, outputs, prog, options, name)
 
 
@@ -216,13 +216,15 @@ def _task(
             f"{name}: dimensions {reduced} of {tensor!r}; different ones "
             f"of its {tensor.rank()} dimensions are needed"
         )
-    asked = params if isinstance(params, ReduceParams) else ReduceParams(Operation(params))
-    checked_params = replace(asked, op=Operation(asked.op), scale=_scale(asked, name))
+    reduce_params = params if isinstance(params, ReduceParams) else ReduceParams(Operation(params))
+    checked_params = replace(
+        reduce_params, op=Operation(reduce_params.op), scale=_scale(reduce_params, name)
+    )
     result = checked_type(out_type or tensor.dtype, name)
     _check_types(checked_params, tensor, result, name)
-    kept = tuple(axis for axis in range(tensor.rank()) if axis not in reduced)
-    shape = tuple(tensor.shape[axis] for axis in kept)
-    return _Task(tensor, kept, checked_params, name, result, shape)
+    axes_kept = tuple(axis for axis in range(tensor.rank()) if axis not in reduced)
+    shape = tuple(tensor.shape[axis] for axis in axes_kept)
+    return _Task(tensor, axes_kept, checked_params, name, result, shape)
 
 
 def _scale(params: ReduceParams, name: str) -> Tensor | float | None:
@@ -236,8 +238,8 @@ def _scale(params: ReduceParams, name: str) -> Tensor | float | None:
 def _check_types(params: ReduceParams, tensor: Tensor, out: Type, name: str) -> None:
     kind = REDUCTIONS[params.op.value]
     if tensor.dtype not in kind.types:
-        known = ", ".join(map(str, kind.types))
-        raise PoplarError(f"{name}: {params.op.value} of {tensor!r}; it takes {known}")
+        type_names = ", ".join(map(str, kind.types))
+        raise PoplarError(f"{name}: {params.op.value} of {tensor!r}; it takes {type_names}")
     if out != tensor.dtype and not (out in REAL and tensor.dtype in REAL):
         raise PoplarError(f"{name}: {tensor!r} into {out}; only float and half may be mixed")
     if (params.update or params.scale is not None) and not kind.scales:
@@ -262,15 +264,15 @@ def _run(
         return
     if not isinstance(prog, Sequence):
         raise poplibs_error(f"{name}: prog is {prog!r}; a Sequence or a list is needed")
-    chosen = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
-    wide = HALF if chosen["accumType.interTile"] == "half" else FLOAT
+    settings = defaults(OPTIONS, checked(OPTIONS, options or {}, name))
+    wide = HALF if settings["accumType.interTile"] == "half" else FLOAT
     for task, out in zip(tasks, outputs, strict=False):
         _check_output(task, out)
     with graph.debug_scope(name, "popops"):
-        stages, given = Stages(graph), bool(outputs)
+        stages, has_outputs = Stages(graph), bool(outputs)
         for number, task in enumerate(tasks):
             tiles = tile_by_position(graph, task.tensor.flatten())
-            if not given:
+            if not has_outputs:
                 outputs.append(_new_output(graph, task, tiles, wide))
             if task.tensor.numElements():
                 _add(graph, stages, task, tiles, outputs[number], wide)

@@ -27,11 +27,13 @@ def tile_cycles(target: Target, dtype: Type, outs: IntArray, rows: IntArray) -> 
     workers = target.workers
     exchange = ceil_div(outs * rows * dtype.size, target.exchange_bytes_per_cycle)
     vectors = ceil_div(outs, lanes(dtype))
-    own = np.minimum(ceil_div(vectors, workers) * lanes(dtype), outs)
+    outs_of_worker = np.minimum(ceil_div(vectors, workers) * lanes(dtype), outs)
     parts = np.minimum(np.maximum(workers // np.maximum(vectors, 1), 1), rows)
-    whole = region_cycles(own, rows, dtype)
-    in_parts = region_cycles(own, ceil_div(rows, parts), dtype) + region_cycles(own, parts, dtype)
-    compute = workers * np.minimum(whole, in_parts)
+    one_pass = region_cycles(outs_of_worker, rows, dtype)
+    in_parts = region_cycles(outs_of_worker, ceil_div(rows, parts), dtype) + region_cycles(
+        outs_of_worker, parts, dtype
+    )
+    compute = workers * np.minimum(one_pass, in_parts)
     total: IntArray = exchange + compute + target.getMaxIPUSyncDelay()
     return total
 
@@ -49,8 +51,8 @@ def needs_stage_between(target: Target, partials: Partials, columns: int) -> boo
     for each output (calculateNextStep).
     """
     sources = int(np.bincount(partials.column).max())
-    few = sources < 2 * np.sqrt(target.tiles_per_ipu)
-    if few and len(present(partials.tile)) > target.tiles_per_ipu * 3 // 4:
+    are_few = sources < 2 * np.sqrt(target.tiles_per_ipu)
+    if are_few and len(present(partials.tile)) > target.tiles_per_ipu * 3 // 4:
         return False
     return len(partials.column) > columns * LEAST_PER_STAGE
 
@@ -67,14 +69,14 @@ def tiles_between(target: Target, partials: Partials, columns: int, operation: s
     edges = _edges(target, partials, columns, grain)
     counts = np.bincount(partials.column, minlength=columns)
     rows = counts[edges[:-1]]
-    each = _rows_of_block(target, rows, np.diff(edges), len(partials.column))
-    blocks = ceil_div(rows, each)
+    rows_of_block = _rows_of_block(target, rows, np.diff(edges), len(partials.column))
+    blocks = ceil_div(rows, rows_of_block)
     order = ascending(partials.column * (int(partials.tile.max()) + 1) + partials.tile)
     before = np.cumsum(counts) - counts
     column = partials.column[order]
     piece = np.searchsorted(edges, column, side="right") - 1
     block = (np.cumsum(blocks) - blocks)[piece]
-    block += (np.arange(len(order)) - before[column]) // each[piece]
+    block += (np.arange(len(order)) - before[column]) // rows_of_block[piece]
     tiles = present(partials.tile)
     first = 0 if len(rows) == 1 else (len(order) * columns * SPREAD >> 16) % len(tiles)
     result = np.empty(len(order), dtype=np.int64)
@@ -109,8 +111,8 @@ def _rows_of_block(target: Target, rows: IntArray, outs: IntArray, values: int) 
     )
     blocks = np.maximum(blocks, 1)
     blocks = np.maximum(np.where(rows // blocks < 2, rows // 2, blocks), 1)
-    each: IntArray = np.maximum(ceil_div(rows, blocks), 2)
-    return each
+    rows_of_block: IntArray = np.maximum(ceil_div(rows, blocks), 2)
+    return rows_of_block
 
 
 def parts_of_rows(
@@ -136,18 +138,18 @@ def parts_of_rows(
         slowest = np.maximum.reduceat(price, heads)
         is_slowest = np.flatnonzero(price == slowest[number])
         at = is_slowest[np.searchsorted(number[is_slowest], np.arange(len(heads)))]
-        more = parts[at] + 1
-        after = 60 + work[at] // more
-        waiting &= (free > 0) & (more < most[at]) & (after < price[at])
+        one_more = parts[at] + 1
+        after = 60 + work[at] // one_more
+        waiting &= (free > 0) & (one_more < most[at]) & (after < price[at])
         if not waiting.any():
             break
-        parts[at[waiting]], price[at[waiting]] = more[waiting], after[waiting]
+        parts[at[waiting]], price[at[waiting]] = one_more[waiting], after[waiting]
         free = free - waiting
     gains = np.maximum.reduceat(price, heads) < alone
     parts = np.where(gains[number], parts, 1)
     in_parts = np.minimum(rows // 2, ceil_div(rows, ceil_div(rows, parts)))
-    chosen: IntArray = np.where((parts > 1) & (rows > 3), in_parts, 1)
-    return chosen
+    parts_chosen: IntArray = np.where((parts > 1) & (rows > 3), in_parts, 1)
+    return parts_chosen
 
 
 def _values_a_cycle(outs: IntArray, out_type: Type, operation: str) -> IntArray:

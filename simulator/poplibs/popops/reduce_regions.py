@@ -112,20 +112,20 @@ def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]
 def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
     """Return the mapped pieces [begin, end) of a tensor's variables, and the place of each."""
     size = values.dtype.size
-    held = [graph.variables[variable] for variable in variables_of(values)]
-    whole = Tensor(
+    variables = [graph.variables[variable] for variable in variables_of(values)]
+    flat = Tensor(
         graph,
         values.dtype,
-        (sum(variable.bytes // size for variable in held),),
+        (sum(variable.bytes // size for variable in variables),),
         (
-            as_int64([variable.offset // size for variable in held]),
-            as_int64([variable.bytes // size for variable in held]),
+            as_int64([variable.offset // size for variable in variables]),
+            as_int64([variable.bytes // size for variable in variables]),
         ),
     )
-    low, high, tile = graph.tile_ranges(whole)
-    offsets = offsets_of(whole.lengths)
+    low, high, tile = graph.tile_ranges(flat)
+    offsets = offsets_of(flat.lengths)
     variable = np.searchsorted(offsets, low, side="right") - 1
-    begin = low - offsets[variable] + whole.begins[variable]
+    begin = low - offsets[variable] + flat.begins[variable]
     order = np.lexsort((begin, tile, variable))
     fresh = np.ones(len(order), dtype=np.int64)
     fresh[1:] = (np.diff(tile[order]) != 0) | (np.diff(variable[order]) != 0)
@@ -170,8 +170,8 @@ def find_blocks(
         lengths = np.diff(np.flatnonzero(np.append(True, ~follows)), append=total)
         size = int(np.gcd.reduce(lengths))
         first = order[::size]
-        whole = size > 1 and not (partials.column[first] % size).any()
-        if whole and (rank is None or _in_order(rank, size)):
+        are_even = size > 1 and not (partials.column[first] % size).any()
+        if are_even and (rank is None or _in_order(rank, size)):
             blocks = replace(partials, column=partials.column[first], tile=partials.tile[first])
             return size, blocks, np.arange(0, total, size)
     return 1, partials, number
@@ -257,17 +257,17 @@ def arrange_slots(
     places = np.repeat(start, slots.counts) + np.repeat(width, slots.counts) * row
     order = np.empty(len(values), dtype=np.int64)
     order[places] = values
-    brought = memory.values.view(memory.values.elements()[order])
+    gathered = memory.values.view(memory.values.elements()[order])
     row_of_region = spread(np.zeros_like(rows), rows)
     row_first = np.repeat(begins, rows) + np.repeat(outs, rows) * row_of_region
-    in_a_row = Memory(brought, np.arange(len(order), dtype=np.int64))
+    in_a_row = Memory(gathered, np.arange(len(order), dtype=np.int64))
     return in_a_row, Regions(slots.tile[first], first, outs, rows, row_first)
 
 
 def _next_to(slots: Slots, rank: IntArray | None, size: int = 1) -> Array:
     """Return of each output but the last whether the next lies just behind it."""
-    here: Array = np.diff(slots.tile) == 0
-    return here if rank is None else here & (np.diff(rank[slots.column]) == size)
+    adjacent: Array = np.diff(slots.tile) == 0
+    return adjacent if rank is None else adjacent & (np.diff(rank[slots.column]) == size)
 
 
 def _follow(place: IntArray, counts: IntArray, size: int) -> Array:
@@ -276,8 +276,11 @@ def _follow(place: IntArray, counts: IntArray, size: int) -> Array:
     starts = offsets_of(counts)[:-1]
     checked = np.flatnonzero(alike)
     if len(checked):
-        here = spread(starts[checked], counts[checked])
-        next_to = place[here + np.repeat(counts[checked], counts[checked])] == place[here] + size
+        positions = spread(starts[checked], counts[checked])
+        next_to = (
+            place[positions + np.repeat(counts[checked], counts[checked])]
+            == place[positions] + size
+        )
         bounds = offsets_of(counts[checked])[:-1]
         alike[checked] = np.logical_and.reduceat(next_to, bounds)
     return alike

@@ -119,19 +119,19 @@ def _add_stage(
     tile: IntArray,
     name: str,
     result: Result | None,
-    held: Partials | None = None,
+    outputs_held: Partials | None = None,
 ) -> Partials:
     """Add a stage that reduces each value on `tile`, into the result or new partial results.
 
     Another compute set puts together what an output has in several runs of memory, each reduced by
     itself, and the parts into which rows are cut where workers would be idle. These go, the parts
-    of a region by one vertex, to where regions that are not cut are `held` (PopLibs
+    of a region by one vertex, to where regions that are not cut are `outputs_held` (PopLibs
     lib/popops/reduction/ReductionConnection.cpp, connectTwoStageReductions).
     """
     graph, operation = progress.stages.graph, progress.operation
     work, runs = _work_of(graph, partials, tile, result)
     regions, slots = work.regions, work.slots
-    if held is None:
+    if outputs_held is None:
         grain = grain_of(partials.values.dtype, operation)
         regions = share_regions(regions, graph.target.workers, grain)
     out_type = result.output.values.dtype if result else progress.partials_type
@@ -145,8 +145,8 @@ def _add_stage(
         add_reduce_vertices(stage, regions)
 
     if not runs:
-        output = _output_of(progress, slots, name, result, held)
-        held = Partials(output.values, slots.column, slots.tile)
+        output = _output_of(progress, slots, name, result, outputs_held)
+        outputs_held = Partials(output.values, slots.column, slots.tile)
         if not cut.all():
             add(output, regions.where(~cut))
     progress.stage += 1
@@ -156,10 +156,10 @@ def _add_stage(
         column, on = slots.column[source], slots.tile[source]
         pieces = Partials(_new_partials(graph, progress.partials_type, on, name), column, on)
         add(Output(pieces.values), regions)
-        second = _add_stage(progress, pieces, on, f"{name}/SecondStage", result, held)
-        held = held or second
-    assert held is not None
-    return held
+        second = _add_stage(progress, pieces, on, f"{name}/SecondStage", result, outputs_held)
+        outputs_held = outputs_held or second
+    assert outputs_held is not None
+    return outputs_held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,18 +193,22 @@ def _work_of(
 
 
 def _output_of(
-    progress: Progress, slots: Slots, name: str, result: Result | None, held: Partials | None
+    progress: Progress,
+    slots: Slots,
+    name: str,
+    result: Result | None,
+    outputs_held: Partials | None,
 ) -> Output:
     """Return where the outputs of a stage go: in the result, where they are held, or anew."""
     if result:
         elements = result.output.values.elements()[slots.column]
         return replace(result.output, values=result.output.values.view(elements))
-    if held:
-        columns = int(held.column.max()) + 1
-        key = held.tile * columns + held.column
+    if outputs_held:
+        columns = int(outputs_held.column.max()) + 1
+        key = outputs_held.tile * columns + outputs_held.column
         order = np.argsort(key)
-        found = order[np.searchsorted(key[order], slots.tile * columns + slots.column)]
-        return Output(held.values.view(held.values.elements()[found]))
+        slots_used = order[np.searchsorted(key[order], slots.tile * columns + slots.column)]
+        return Output(outputs_held.values.view(outputs_held.values.elements()[slots_used]))
     partials = _new_partials(progress.stages.graph, progress.partials_type, slots.tile, name)
     return Output(_by_column(partials, slots))
 

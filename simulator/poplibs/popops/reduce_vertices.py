@@ -76,11 +76,11 @@ def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
     _add_regular(stage, regions.where(strided), STRIDED, stride[strided])
     continuous = (counts > 1) & _are_continuous(stage, regions, stride, first)
     row = np.flatnonzero(continuous)
-    chosen = regions.where(spread(first[row], counts[row]))
-    _add_continuous(stage, chosen, tiles[row], counts[row])
-    rest = np.flatnonzero(~regular & ~continuous)
-    chosen = regions.where(spread(first[rest], counts[rest]))
-    _add_general(stage, chosen, tiles[rest], counts[rest])
+    vertex_regions = regions.where(spread(first[row], counts[row]))
+    _add_continuous(stage, vertex_regions, tiles[row], counts[row])
+    general = np.flatnonzero(~regular & ~continuous)
+    vertex_regions = regions.where(spread(first[general], counts[general]))
+    _add_general(stage, vertex_regions, tiles[general], counts[general])
 
 
 def _stride(stage: Stage, regions: Regions) -> IntArray:
@@ -95,8 +95,8 @@ def _stride(stage: Stage, regions: Regions) -> IntArray:
     step = np.zeros(len(regions.first), dtype=np.int64)
     step[:-1] = np.diff(regions.first)
     end_of_region = starts + rows - 1
-    several = rows > 1
-    stride = np.where(several, step[starts], regions.outs)
+    has_step = rows > 1
+    stride = np.where(has_step, step[starts], regions.outs)
     step[end_of_region] = stride
     even = np.logical_and.reduceat(step == np.repeat(stride, rows), starts)
     low, high = regions.first[starts], regions.first[end_of_region] + regions.outs - 1
@@ -117,8 +117,8 @@ def _are_continuous(stage: Stage, regions: Regions, stride: IntArray, first: Int
     follows = (begin[1:] == last[:-1] + 1) & (place[begin[1:]] == place[last[:-1]] + 1)
     follows &= (np.diff(regions.rows) == 0) & (np.diff(regions.slot) == 1)
     alike[1:] &= follows | np.isin(np.arange(1, len(alike)), first)
-    found: Array = np.logical_and.reduceat(alike, first)
-    return found
+    are_rows: Array = np.logical_and.reduceat(alike, first)
+    return are_rows
 
 
 def _add_regular(stage: Stage, regions: Regions, special: int, stride: IntArray) -> None:
@@ -190,7 +190,7 @@ def _add_general(stage: Stage, regions: Regions, tiles: IntArray, counts: IntArr
     begins = offsets_of(size)[:-1]
     first = begins - np.repeat(begins[offsets_of(counts)[:-1]], counts)
     steps = Steps(first, regions.outs, regions.rows, regions.outs)
-    each = general_reduce_cycles(
+    region_cycles = general_reduce_cycles(
         regions.outs,
         edges,
         regions.rows,
@@ -199,7 +199,7 @@ def _add_general(stage: Stage, regions: Regions, tiles: IntArray, counts: IntArr
         operation=stage.operation,
         out_type=stage.output.values.dtype,
     )
-    cycles = GENERAL_START + sum_by_vertex(each, counts)
+    cycles = GENERAL_START + sum_by_vertex(region_cycles, counts)
     out = _out_field(stage, regions, counts, as_rows=True)
     _add_group(stage, GENERAL, tiles, [partials, out], steps, counts, cycles)
 
@@ -223,8 +223,8 @@ def _list_field(
     bounds = offsets_of(ranges)
     starts = pieces[bounds[offsets_of(edges)]]
     rows = np.diff(offsets_of(high - low)[bounds])
-    given = (begins, lengths, starts, edges)
-    return Field(values.graph, "partials", values.dtype, "input", *given, rows=rows)
+    columns = (begins, lengths, starts, edges)
+    return Field(values.graph, "partials", values.dtype, "input", *columns, rows=rows)
 
 
 def _out_field(stage: Stage, regions: Regions, counts: IntArray, *, as_rows: bool) -> Field:

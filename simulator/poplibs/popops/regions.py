@@ -86,9 +86,9 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
     return {name: (way, reordered(name, t)) for name, (way, t) in flat.items()}
 
 
-def _lies_like(places: Shifted, other: Tensor) -> bool:
+def _lies_like(places: Shifted, tensor: Tensor) -> bool:
     """Return whether places without gaps have their elements in the order of a tensor."""
-    pattern = other.places.pattern if isinstance(other.places, Shifted) else None
+    pattern = tensor.places.pattern if isinstance(tensor.places, Shifted) else None
     return places.pattern is pattern and places.pattern.dense
 
 
@@ -135,8 +135,8 @@ def add_to_regions(
     _, which, counts = np.unique(regions.tile, return_inverse=True, return_counts=True)
     single = (counts == 1)[which] & (vertices.one is not None)
     _add_single(graph, compute_set, vertices, ordered, regions.where(single), parameters or {})
-    rest = regions.where(~single)
-    _add_several(graph, compute_set, vertices, ordered, rest, parameters or {})
+    multiple = regions.where(~single)
+    _add_several(graph, compute_set, vertices, ordered, multiple, parameters or {})
 
 
 def _filled(parameters: dict[str, float], vertices: int) -> dict[str, Array]:
@@ -154,13 +154,14 @@ def _add_single(
     if vertices.one is None:
         return
     low, high = regions.low, regions.high
-    scalars, whole = _scalars_apart(operands, len(low))
+    scalars, vectors = _scalars_apart(operands, len(low))
     graph.add_vertices(
         VertexGroup(
             compute_set=compute_set.id,
             codelet=vertices.one,
             tile=regions.tile,
-            fields=scalars | {n: cut_field(n, way, t, low, high) for n, (way, t) in whole.items()},
+            fields=scalars
+            | {n: cut_field(n, way, t, low, high) for n, (way, t) in vectors.items()},
             parameters=_filled(parameters, len(low)),
             cycles=vertices.cycles_1d(high - low),
         )
@@ -179,7 +180,7 @@ def _add_several(
     tiles = pieces.tile[offsets_of(ranges)[:-1]]
     low, high = pieces.low, pieces.high
     cost = vertices.base_2d + sum_by_vertex(vertices.region_2d(high - low), ranges)
-    scalars, whole = _scalars_apart(operands, len(tiles))
+    scalars, vectors = _scalars_apart(operands, len(tiles))
     graph.add_vertices(
         VertexGroup(
             compute_set=compute_set.id,
@@ -188,7 +189,7 @@ def _add_several(
             fields=scalars
             | {
                 n: cut_ranges(n, way, t, low, high, ranges, as_rows=True)
-                for n, (way, t) in whole.items()
+                for n, (way, t) in vectors.items()
             },
             parameters=_filled(parameters, len(tiles)),
             cycles=cost,

@@ -105,22 +105,22 @@ def _sum_of(function: str, a: Tensor, arguments: tuple[Any, ...], named: dict[st
     """Sort the arguments of either form: the longer one has its program in the fourth place."""
     long = (len(arguments) > 3 and isinstance(arguments[3], Sequence)) or "scaleA" in named
     names = _LONG if long else _SHORT
-    given = dict(zip(names, arguments, strict=False)) | named
-    wrong = [name for name in names[:-2] if name not in given]
-    wrong += [name for name in given if name not in names]
+    by_name = dict(zip(names, arguments, strict=False)) | named
+    wrong = [name for name in names[:-2] if name not in by_name]
+    wrong += [name for name in by_name if name not in names]
     if wrong or len(arguments) > len(names):
         raise TypeError(f"{function}: takes {', '.join(names)}; missing or unknown: {wrong}")
-    if not isinstance(given["b"], Tensor) or not isinstance(given["prog"], Sequence):
-        found = f"b is {given['b']!r}, prog is {given['prog']!r}"
-        raise poplibs_error(f"{function}: {found}; a tensor and a sequence are needed")
+    if not isinstance(by_name["b"], Tensor) or not isinstance(by_name["prog"], Sequence):
+        types = f"b is {by_name['b']!r}, prog is {by_name['prog']!r}"
+        raise poplibs_error(f"{function}: {types}; a tensor and a sequence are needed")
     return _Sum(
         a,
-        given["b"],
-        given["scaleB" if long else "scale"],
-        given.get("scaleA"),
-        given["prog"],
-        given.get("debugContext", ""),
-        given.get("options") or {},
+        by_name["b"],
+        by_name["scaleB" if long else "scale"],
+        by_name.get("scaleA"),
+        by_name["prog"],
+        by_name.get("debugContext", ""),
+        by_name.get("options") or {},
     )
 
 

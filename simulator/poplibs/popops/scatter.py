@@ -73,17 +73,19 @@ def scatter(
     form: dict[str, object] = dict.fromkeys(DIMENSIONS, NEEDED)
     if computed:
         form["updateComputation"] = NEEDED
-    given = arguments_of("scatter", {**form, "prog": NEEDED, "debugContext": ""}, arguments, named)
-    name, prog = debug_name(given["debugContext"], "scatter"), given["prog"]
+    call_args = arguments_of(
+        "scatter", {**form, "prog": NEEDED, "debugContext": ""}, arguments, named
+    )
+    name, prog = debug_name(call_args["debugContext"], "scatter"), call_args["prog"]
     if indices.dtype not in (INT, UNSIGNED_INT) or operand.dtype != updates.dtype:
         raise poplibs_error(
             f"{name}: indices {indices!r} and updates {updates!r} of {operand!r}; int or unsigned "
             f"int and {operand.dtype} are needed"
         )
-    columns, windows = _canonical(name, operand, indices, updates, given)
+    columns, windows = _canonical(name, operand, indices, updates, call_args)
     if not updates.numElements():
         return
-    starts = {dim: place for place, dim in enumerate(given["scatterDimsToOperandDims"])}
+    starts = {dim: place for place, dim in enumerate(call_args["scatterDimsToOperandDims"])}
     # Of dimensions without an index a smaller window is at the begin.
     sizes = {
         dim: n for dim, n in enumerate(windows.shape[1:]) if dim in starts or n < operand.dim(dim)
@@ -98,8 +100,8 @@ def scatter(
         place = [at.slice(starts[d], starts[d] + 1) if d in starts else zero for d in sizes]
         offsets, slices = concat(place), (list(sizes), list(sizes.values()))
         if computed:
-            held = dynamicSlice(graph, operand, offsets, *slices, steps, f"{name}/held")
-            one = given["updateComputation"](graph, held, one, steps)
+            slice_held = dynamicSlice(graph, operand, offsets, *slices, steps, f"{name}/held")
+            one = call_args["updateComputation"](graph, slice_held, one, steps)
         dynamicUpdate(graph, operand, one, offsets, *slices, steps, f"{name}/write")
         return steps
 
@@ -108,13 +110,13 @@ def scatter(
 
 
 def _canonical(
-    name: str, operand: Tensor, indices: Tensor, updates: Tensor, given: Mapping[str, Any]
+    name: str, operand: Tensor, indices: Tensor, updates: Tensor, dimensions: Mapping[str, Any]
 ) -> tuple[Tensor, Tensor]:
     """View indices as [window][coordinate] and updates as [window][dimensions of the operand].
 
     Raises poplibs_error where they do not fit.
     """
-    index_dim, window_dims, inserted, to_operand = (given[key] for key in DIMENSIONS)
+    index_dim, window_dims, inserted, to_operand = (dimensions[key] for key in DIMENSIONS)
     named = {"updateWindowDims": window_dims, "insertWindowDims": inserted}
     for key, dims in {**named, "scatterDimsToOperandDims": to_operand}.items():
         limit = updates.rank() if key == "updateWindowDims" else operand.rank()
@@ -133,11 +135,11 @@ def _canonical(
         [updates.dim(dim) for dim in outer] == shape
         and columns.dim(1) == len(to_operand)
         and len(window) == operand.rank()
-        and all(size <= whole for size, whole in zip(window, operand.shape, strict=True))
+        and all(size <= full_size for size, full_size in zip(window, operand.shape, strict=True))
     )
     if not fits:
         raise poplibs_error(
             f"{name}: updates {updates!r} at indices {indices!r} do not fit {operand!r}, with "
-            + ", ".join(f"{key} {given[key]}" for key in DIMENSIONS)
+            + ", ".join(f"{key} {dimensions[key]}" for key in DIMENSIONS)
         )
     return columns, windows.reshape([prod(shape), *window])

@@ -75,27 +75,29 @@ def proportion(options: Mapping[str, OptionValue], name: str) -> float:
     """Return `availableMemoryProportion` as a number from 0 to 1; raises poplibs_error."""
     text = options["availableMemoryProportion"]
     try:
-        found = float(text)
+        share = float(text)
     except ValueError:
-        found = -1.0
-    if not 0 <= found <= 1:
+        share = -1.0
+    if not 0 <= share <= 1:
         raise poplibs_error(f"{name}: availableMemoryProportion is {text!r}; 0 to 1 is needed")
-    return found
+    return share
 
 
 def constraints(options: Mapping[str, OptionValue], name: str) -> dict[str, int]:
     """Return the splits that a plan is bound to; raises poplibs_error."""
     text = str(options["planConstraints"])
-    found: dict[str, object] = json.loads(text) if text else {}
-    for key, value in found.items():
+    constraints_read: dict[str, object] = json.loads(text) if text else {}
+    for key, value in constraints_read.items():
         if key not in CONSTRAINTS:
-            known = ", ".join(CONSTRAINTS)
-            raise poplibs_error(f"{name}: planConstraints: no constraint {key!r}; known: {known}")
+            constraint_names = ", ".join(CONSTRAINTS)
+            raise poplibs_error(
+                f"{name}: planConstraints: no constraint {key!r}; known: {constraint_names}"
+            )
         if not isinstance(value, int) or value < (key != "useOrderingInfo"):
             raise poplibs_error(
                 f"{name}: planConstraints: {key} is {value!r}; at least 1 is needed"
             )
-    return {key: index(value) for key, value in found.items()}  # type: ignore[arg-type]
+    return {key: index(value) for key, value in constraints_read.items()}  # type: ignore[arg-type]
 
 
 def check_slices(

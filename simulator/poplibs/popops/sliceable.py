@@ -74,24 +74,24 @@ def createSliceableTensor(
     It is spread over as many tiles as there are elements outside `dims`, with at least
     `minGrainSize` of them on each; or as a plan has it.
     """
-    what = "createSliceableTensor"
+    function = "createSliceableTensor"
     planned = "plan" in named or isinstance(next(iter(arguments), None), SlicePlan)
     form: dict[str, object] = {"minGrainSize": 0}
     if planned:
         form = {"plan": NEEDED, "options": None}
-    given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)
-    name, context = debug_name(given["debugContext"], what), given["debugContext"]
+    call_args = arguments_of(function, {**form, "debugContext": ""}, arguments, named)
+    name, context = debug_name(call_args["debugContext"], function), call_args["debugContext"]
     sizes_of, dtype = checked_shape(shape, name), checked_type(type, name)
     check_slices(name, sizes_of, dims, sizes)
-    plan = given.get("plan", SlicePlan())
+    plan = call_args.get("plan", SlicePlan())
     if plan.isNull:
         tensor_name = debug_name(context, "sliceable" + "x".join(map(str, sizes_of)))
         order = slice_order(sizes_of, dims, sizes)
         ordered = [dims[place] for place in order]
         return add_sliceable(
-            graph, dtype, sizes_of, ordered, tensor_name, given.get("minGrainSize", 0)
+            graph, dtype, sizes_of, ordered, tensor_name, call_args.get("minGrainSize", 0)
         )
-    slice_options(given["options"], name)
+    slice_options(call_args["options"], name)
     check_planned(name, plan, sizes_of, dims, sizes, 1, graph.target)
     return planned_base(graph, dtype, (1, *sizes_of), plan, context)[0].squeeze([0])
 
@@ -112,15 +112,15 @@ def add_sliceable(
         tensor = graph.addVariable(dtype, shape, name)
         poputil.mapTensorLinearly(graph, tensor)
         return tensor
-    rest = [axis for axis in range(len(shape)) if axis not in dims]
+    other_axes = [axis for axis in range(len(shape)) if axis not in dims]
     sizes = tuple(shape[dim] for dim in dims)
-    elements = prod(shape[axis] for axis in rest)
+    elements = prod(shape[axis] for axis in other_axes)
     partition = sliceable_partition(graph.target, dtype, (*sizes, elements), min_grain)
     tensor, memory = add_partitioned(graph, dtype, partition, name)
     starts = partition.starts().reshape(-1)
     ends = np.append(starts[1:], memory.numElements())
     graph.map_ranges(memory, starts, ends, np.arange(len(starts), dtype=np.int64))
-    return _in_order(tensor, [*dims, *rest], [shape[axis] for axis in rest])
+    return _in_order(tensor, [*dims, *other_axes], [shape[axis] for axis in other_axes])
 
 
 def sliceable_partition(
@@ -139,10 +139,10 @@ def sliceable_partition(
 
 def _in_order(tensor: Tensor, axes: Sequence[int], last: Sequence[int]) -> Tensor:
     """Split the last dimension of a tensor and put its dimensions, which are `axes`, in order."""
-    whole = tensor.reshape((*tensor.shape[:-1], *last))
+    split = tensor.reshape((*tensor.shape[:-1], *last))
     if list(axes) == sorted(axes):
-        return whole
-    return whole.dimShuffle([list(axes).index(axis) for axis in range(len(axes))])
+        return split
+    return split.dimShuffle([list(axes).index(axis) for axis in range(len(axes))])
 
 
 # Slices and offsets
@@ -170,38 +170,45 @@ def createSliceTensor(
 @library_call("POPOPS")
 def createSliceTensor(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
     """Add a variable [numIndices][sizes in place of `dims`] for slices of a tensor or of a plan."""
-    what = "createSliceTensor"
+    function = "createSliceTensor"
     slices = {"dims": NEEDED, "sizes": NEEDED, "numIndices": NEEDED}
     if "t" in named or isinstance(next(iter(arguments), None), Tensor):
         form = {"t": NEEDED, **slices, "debugContext": ""}
-        given = arguments_of(what, form, arguments, named)
-        tensor: Tensor = given["t"]
-        given |= {"type": tensor.dtype, "shape": tensor.shape, "plan": SlicePlan(), "options": None}
+        call_args = arguments_of(function, form, arguments, named)
+        tensor: Tensor = call_args["t"]
+        call_args |= {
+            "type": tensor.dtype,
+            "shape": tensor.shape,
+            "plan": SlicePlan(),
+            "options": None,
+        }
     else:
         form = {"type": NEEDED, "shape": NEEDED, **slices, "plan": NEEDED, "options": None}
-        given = arguments_of(what, {**form, "debugContext": ""}, arguments, named)
-    return _slice_tensor(graph, given)
+        call_args = arguments_of(function, {**form, "debugContext": ""}, arguments, named)
+    return _slice_tensor(graph, call_args)
 
 
-def _slice_tensor(graph: Graph, given: Mapping[str, Any]) -> Tensor:
-    name = debug_name(given["debugContext"], "createSliceTensor")
-    dims, sizes, count = given["dims"], given["sizes"], given["numIndices"]
-    shape, dtype = checked_shape(given["shape"], name), checked_type(given["type"], name)
+def _slice_tensor(graph: Graph, call_args: Mapping[str, Any]) -> Tensor:
+    name = debug_name(call_args["debugContext"], "createSliceTensor")
+    dims, sizes, count = call_args["dims"], call_args["sizes"], call_args["numIndices"]
+    shape, dtype = checked_shape(call_args["shape"], name), checked_type(call_args["type"], name)
     check_slices(name, shape, dims, sizes)
-    slice_options(given["options"], name)
-    plan: SlicePlan = given["plan"]
+    slice_options(call_args["options"], name)
+    plan: SlicePlan = call_args["plan"]
     if not plan.isNull:
         check_planned(name, plan, shape, dims, sizes, 1, graph.target)
         return planned_slices(
-            graph, dtype, (1, count, 1, shape[1]), plan, given["debugContext"]
+            graph, dtype, (1, count, 1, shape[1]), plan, call_args["debugContext"]
         ).squeeze([0])
-    if count == 1 and "t" in given:
-        part: Tensor = given["t"]
+    if count == 1 and "t" in call_args:
+        part: Tensor = call_args["t"]
         for dim, size in zip(dims, sizes, strict=True):
             part = part.slice(0, size, dim)
         suffix = "".join(f"_d{dim}" for dim in dims)
-        return graph.clone(part, debug_name(given["debugContext"], f"slice{suffix}")).expand([0])
-    return unplanned_slices(graph, dtype, shape, dims, sizes, count, given["debugContext"])
+        return graph.clone(part, debug_name(call_args["debugContext"], f"slice{suffix}")).expand(
+            [0]
+        )
+    return unplanned_slices(graph, dtype, shape, dims, sizes, count, call_args["debugContext"])
 
 
 def unplanned_slices(
@@ -216,9 +223,9 @@ def unplanned_slices(
     """Add a variable for `count` slices of a tensor that `createSliceableTensor` made."""
     one = dict(zip(dims, sizes, strict=True))
     order = [1 + dims[place] for place in slice_order(shape, dims, sizes)]
-    whole = (count, *(one.get(axis, size) for axis, size in enumerate(shape)))
+    slices_shape = (count, *(one.get(axis, size) for axis, size in enumerate(shape)))
     name = debug_name(context, f"slices{count}")
-    return add_sliceable(graph, dtype, whole, [*order, 0], name)
+    return add_sliceable(graph, dtype, slices_shape, [*order, 0], name)
 
 
 @library_call("POPOPS")

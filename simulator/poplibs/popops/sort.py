@@ -88,9 +88,9 @@ def _sort(
     size = keys.dim(dim)
     if keys.numElements() == 0 or size == 1:
         return
-    given = {"keys": keys} if values is None else {"keys": keys, "values": values}
+    tensors = {"keys": keys} if values is None else {"keys": keys, "values": values}
     shape = (keys.numElements() // size, size)
-    flat = {key: t.dimRoll(dim, t.rank() - 1).reshape(shape) for key, t in given.items()}
+    flat = {key: t.dimRoll(dim, t.rank() - 1).reshape(shape) for key, t in tensors.items()}
     rows = _Rows(graph, prog, name, flat)
     with graph.debug_scope(name, "popops"):
         tiles = _tiles_of_rows(graph, flat["keys"])
@@ -138,9 +138,9 @@ def _heap_sort(rows: _Rows, tiles: IntArray) -> None:
 def _sort_by_network(rows: _Rows) -> None:
     keys, values = rows.tensors["keys"], rows.tensors.get("values")
     params = TopKParams(keys.dim(1), False, SortOrder.ASCENDING)
-    found = top_k(rows.graph, rows.prog, keys, values, params, rows.name)
+    ordered = top_k(rows.graph, rows.prog, keys, values, params, rows.name)
     for key, tensor in rows.tensors.items():
-        rows.prog.add(Copy(found[key], tensor, name=rows.name))
+        rows.prog.add(Copy(ordered[key], tensor, name=rows.name))
 
 
 def _sort_on_other_tiles(rows: _Rows) -> None:

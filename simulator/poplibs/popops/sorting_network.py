@@ -81,17 +81,19 @@ def _sorted(block: int, rows: int, batch: int) -> Iterator[Step]:
 
 def kept_rows(rows: int, block: int) -> int:
     """Count the rows that are left when of each two blocks one is kept."""
-    pairs, left = divmod(rows, 2 * block)
-    return pairs * block + min(left, block)
+    pairs, remainder = divmod(rows, 2 * block)
+    return pairs * block + min(remainder, block)
 
 
 def better_half(tensor: Tensor, rows: int, block: int) -> Tensor:
     """Keep the first of each two blocks of the rows of a flat tensor."""
-    whole = rows - rows % (2 * block)
+    paired_rows = rows - rows % (2 * block)
     table = tensor.reshape((rows, -1 if rows == 0 else tensor.numElements() // rows))
-    pairs = table.slice(0, whole).reshape((whole // (2 * block), 2 * block, table.dim(1)))
-    left = table.slice(whole, min(whole + block, rows))
-    return concat([pairs.slice(0, block, 1).flatten(), left.flatten()])
+    pairs = table.slice(0, paired_rows).reshape(
+        (paired_rows // (2 * block), 2 * block, table.dim(1))
+    )
+    unpaired = table.slice(paired_rows, min(paired_rows + block, rows))
+    return concat([pairs.slice(0, block, 1).flatten(), unpaired.flatten()])
 
 
 def add_steps(
@@ -150,8 +152,8 @@ def layout_of(step: Step, tiles: int) -> Layout:
     """Spread the comparisons of a step over the tiles, and the other elements to fill up."""
     first, second = step.pairs()
     total, count = step.rows * step.batch, len(first)
-    each = max(ceil_div(count, tiles), 1)
-    tile = np.tile(np.arange(count, dtype=np.int64) // each, 2)
+    per_tile = max(ceil_div(count, tiles), 1)
+    tile = np.tile(np.arange(count, dtype=np.int64) // per_tile, 2)
     compared = np.concatenate([first, second])
     active = np.bincount(tile, minlength=tiles)
     idle = np.setdiff1d(np.arange(total, dtype=np.int64), compared, assume_unique=True)

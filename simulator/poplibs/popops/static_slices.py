@@ -47,9 +47,9 @@ def static_update_add(
 ) -> None:
     """Add `scale` times slices to a tensor; those of an offset that comes twice are reduced."""
     rows = _rows(name, t, offsets, dim)
-    wanted = (len(rows), *t.shape[:dim], 1, *t.shape[dim + 1 :])
-    if s.shape != wanted or s.dtype != t.dtype:
-        raise poplibs_error(f"{name}: slices {s!r}; {t.dtype}{list(wanted)} is needed")
+    slices_shape = (len(rows), *t.shape[:dim], 1, *t.shape[dim + 1 :])
+    if s.shape != slices_shape or s.dtype != t.dtype:
+        raise poplibs_error(f"{name}: slices {s!r}; {t.dtype}{list(slices_shape)} is needed")
     if not s.numElements():
         return
     _, first, which, counts = np.unique(
@@ -63,9 +63,9 @@ def static_update_add(
     reductions, outputs = [], []
     for offset in np.flatnonzero(counts > 1).tolist():
         places = np.flatnonzero(which == offset).tolist()
-        several = concat([s.slice(place, place + 1, 0) for place in places])
+        repeated = concat([s.slice(place, place + 1, 0) for place in places])
         params = ReduceParams(Operation.ADD, True, scale)
-        reductions.append(SingleReduceOp(several, [0], params))
+        reductions.append(SingleReduceOp(repeated, [0], params))
         outputs.append(rows[int(first[offset])])
     if reductions:
         reduceMany(graph, reductions, outputs, prog, name)

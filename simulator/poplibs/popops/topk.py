@@ -93,8 +93,8 @@ def topKKeyValue(
     if keys.shape != values.shape:
         raise poplibs_error(f"{name}: {keys!r} and {values!r} differ in shape")
     check_type(values, name)
-    found = top_k(graph, prog, keys, values, params, name)
-    return found["keys"], found["values"]
+    best = top_k(graph, prog, keys, values, params, name)
+    return best["keys"], best["values"]
 
 
 @library_call("POPOPS")
@@ -103,8 +103,8 @@ def topKWithPermutation(
 ) -> tuple[Tensor, Tensor]:
     """Return the best k elements of the last dimension, and their indices in it."""
     name = debug_name(debugContext, "topKWithPermutation")
-    found = top_k(graph, prog, t, None, params, name, indices=True)
-    return found["keys"], found["indices"]
+    best = top_k(graph, prog, t, None, params, name, indices=True)
+    return best["keys"], best["indices"]
 
 
 def top_k(
@@ -126,14 +126,14 @@ def top_k(
             beside["indices"] = _indices(graph, keys.shape, f"{name}/indices")
         if keys.numElements() == 0 or params.k == 0:
             return _empty(graph, {"keys": keys} | beside, params.k, name)
-        kept = rows == params.k and params.sortOrder is SortOrder.NONE
+        is_whole = rows == params.k and params.sortOrder is SortOrder.NONE
         moving = {key: _by_rows(tensor) for key, tensor in {"keys": keys, **beside}.items()}
-        if kept or rows == 1:
-            found = {key: poputil.duplicate(graph, t, prog, name) for key, t in moving.items()}
+        if is_whole or rows == 1:
+            best = {key: poputil.duplicate(graph, t, prog, name) for key, t in moving.items()}
         else:
-            found = _network(graph, prog, moving, rows, params, name)
+            best = _network(graph, prog, moving, rows, params, name)
         shape = (*keys.shape[:-1], params.k)
-        return {key: _by_batch(tensor, shape, params) for key, tensor in found.items()}
+        return {key: _by_batch(tensor, shape, params) for key, tensor in best.items()}
 
 
 def _check(keys: Tensor, params: TopKParams, name: str) -> None:
@@ -150,8 +150,8 @@ def _check(keys: Tensor, params: TopKParams, name: str) -> None:
 def check_type(tensor: Tensor, name: str) -> None:
     """Raise poplibs_error for a tensor of a type that no network moves."""
     if tensor.dtype not in KEY_TYPES:
-        known = ", ".join(map(str, KEY_TYPES))
-        raise poplibs_error(f"{name}: {tensor!r}; known for {known}")
+        type_names = ", ".join(map(str, KEY_TYPES))
+        raise poplibs_error(f"{name}: {tensor!r}; known for {type_names}")
 
 
 def _indices(graph: Graph, shape: tuple[int, ...], name: str) -> Tensor:
@@ -199,8 +199,8 @@ def _network(
     network = Network(graph, prog, name, params.largest, kind)
     fields = {"keys": wide["keys"], **{place: wide[key] for place, key in places.items()}}
     in_order = params.sortOrder is not SortOrder.NONE
-    found = add_steps(network, fields, rows, params.k, in_order=in_order)
-    named = {"keys": found["keys"]} | {key: found[place] for place, key in places.items()}
+    ordered = add_steps(network, fields, rows, params.k, in_order=in_order)
+    named = {"keys": ordered["keys"]} | {key: ordered[place] for place, key in places.items()}
     return {
         key: cast_into(graph, tensor, HALF, prog, name, None)
         if moving[key].dtype == HALF

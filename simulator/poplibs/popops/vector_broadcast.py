@@ -199,10 +199,10 @@ def _along(work: Work, regions: Regions) -> Patterns:
     first = np.flatnonzero(np.diff(regions.tile, prepend=-1))
     number = np.cumsum(np.diff(regions.tile, prepend=-1) != 0) - 1  # of the region's tile
     length = period[first][number]
-    whole = (length < NEVER) & (sizes % length == 0)
+    is_regular = (length < NEVER) & (sizes % length == 0)
     if work.kind != "DIVIDE":  # halves that are no whole vectors go faster one by one
-        whole &= length % work.graph.target.getVectorWidth(work.dtype) == 0
-    regular = np.logical_and.reduceat(whole, first)[number]
+        is_regular &= length % work.graph.target.getVectorWidth(work.dtype) == 0
+    regular = np.logical_and.reduceat(is_regular, first)[number]
     patterns = _patterns(work, regions.where(regular), length[regular])
     once = patterns.tile[patterns.blocks == 1]
     return patterns.where(~among(patterns.tile, once))
@@ -271,9 +271,9 @@ def _rows(work: Work, regions: Regions) -> Rows | None:
     """Find regions that are rows of as many columns, on tiles with no others, one a worker."""
     begins, lengths, starts = cut(*work.vector(), regions.low, regions.high)
     sizes, number = regions.high - regions.low, np.cumsum(np.diff(regions.tile, prepend=-1) != 0)
-    few = np.bincount(number)[number] <= work.graph.target.workers
+    are_few = np.bincount(number)[number] <= work.graph.target.workers
     single = np.diff(starts) * 2 >= sizes  # an element at a time, but where rows meet
-    mask = ~among(regions.tile, regions.tile[~(few & single)])
+    mask = ~among(regions.tile, regions.tile[~(are_few & single)])
     if not mask.any():
         return None
     part, pieces = regions.where(mask), np.repeat(mask, np.diff(starts))

@@ -182,9 +182,9 @@ def _check_integers(dtype: Type, least: float, most: float, name: str) -> None:
         raise poplibs_error(f"{name}: from {least} to {most}; int has {_INT_LIMITS}")
 
 
-def _check_type(dtype: Type, known: tuple[Type, ...], name: str) -> None:
-    if checked_type(dtype, name) not in known:
-        names = ", ".join(map(str, known))
+def _check_type(dtype: Type, types: tuple[Type, ...], name: str) -> None:
+    if checked_type(dtype, name) not in types:
+        names = ", ".join(map(str, types))
         raise poplibs_error(f"{name}: type is {dtype}; known for {names}")
 
 

@@ -74,9 +74,9 @@ def dropout(
         with seeded(graph, masterSeed, seedModifier, prog, name):
             operands: dict[str, Operand] = {"in": ("input", input), "out": ("output", drawn)}
             codelet = dropout_codelet(input.dtype, graph.target)
-            given = {"prob": keepProbability, "scale": scale}
+            parameters = {"prob": keepProbability, "scale": scale}
             cycles = random_cycles.dropout
-            add_supervisors(graph, prog, name, codelet, operands, cycles, given)
+            add_supervisors(graph, prog, name, codelet, operands, cycles, parameters)
         if like_reference:
             return drawn
         out = result_like(graph, [input], input.shape, input.dtype, f"{name}/outLikeInput")
@@ -88,11 +88,15 @@ def _placed(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence
     """Sort the arguments of either form: program, debug context, whether like the reference."""
     long = bool(arguments) and not isinstance(arguments[0], Sequence)
     names = ("outputClonesRef", "prog", "debugContext")[not long :]
-    given = dict(zip(names, arguments, strict=False)) | named
-    unknown = [key for key in given if key not in ("outputClonesRef", "prog", "debugContext")]
-    if len(arguments) > len(names) or unknown or not isinstance(given.get("prog"), Sequence):
-        raise poplibs_error(f"dropout: {list(given)} are given; needs prog, a Sequence")
-    return given["prog"], given.get("debugContext", ""), bool(given.get("outputClonesRef", True))
+    by_name = dict(zip(names, arguments, strict=False)) | named
+    unknown = [key for key in by_name if key not in ("outputClonesRef", "prog", "debugContext")]
+    if len(arguments) > len(names) or unknown or not isinstance(by_name.get("prog"), Sequence):
+        raise poplibs_error(f"dropout: {list(by_name)} are given; needs prog, a Sequence")
+    return (
+        by_name["prog"],
+        by_name.get("debugContext", ""),
+        bool(by_name.get("outputClonesRef", True)),
+    )
 
 
 def _check(values: Tensor, probability: float, name: str) -> None:

@@ -42,8 +42,8 @@ def broadcastToMatch(
     tensors = (a, b) if c is None else (a, b, c)
     common = _common(*(tensor.shape for tensor in tensors))
     if common is None:
-        found = " and ".join(map(repr, tensors))
-        raise poplibs_error(f"broadcastToMatch: {found} do not broadcast to one shape")
+        shapes = " and ".join(map(repr, tensors))
+        raise poplibs_error(f"broadcastToMatch: {shapes} do not broadcast to one shape")
     return tuple(broadcast_to(tensor, common) for tensor in tensors)
 
 

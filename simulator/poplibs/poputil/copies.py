@@ -35,8 +35,8 @@ def cloneToIpu(graph: Graph, t: Tensor, dstIPU: int, debugContext: str = "") -> 
         raise poplibs_error(f"{name}: IPU {dstIPU!r}; the target has 0 to {target.num_ipus - 1}")
     clone = graph.clone(t, debugContext or t.describe())
     low, high, tiles = graph.tile_ranges(t)
-    each = target.tiles_per_ipu
-    graph.map_ranges(clone, low, high, dstIPU * each + tiles % each)
+    tiles_per_ipu = target.tiles_per_ipu
+    graph.map_ranges(clone, low, high, dstIPU * tiles_per_ipu + tiles % tiles_per_ipu)
     return clone
 
 

@@ -112,9 +112,9 @@ class VoidFunction:
             raise poplibs_error(
                 f"graphfn: {len(args)} arguments; the function takes {len(self._signature)}"
             )
-        for one, inner, given in zip(self._signature, self._inner, args, strict=True):
+        for one, inner, argument in zip(self._signature, self._inner, args, strict=True):
             if one.type in (ArgType.InputArg, ArgType.InOutArg):
-                seq.add(_copied(given, inner, one))
+                seq.add(_copied(argument, inner, one))
         seq.add(self._program)
         for place, (one, inner) in enumerate(zip(self._signature, self._inner, strict=True)):
             if one.type is ArgType.CreatedArg and inner is not None:
@@ -169,10 +169,10 @@ class TensorFunction:
 
     def __call__(self, args: Arguments, prog: ProgramSequence) -> Tensor:
         """Add a call and give a copy of its result."""
-        given = [*args, None]
-        self._function(given, prog)
-        result = given.pop()
-        args[:] = given
+        with_result = [*args, None]
+        self._function(with_result, prog)
+        result = with_result.pop()
+        args[:] = with_result
         if result is None:
             raise AssertionError("the call has put its result there")
         return result

@@ -68,13 +68,13 @@ def splitRegions(
     if not total:
         return []
     grains = ceil_div(total, grainSize)
-    each = ceil_div(grains, maxPartitions)
+    grains_per_part = ceil_div(grains, maxPartitions)
     if minElementsPerPartition:
         most = max(1, grains // ceil_div(minElementsPerPartition, grainSize))
-        each = max(each, ceil_div(grains, most))
+        grains_per_part = max(grains_per_part, ceil_div(grains, most))
     if maxElementsPerPartition is not None:
-        each = min(each, max(maxElementsPerPartition // grainSize, 1))
-    bounds = np.minimum(even_bounds(grains, ceil_div(grains, each)) * grainSize, total)
+        grains_per_part = min(grains_per_part, max(maxElementsPerPartition // grainSize, 1))
+    bounds = np.minimum(even_bounds(grains, ceil_div(grains, grains_per_part)) * grainSize, total)
     begins, lengths, starts = cut(low, high - low, bounds[:-1], bounds[1:])
     if maxElementsPerRegion is not None:
         begins, lengths, starts = _short(begins, lengths, starts, maxElementsPerRegion)
@@ -90,8 +90,12 @@ def _short(
     counts = ceil_div(lengths, max(most, 1))
     number = np.arange(int(counts.sum())) - np.repeat(offsets_of(counts)[:-1], counts)
     offset = number * max(most, 1)
-    left = np.repeat(lengths, counts) - offset
-    return np.repeat(begins, counts) + offset, np.minimum(left, most), offsets_of(counts)[starts]
+    remaining = np.repeat(lengths, counts) - offset
+    return (
+        np.repeat(begins, counts) + offset,
+        np.minimum(remaining, most),
+        offsets_of(counts)[starts],
+    )
 
 
 @library_call("POPUTIL")
@@ -143,5 +147,5 @@ def balancedPartition(rangeUpperBound: int, splitCount: int) -> list[int]:
     """Return the sizes of parts of a range as even as can be, the larger ones first."""
     if splitCount < 1:
         raise poplibs_error(f"balancedPartition: {splitCount} parts; at least 1 is needed")
-    each, more = divmod(rangeUpperBound, splitCount)
-    return [each + (part < more) for part in range(splitCount)]
+    size, larger = divmod(rangeUpperBound, splitCount)
+    return [size + (part < larger) for part in range(splitCount)]

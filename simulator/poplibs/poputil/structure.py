@@ -42,7 +42,7 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
     if t.rank() == 0:
         raise poplibs_error(f"detectDimGroupings: {t!r}; at least one dimension is needed")
     elements, tiles = _places(graph, t)
-    found: list[GroupingInfo] = []
+    groupings: list[GroupingInfo] = []
     step = 1
     while True:
         groups = [
@@ -51,8 +51,8 @@ def detectDimGroupings(graph: Graph, t: Tensor) -> list[GroupingInfo]:
         ]
         best = int(np.argmax(groups))
         if groups[best] < 2:
-            return found
-        found.append((best, groups[best]))
+            return groupings
+        groupings.append((best, groups[best]))
         firsts = [slice(None)] * t.rank()
         firsts[best] = slice(None, None, groups[best])
         elements, tiles = elements[tuple(firsts)], tiles[tuple(firsts)]

@@ -29,9 +29,9 @@ def linear_bounds(
     PopLibs lib/poputil/TileMapping.cpp and Util.cpp: whole grains (one vector), at least 128 bytes
     a tile, as even as can be.
     """
-    for number, what in ((min_elements, "minElementsPerTile"), (grain, "grainSize")):
+    for number, parameter in ((min_elements, "minElementsPerTile"), (grain, "grainSize")):
         if not isinstance(number, int | np.integer) or number < 0:
-            raise PoplarError(f"mapTensorLinearly: {what} is {number!r}; a number is needed")
+            raise PoplarError(f"mapTensorLinearly: {parameter} is {number!r}; a number is needed")
     grain = grain or max(target.getVectorWidth(dtype), 1)
     least = min_elements or ceil_div(MIN_BYTES_PER_TILE, dtype.size)
     grains, min_grains = ceil_div(elements, grain), max(ceil_div(least, grain), 1)
@@ -86,18 +86,18 @@ def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, *arguments: Any, **name
     names = ["minElementsPerTile", "grainSize"][: 2 * long] + ["offset", "ascending"]
     if len(arguments) > len(names) or {*named} - {*names}:
         raise TypeError(f"mapTensorLinearlyWithOffset takes graph, t, {', '.join(names)}")
-    given = dict(zip(names, arguments, strict=False)) | named
-    offset: Any = given.get("offset")
+    by_name = dict(zip(names, arguments, strict=False)) | named
+    offset: Any = by_name.get("offset")
     tiles = graph.target.num_tiles
     if isinstance(offset, bool) or offset not in range(tiles):
         raise PoplarError(
             f"mapTensorLinearlyWithOffset: offset is {offset!r}; a tile from 0 to {tiles - 1} is "
             "needed"
         )
-    least, grain = given.get("minElementsPerTile", 0), given.get("grainSize", 0)
+    least, grain = by_name.get("minElementsPerTile", 0), by_name.get("grainSize", 0)
     bounds = linear_bounds(t.numElements(), t.dtype, graph.target, least, grain)
     places = (np.arange(len(bounds) - 1, dtype=np.int64) + int(offset)) % tiles
-    up = given.get("ascending", True)
+    up = by_name.get("ascending", True)
     graph.map_ranges(t, bounds[:-1], bounds[1:], places if up else tiles - 1 - places)
 
 
@@ -137,13 +137,13 @@ def getTileImbalance(*arguments: Any, **named: Any) -> int:
     has_graph = "graph" in named or isinstance(arguments[0], Graph)
     first = ["graph", "t"] if has_graph else ["mapping"]
     names = [*first, "minElementsPerTile", "grainSize"]
-    given = dict(zip(names, arguments, strict=False)) | named
-    if "mapping" in given:
-        low, high, tiles = listed_pieces(given["mapping"])
-        counts = np.bincount(tiles, high - low, minlength=len(given["mapping"])).astype(np.int64)
+    by_name = dict(zip(names, arguments, strict=False)) | named
+    if "mapping" in by_name:
+        low, high, tiles = listed_pieces(by_name["mapping"])
+        counts = np.bincount(tiles, high - low, minlength=len(by_name["mapping"])).astype(np.int64)
     else:
-        counts = elements_by_tile(given["graph"], given["t"])
-    return _imbalance(counts, given.get("minElementsPerTile", 0), given.get("grainSize", 1))
+        counts = elements_by_tile(by_name["graph"], by_name["t"])
+    return _imbalance(counts, by_name.get("minElementsPerTile", 0), by_name.get("grainSize", 1))
 
 
 def elements_by_tile(graph: Graph, tensor: Tensor) -> IntArray:
@@ -181,13 +181,13 @@ def rebalanceTensor(
     total, tiles = int(counts.sum()), len(counts)
     if _imbalance(counts, 0, 1) <= imbalanceThreshold or total // tiles < max(least, grain):
         return
-    wanted = np.diff(np.minimum(even_bounds(ceil_div(total, grain), tiles) * grain, total))
+    shortfall = np.diff(np.minimum(even_bounds(ceil_div(total, grain), tiles) * grain, total))
     low, high, tile = graph.tile_ranges(t)
     order = ascending(tile)
     elements = spread(low[order], (high - low)[order])  # tile by tile
-    surplus = np.maximum(counts - wanted, 0)
+    surplus = np.maximum(counts - shortfall, 0)
     moved = elements[spread(offsets_of(counts)[:-1], surplus)]
-    places = np.repeat(np.arange(tiles, dtype=np.int64), np.maximum(wanted - counts, 0))
+    places = np.repeat(np.arange(tiles, dtype=np.int64), np.maximum(shortfall - counts, 0))
     graph.map_ranges(t, moved, moved + 1, places)
 
 

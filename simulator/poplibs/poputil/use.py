@@ -45,12 +45,12 @@ def spread_by_use(uses: Uses, grain: int, least: int, start: int = 0) -> IntArra
     rank[np.argsort(sets, kind="stable")] = spread(np.zeros_like(size), size)
     most = np.maximum(size // max(ceil_div(least, grain), 1), 1)
     parts = np.minimum(np.diff(bounds), most)
-    each = ceil_div(size, parts)
-    parts = ceil_div(size, each)
+    grains_per_part = ceil_div(size, parts)
+    parts = ceil_div(size, grains_per_part)
     number = (rank * parts[sets] // size[sets] + start) % np.diff(bounds)[sets]
-    found = tiles[bounds[:-1][sets] + number]
+    tile_of_grain = tiles[bounds[:-1][sets] + number]
     place = np.maximum(np.searchsorted(used, np.arange(count), side="right") - 1, 0)
-    return np.repeat(found[place], grain)[: uses.elements]
+    return np.repeat(tile_of_grain[place], grain)[: uses.elements]
 
 
 def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
@@ -60,15 +60,15 @@ def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
     counts = counts[used]
     first = offsets_of(counts)
     sets = np.zeros(len(used), dtype=np.int64)
-    found = 0
+    count = 0
     for size in np.unique(counts).tolist():  # sets of as many tiles are the rows of a table
         grains = np.flatnonzero(counts == size)
         table = pairs[first[grains][:, None] + np.arange(size), 1]
         # As a row of bytes each is compared at once.
         rows = table.view(np.dtype((np.void, table.itemsize * size))).reshape(-1)
         distinct, number = np.unique(rows, return_inverse=True)
-        sets[grains] = found + number.reshape(-1)
-        found += len(distinct)
+        sets[grains] = count + number.reshape(-1)
+        count += len(distinct)
     return used, sets
 
 
@@ -178,13 +178,13 @@ class TensorUseTracker:
             places = np.arange(uses.elements, dtype=np.int64)
             if not extendPartialUsage:
                 places = np.unique(element)
-            whole = Tensor(
+            flat = Tensor(
                 graph,
                 variable.dtype,
                 (variable.elements,),
                 stepped(variable.offset // variable.dtype.size, [(variable.elements, 1)]),
             )
-            graph.map_ranges(whole, places, places + 1, tiles[places])
+            graph.map_ranges(flat, places, places + 1, tiles[places])
 
     def _by_variable(self, graph: Graph) -> dict[int, tuple[Array, Array, Array]]:
         """Return the parts [first, last) of each variable that tiles use."""
