@@ -157,13 +157,13 @@ class Files:
             parts = (self._take, self._compile, self._write_executable)
             cached(folder, self._fingerprint(), *parts)
 
-    def loadExecutable(self, path: Path_, *more_paths: Path_) -> None:
+    def loadExecutable(self, path: Path_, *more: Path_) -> None:
         """Take the compiled model from a PopEF file: `prepareDevice` then loads it.
 
         The session must be of the same model, options and machine. Weights that the file or one of
-        `more_paths` has are taken, too. Raises popart_exception and PvaError.
+        `more` has are taken, too. Raises popart_exception and PvaError.
         """
-        paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more_paths)]
+        paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more)]
         self._take(load_model(paths))
 
     def _take(self, model: Model) -> None:

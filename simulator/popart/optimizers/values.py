@@ -236,17 +236,17 @@ class Optimizer:
         """Return what is part of the program beside the values."""
         return tuple(self._types.items())
 
-    def cannot_follow(self, replaced: Optimizer) -> str:
+    def cannot_follow(self, other: Optimizer) -> str:
         """Return why this optimiser cannot take the place of another; "" when it can."""
-        kind = type(replaced).__name__
-        if type(self) is not type(replaced):
+        kind = type(other).__name__
+        if type(self) is not type(other):
             return f"{type(self).__name__} cannot take the place of {kind}"
-        if self.traits() != replaced.traits() or self.clips != replaced.clips:
+        if self.traits() != other.traits() or self.clips != other.clips:
             return f"modes, types and clip norms of {kind} are part of the program"
-        if set(self._specific) != set(replaced._specific):
+        if set(self._specific) != set(other._specific):
             return f"which weights have values of their own is part of the program of {kind}"
         for weight in ("", *self._specific):
-            new, old = self.of(weight), replaced.of(weight)
+            new, old = self.of(weight), other.of(weight)
             for name, value in old.items():
                 if value.constant != new[name].constant or (value.constant and value != new[name]):
                     whose = f" of {weight!r}" if weight else ""
