@@ -35,15 +35,15 @@ def variables_have_the_bytes_of_their_shape(data: Dataset) -> Iterator[Violation
     """A variable has the bytes of its shape, or those of one replica's part of it."""
     types, shapes, sizes = (data.column("variables", name) for name in ("type", "shape", "bytes"))
     counts = {shape: _elements(shape) for shape in set(shapes)}
-    each = [
+    shape_bytes = [
         BYTES.get(kind, NONE) * counts[shape] for kind, shape in zip(types, shapes, strict=True)
     ]
-    bytes_of_shape = np.array(each, dtype=float)
-    known = ~np.isnan(bytes_of_shape)
-    found, wanted = sizes[known].astype(float), bytes_of_shape[known]
+    bytes_of_shape = np.array(shape_bytes, dtype=float)
+    has_shape = ~np.isnan(bytes_of_shape)
+    recorded, expected = sizes[has_shape].astype(float), bytes_of_shape[has_shape]
     replicas = max(int(data.value("target", "num_replicas")), 1)
-    wanted = np.where(found * replicas == wanted, found, wanted)
-    yield from equal(found, wanted, "bytes", "variable with a shape", "its shape has")
+    expected = np.where(recorded * replicas == expected, recorded, expected)
+    yield from equal(recorded, expected, "bytes", "variable with a shape", "its shape has")
 
 
 def _elements(shape: str) -> float:
@@ -56,23 +56,23 @@ def pieces_are_those_of_their_category(data: Dataset) -> Iterator[Violation]:
     """The pieces of the variables of a category are its memory on each tile."""
     pieces = data.table("variable_pieces")
     category = data.column("variables", "category")[pieces["variable"]]
-    wanted = data.array("memory_by_category").sum(axis=(1, 2))
-    found = np.zeros_like(wanted)
-    np.add.at(found, (category, pieces["tile"]), pieces["bytes"])
-    told = np.isin(np.arange(len(wanted)), category)
-    for row in np.flatnonzero(told):
-        what = f"bytes of {schema.CATEGORIES[row]}"
+    memory = data.array("memory_by_category").sum(axis=(1, 2))
+    of_pieces = np.zeros_like(memory)
+    np.add.at(of_pieces, (category, pieces["tile"]), pieces["bytes"])
+    has_variables = np.isin(np.arange(len(memory)), category)
+    for row in np.flatnonzero(has_variables):
+        subject = f"bytes of {schema.CATEGORIES[row]}"
         compare = at_most if schema.CATEGORIES[row] in PART_OF else equal
-        yield from compare(found[row], wanted[row], what, "tile")
+        yield from compare(of_pieces[row], memory[row], subject, "tile")
 
 
 @LAWS.needing("always_live_variables", "variables", "memory_by_category")
 def always_live_names_are_known(data: Dataset) -> Iterator[Violation]:
     """Each always-live name is a variable that is always live, or a category, with its bytes."""
     always = data.column("variables", "always_live")
-    known = dict.fromkeys(schema.CATEGORIES, 0)
+    bytes_of_name = dict.fromkeys(schema.CATEGORIES, 0)
     sums = data.array("memory_by_category").sum(axis=(1, 2, 3)).tolist()
-    known.update(zip(schema.CATEGORIES, sums, strict=True))
+    bytes_of_name.update(zip(schema.CATEGORIES, sums, strict=True))
     variables: dict[str, int] = {}
     names, sizes = (data.column("variables", name)[always] for name in ("name", "bytes"))
     for name, size in zip(names, sizes.tolist(), strict=True):
@@ -81,14 +81,16 @@ def always_live_names_are_known(data: Dataset) -> Iterator[Violation]:
     rows = (data.column("always_live_variables", name).tolist() for name in ("name", "bytes"))
     for name, size in zip(*rows, strict=True):
         listed[name] = listed.get(name, 0) + size
-    known.update(variables)
+    bytes_of_name.update(variables)
     if variables:  # other writers list no variables that are always live
-        there = [name in known for name in listed]
-        yield from equal(there, True, "whether it is an always-live variable or a category", "name")
-    for owners, compare in ((variables, equal), (set(known) - set(variables), at_most)):
-        pairs = [(size, known[name]) for name, size in listed.items() if name in owners]
-        found, wanted = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        yield from compare(found, wanted, "bytes", "name")
+        is_listed = [name in bytes_of_name for name in listed]
+        yield from equal(
+            is_listed, True, "whether it is an always-live variable or a category", "name"
+        )
+    for owners, compare in ((variables, equal), (set(bytes_of_name) - set(variables), at_most)):
+        pairs = [(size, bytes_of_name[name]) for name, size in listed.items() if name in owners]
+        recorded, expected = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        yield from compare(recorded, expected, "bytes", "name")
     yield from equal([name in listed for name in variables], True, "whether it is listed", "name")
 
 
@@ -107,9 +109,9 @@ def always_live_pieces_are_part_of_the_tile(data: Dataset) -> Iterator[Violation
     rows = data.column("variable_pieces", "variable")
     mine = data.column("variables", "always_live")[rows]
     tile, size = (data.column("variable_pieces", name)[mine] for name in ("tile", "bytes"))
-    found = np.zeros_like(limit)
-    np.add.at(found, tile, size)
-    yield from at_most(found, limit, "bytes of always-live variables", "tile")
+    of_variables = np.zeros_like(limit)
+    np.add.at(of_variables, tile, size)
+    yield from at_most(of_variables, limit, "bytes of always-live variables", "tile")
 
 
 @LAWS.needing("variables", "variable_pieces", "always_live_variables", "always_live_bytes",
@@ -121,23 +123,23 @@ def always_live_bytes_are_those_of_the_names(data: Dataset) -> Iterator[Violatio
     rows = data.column("variable_pieces", "variable")
     mine = data.column("variables", "always_live")[rows]
     tile, size = (data.column("variable_pieces", name)[mine] for name in ("tile", "bytes"))
-    wanted = np.bincount(tile, size, minlength=memory.shape[1]).astype(np.int64)
+    expected = np.bincount(tile, size, minlength=memory.shape[1]).astype(np.int64)
     variables = set(data.column("variables", "name")[data.column("variables", "always_live")])
-    left = int(size.sum())
+    total = int(size.sum())
     for row, category in enumerate(schema.CATEGORIES):
         if category not in variables and memory[row].sum() == sizes[names == category].sum():
-            wanted += memory[row]
-            left += int(memory[row].sum())
-    if left == int(sizes.sum()):  # other writers name parts of categories
-        yield from equal(data.array("always_live_bytes"), wanted, "always-live bytes", "tile")
+            expected += memory[row]
+            total += int(memory[row].sum())
+    if total == int(sizes.sum()):  # other writers name parts of categories
+        yield from equal(data.array("always_live_bytes"), expected, "always-live bytes", "tile")
 
 
 @LAWS.needing("always_live_bytes", "not_always_live_max_bytes", "memory_by_tile")
 def live_bytes_fit_in_the_tile(data: Dataset) -> Iterator[Violation]:
     """What is live at once on a tile is no more than what the tile needs."""
-    found = data.array("always_live_bytes") + data.array("not_always_live_max_bytes")
+    live = data.array("always_live_bytes") + data.array("not_always_live_max_bytes")
     limit = data.column("memory_by_tile", "total_including_gaps")
-    yield from at_most(found, limit, "live bytes", "tile", "its memory is")
+    yield from at_most(live, limit, "live bytes", "tile", "its memory is")
 
 
 @LAWS.needing("vertex_types", "compute_set_vertices", "vertex_count_by_tile", "memory_by_category")
@@ -146,13 +148,13 @@ def vertices_have_the_size_of_their_type(data: Dataset) -> Iterator[Violation]:
     sizes = data.column("vertex_types", "size")
     sizes = sizes[data.column("compute_set_vertices", "vertex_type")]
     count = data.array("vertex_count_by_tile")
-    found = (count * sizes[:, None]).sum(axis=0)
+    state = (count * sizes[:, None]).sum(axis=0)
     row = schema.CATEGORIES.index("vertexInstanceState")
-    wanted = data.array("memory_by_category")[row].sum(axis=(0, 1))
+    memory = data.array("memory_by_category")[row].sum(axis=(0, 1))
     # Vertices of one type may be filled up, and have fields of other lengths.
     slack = (ALIGNMENT - 1) * count.sum(axis=0)
-    yield from at_most(wanted, found + slack, "vertexInstanceState", "tile", "its vertices need")
-    yield from at_most(found - slack, wanted, "least that vertices need", "tile", "their state is")
+    yield from at_most(memory, state + slack, "vertexInstanceState", "tile", "its vertices need")
+    yield from at_most(state - slack, memory, "least that vertices need", "tile", "their state is")
 
 
 @LAWS.needing("graph.num_vars", "variable_pieces")
@@ -163,8 +165,8 @@ def graph_counts_the_lowered_variables(data: Dataset) -> Iterator[Violation]:
     if data.has("memory_by_category") and data.has("variables"):
         used = data.array("memory_by_category").sum(axis=(1, 2)) > 0
         listed = data.column("variables", "category")[data.column("variable_pieces", "variable")]
-        more = int(used.sum()) - int(used[np.unique(listed)].sum())
-        yield from at_most(count, pieces + more, "num_vars", "", "pieces, and others at most")
+        unlisted = int(used.sum()) - int(used[np.unique(listed)].sum())
+        yield from at_most(count, pieces + unlisted, "num_vars", "", "pieces, and others at most")
 
 
 @LAWS.needing("graph.num_edges", "memory_by_vertex_type_edge_pointers")
@@ -213,13 +215,13 @@ def what_a_program_uses_is_live(data: Dataset) -> Iterator[Violation]:
     steps = data.column("liveness_steps", "program")
     order = np.argsort(steps, kind="stable")
     first, end = (np.searchsorted(steps[order], program, side) for side in ("left", "right"))
-    asked = np.flatnonzero(~data.column("variables", "always_live")[variable] & (end > first))
-    counts = (end - first)[asked]
-    owner = np.repeat(np.arange(len(asked)), counts)
+    uses = np.flatnonzero(~data.column("variables", "always_live")[variable] & (end > first))
+    counts = (end - first)[uses]
+    owner = np.repeat(np.arange(len(uses)), counts)
     place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    at = order[first[asked][owner] + place]
-    live = np.zeros(len(asked), np.bool_)
-    np.logical_or.at(live, owner, _is_live(data, variable[asked][owner], at))
+    at = order[first[uses][owner] + place]
+    live = np.zeros(len(uses), np.bool_)
+    np.logical_or.at(live, owner, _is_live(data, variable[uses][owner], at))
     yield from equal(live, True, "whether it is live then", "use of a variable")
 
 
@@ -232,10 +234,10 @@ def what_is_read_is_written(data: Dataset) -> Iterator[Violation]:
     program, variable, write = (data.column("access", c) for c in ("program", "variable", "write"))
     holds = np.isin(data.texts("programs", "type")[program], PLAIN_HOLDERS)
     yield from equal(holds, False, "whether a program that holds others uses it", "access")
-    known = data.column("variables", "always_live").copy()
-    known[variable[write]] = True
+    is_written = data.column("variables", "always_live").copy()
+    is_written[variable[write]] = True
     read = ~write & np.isin(program, data.column("liveness_steps", "program"))
-    yield from equal(known[variable[read]], True, "whether it is written", "read")
+    yield from equal(is_written[variable[read]], True, "whether it is written", "read")
 
 
 def _is_live(data: Dataset, variable: Values, step: Values) -> Values:
@@ -259,8 +261,8 @@ def debug_contexts_are_listed(data: Dataset) -> Iterator[Violation]:
     listed = data.column("debug_contexts", "id")
     for table in ("programs", "variables"):
         used = data.column(table, "debug_context")
-        there = np.isin(used[used >= 0], listed)
-        yield from equal(there, True, f"whether its debug context is listed, {table}", "number")
+        is_listed = np.isin(used[used >= 0], listed)
+        yield from equal(is_listed, True, f"whether its debug context is listed, {table}", "number")
 
 
 @LAWS.needing("liveness_steps", "programs", "program_children", "function_programs")
@@ -277,22 +279,31 @@ def liveness_steps_lie_in_each_other_as_programs(data: Dataset) -> Iterator[Viol
     above = np.append(data.column("program_children", "program"), callers)
     below = np.append(data.column("program_children", "child"), functions[targets[callers]])
     pairs = program[parent[inside]] * count + program[inside]
-    found = np.isin(pairs, above * count + below)
-    yield from equal(found, True, "whether it is in the program around it", "inner liveness step")
+    is_nested = np.isin(pairs, above * count + below)
+    yield from equal(
+        is_nested, True, "whether it is in the program around it", "inner liveness step"
+    )
 
 
 @LAWS.needing("steps", "programs")
 def steps_are_of_their_programs(data: Dataset) -> Iterator[Violation]:
     """A step is of the type of its program."""
     program = data.column("steps", "program")
-    known = program >= 0
-    types = data.texts("programs", "type")[program[known]]
-    yield from equal(data.texts("steps", "type")[known], types, "type", "step", "its program is")
-    found, wanted = data.column("steps", "sync_type"), data.column("programs", "sync_type")[program]
+    comparable = program >= 0
+    types = data.texts("programs", "type")[program[comparable]]
+    yield from equal(
+        data.texts("steps", "type")[comparable], types, "type", "step", "its program is"
+    )
+    of_step, of_program = (
+        data.column("steps", "sync_type"),
+        data.column("programs", "sync_type")[program],
+    )
     # Documents of other writers leave out the kind of a Sync: 0.
-    untold = (wanted == 0) & (data.texts("programs", "type")[program] == "Sync")
-    known &= (found >= 0) & (wanted >= 0) & ~untold
-    yield from equal(found[known], wanted[known], "sync_type", "number", "its program is")
+    untold = (of_program == 0) & (data.texts("programs", "type")[program] == "Sync")
+    comparable &= (of_step >= 0) & (of_program >= 0) & ~untold
+    yield from equal(
+        of_step[comparable], of_program[comparable], "sync_type", "number", "its program is"
+    )
 
 
 @LAWS.needing("steps", "programs")
@@ -307,8 +318,8 @@ def steps_have_a_program(data: Dataset) -> Iterator[Violation]:
 def compute_sets_have_the_state_of_their_types(data: Dataset) -> Iterator[Violation]:
     """What vertices hold on a tile, beside shared code, is the same by compute set and by type."""
     for part in PARTS:
-        found, wanted = (
+        by_set, by_type = (
             data.array(f"memory_by_{owner}_{part}").sum(axis=0)
             for owner in ("compute_set", "vertex_type")
         )
-        yield from equal(found, wanted, f"{part} of compute sets", "tile", "by vertex type")
+        yield from equal(by_set, by_type, f"{part} of compute sets", "tile", "by vertex type")

@@ -28,13 +28,13 @@ def blocks_end_after_they_begin(data: Dataset) -> Iterator[Violation]:
 def blocks_are_inside_their_run(data: Dataset) -> Iterator[Violation]:
     """A block begins and ends while its run is being executed."""
     run = data.column("blocks", "run")
-    known = (run >= 0) & (run < data.length("runs"))
-    yield from equal(known, True, "whether there is its run", "block")
+    has_run = (run >= 0) & (run < data.length("runs"))
+    yield from equal(has_run, True, "whether there is its run", "block")
     first, cycles = (data.column("runs", name) for name in ("cycles_from", "cycles"))
-    begin, end = (clock[known] for clock in _clocks(data))
-    start = first[run[known]]
+    begin, end = (clock[has_run] for clock in _clocks(data))
+    start = first[run[has_run]]
     yield from at_most(start, begin, "cycles_from of the run", "block", "its cycles_from is")
-    yield from at_most(end, start + cycles[run[known]], "cycles_to", "block", "its run ends at")
+    yield from at_most(end, start + cycles[run[has_run]], "cycles_to", "block", "its run ends at")
 
 
 @LAWS.needing("blocks", "programs")
@@ -42,20 +42,20 @@ def blocks_are_programs(data: Dataset) -> Iterator[Violation]:
     """A block is of a program, a copy or flush of a stream copy; an overflow is of none."""
     program, kind = data.column("blocks", "program"), data.texts("blocks", "kind")
     is_program = (program >= 0) & (program < data.length("programs"))
-    what = "whether it is of a program"
-    yield from equal(is_program, kind != "overflow", what, "block")
+    subject = "whether it is of a program"
+    yield from equal(is_program, kind != "overflow", subject, "block")
     copies = np.flatnonzero(is_program & np.isin(kind, COPIES))
     types = data.texts("programs", "type")[program[copies]]
-    found = np.char.startswith(types.astype(str), "StreamCopy")
-    yield from equal(found, True, "whether it is of a stream copy", "block of a copy")
+    is_copy = np.char.startswith(types.astype(str), "StreamCopy")
+    yield from equal(is_copy, True, "whether it is of a stream copy", "block of a copy")
 
 
 @LAWS.needing("blocks", "target")
 def blocks_are_on_a_tile_of_their_ipu(data: Dataset) -> Iterator[Violation]:
     """The tile whose clock was read is of the block's IPU."""
     tile, ipu = data.column("blocks", "tile"), data.column("blocks", "ipu")
-    found = tile // int(data.value("target", "tiles_per_ipu"))
-    yield from equal(found, ipu, "IPU of the tile", "block")
+    ipu_of_tile = tile // int(data.value("target", "tiles_per_ipu"))
+    yield from equal(ipu_of_tile, ipu, "IPU of the tile", "block")
 
 
 @LAWS.needing("blocks")
@@ -72,9 +72,9 @@ def blocks_nest(data: Dataset) -> Iterator[Violation]:
     ends = np.repeat([False, True], count)
     number = np.tile(np.arange(count), 2)
     # At one time ends come before begins, the inner end and the outer begin first.
-    time, other = np.concatenate([begin, end]), np.concatenate([end, begin])
+    time, opposite = np.concatenate([begin, end]), np.concatenate([end, begin])
     turned = np.where(ends, -number, number)
-    order = np.lexsort((turned, -other, ~ends, time, np.tile(tile, 2)))
+    order = np.lexsort((turned, -opposite, ~ends, time, np.tile(tile, 2)))
     depth = np.empty(2 * count, dtype=np.int64)
     depth[order] = np.cumsum(np.where(ends[order], -1, 1))
     yield from equal(depth[count:] + 1, depth[:count], "depth at its end", "lasting block")

@@ -35,8 +35,8 @@ def steps_take_what_their_slowest_tile_of_each_ipu_takes(data: Dataset) -> Itera
         if data.has(array):
             rows, operand, ipu = _rows(data, tag)
             slowest = of_ipus(data, array).most[operand, ipu]
-            found = data.column(BY_IPU, "cycles")[rows]
-            yield from equal(found, slowest, f"cycles of {tag}", "number")
+            recorded = data.column(BY_IPU, "cycles")[rows]
+            yield from equal(recorded, slowest, f"cycles of {tag}", "number")
 
 
 @LAWS.needing(BY_IPU, "steps", "programs", "target")
@@ -45,13 +45,13 @@ def balances_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violati
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
             rows, operand, ipu = _rows(data, tag)
-            spent, most, active, each = of_ipus(data, array)
+            spent, most, active, per_ipu = of_ipus(data, array)
             for name, tiles in (
-                ("tile_balance", np.full(most.shape, each)),
+                ("tile_balance", np.full(most.shape, per_ipu)),
                 ("active_tile_balance", active),
             ):
-                wanted = share(spent, most * tiles)[operand, ipu]
-                yield from near(data.column(BY_IPU, name)[rows], wanted, f"{name} of {tag}")
+                expected = share(spent, most * tiles)[operand, ipu]
+                yield from near(data.column(BY_IPU, name)[rows], expected, f"{name} of {tag}")
 
 
 @LAWS.needing(BY_IPU, "steps.tile_balance", "steps.active_tiles", "target")
@@ -92,9 +92,9 @@ def bytes_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violation]
             name = f"{exchange}_bytes_{way}"
             if data.has(name):
                 rows, operand, ipu = _rows(data, tag)
-                wanted = of_ipus(data, name).sums[operand, ipu]
-                found = data.column(BY_IPU, column)[rows]
-                yield from equal(found, wanted, f"{column} of {tag}", "number")
+                expected = of_ipus(data, name).sums[operand, ipu]
+                recorded = data.column(BY_IPU, column)[rows]
+                yield from equal(recorded, expected, f"{column} of {tag}", "number")
 
 
 @LAWS.needing(BY_IPU, "steps", "tile_clock", "target")
@@ -124,9 +124,9 @@ def clocks_of_tiles_are_those_that_the_steps_left(data: Dataset) -> Iterator[Vio
             ("all_to_min", clock[snapshot].min(axis=1)),
             ("all_to_max", clock[snapshot].max(axis=1)),
         ):
-            wanted = data.column(BY_IPU, column)[last]
-            known = wanted >= 0
-            found = clocks[ipu[last][known]]
+            expected = data.column(BY_IPU, column)[last]
+            recorded = expected >= 0
+            found = clocks[ipu[last][recorded]]
             yield from equal(
-                found, wanted[known], f"clock before step {border}", "IPU", f"{column} is"
+                found, expected[recorded], f"clock before step {border}", "IPU", f"{column} is"
             )

@@ -37,10 +37,10 @@ def on_ipus(data: Dataset, array: str) -> Values:
     """Return an array by row, IPU and tile of the IPU; raises InconsistentDataError."""
     values = data.array(array)
     per_ipu = int(data.value("target", "tiles_per_ipu"))
-    ipus, left = divmod(values.shape[1], per_ipu)
-    if left:
-        found, wanted = f"{values.shape[1]} tiles", f"IPUs of {per_ipu}"
-        raise InconsistentDataError(array, found, wanted, place="target.tiles_per_ipu")
+    ipus, remainder = divmod(values.shape[1], per_ipu)
+    if remainder:
+        problem, remedy = f"{values.shape[1]} tiles", f"IPUs of {per_ipu}"
+        raise InconsistentDataError(array, problem, remedy, place="target.tiles_per_ipu")
     return values.reshape(len(values), ipus, per_ipu)
 
 

@@ -56,8 +56,8 @@ def steps_last_as_long_as_their_slowest_ipu(data: Dataset) -> Iterator[Violation
     cycles, rows = data.column("steps", "cycles"), data.column("steps_by_ipu", "step")
     slowest = np.full(len(cycles), -1)
     np.maximum.at(slowest, rows, data.column("steps_by_ipu", "cycles"))
-    known = (slowest >= 0) & (cycles >= 0)
-    yield from equal(cycles[known], slowest[known], "cycles", "number")
+    recorded = (slowest >= 0) & (cycles >= 0)
+    yield from equal(cycles[recorded], slowest[recorded], "cycles", "number")
 
 
 @LAWS.needing("steps", "steps_by_ipu")
@@ -66,13 +66,13 @@ def clocks_of_all_tiles_enclose_those_of_active_ones(data: Dataset) -> Iterator[
     columns = [c for c in schema.TABLE[BY_IPU].columns if c.unit == "cycles"]
     end = data.column("steps", "cycles_to")[data.column(BY_IPU, "step")]
     rows = {column.name: data.column(BY_IPU, column.name) for column in columns} | {"end": end}
-    for early, late, said in (
+    for early, late, reason in (
         ("all_to_min", "to_min", "to_min is"),
         ("to_max", "all_to_max", "all_to_max is"),
         ("all_to_max", "end", "its step ends at"),
     ):
-        known = (rows["all_to_min"] >= 0) & (rows["all_to_max"] >= 0) & (rows["end"] >= 0)
-        yield from at_most(rows[early][known], rows[late][known], early, "row", said)
+        recorded = (rows["all_to_min"] >= 0) & (rows["all_to_max"] >= 0) & (rows["end"] >= 0)
+        yield from at_most(rows[early][recorded], rows[late][recorded], early, "row", reason)
 
 
 @LAWS.needing("steps", "steps_by_ipu")
@@ -84,8 +84,8 @@ def steps_begin_with_the_clocks_that_the_last_one_left(data: Dataset) -> Iterato
     order = np.lexsort((step, ipu))
     before, after = order[:-1], order[1:]
     run = data.column("steps", "run")[step]
-    known = (ipu[before] == ipu[after]) & (run[before] == run[after]) & (first[before] >= 0)
-    before, after = before[known], after[known]
+    consecutive = (ipu[before] == ipu[after]) & (run[before] == run[after]) & (first[before] >= 0)
+    before, after = before[consecutive], after[consecutive]
     begins = [data.column(BY_IPU, name)[after] for name in ("from_min", "from_max")]
     yield from at_most(first[before], begins[0], "all_to_min", "row", "the next from_min is")
     yield from at_most(begins[1], last[before], "from_max", "row", "all_to_max before it is")
@@ -101,17 +101,19 @@ def syncs_take_what_the_farthest_tile_needs(data: Dataset) -> Iterator[Violation
     farthest = int(data.array("relative_sync_delay").max(initial=0))
     least = int(data.value("target", "min_sync_delay")) + farthest - 1  # half of it each way
     between = data.texts("steps", "sync_type")[mine] == "External"
-    wanted = least + between * max(int(data.value("target", "global_sync_cycles")), 0)
-    yield from at_most(wanted, cycles[mine], "delay of the farthest tile", "sync", "it takes")
+    delay = least + between * max(int(data.value("target", "global_sync_cycles")), 0)
+    yield from at_most(delay, cycles[mine], "delay of the farthest tile", "sync", "it takes")
 
 
 @LAWS.needing("steps")
 def time_does_not_run_back(data: Dataset) -> Iterator[Violation]:
     """A step ends no earlier than it begins, and begins where the one before it ended."""
     begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
-    known = (begin >= 0) & (end >= 0)
-    yield from at_most(begin[known], end[known], "cycles_from", "step", "cycles_to is")
-    yield from at_most(end[known][:-1], begin[known][1:], "cycles_to", "step", "next begins at")
+    recorded = (begin >= 0) & (end >= 0)
+    yield from at_most(begin[recorded], end[recorded], "cycles_from", "step", "cycles_to is")
+    yield from at_most(
+        end[recorded][:-1], begin[recorded][1:], "cycles_to", "step", "next begins at"
+    )
 
 
 @LAWS.needing("steps")
@@ -119,9 +121,9 @@ def overlap_is_what_was_hidden(data: Dataset) -> Iterator[Violation]:
     """Of a step's cycles, those that made the run no longer were overlapped."""
     names = ("cycles", "cycles_from", "cycles_to", "cycles_overlapped")
     cycles, begin, end, overlapped = (data.column("steps", name) for name in names)
-    known = (overlapped >= 0) & (begin >= 0) & (end >= 0)
-    hidden = cycles[known] - (end - begin)[known]
-    yield from equal(overlapped[known], hidden, "cycles_overlapped", "number")
+    recorded = (overlapped >= 0) & (begin >= 0) & (end >= 0)
+    hidden = cycles[recorded] - (end - begin)[recorded]
+    yield from equal(overlapped[recorded], hidden, "cycles_overlapped", "number")
 
 
 @LAWS.needing("steps", "programs")
@@ -142,10 +144,10 @@ def balances_are_fractions(data: Dataset) -> Iterator[Violation]:
     for column in schema.TABLE["steps"].columns:
         if column.unit == "fraction":
             values = data.column("steps", column.name)
-            known = values[~np.isnan(values)]
-            what = f"{column.name} known"
-            yield from at_most(known, 1.0 + 1e-9, what, "number")
-            yield from at_most(-known, 0.0, f"negative {what}", "number")
+            shares = values[~np.isnan(values)]
+            subject = f"{column.name} known"
+            yield from at_most(shares, 1.0 + 1e-9, subject, "number")
+            yield from at_most(-shares, 0.0, f"negative {subject}", "number")
 
 
 @LAWS.needing("steps", "runs")
@@ -185,10 +187,10 @@ def _recorded_cycles(data: Dataset) -> int:
 @LAWS.needing("execution", "runs")
 def cycles_are_those_of_the_recorded_runs(data: Dataset) -> Iterator[Violation]:
     """The cycles of the execution are the sum of the runs that were recorded in full."""
-    found = data.value("execution", "cycles")
-    if found < 0:  # a CPU has none
+    cycles = data.value("execution", "cycles")
+    if cycles < 0:  # a CPU has none
         return
-    yield from equal(found, _recorded_cycles(data), "cycles")
+    yield from equal(cycles, _recorded_cycles(data), "cycles")
 
 
 @LAWS.needing("programs", "target", "io_tiles")
@@ -208,9 +210,9 @@ def tile_sets_do_what_is_theirs(data: Dataset) -> Iterator[Violation]:
 def activities_fill_the_time_of_all_tiles(data: Dataset) -> Iterator[Violation]:
     """What the tiles did, idling included, is as long as all runs on all tiles."""
     spent = data.table("tile_cycles")
-    found = sum(int(values[0]) for name, values in spent.items() if name != "active_compute")
-    wanted = _recorded_cycles(data) * data.of_replica("num_tiles")
-    yield from equal(found, wanted, "tile cycles")
+    activities = sum(int(values[0]) for name, values in spent.items() if name != "active_compute")
+    expected = _recorded_cycles(data) * data.of_replica("num_tiles")
+    yield from equal(activities, expected, "tile cycles")
     yield from at_most(spent["active_compute"], spent["compute"], "active_compute", "row")
 
 
@@ -221,13 +223,13 @@ def activities_are_those_of_the_steps(data: Dataset) -> Iterator[Violation]:
         array = OPERANDS[tag][1]
         if data.has(array):
             _, rows = rows_of_steps(data, tag)
-            wanted = int(of_tiles(data, array).sums[rows].sum())
-            yield from equal(data.value("tile_cycles", activity), wanted, activity)
+            expected = int(of_tiles(data, array).sums[rows].sum())
+            yield from equal(data.value("tile_cycles", activity), expected, activity)
     active = "compute_set_active_cycles_by_tile"
     if data.has(active):
         _, rows = rows_of_steps(data, "OnTileExecute")
-        wanted = int(of_tiles(data, active).sums[rows].sum())
-        yield from equal(data.value("tile_cycles", "active_compute"), wanted, "active_compute")
+        expected = int(of_tiles(data, active).sums[rows].sum())
+        yield from equal(data.value("tile_cycles", "active_compute"), expected, "active_compute")
 
 
 @LAWS.needing("tile_clock", "steps")

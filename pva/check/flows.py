@@ -19,14 +19,14 @@ def flows_of_an_exchange_sum_to_what_is_received(data: Dataset) -> Iterator[Viol
     for name in _recorded(data, "received"):
         received = data.array(f"{name}_bytes_received")
         exchange, moved = (data.column(f"{name}_flows", of) for of in ("exchange", "bytes"))
-        what = f"{name}_flows"
-        yield from at_most(exchange, len(received) - 1, f"{what}.exchange", "row")
-        known = exchange < len(received)
-        sums = np.bincount(exchange[known], weights=moved[known], minlength=len(received))
-        yield from equal(sums, received.sum(axis=1), f"bytes of {what}", "exchange")
+        table = f"{name}_flows"
+        yield from at_most(exchange, len(received) - 1, f"{table}.exchange", "row")
+        valid = exchange < len(received)
+        sums = np.bincount(exchange[valid], weights=moved[valid], minlength=len(received))
+        yield from equal(sums, received.sum(axis=1), f"bytes of {table}", "exchange")
         yield from _on_tiles(data, name, "to", received)
-        mine, whole = _of_groups(data, name, "to", received)
-        yield from equal(mine, whole, f"bytes of {what} to a group", "group")
+        mine, of_tiles = _of_groups(data, name, "to", received)
+        yield from equal(mine, of_tiles, f"bytes of {table} to a group", "group")
 
 
 @LAWS.needing("exchange_flows", "exchange_bytes_received", "exchange_bytes_sent")
@@ -34,13 +34,13 @@ def flows_of_an_exchange_are_what_is_sent(data: Dataset) -> Iterator[Violation]:
     """What a group of tiles sends to all is what its tiles send, or more if it goes to several."""
     for name in _recorded(data, "received", "sent"):
         received, sent = (data.array(f"{name}_bytes_{way}") for way in ("received", "sent"))
-        what = f"bytes of {name}_flows from a group"
+        subject = f"bytes of {name}_flows from a group"
         yield from _on_tiles(data, name, "from", sent)
-        mine, whole = _of_groups(data, name, "from", sent)
-        yield from at_most(whole, mine, what, "group", "no less than its tiles send")
+        mine, of_tiles = _of_groups(data, name, "from", sent)
+        yield from at_most(of_tiles, mine, subject, "group", "no less than its tiles send")
         copies = np.where(received.sum(axis=1) > sent.sum(axis=1), (received > 0).sum(axis=1), 1)
         _, most = _of_groups(data, name, "from", sent * copies[:, None])
-        yield from at_most(mine, most, what, "group", "no more than its tiles can have sent")
+        yield from at_most(mine, most, subject, "group", "no more than its tiles can have sent")
 
 
 def _recorded(data: Dataset, *ways: str) -> Iterator[str]:
@@ -61,9 +61,9 @@ def _of_groups(data: Dataset, name: str, end: str, by_tile: Values) -> tuple[Val
     """Return of each group at one end of flows the bytes of these, and of its tiles."""
     columns = ("exchange", f"{end}_tile", f"{end}_end")
     rows = np.stack([data.column(f"{name}_flows", column) for column in columns])
-    known = (rows[0] < len(by_tile)) & (rows[1:] <= by_tile.shape[1]).all(axis=0)
-    groups, place = np.unique(rows[:, known], axis=1, return_inverse=True)
-    moved = data.column(f"{name}_flows", "bytes")[known]
+    valid = (rows[0] < len(by_tile)) & (rows[1:] <= by_tile.shape[1]).all(axis=0)
+    groups, place = np.unique(rows[:, valid], axis=1, return_inverse=True)
+    moved = data.column(f"{name}_flows", "bytes")[valid]
     mine = np.bincount(place.ravel(), weights=moved, minlength=groups.shape[1])
     sums = np.cumsum(np.pad(by_tile, ((0, 0), (1, 0))), axis=1)
     exchange, first, end_tile = groups

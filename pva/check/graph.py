@@ -50,10 +50,10 @@ def machine_is_its_tiles(data: Dataset) -> Iterator[Violation]:
 @LAWS.needing("graph", "compute_sets", "compute_set_vertices")
 def graph_counts_what_is_there(data: Dataset) -> Iterator[Violation]:
     """The graph has as many compute sets and vertices as are listed."""
-    found = data.value("graph", "num_compute_sets"), data.value("graph", "num_vertices")
+    counts = data.value("graph", "num_compute_sets"), data.value("graph", "num_vertices")
     vertices = int(data.column("compute_set_vertices", "count").sum())
-    yield from equal(found[0], data.length("compute_sets"), "num_compute_sets")
-    yield from equal(found[1], vertices, "num_vertices")
+    yield from equal(counts[0], data.length("compute_sets"), "num_compute_sets")
+    yield from equal(counts[1], vertices, "num_vertices")
 
 
 @LAWS.needing("compute_set_vertices", "vertex_count_by_tile")
@@ -99,18 +99,18 @@ def _edges(data: Dataset) -> dict[int, list[int]]:
 
 def _circular(below: dict[int, list[int]], count: int) -> set[int]:
     """Find the programs that are left when all that contain nothing are taken away in turn."""
-    left = {program: len(inside) for program, inside in below.items()}
+    remaining = {program: len(inside) for program, inside in below.items()}
     above: dict[int, list[int]] = defaultdict(list)
     for parent, inside in below.items():
         for child in inside:
             above[child].append(parent)
-    done = [program for program in range(count) if not left.get(program)]
-    for program in done:
+    finished = [program for program in range(count) if not remaining.get(program)]
+    for program in finished:
         for parent in above[program]:
-            left[parent] -= 1
-            if not left[parent]:
-                done.append(parent)
-    return set(range(count)) - set(done)
+            remaining[parent] -= 1
+            if not remaining[parent]:
+                finished.append(parent)
+    return set(range(count)) - set(finished)
 
 
 @LAWS.needing("programs", "function_programs")

@@ -55,24 +55,24 @@ def _last_cycles(data: Dataset, tag: str, column: str, count: int) -> Values:
     program = data.column("steps", "program")
     steps = np.flatnonzero((program >= 0) & (data.texts("steps", "type") == tag))
     rows = data.column("programs", column)[program[steps]]
-    known = (rows >= 0) & (rows < count)
+    valid = (rows >= 0) & (rows < count)
     result = np.full(count, -1)
-    result[rows[known]] = data.column("steps", "cycles")[steps[known]]
+    result[rows[valid]] = data.column("steps", "cycles")[steps[valid]]
     return result
 
 
 @LAWS.needing("steps", "programs")
 def what_was_measured_is_what_the_steps_took(data: Dataset) -> Iterator[Violation]:
     """A step takes the cycles that its slowest tile measured."""
-    found = {
+    measured = {
         name: (data.array(name).max(axis=1, initial=0), tag, column)
         for name, (_, tag, column) in BY_TILE.items()
         if data.has(name)
     }
     if data.has("measured_compute_set_cycles"):
         single = data.array("measured_compute_set_cycles")
-        found["measured_compute_set_cycles"] = (single, "OnTileExecute", "compute_set")
-    for name, (longest, tag, column) in found.items():
+        measured["measured_compute_set_cycles"] = (single, "OnTileExecute", "compute_set")
+    for name, (longest, tag, column) in measured.items():
         cycles = _last_cycles(data, tag, column, len(longest))
         ran = cycles >= 0
         yield from equal(longest[ran], cycles[ran], name, f"executed {column}")
@@ -92,8 +92,8 @@ def nothing_is_measured_below_its_estimate(data: Dataset) -> Iterator[Violation]
 def a_compute_set_lasts_as_long_as_on_its_slowest_ipu(data: Dataset) -> Iterator[Violation]:
     """The cycles of a compute set are those of the IPU that took longest."""
     slowest = data.array("measured_compute_set_cycles_by_ipu").max(axis=1, initial=0)
-    found = data.array("measured_compute_set_cycles")
-    yield from equal(found, slowest, "measured_compute_set_cycles", "compute set")
+    measured = data.array("measured_compute_set_cycles")
+    yield from equal(measured, slowest, "measured_compute_set_cycles", "compute set")
 
 
 @LAWS.needing(
@@ -109,9 +109,9 @@ def measured_vertices_are_those_of_the_compute_sets(data: Dataset) -> Iterator[V
     counted = np.zeros(shape, dtype=np.int64)
     rows = (data.column("compute_set_vertices", name) for name in ("compute_set", "vertex_type"))
     np.add.at(counted, tuple(rows), data.column("compute_set_vertices", "count"))
-    found = np.zeros(shape, dtype=np.int64)
-    np.add.at(found, (data.array("vertex_compute_set"), data.array("vertex_vertex_type")), 1)
-    yield from equal(found, counted, "vertices", "compute set, vertex type")
+    listed = np.zeros(shape, dtype=np.int64)
+    np.add.at(listed, (data.array("vertex_compute_set"), data.array("vertex_vertex_type")), 1)
+    yield from equal(listed, counted, "vertices", "compute set, vertex type")
 
 
 @LAWS.needing("measured_vertex_cycles", "vertex_compute_set", "compute_set_cycles_by_tile")

@@ -29,8 +29,8 @@ class Violation:
     law: str = ""
 
     def __str__(self) -> str:
-        more = f" ({self.count} places)" if self.count > 1 else ""
-        return f"{self.law}: {self.place}: found {self.found}; {self.wanted}{more}"
+        places = f" ({self.count} places)" if self.count > 1 else ""
+        return f"{self.law}: {self.place}: found {self.found}; {self.wanted}{places}"
 
 
 # How many figures each comparison of the law at hand was about.
@@ -71,8 +71,8 @@ class Law:
         broken, compared = self._held_against(data)
         if not broken and not compared:
             return [(self.name, self.meaning, None, "", "nothing to compare", "", 0)]
-        told = [(b.place, b.found, b.wanted, b.count) for b in broken] or [("", "", "", 0)]
-        return [(self.name, self.meaning, not broken, *row) for row in told]
+        rows = [(b.place, b.found, b.wanted, b.count) for b in broken] or [("", "", "", 0)]
+        return [(self.name, self.meaning, not broken, *row) for row in rows]
 
     def broken_by(self, data: Dataset) -> list[Violation]:
         """Return the breaches of a dataset; none when it lacks what the law speaks of.
@@ -89,8 +89,8 @@ class Law:
             return broken, self.walks or any(COMPARED.get())
         except InconsistentDataError as error:
             place = error.place or error.subject
-            found = error.found.removeprefix("found ")
-            return [Violation(place, found, error.wanted, law=self.name)], True
+            problem = error.found.removeprefix("found ")
+            return [Violation(place, problem, error.wanted, law=self.name)], True
         finally:
             COMPARED.reset(mark)
 
@@ -125,37 +125,37 @@ class Laws(list[Law]):
 
 
 def equal(
-    found: npt.ArrayLike, wanted: npt.ArrayLike, what: str, index: str = "", why: str = ""
+    actual: npt.ArrayLike, expected: npt.ArrayLike, subject: str, index: str = "", why: str = ""
 ) -> list[Violation]:
     """Compare two arrays; `index` names what their places are numbered by."""
-    left, right = np.broadcast_arrays(np.asarray(found), np.asarray(wanted))
-    return _broken(left != right, what, index, left, right, why)
+    values, references = np.broadcast_arrays(np.asarray(actual), np.asarray(expected))
+    return _broken(values != references, subject, index, values, references, why)
 
 
 def at_most(
-    found: npt.ArrayLike, limit: npt.ArrayLike, what: str, index: str = "", why: str = ""
+    actual: npt.ArrayLike, limit: npt.ArrayLike, subject: str, index: str = "", why: str = ""
 ) -> list[Violation]:
     """Compare two arrays, the first of which may be lower anywhere."""
-    left, right = np.broadcast_arrays(np.asarray(found), np.asarray(limit))
-    return _broken(left > right, what, index, left, right, why or "at most")
+    values, limits = np.broadcast_arrays(np.asarray(actual), np.asarray(limit))
+    return _broken(values > limits, subject, index, values, limits, why or "at most")
 
 
-def near(found: Values, wanted: Values, what: str) -> list[Violation]:
+def near(actual: Values, expected: Values, subject: str) -> list[Violation]:
     """Compare shares where both are known."""
-    known = ~(np.isnan(found) | np.isnan(wanted))
-    left, right = found[known], wanted[known]
-    rounded = np.where(np.abs(left - right) <= CLOSE, right, left)
-    return equal(rounded, right, what, "number")
+    comparable = ~(np.isnan(actual) | np.isnan(expected))
+    values, references = actual[comparable], expected[comparable]
+    rounded = np.where(np.abs(values - references) <= CLOSE, references, values)
+    return equal(rounded, references, subject, "number")
 
 
-def share(part: Values, whole: Values) -> Values:
+def share(part: Values, total: Values) -> Values:
     """Divide; not a number where the whole is nothing."""
-    quotient: Values = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    quotient: Values = np.divide(part, total, out=np.full(part.shape, np.nan), where=total > 0)
     return quotient
 
 
 def _broken(
-    wrong: Values, what: str, index: str, found: Values, wanted: Values, why: str
+    wrong: Values, subject: str, index: str, actual: Values, expected: Values, why: str
 ) -> list[Violation]:
     COMPARED.get([]).append(wrong.size)
     places = np.argwhere(wrong)
@@ -163,6 +163,6 @@ def _broken(
         return []
     first = tuple(places[0])
     numbers = ", ".join(str(number) for number in first)
-    place = f"{what}, {index} {numbers}" if index else what
-    text = f"{why} {wanted[first]}".strip()
-    return [Violation(place, str(found[first]), text, len(places))]
+    place = f"{subject}, {index} {numbers}" if index else subject
+    text = f"{why} {expected[first]}".strip()
+    return [Violation(place, str(actual[first]), text, len(places))]

@@ -30,8 +30,8 @@ def liveness_steps_are_in_the_order_of_programs(data: Dataset) -> Iterator[Viola
     edges = above * count + below
     order = np.argsort(edges, kind="stable")
     inside = np.flatnonzero(parent >= 0)
-    wanted = program[parent[inside]] * count + program[inside]
-    first, end = (np.searchsorted(edges[order], wanted, side) for side in ("left", "right"))
+    keys = program[parent[inside]] * count + program[inside]
+    first, end = (np.searchsorted(edges[order], keys, side) for side in ("left", "right"))
     once = end - first == 1  # a program may be run at several places of one
     inside, place = inside[once], order[first[once]]
     sorted_by_parent = np.argsort(parent[inside], kind="stable")
@@ -63,43 +63,43 @@ def live_bytes_are_those_of_the_variables(data: Dataset) -> Iterator[Violation]:
     change = np.zeros(steps + 1, dtype=np.int64)
     np.add.at(change, begin.clip(0, steps), sizes)
     np.subtract.at(change, end.clip(0, steps), sizes)
-    found = data.column("liveness_steps", "bytes")
-    yield from equal(found, np.cumsum(change)[:steps], "bytes", "liveness step")
+    recorded = data.column("liveness_steps", "bytes")
+    yield from equal(recorded, np.cumsum(change)[:steps], "bytes", "liveness step")
 
 
 @LAWS.needing("liveness", "liveness_steps")
 def peak_is_the_largest_step(data: Dataset) -> Iterator[Violation]:
     """The most that is live is what is live at some step; other writers may cut steps."""
-    found = data.value("liveness", "max_bytes")
+    peak = data.value("liveness", "max_bytes")
     largest = data.column("liveness_steps", "bytes").max(initial=0)
     if data.foreign:
-        yield from at_most(largest, found, "bytes of the largest liveness step", why="at most")
+        yield from at_most(largest, peak, "bytes of the largest liveness step", why="at most")
     else:
-        yield from equal(found, largest, "max_bytes")
+        yield from equal(peak, largest, "max_bytes")
 
 
 @LAWS.needing("liveness_bytes_by_ipu", "liveness_steps")
 def live_bytes_by_ipu_sum_to_the_step(data: Dataset) -> Iterator[Violation]:
     """What is live on the IPUs is what is live."""
-    found = data.array("liveness_bytes_by_ipu").sum(axis=1)
-    wanted = data.column("liveness_steps", "bytes")
-    yield from equal(found, wanted, "bytes", "liveness step")
+    by_ipu = data.array("liveness_bytes_by_ipu").sum(axis=1)
+    by_step = data.column("liveness_steps", "bytes")
+    yield from equal(by_ipu, by_step, "bytes", "liveness step")
 
 
 @LAWS.needing("always_live_variables", "always_live_bytes")
 def always_live_variables_sum_to_the_tiles(data: Dataset) -> Iterator[Violation]:
     """What is always live is the same by name and by tile."""
-    found = data.column("always_live_variables", "bytes").sum()
-    wanted = data.array("always_live_bytes").sum()
-    yield from equal(found, wanted, "bytes")
+    by_name = data.column("always_live_variables", "bytes").sum()
+    by_tile = data.array("always_live_bytes").sum()
+    yield from equal(by_name, by_tile, "bytes")
 
 
 @LAWS.needing("variables", "variable_pieces", "variable_intervals", "not_always_live_max_bytes")
 def peak_of_each_tile_is_that_of_its_pieces(data: Dataset) -> Iterator[Violation]:
     """The most that is live on a tile is what its pieces have at some step."""
-    wanted = data.array("not_always_live_max_bytes")
-    found = _peaks(data, len(wanted))
-    yield from equal(found, wanted, "bytes", "tile")
+    recorded = data.array("not_always_live_max_bytes")
+    peaks = _peaks(data, len(recorded))
+    yield from equal(peaks, recorded, "bytes", "tile")
 
 
 def _peaks(data: Dataset, tiles: int) -> Values:
@@ -119,7 +119,7 @@ def _peaks(data: Dataset, tiles: int) -> Values:
     sweep = np.lexsort((change, when, where))  # at a step, first what dies
     total = np.cumsum(change[sweep])  # back at zero after each tile
     peaks = np.zeros(tiles, dtype=np.int64)
-    there = where[sweep]
-    known = (there >= 0) & (there < tiles)
-    np.maximum.at(peaks, there[known], total[known])
+    tile_of_change = where[sweep]
+    valid = (tile_of_change >= 0) & (tile_of_change < tiles)
+    np.maximum.at(peaks, tile_of_change[valid], total[valid])
     return peaks

@@ -32,13 +32,13 @@ def regions_sum_to_the_total(data: Dataset) -> Iterator[Violation]:
 @LAWS.needing("memory_by_tile", "memory_by_category")
 def categories_sum_to_the_regions(data: Dataset) -> Iterator[Violation]:
     """The categories of a tile sum to each region, what shares its place counted at least once."""
-    own, shared = (data.array("memory_by_category").sum(axis=0)[:, way] for way in (0, 1))
+    unshared, shared = (data.array("memory_by_category").sum(axis=0)[:, way] for way in (0, 1))
     for row, name in enumerate(REGION_COLUMNS):
         region = data.column("memory_by_tile", name)
         plain = shared[row] == 0
-        yield from equal(own[row][plain], region[plain], f"categories of {name}", "row")
-        yield from at_most(own[row], region, f"categories of {name}", "tile")
-        yield from at_most(region, own[row] + shared[row], name, "tile", "categories have")
+        yield from equal(unshared[row][plain], region[plain], f"categories of {name}", "row")
+        yield from at_most(unshared[row], region, f"categories of {name}", "tile")
+        yield from at_most(region, unshared[row] + shared[row], name, "tile", "categories have")
 
 
 def _parts_sum(data: Dataset, owner: str) -> Iterator[Violation]:
@@ -66,16 +66,16 @@ def parts_of_vertex_types_sum_to_totals(data: Dataset) -> Iterator[Violation]:
 @LAWS.needing("control_code", "memory_by_category")
 def control_code_is_that_of_the_programs(data: Dataset) -> Iterator[Violation]:
     """The control code of a tile is that of all programs."""
-    found = _category(data, "controlCode")
+    control_code = _category(data, "controlCode")
     rows = data.table("control_code")
-    limits = (-rows["tile"], rows["tile"] - rows["end_tile"], rows["end_tile"] - len(found))
+    limits = (-rows["tile"], rows["tile"] - rows["end_tile"], rows["end_tile"] - len(control_code))
     for breach in limits:
         yield from at_most(breach, 0, "tiles beside the target's", "row of control_code")
     if all((breach <= 0).all() for breach in limits):
-        changes = np.zeros(len(found) + 1, dtype=np.int64)
+        changes = np.zeros(len(control_code) + 1, dtype=np.int64)
         np.add.at(changes, rows["tile"], rows["bytes"])
         np.subtract.at(changes, rows["end_tile"], rows["bytes"])
-        yield from equal(changes.cumsum()[:-1], found, "control code of programs", "tile")
+        yield from equal(changes.cumsum()[:-1], control_code, "control code of programs", "tile")
 
 
 EXCHANGE_CATEGORIES = {
@@ -98,8 +98,10 @@ def exchanges_have_no_more_code_than_the_tile(data: Dataset) -> Iterator[Violati
 
 def _category(data: Dataset, name: str) -> Values:
     """Find the bytes of a category on each tile, where it has a place of its own or shares one."""
-    found: Values = data.array("memory_by_category")[schema.CATEGORIES.index(name)].sum(axis=(0, 1))
-    return found
+    by_tile: Values = data.array("memory_by_category")[schema.CATEGORIES.index(name)].sum(
+        axis=(0, 1)
+    )
+    return by_tile
 
 
 @LAWS.needing("exchange_code_bytes", "exchange_instructions", "programs")
@@ -107,23 +109,23 @@ def exchange_code_is_that_of_its_instructions(data: Dataset) -> Iterator[Violati
     """The code of an exchange is its instructions, where code was counted."""
     program = data.column("exchange_instructions", "program")
     types = data.texts("programs", "type")[program]
-    known = [kind in EXCHANGE_TYPES for kind in types]
-    yield from equal(known, True, "whether the program exchanges", "exchange_instructions")
+    is_exchange = [kind in EXCHANGE_TYPES for kind in types]
+    yield from equal(is_exchange, True, "whether the program exchanges", "exchange_instructions")
     mine = (types == "DoExchange") & (data.column("programs", "exchange")[program] >= 0)
     code = data.array("exchange_code_bytes").sum(axis=1)
     if code.any():
         rows = data.column("programs", "exchange")[program[mine]]
-        found = data.column("exchange_instructions", "total")[mine]
-        yield from equal(found, code[rows], "total of instructions", "number")
+        totals = data.column("exchange_instructions", "total")[mine]
+        yield from equal(totals, code[rows], "total of instructions", "number")
 
 
 @LAWS.needing("variable_pieces", "target.interleaved_base", "memory_by_tile")
 def regions_lie_one_above_the_other(data: Dataset) -> Iterator[Violation]:
     """The interleaved region follows the other, and what overflows that; a tile needs them all."""
-    base, whole = (data.value("target", name) for name in ("interleaved_base", "bytes_per_tile"))
+    base, capacity = (data.value("target", name) for name in ("interleaved_base", "bytes_per_tile"))
     pieces = data.table("variable_pieces")
     for region, begin, end in zip(
-        REGION_COLUMNS, (0, base, whole), (base, whole, None), strict=True
+        REGION_COLUMNS, (0, base, capacity), (base, capacity, None), strict=True
     ):
         inside = pieces["region"] == REGION_COLUMNS.index(region)
         first, last = pieces["address"][inside], (pieces["address"] + pieces["bytes"])[inside]
@@ -135,7 +137,7 @@ def regions_lie_one_above_the_other(data: Dataset) -> Iterator[Violation]:
         yield from at_most(last, used, "end", f"{region} piece", "with gaps its tile uses to")
     needs = data.table("memory_by_tile")
     below, above, over = (needs[f"{region}_including_gaps"] for region in REGION_COLUMNS)
-    ends = np.where(over > 0, whole + over, np.where(above > 0, base + above, below))
+    ends = np.where(over > 0, capacity + over, np.where(above > 0, base + above, below))
     yield from equal(needs["total_including_gaps"], ends, "total_including_gaps", "tile")
 
 
@@ -157,9 +159,9 @@ def pieces_lie_in_the_memory(data: Dataset) -> Iterator[Violation]:
     needs = data.column("memory_by_tile", "total_including_gaps")
     yield from at_most(-pieces["address"], 0, "negative address", "piece")
     yield from at_most(pieces["tile"], len(needs) - 1, "tile", "piece")
-    there = (pieces["tile"] >= 0) & (pieces["tile"] < len(needs))
-    ends = (pieces["address"] + pieces["bytes"])[there]
-    yield from at_most(ends, needs[pieces["tile"][there]], "end", "piece")
+    valid = (pieces["tile"] >= 0) & (pieces["tile"] < len(needs))
+    ends = (pieces["address"] + pieces["bytes"])[valid]
+    yield from at_most(ends, needs[pieces["tile"][valid]], "end", "piece")
 
 
 @LAWS.needing("variables", "variable_pieces", "variable_intervals", walks=True)
@@ -169,10 +171,10 @@ def live_pieces_do_not_overlap(data: Dataset) -> Iterator[Violation]:
     boxes = boxes[:, _touching(boxes)]
     boxes = boxes[:, np.lexsort((boxes[3], boxes[0]))]
     for first, end in pairwise(_borders(boxes[0])):
-        found = _collision(boxes[:, first:end])
-        if found is not None:
+        pair = _collision(boxes[:, first:end])
+        if pair is not None:
             names = data.column("variables", "name")
-            text = " and ".join(f"{names[variable]!r}" for variable in found)
+            text = " and ".join(f"{names[variable]!r}" for variable in pair)
             place = f"tile {boxes[0, first]}"
             yield Violation(place, text, "one byte, one variable")
 

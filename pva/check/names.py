@@ -22,16 +22,16 @@ def version_begins_with_its_numbers(data: Dataset) -> Iterator[Violation]:
     """The version of the writer begins with its three numbers."""
     numbers = [int(data.value("report", name)) for name in ("major", "minor", "point")]
     if min(numbers) >= 0:
-        text, wanted = str(data.column("report", "version")[0]), ".".join(map(str, numbers))
-        yield from equal(text[: len(wanted)], wanted, "version", why="its numbers are")
+        text, expected = str(data.column("report", "version")[0]), ".".join(map(str, numbers))
+        yield from equal(text[: len(expected)], expected, "version", why="its numbers are")
 
 
 @LAWS.needing("provenance")
 def provenance_is_of_what_a_report_has(data: Dataset) -> Iterator[Violation]:
     """Provenance speaks of tables and arrays, each of which is exact, an estimate or measured."""
     items, qualities = (data.column("provenance", name) for name in ("item", "quality"))
-    there = [item in schema.TABLE or item in schema.ARRAY for item in items]
-    yield from equal(there, True, "whether the item is a table or array", "row")
+    is_declared = [item in schema.TABLE or item in schema.ARRAY for item in items]
+    yield from equal(is_declared, True, "whether the item is a table or array", "row")
     yield from equal(np.isin(qualities, QUALITIES), True, "whether the quality is one", "row")
 
 
@@ -47,27 +47,29 @@ def programs_have_the_name_of_their_compute_set(data: Dataset) -> Iterator[Viola
         if data.has(table):
             rows, names = (data.column(table, name) for name in ("compute_set", "name"))
             mine = rows >= 0
-            wanted = data.column("compute_sets", "name")[rows[mine]]
-            found = names[mine]
-            known = (found != "") & (wanted != RECORDER)
-            yield from equal(found[known], wanted[known], f"name, {table}", "number")
+            of_compute_set = data.column("compute_sets", "name")[rows[mine]]
+            of_program = names[mine]
+            has_name = (of_program != "") & (of_compute_set != RECORDER)
+            yield from equal(
+                of_program[has_name], of_compute_set[has_name], f"name, {table}", "number"
+            )
 
 
 @LAWS.needing("written_programs", "variables")
 def ends_of_copies_are_variables(data: Dataset) -> Iterator[Violation]:
     """A program as written reads and writes variables that are listed, streams or buffers."""
-    known = set(data.column("variables", "name"))
+    variables = set(data.column("variables", "name"))
     for column in ("source", "destination"):
         texts = data.column("written_programs", column)
-        told = [_is_known(text, known) for text in texts if text]
-        yield from equal(told, True, f"whether the {column} is there", "program with one")
+        is_named = [_is_known(text, variables) for text in texts if text]
+        yield from equal(is_named, True, f"whether the {column} is there", "program with one")
 
 
-def _is_known(text: str, known: set[str]) -> bool:
+def _is_known(text: str, variables: set[str]) -> bool:
     """Return whether a text begins with the name of a variable, or names what is elsewhere."""
     parts = text.split(JOINT)
     firsts = (JOINT.join(parts[:count]) for count in range(1, len(parts) + 1))
-    return text.startswith(ELSEWHERE) or any(first in known for first in firsts)
+    return text.startswith(ELSEWHERE) or any(first in variables for first in firsts)
 
 
 @LAWS.needing("variables.lowered_from")

@@ -31,9 +31,11 @@ def balances_are_those_of_the_tiles(data: Dataset) -> Iterator[Violation]:
         if data.has(array):
             steps, rows = rows_of_steps(data, tag)
             spent, most, active, each = of_tiles(data, array)
-            found = data.column("steps", "active_tiles")[steps]
-            known = found >= 0
-            yield from equal(found[known], active[rows][known], f"active_tiles of {tag}", "number")
+            recorded = data.column("steps", "active_tiles")[steps]
+            comparable = recorded >= 0
+            yield from equal(
+                recorded[comparable], active[rows][comparable], f"active_tiles of {tag}", "number"
+            )
             for name, tiles in (
                 ("tile_balance", np.full(len(most), each)),
                 ("active_tile_balance", active),
@@ -50,8 +52,8 @@ def steps_tell_only_what_their_type_has(data: Dataset) -> Iterator[Violation]:
     """
     computes, moves_none = _kinds(data)
     for name, without in (("thread_balance", ~computes), ("data_balance", moves_none)):
-        told = ~np.isnan(data.column("steps", name))
-        yield from equal(told & without, False, f"{name} of a type without, told", "step")
+        recorded = ~np.isnan(data.column("steps", name))
+        yield from equal(recorded & without, False, f"{name} of a type without, told", "step")
     moved = data.column("steps", "total_data")
     yield from at_most(np.where(moves_none, moved, 0), 0, "total_data of a type without", "step")
 
@@ -98,8 +100,8 @@ def thread_balances_are_those_of_the_compute_sets(data: Dataset) -> Iterator[Vio
     active, spent = (
         of_tiles(data, f"compute_set_{name}_by_tile").sums for name in ("active_cycles", "cycles")
     )
-    found = data.column("steps", "thread_balance")[steps]
-    yield from near(found, share(active, spent)[rows], "thread_balance")
+    recorded = data.column("steps", "thread_balance")[steps]
+    yield from near(recorded, share(active, spent)[rows], "thread_balance")
 
 
 @LAWS.needing("steps.data_balance", "programs")
@@ -111,8 +113,8 @@ def data_balances_are_those_of_the_exchanges(data: Dataset) -> Iterator[Violatio
             steps, rows = rows_of_steps(data, tag)
             moved = data.array(names[0]) + data.array(names[1])
             shares = share(moved.sum(axis=1), moved.max(axis=1, initial=0) * moved.shape[1])
-            found = data.column("steps", "data_balance")[steps]
-            yield from near(found, shares[rows], f"data_balance of {tag}")
+            recorded = data.column("steps", "data_balance")[steps]
+            yield from near(recorded, shares[rows], f"data_balance of {tag}")
 
 
 @LAWS.needing("steps.total_data", BY_IPU)
@@ -123,8 +125,10 @@ def data_of_a_step_is_that_of_its_ipus(data: Dataset) -> Iterator[Violation]:
     moved = data.column(BY_IPU, "bytes_in") + data.column(BY_IPU, "bytes_out")
     np.add.at(both, data.column(BY_IPU, "step"), moved)
     listed = np.isin(np.arange(len(total)), data.column(BY_IPU, "step"))
-    known = (total >= 0) & listed
-    yield from equal(both[known] // 2, total[known], "bytes in and out of the IPUs", "number")
+    comparable = (total >= 0) & listed
+    yield from equal(
+        both[comparable] // 2, total[comparable], "bytes in and out of the IPUs", "number"
+    )
 
 
 @LAWS.needing(BY_IPU)
@@ -132,8 +136,8 @@ def clocks_of_an_ipu_are_in_order(data: Dataset) -> Iterator[Violation]:
     """Active tiles end after they begin, none later than the longest takes, which fits between."""
     for early, late in ORDERED:
         first, last = data.column(BY_IPU, early), data.column(BY_IPU, late)
-        known = (first >= 0) & (last >= 0)
-        yield from at_most(first[known], last[known], early, "row", f"{late} is")
+        recorded = (first >= 0) & (last >= 0)
+        yield from at_most(first[recorded], last[recorded], early, "row", f"{late} is")
     cycles = data.column(BY_IPU, "cycles")
     for early, late in (("from_min", "to_min"), ("from_max", "to_max")):
         took = data.column(BY_IPU, late) - data.column(BY_IPU, early)
@@ -146,20 +150,20 @@ def clocks_of_an_ipu_are_in_order(data: Dataset) -> Iterator[Violation]:
 def where_all_tiles_are_active_their_clocks_are_all_there_are(data: Dataset) -> Iterator[Violation]:
     """Where all are active, the first and last to begin and to end are those of all tiles."""
     rows = data.table(BY_IPU)
-    step, ipu, known = rows["step"], rows["ipu"], rows["all_to_min"] >= 0
+    step, ipu, recorded = rows["step"], rows["ipu"], rows["all_to_min"] >= 0
     active = data.column("steps", "active_tiles")[step] == data.of_replica("num_tiles")
     run = data.column("steps", "run")[step]
     order = np.lexsort((step, ipu))
     before, after = order[:-1], order[1:]
-    follows = (ipu[before] == ipu[after]) & (run[before] == run[after]) & known[before]
+    follows = (ipu[before] == ipu[after]) & (run[before] == run[after]) & recorded[before]
     before, after = before[follows & active[after]], after[follows & active[after]]
     for end in ("min", "max"):
         clock, begin, stop = rows[f"all_to_{end}"], rows[f"from_{end}"], rows[f"to_{end}"]
-        what, why = f"from_{end}", f"all_to_{end} before it is"
-        yield from equal(begin[after], clock[before], what, "row of an active IPU", why)
-        mine = active & known
-        what, why = f"to_{end}", f"all_to_{end} is"
-        yield from equal(stop[mine], clock[mine], what, "row of an active IPU", why)
+        column, why = f"from_{end}", f"all_to_{end} before it is"
+        yield from equal(begin[after], clock[before], column, "row of an active IPU", why)
+        mine = active & recorded
+        column, why = f"to_{end}", f"all_to_{end} is"
+        yield from equal(stop[mine], clock[mine], column, "row of an active IPU", why)
 
 
 @LAWS.needing(BY_IPU)
@@ -168,9 +172,9 @@ def balances_of_ipus_are_fractions(data: Dataset) -> Iterator[Violation]:
     for column in schema.TABLE[BY_IPU].columns:
         if column.unit == "fraction":
             values = data.column(BY_IPU, column.name)
-            known = values[~np.isnan(values)]
-            yield from at_most(known, 1.0 + CLOSE, f"{column.name} known", "number")
-            yield from at_most(-known, 0.0, f"negative {column.name} known", "number")
+            recorded = values[~np.isnan(values)]
+            yield from at_most(recorded, 1.0 + CLOSE, f"{column.name} known", "number")
+            yield from at_most(-recorded, 0.0, f"negative {column.name} known", "number")
 
 
 @LAWS.needing("runs")
@@ -181,8 +185,10 @@ def runs_end_after_they_begin(data: Dataset) -> Iterator[Violation]:
     for table in filter(data.has, pairs):
         for early, late in pairs[table]:
             first, last = data.column(table, early), data.column(table, late)
-            known = (first >= 0) & (last >= 0)
-            yield from at_most(first[known], last[known], early, f"row of {table}", f"{late} is")
+            recorded = (first >= 0) & (last >= 0)
+            yield from at_most(
+                first[recorded], last[recorded], early, f"row of {table}", f"{late} is"
+            )
 
 
 @LAWS.needing("runs.cycles", "runs.cycles_from")
@@ -196,12 +202,16 @@ def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
     ends = (begin + cycles)[rows]
     yield from at_most(ends[:-1], begin[rows][1:], "end in cycles", "run", "the next begins at")
     first, last = (data.column("runs", f"{name}_microseconds") for name in ("start", "end"))
-    known = (first > 0) & (last > 0)
-    what = "end_microseconds"
-    yield from at_most(last[known][:-1], first[known][1:], what, "run", "the next begins at")
+    recorded = (first > 0) & (last > 0)
+    subject = "end_microseconds"
+    yield from at_most(
+        last[recorded][:-1], first[recorded][1:], subject, "run", "the next begins at"
+    )
     first, last = data.column("runs", "trace_begin"), data.column("runs", "trace_end")
-    known = (first >= 0) & (last >= 0)
-    yield from at_most(last[known][:-1], first[known][1:], "trace_end", "run", "the next is at")
+    recorded = (first >= 0) & (last >= 0)
+    yield from at_most(
+        last[recorded][:-1], first[recorded][1:], "trace_end", "run", "the next is at"
+    )
     if data.has("other_runs"):
         yield from _in_turn(data)
 
@@ -210,11 +220,11 @@ def runs_follow_each_other(data: Dataset) -> Iterator[Violation]:
 def the_work_of_a_run_is_whole_batches(data: Dataset) -> Iterator[Violation]:
     """The items of a run are those of as many batches on every replica, a pipeline's at least."""
     items, batches, stages = (data.column("runs", c) for c in ("items", "batches", "stages"))
-    known = (items >= 0) & (batches > 0) & (stages >= 0)
-    parts = batches[known] * max(int(data.value("target", "num_replicas")), 1)
-    yield from equal(items[known] % parts, 0, "items left over by batches and replicas", "run")
-    yield from at_most(parts, items[known], "batches of all replicas", "run", "items are")
-    yield from at_most(stages[known], batches[known], "stages", "run", "batches are")
+    recorded = (items >= 0) & (batches > 0) & (stages >= 0)
+    parts = batches[recorded] * max(int(data.value("target", "num_replicas")), 1)
+    yield from equal(items[recorded] % parts, 0, "items left over by batches and replicas", "run")
+    yield from at_most(parts, items[recorded], "batches of all replicas", "run", "items are")
+    yield from at_most(stages[recorded], batches[recorded], "stages", "run", "batches are")
 
 
 def _in_turn(data: Dataset) -> Iterator[Violation]:
@@ -224,8 +234,8 @@ def _in_turn(data: Dataset) -> Iterator[Violation]:
     )
     rows = np.flatnonzero((begin >= 0) & (cycles >= 0))
     rows = rows[np.argsort(begin[rows], kind="stable")]
-    ends, what = (begin + cycles)[rows], "end in cycles, runs and other_runs by their begin"
-    yield from at_most(ends[:-1], begin[rows][1:], what, "number", "the next begins at")
+    ends, subject = (begin + cycles)[rows], "end in cycles, runs and other_runs by their begin"
+    yield from at_most(ends[:-1], begin[rows][1:], subject, "number", "the next begins at")
 
 
 @LAWS.needing("steps.tile_balance", "steps.active_tile_balance", "steps.active_tiles", "target")
@@ -234,6 +244,6 @@ def balances_agree_with_the_active_tiles(data: Dataset) -> Iterator[Violation]:
     columns = ("tile_balance", "active_tile_balance", "active_tiles")
     balance, of_active, active = (data.column("steps", name) for name in columns)
     tiles = data.of_replica("num_tiles")
-    known = active >= 0
-    yield from at_most(active[known], tiles, "active_tiles", "number")
-    yield from near(balance[known], (of_active * active / tiles)[known], "tile_balance")
+    recorded = active >= 0
+    yield from at_most(active[recorded], tiles, "active_tiles", "number")
+    yield from near(balance[recorded], (of_active * active / tiles)[recorded], "tile_balance")

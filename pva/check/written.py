@@ -51,8 +51,8 @@ def programs_tell_only_what_their_type_has(data: Dataset) -> Iterator[Violation]
     """Only what runs a compute set has one, only a call a function, only a repeat a count."""
     for table, column, tags in OF_TYPES:
         values, mine = data.column(table, column), np.isin(data.texts(table, "type"), tags)
-        what = f"{column} of no {' or '.join(tags)}, {table}"
-        yield from equal(values[~mine], -1, what, "number")
+        subject = f"{column} of no {' or '.join(tags)}, {table}"
+        yield from equal(values[~mine], -1, subject, "number")
         if len(tags) == 1:  # not every exchange has a row
             yield from at_most(0, values[mine], f"least {column} of {tags[0]}, {table}", "number")
 
@@ -96,8 +96,8 @@ def copies_move_what_their_exchanges_carry(data: Dataset) -> Iterator[Violation]
 @LAWS.needing("programs", "written_results")
 def programs_are_made_of_one_written_program(data: Dataset) -> Iterator[Violation]:
     """No program was compiled from two places of the programs as written."""
-    made = np.bincount(data.column("written_results", "program"), minlength=1)
-    yield from equal(np.maximum(made, 1), 1, "written programs", "program")
+    origin_counts = np.bincount(data.column("written_results", "program"), minlength=1)
+    yield from equal(np.maximum(origin_counts, 1), 1, "written programs", "program")
 
 
 @LAWS.needing("programs", "program_children", "written_programs", "written_results", walks=True)
@@ -111,8 +111,8 @@ def programs_lie_in_each_other_as_they_were_written(data: Dataset) -> Iterator[V
     if len(wrong):
         child = data.column("program_children", "child")[wrong[0]]
         place = f"program {child}, of written program {below[wrong[0]]}"
-        found = f"in one of written program {above[wrong[0]]}"
-        yield Violation(place, found, f"in one of {around[wrong[0]]}", len(wrong))
+        problem = f"in one of written program {above[wrong[0]]}"
+        yield Violation(place, problem, f"in one of {around[wrong[0]]}", len(wrong))
 
 
 @LAWS.needing("programs", "written_programs", "written_results")
@@ -121,15 +121,15 @@ def programs_do_what_was_written(data: Dataset) -> Iterator[Violation]:
     origins = _origins(data)
     types, written_types = (data.texts(t, "type") for t in ("programs", "written_programs"))
     for written, tag, column in KEPT:
-        made = np.flatnonzero((types == tag) & (origins >= 0))
-        made = made[written_types[origins[made]] == written]
-        said = data.column("written_programs", column)[origins[made]]
-        told = data.column("programs", column)[made]
+        compiled = np.flatnonzero((types == tag) & (origins >= 0))
+        compiled = compiled[written_types[origins[compiled]] == written]
+        as_written = data.column("written_programs", column)[origins[compiled]]
+        as_compiled = data.column("programs", column)[compiled]
         # Around the vertices of a compute set there are copies on tiles, in sets of their own.
         if written == "Execute":
-            kept = np.isin(origins[made], origins[made[told == said]])
-            said, told = np.where(kept, told, said), told
-        yield from equal(told, said, f"{column} of {tag}", "number")
+            agrees = np.isin(origins[compiled], origins[compiled[as_compiled == as_written]])
+            as_written, as_compiled = np.where(agrees, as_compiled, as_written), as_compiled
+        yield from equal(as_compiled, as_written, f"{column} of {tag}", "number")
 
 
 @LAWS.needing("steps", "runs", "programs", "written_programs", "written_results",
@@ -146,16 +146,16 @@ def runs_execute_their_program(data: Dataset) -> Iterator[Violation]:
     origin = _origins(data)[program]
     from_root = (program >= 0) & (run >= 0) & (origin >= 0)
     from_root &= np.isin(outermost[origin], roots)
-    found = np.searchsorted(roots, outermost[origin])[from_root]
-    wanted = data.column("runs", "program")[run][from_root]
-    yield from equal(found, wanted, "program of a step", "number", "its run is of")
+    of_step = np.searchsorted(roots, outermost[origin])[from_root]
+    of_run = data.column("runs", "program")[run][from_root]
+    yield from equal(of_step, of_run, "program of a step", "number", "its run is of")
 
 
 @LAWS.needing("runs", "written_programs", "function_programs")
 def runs_are_of_programs_that_were_written(data: Dataset) -> Iterator[Violation]:
     """The program of a run is one of those that were given to the engine."""
-    given = int((data.column("written_programs", "parent") < 0).sum())
-    last = given - data.length("function_programs") - 1
+    outermost = int((data.column("written_programs", "parent") < 0).sum())
+    last = outermost - data.length("function_programs") - 1
     for table in ("runs", "other_runs"):
         if data.has(table):
             yield from at_most(data.column(table, "program"), last, f"program, {table}", "run")
@@ -175,6 +175,6 @@ def _carried(data: Dataset, tag: str, exchange: str, origins: Values) -> Values:
 def _origins(data: Dataset) -> Values:
     """Return by program the row of the written program that it was made of, -1 for none."""
     origins = np.full(data.length("programs"), -1)
-    made = data.table("written_results")
-    origins[made["program"]] = made["written"]
+    results = data.table("written_results")
+    origins[results["program"]] = results["written"]
     return origins
