@@ -122,8 +122,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return found
+    member = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return member
 
 
 def __dir__() -> list[str]:

@@ -112,15 +112,15 @@ class Dataset:
 
     def stored(self, table: str, column: str) -> Values:
         """Return the same in the type that it has in the file, which may be a narrower one."""
-        held = self._stored.get((table, column))
-        if held is not None:
-            return held
+        values = self._stored.get((table, column))
+        if values is not None:
+            return values
         return self._stored.hold((table, column), *self._read(table, column))
 
     def passed(self, table: str, column: str) -> Values:
         """Return the same for one pass over it: who asks holds it, the dataset does not."""
-        held = self._stored.get((table, column))
-        return self._read(table, column)[0] if held is None else held
+        values = self._stored.get((table, column))
+        return self._read(table, column)[0] if values is None else values
 
     def _read(self, table: str, column: str) -> tuple[Values, int]:
         """Read a column, and tell how many bytes it takes."""
@@ -158,20 +158,20 @@ class Dataset:
         columns, rows = schema.TABLE[table].columns, self.length(table)
         self.make_room(8 * len(columns) * rows, f"table {table}")
         with self.room.spending() as spend:
-            whole = self.whole(table, spend) if rows >= LONG else None
-            for column, values in zip(columns, whole or (), strict=False):
+            all_columns = self.whole(table, spend) if rows >= LONG else None
+            for column, values in zip(columns, all_columns or (), strict=False):
                 yield column.name, values
-            for column in columns if whole is None else ():
+            for column in columns if all_columns is None else ():
                 values = self.column(table, column.name)
                 spend(self.size(table, column.name), f"table {table}, column {column.name}")
                 yield column.name, values
 
     def whole(self, table: str, spend: Spend) -> list[Values] | None:
         """Read all columns of a table at once and hold none; None where one by one is as fast."""
-        found = self.source.whole(table, spend)
-        for column, values in zip(schema.TABLE[table].columns, found or (), strict=False):
+        columns_read = self.source.whole(table, spend)
+        for column, values in zip(schema.TABLE[table].columns, columns_read or (), strict=False):
             validation.check_column(self, table, column, values)
-        return found and list(map(_frozen, found))
+        return columns_read and list(map(_frozen, columns_read))
 
     def make_room(self, amount: int, place: str) -> None:
         """Let go of what is held for bytes that are about to be taken.
@@ -219,8 +219,8 @@ class Dataset:
         """Return what `make` finds in this dataset; it is called once for a key."""
         if key not in self._kept:
             self._kept[key] = make(self)
-        found: T = self._kept[key]
-        return found
+        result: T = self._kept[key]
+        return result
 
     def length(self, table: str) -> int:
         """Count the rows of a table; 0 when it was not recorded."""
@@ -238,11 +238,13 @@ class Dataset:
 
     def row_sums(self, array: str) -> Values:
         """Return the sum of each row of an array, found once; raises NotRecordedError."""
-        return self._of_rows(array, "sum", lambda whole: whole.sum(axis=1, dtype=np.int64))
+        return self._of_rows(
+            array, "sum", lambda array_values: array_values.sum(axis=1, dtype=np.int64)
+        )
 
     def row_maxima(self, array: str) -> Values:
         """Return the largest value of each row of an array, at least 0, as `row_sums` does."""
-        return self._of_rows(array, "max", lambda whole: whole.max(axis=1, initial=0))
+        return self._of_rows(array, "max", lambda array_values: array_values.max(axis=1, initial=0))
 
     def _of_rows(self, array: str, key: str, find: Callable[[Values], Values]) -> Values:
         """Return a number a row of an array of which the dataset holds what the file does."""
@@ -297,16 +299,16 @@ class Dataset:
         try:
             return values.astype(DTYPES[kind], copy=False)
         except MemoryError as error:
-            found, wanted = "too large for the memory", "some rows of it"
-            raise InconsistentDataError(self.name, found, wanted, place=place) from error
+            problem, remedy = "too large for the memory", "some rows of it"
+            raise InconsistentDataError(self.name, problem, remedy, place=place) from error
 
     def row(self, array: str, row: int) -> Values:
         """Return one row of an array; raises NotRecordedError, InconsistentDataError."""
-        found = self.rows(array, max(row, 0), row + 1)
-        if not len(found):
-            wanted = "each row that is used"
-            raise InconsistentDataError(self.name, f"no row {row}", wanted, place=array)
-        first: Values = found[0]
+        rows = self.rows(array, max(row, 0), row + 1)
+        if not len(rows):
+            remedy = "each row that is used"
+            raise InconsistentDataError(self.name, f"no row {row}", remedy, place=array)
+        first: Values = rows[0]
         return first
 
     def __repr__(self) -> str:
@@ -316,8 +318,8 @@ class Dataset:
         return self  # what it holds never changes
 
     def __reduce__(self) -> Never:
-        wanted = "pickle the report, which is opened anew from its path, or a frame"
-        raise TypeError(f"{self.name}: what shows a report cannot be pickled; {wanted}")
+        remedy = "pickle the report, which is opened anew from its path, or a frame"
+        raise TypeError(f"{self.name}: what shows a report cannot be pickled; {remedy}")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dataset):
@@ -376,12 +378,14 @@ class Dataset:
 
     def _check_same_lengths(self, array: str, shape: tuple[int, ...]) -> None:
         """Refuse an array that is longer or shorter than others with the same index."""
-        told = shape if 0 not in shape else shape[:1]  # rows of nothing have no columns
-        for axis, size in zip(schema.ARRAY[array].index, told, strict=False):
-            other, wanted = self._lengths.setdefault(axis, (array, size))
-            if size != wanted:
-                found = f"{size} along its index {axis}"
-                raise InconsistentDataError(self.name, found, f"{other} has {wanted}", place=array)
+        lengths = shape if 0 not in shape else shape[:1]  # rows of nothing have no columns
+        for axis, size in zip(schema.ARRAY[array].index, lengths, strict=False):
+            other_array, length = self._lengths.setdefault(axis, (array, size))
+            if size != length:
+                problem = f"{size} along its index {axis}"
+                raise InconsistentDataError(
+                    self.name, problem, f"{other_array} has {length}", place=array
+                )
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name in self.arrays:

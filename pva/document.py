@@ -142,7 +142,7 @@ def markdown() -> str:
 
 def attributes(kind: type, fields: Fields) -> list[Attribute]:
     """Return what the objects of a class have beside what a class above it on the page has."""
-    inherited = {name for each in _above(kind) for name in dir(each)}
+    inherited = {name for base in _above(kind) for name in dir(base)}
     documented = [
         attribute
         for name in dir(kind)
@@ -153,19 +153,23 @@ def attributes(kind: type, fields: Fields) -> list[Attribute]:
 
 
 def _above(kind: type) -> list[type]:
-    return [each for _, each, _ in SECTIONS if each is not kind and issubclass(kind, each)]
+    return [
+        section_kind
+        for _, section_kind, _ in SECTIONS
+        if section_kind is not kind and issubclass(kind, section_kind)
+    ]
 
 
-def _documented(name: str, found: Any) -> Iterator[Attribute]:
-    if isinstance(found, enum.EnumType):
-        members = ", ".join(f"`{member}`" for member in found.__members__)
+def _documented(name: str, member: Any) -> Iterator[Attribute]:
+    if isinstance(member, enum.EnumType):
+        members = ", ".join(f"`{member}`" for member in member.__members__)
         yield Attribute(name, "enumeration", f"{members}.")
         return
-    function = getattr(found, "fget", None) or getattr(found, "func", None) or found
+    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     if not inspect.isfunction(function):
         return
-    given = list(inspect.signature(function).parameters)[1:]
-    shown = f"{name}({', '.join(given)})" if function is found else name
+    parameters = list(inspect.signature(function).parameters)[1:]
+    shown = f"{name}({', '.join(parameters)})" if function is member else name
     yield Attribute(shown, function.__annotations__["return"], _first_line(function))
 
 
@@ -174,8 +178,8 @@ def _first_line(item: Any) -> str:
 
 
 def _section(path: str, kind: type, fields: Fields) -> str:
-    above = [each.__name__ for each in _above(kind)]
-    told = [
+    above = [base.__name__ for base in _above(kind)]
+    lines = [
         inspect.getdoc(kind) or "",
         *(f"It has the attributes of a {name}, too." for name in above),
     ]
@@ -183,14 +187,14 @@ def _section(path: str, kind: type, fields: Fields) -> str:
         f"| {_code(names)} | {_type(type_)} | {meaning} |"
         for names, type_, meaning in attributes(kind, fields)
     ]
-    head = [f"## {kind.__name__}", "", f"    {path}", "", *told, ""]
+    head = [f"## {kind.__name__}", "", f"    {path}", "", *lines, ""]
     return "\n".join([*head, "| attribute | type | what it is |", "| --- | --- | --- |", *rows, ""])
 
 
 def _code(names: str) -> str:
     """Mark names as code; a method's arguments stay with it."""
-    each = [names] if "(" in names else names.split(", ")
-    return ", ".join(f"`{name}`" for name in each)
+    parts = [names] if "(" in names else names.split(", ")
+    return ", ".join(f"`{name}`" for name in parts)
 
 
 def _type(annotation: str) -> str:

@@ -27,9 +27,9 @@ PACKAGE = os.path.dirname(__file__) + os.sep
 NOTEBOOK = f"{os.sep}IPython{os.sep}"  # in the names of its files
 
 
-def _text(said: object) -> str:
+def _text(value: object) -> str:
     """Return what can be written everywhere: the name of a file may be no UTF-8."""
-    return str(said).encode(errors="backslashreplace").decode()
+    return str(value).encode(errors="backslashreplace").decode()
 
 
 class PvaError(RuntimeError):
@@ -54,8 +54,8 @@ class PvaError(RuntimeError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Be raised in another process with what it says: one that cannot ends the whole pool."""
-        told = (self.subject, self.found, self.wanted)
-        return partial(type(self), place=self.place), told, self.__dict__
+        arguments = (self.subject, self.found, self.wanted)
+        return partial(type(self), place=self.place), arguments, self.__dict__
 
 
 class NotFoundError(PvaError):
@@ -98,11 +98,11 @@ class OverwriteError(PvaError):
     """There is something already where a file is to be written."""
 
 
-def nearest(name: str, known: Iterable[str], lists: str = "") -> str:
+def nearest(name: str, candidates: Iterable[str], lists: str = "") -> str:
     """Return which known names are near; else name what `lists` them, or list them all."""
     import difflib
 
-    names = list(known)
+    names = list(candidates)
     near = difflib.get_close_matches(name, names, n=3)
     if near:
         return f"did you mean {' or '.join(near)}?"

@@ -80,9 +80,14 @@ def frame_of(
     import pandas as pd
 
     is_array = name in schema.ARRAY
-    given = _array(data, schema.ARRAY[name]).items() if is_array else _table(data, name, columns)
+    columns_of_values = (
+        _array(data, schema.ARRAY[name]).items() if is_array else _table(data, name, columns)
+    )
     # Copied one by one: pandas would hold all columns twice.
-    values = {column: _own(found) if copy else found for column, found in given}
+    values = {
+        column: _own(values_of_column) if copy else values_of_column
+        for column, values_of_column in columns_of_values
+    }
     index = None if is_array or values else range(data.length(name))  # as many rows without columns
     return pd.DataFrame(values, index, copy=False)
 
@@ -95,8 +100,8 @@ def _own(values: Any) -> Any:
 def _table_rows() -> Iterator[tuple[str, ...]]:
     for table in schema.TABLES:
         for column in table.columns:
-            told = (column.name, DTYPES[column.kind], column.unit, column.meaning)
-            yield (table.name, *told, table.option)
+            facts = (column.name, DTYPES[column.kind], column.unit, column.meaning)
+            yield (table.name, *facts, table.option)
 
 
 def _array_rows() -> Iterator[tuple[str, ...]]:
@@ -104,8 +109,8 @@ def _array_rows() -> Iterator[tuple[str, ...]]:
         for index in array.index:
             dtype = DTYPES["code" if index in schema.INDEX_WORDS else "int"]
             yield array.name, index, dtype, "", f"index: {index}", array.option
-        told = (array.value_column, DTYPES[array.kind], array.unit, array.meaning)
-        yield (array.name, *told, array.option)
+        facts = (array.value_column, DTYPES[array.kind], array.unit, array.meaning)
+        yield (array.name, *facts, array.option)
 
 
 def _declared(name: str) -> schema.Table | schema.Array:
@@ -127,10 +132,10 @@ def _described(name: str) -> str:
 
 
 def _table(
-    data: Dataset, name: str, wanted: Collection[str] | None = None
+    data: Dataset, name: str, selected: Collection[str] | None = None
 ) -> Iterator[tuple[str, Any]]:
     for column in schema.TABLE[name].columns:
-        if wanted is None or column.name in wanted:
+        if selected is None or column.name in selected:
             yield column.name, _column(data, name, column)
 
 
@@ -145,8 +150,8 @@ def _column(data: Dataset, table: str, column: schema.Column) -> Any:
 
 def _array(data: Dataset, array: schema.Array) -> dict[str, Any]:
     values = data.array(array.name)
-    several = values.ndim > 1
-    places = np.nonzero(values) if several else (np.arange(len(values)),)
+    is_nested = values.ndim > 1
+    places = np.nonzero(values) if is_nested else (np.arange(len(values)),)
     columns: dict[str, Any] = {
         name: _index(name, place) for name, place in zip(array.index, places, strict=True)
     }

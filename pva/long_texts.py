@@ -51,8 +51,8 @@ def cut_inside(value: Any, most: int) -> Any:
     def short(inner: Any) -> Any:
         return cut(inner, most) if isinstance(inner, str) else inner
 
-    whole = [value]
-    todo: list[Any] = [whole]
+    holder = [value]
+    todo: list[Any] = [holder]
     while todo:  # what nests deeply must not meet a recursion limit
         inside = todo.pop()
         if isinstance(inside, dict):
@@ -63,7 +63,7 @@ def cut_inside(value: Any, most: int) -> Any:
             inside[:] = map(short, inside)
         values = inside.values() if isinstance(inside, dict) else inside
         todo += [inner for inner in values if isinstance(inner, dict | list)]
-    return whole[0]
+    return holder[0]
 
 
 def cut_json(text: str, most: int) -> str:
@@ -91,9 +91,9 @@ def _are_objects(values: Any) -> bool:
 
 def with_cut_texts(dataset: Dataset, most: int) -> Dataset:
     """Return a report whose texts are cut as they are read."""
-    made = Dataset(CutTexts(dataset.source, most), dataset.name)
-    made.foreign = dataset.foreign
-    return made
+    result = Dataset(CutTexts(dataset.source, most), dataset.name)
+    result.foreign = dataset.foreign
+    return result
 
 
 class CutTexts:

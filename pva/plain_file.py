@@ -16,39 +16,39 @@ SIZE_LIMIT = 8 << 30  # bytes; profile.pop has no such limit
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
-def contents(path: Path, what: str, limit: int = SIZE_LIMIT) -> bytes:
+def contents(path: Path, kind: str, limit: int = SIZE_LIMIT) -> bytes:
     """Read a whole file; raises NotFoundError, UnknownFormatError, DamagedFileError or PvaError."""
     try:
-        with opened(path, what) as stream:
+        with opened(path, kind) as stream:
             size = os.fstat(stream.fileno()).st_size
             if size > limit:
-                raise DamagedFileError(path, f"{size} bytes", f"{what} has at most {limit}")
+                raise DamagedFileError(path, f"{size} bytes", f"{kind} has at most {limit}")
             return stream.read()
     except MemoryError as error:
-        raise DamagedFileError(path, "too large for the memory", what) from error
+        raise DamagedFileError(path, "too large for the memory", kind) from error
 
 
 @contextmanager
-def opened(path: Path, what: str) -> Iterator[BinaryIO]:
+def opened(path: Path, noun: str) -> Iterator[BinaryIO]:
     """Open a file to be read in parts; raises what `contents` does, inside of it too."""
     try:
         with open(path, "rb", opener=_open) as stream:
             kind = os.fstat(stream.fileno()).st_mode
             if not stat.S_ISREG(kind):
-                found = "a directory" if stat.S_ISDIR(kind) else "no file"
-                raise UnknownFormatError(path, found, f"give {what}")
+                problem = "a directory" if stat.S_ISDIR(kind) else "no file"
+                raise UnknownFormatError(path, problem, f"give {noun}")
             yield stream
     except FileNotFoundError:
-        raise NotFoundError(path, "no such file", f"give the path of {what}") from None
+        raise NotFoundError(path, "no such file", f"give the path of {noun}") from None
     except IsADirectoryError:
-        raise UnknownFormatError(path, "a directory", f"give {what}") from None
+        raise UnknownFormatError(path, "a directory", f"give {noun}") from None
     except OSError as error:
-        found = error.strerror or str(error)
-        raise PvaError(path, found, f"{what} that can be read") from error
+        problem = error.strerror or str(error)
+        raise PvaError(path, problem, f"{noun} that can be read") from error
     except ValueError as error:
         if str(error) != "embedded null byte":
             raise
-        raise PvaError(ascii(str(path)), str(error), f"{what} that can be read") from None
+        raise PvaError(ascii(str(path)), str(error), f"{noun} that can be read") from None
 
 
 def _open(path: str, flags: int) -> int:

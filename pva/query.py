@@ -192,8 +192,8 @@ def _settle(connection: duckdb.DuckDBPyConnection) -> None:
 def _check_select(data: Dataset, connection: duckdb.DuckDBPyConnection, query: str) -> None:
     kinds = [statement.type.name for statement in connection.extract_statements(query)]
     if kinds != ["SELECT"]:
-        found = ", then ".join(kinds) or "nothing"
-        raise QueryError(data.name, f"the query is {found}", "give one SELECT")
+        problem = ", then ".join(kinds) or "nothing"
+        raise QueryError(data.name, f"the query is {problem}", "give one SELECT")
 
 
 def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> str | None:
@@ -206,22 +206,22 @@ def _missing_from_duckdb(connection: duckdb.DuckDBPyConnection, query: str) -> s
     try:
         connection.sql(query)
     except duckdb.CatalogException as error:
-        found = NO_TABLE.search(str(error))
-        if found is None:
+        match = NO_TABLE.search(str(error))
+        if match is None:
             raise
-        return found[2]
+        return match[2]
     return None
 
 
-def _known(data: Dataset, found: str, lent: Iterable[str], known: Sequence[str]) -> str:
+def _known(data: Dataset, table: str, lent: Iterable[str], tables: Sequence[str]) -> str:
     """Return the name of a table that is not lent yet; raises QueryError."""
-    name = found.lower()
+    name = table.lower()
     if name in lent:  # DuckDB before 2.0 does not tell where it looked
-        wanted = "tables are in no schema: write the name alone"
-        raise QueryError(data.name, f"no table {found} where the query looks for it", wanted)
-    if name not in known:
-        lists = LISTED if len(known) > LISTED_AT_MOST else ""
-        raise QueryError(data.name, f"no table {found}", nearest(name, known, lists))
+        remedy = "tables are in no schema: write the name alone"
+        raise QueryError(data.name, f"no table {table} where the query looks for it", remedy)
+    if name not in tables:
+        lists = LISTED if len(tables) > LISTED_AT_MOST else ""
+        raise QueryError(data.name, f"no table {table}", nearest(name, tables, lists))
     return name
 
 
@@ -266,10 +266,10 @@ def _answer(relation: duckdb.DuckDBPyRelation) -> list[_Column]:
         f"CAST(#{place} AS {kind}) AS c{place}" if kind in DTYPES else f"#{place} AS c{place}"
         for place, kind in enumerate(kinds, 1)
     )
-    found = relation.project(columns).fetchnumpy().values()
+    arrays = relation.project(columns).fetchnumpy().values()
     return [
         _Column(name, DTYPES.get(kind, ""), np.ma.getdata(values), np.ma.getmaskarray(values))
-        for name, kind, values in zip(relation.columns, kinds, found, strict=True)
+        for name, kind, values in zip(relation.columns, kinds, arrays, strict=True)
     ]
 
 
@@ -303,13 +303,13 @@ def by_sqlite(data: Dataset, query: str, seconds: float | None = None) -> pd.Dat
             while (missing := _missing_from_sqlite(connection)) is not None:
                 names.append(_known(data, missing, names, NAMES))
                 _lend_to_sqlite(connection, data, names[-1])
-            told = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
+            types = [str(row[2]) for row in connection.execute("PRAGMA table_info(result)")]
             connection.execute("PRAGMA query_only = ON")
             cursor = connection.execute(query)
             heads = [str(column[0]).replace("`", '"') for column in cursor.description]
             rows = SQLITE_VALUES // len(heads)
-            found = _columns(heads, told, cursor.fetchmany(rows + 1))
-            return _frame(_bounded(data, found, rows))
+            columns = _columns(heads, types, cursor.fetchmany(rows + 1))
+            return _frame(_bounded(data, columns, rows))
         except (sqlite3.Error, sqlite3.Warning) as error:
             if str(error) == "interrupted":  # the program raised in `_go_on`
                 raise KeyboardInterrupt from None
@@ -335,18 +335,18 @@ def _missing_from_sqlite(connection: sqlite3.Connection) -> str | None:
     try:
         connection.execute("EXPLAIN SELECT * FROM result")
     except sqlite3.OperationalError as error:
-        found = NO_TABLE.fullmatch(str(error))
-        if found is None:
+        match = NO_TABLE.fullmatch(str(error))
+        if match is None:
             raise
-        return found[1]
+        return match[1]
     return None
 
 
 def _lend_to_sqlite(connection: sqlite3.Connection, data: Dataset, name: str) -> None:
     rows = data.length(name) if name in schema.TABLE else np.count_nonzero(data.array(name))
     if rows > SQLITE_ROWS:
-        found = f"{name} has {rows:,} rows, and SQLite is asked for up to {SQLITE_ROWS:,}"
-        raise MissingPackageError(data.name, found, INSTALL)
+        problem = f"{name} has {rows:,} rows, and SQLite is asked for up to {SQLITE_ROWS:,}"
+        raise MissingPackageError(data.name, problem, INSTALL)
     frame = frame_of(data, name)
     if name in schema.TABLE:
         frame = frame.reset_index(names=ROW)
@@ -361,13 +361,13 @@ def _lend_to_sqlite(connection: sqlite3.Connection, data: Dataset, name: str) ->
     connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', zip(*columns, strict=True))
 
 
-def _columns(heads: Sequence[str], told: Sequence[str], rows: list[Any]) -> list[_Column]:
+def _columns(heads: Sequence[str], declared: Sequence[str], rows: list[Any]) -> list[_Column]:
     found = zip(*rows, strict=True) if rows else [()] * len(heads)
     columns = []
-    for name, kind, values in zip(heads, told, found, strict=True):
+    for name, kind, values in zip(heads, declared, found, strict=True):
         null = np.array([value is None for value in values], dtype=np.bool_)
-        known = {type(value) for value in values} - {type(None)}
-        dtype = DTYPES.get(kind) or _dtype_of(known)
+        value_types = {type(value) for value in values} - {type(None)}
+        dtype = DTYPES.get(kind) or _dtype_of(value_types)
         filled = [0 if value is None else value for value in values]
         columns.append(_Column(name, dtype, np.array(filled, dtype=np.object_), null))
     return columns
@@ -382,8 +382,8 @@ def _dtype_of(types: set[type]) -> str:
 def _bounded(data: Dataset, columns: list[_Column], rows: int) -> list[_Column]:
     """Return columns of at most so many rows; raises QueryError."""
     if len(columns[0].values) > rows:
-        found = f"the answer has more than {rows:,} rows of {len(columns)} columns"
-        raise QueryError(data.name, found, FEWER)
+        problem = f"the answer has more than {rows:,} rows of {len(columns)} columns"
+        raise QueryError(data.name, problem, FEWER)
     return columns
 
 
@@ -425,11 +425,13 @@ def _fault(data: Dataset, names: Iterable[str], text: str) -> QueryError:
     if text.startswith(OUT_OF_MEMORY):
         return QueryError(data.name, "the query takes more memory than there is", FEWER)
     for pattern in NO_COLUMN:
-        found = pattern.search(text)
-        if found:
-            known = [column for name in names for column in _column_names(name)]
-            lists = LISTED if len(known) > LISTED_AT_MOST or not known else ""
-            return QueryError(data.name, f"no column {found[1]}", nearest(found[1], known, lists))
+        match = pattern.search(text)
+        if match:
+            column_names = [column for name in names for column in _column_names(name)]
+            lists = LISTED if len(column_names) > LISTED_AT_MOST or not column_names else ""
+            return QueryError(
+                data.name, f"no column {match[1]}", nearest(match[1], column_names, lists)
+            )
     line = text.partition("\n")[0]
     return QueryError(
         data.name, f"the query is wrong: {line}", f"{LISTED} lists tables and columns"

@@ -159,10 +159,10 @@ class Report(Shown):
         if self._held is not None:
             return {}
         if self.path.is_dir():
-            found = registry.directory_files(self.path)
+            paths = registry.directory_files(self.path)
         else:
-            found = {"profile": self.path}
-        return found if self._debug_path is None else found | {"debug": self._debug_path}
+            paths = {"profile": self.path}
+        return paths if self._debug_path is None else paths | {"debug": self._debug_path}
 
     @property
     def trace_path(self) -> Path | None:
@@ -181,12 +181,12 @@ class Report(Shown):
 
     def _json(self, kind: str) -> dict[str, Any]:
         file = self.files.get(kind)
-        found = {} if file is None else registry.load_json(file)
-        if not isinstance(found, dict):
-            raise DamagedFileError(file, f"holds {type(found).__name__}", "an object")
+        document = {} if file is None else registry.load_json(file)
+        if not isinstance(document, dict):
+            raise DamagedFileError(file, f"holds {type(document).__name__}", "an object")
         if self._longest is None:
-            return found
-        cut: dict[str, Any] = long_texts.cut_inside(found, self._longest)
+            return document
+        cut: dict[str, Any] = long_texts.cut_inside(document, self._longest)
         return cut
 
     @cached_property
@@ -215,22 +215,22 @@ class Report(Shown):
     @property
     def insights(self) -> pd.DataFrame:
         """What stands out, as the analysis of this name returns it; raises NotRecordedError."""
-        found: pd.DataFrame = later("analysis", "CATALOGUE")["insights"](self)
-        return found
+        frame: pd.DataFrame = later("analysis", "CATALOGUE")["insights"](self)
+        return frame
 
     def compare(self, other: Report, table: str = "figures") -> pd.DataFrame:
         """Return what changed from this report to another, as `tilescope compare` prints it.
 
         `table` is a name of `pva.analysis.COMPARISONS` without `compare_`. Raises PvaError.
         """
-        known = {
+        comparisons = {
             name.removeprefix("compare_"): function
             for name, function in later("analysis", "COMPARISONS").items()
         }
-        if table not in known:
-            raise PvaError(f"compare(table={table!r})", "not known", nearest(table, known))
-        found: pd.DataFrame = known[table](self, other)
-        return found
+        if table not in comparisons:
+            raise PvaError(f"compare(table={table!r})", "not known", nearest(table, comparisons))
+        frame: pd.DataFrame = comparisons[table](self, other)
+        return frame
 
     def _repr_html_(self) -> str:
         """Show fit, memory, peak, cycles and three findings in a notebook."""
@@ -301,13 +301,13 @@ class Report(Shown):
 
         `spent` is asked for what the tiles did in them, by column of `tile_cycles`.
         """
-        made = copy(self)
-        for name in [name for name in vars(made) if name in VIEWS]:
-            del made.__dict__[name]
-        made.dataset = Dataset(WithoutRuns(self.dataset, rows, spent), self.dataset.name)
-        made.dataset.foreign = self.dataset.foreign
-        made._whole = self
-        return made
+        report = copy(self)
+        for name in [name for name in vars(report) if name in VIEWS]:
+            del report.__dict__[name]
+        report.dataset = Dataset(WithoutRuns(self.dataset, rows, spent), self.dataset.name)
+        report.dataset.foreign = self.dataset.foreign
+        report._whole = self
+        return report
 
     @property
     def whole(self) -> tuple[Report, npt.NDArray[np.int64]]:
@@ -320,8 +320,8 @@ class Report(Shown):
     def _write(self, path: str | PathLike[str], form: str, *, overwrite: bool) -> Path:
         target = Path(expanduser(path))
         if not overwrite and (target.exists() or target.is_symlink()):
-            wanted = "give another name, or overwrite=True to replace it"
-            raise OverwriteError(target, "already there", wanted)
+            remedy = "give another name, or overwrite=True to replace it"
+            raise OverwriteError(target, "already there", remedy)
         registry.write(self.dataset, target, form)
         return target
 

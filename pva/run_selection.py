@@ -71,24 +71,24 @@ class WithoutRuns:
 
     def _are_kept(self, table: str) -> npt.NDArray[np.bool_]:
         data = self._data
-        kept = np.ones(data.length(table), dtype=np.bool_)
+        mask = np.ones(data.length(table), dtype=np.bool_)
         if table == RUNS:
-            kept[self._left_out] = False
+            mask[self._left_out] = False
         elif table == STEPS:
             first, end = (
                 data.column(RUNS, name)[self._left_out] for name in ("first_step", "end_step")
             )
             for begin, stop in zip(first.tolist(), end.tolist(), strict=True):  # few runs
-                kept[begin:stop] = False
+                mask[begin:stop] = False
         else:
             (of,) = (column for name, column in REFERENCES if name == table)
-            kept = self._kept_among(REFERENCES[table, of])[data.column(table, of)]
-        return kept
+            mask = self._kept_among(REFERENCES[table, of])[data.column(table, of)]
+        return mask
 
     def _kept_among(self, table: str) -> npt.NDArray[np.bool_]:
-        kept = np.zeros(self._data.length(table), dtype=np.bool_)
-        kept[self.kept_rows(table)] = True
-        return kept
+        mask = np.zeros(self._data.length(table), dtype=np.bool_)
+        mask[self.kept_rows(table)] = True
+        return mask
 
     def column(self, table: str, column: str, spend: Spend) -> Values:
         values = self._column(table, column)

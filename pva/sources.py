@@ -73,11 +73,11 @@ class Room:
 
     def keep(self, share: float) -> Held:
         """Make a place where things may be held that take a share of the room."""
-        held = Held(share * self.limit)
+        holder = Held(share * self.limit)
         with self._lock:
-            self._held = [*(known for known in self._held if known() is not None),
-                          weakref.ref(held)]  # fmt: skip
-        return held
+            self._held = [*(reference for reference in self._held if reference() is not None),
+                          weakref.ref(holder)]  # fmt: skip
+        return holder
 
     @contextmanager
     def spending(self) -> Iterator[Spending]:
@@ -98,12 +98,15 @@ class Room:
         if self.limit == float("inf"):
             return
         if amount + self._taken > self.limit:
-            wanted = f"at most {self.limit - self._taken:.0f} more in a file of this size"
-            raise DamagedFileError(self._file, f"{amount} bytes", wanted, place=place)
+            remedy = f"at most {self.limit - self._taken:.0f} more in a file of this size"
+            raise DamagedFileError(self._file, f"{amount} bytes", remedy, place=place)
         with self._lock:
-            held = self._places()
-            while held and sum(known.bytes for known in held) + amount + self._taken > self.limit:
-                max(held, key=lambda known: known.bytes).drop_oldest()
+            holders = self._places()
+            while (
+                holders
+                and sum(holder.bytes for holder in holders) + amount + self._taken > self.limit
+            ):
+                max(holders, key=lambda holder: holder.bytes).drop_oldest()
 
     @property
     def held(self) -> int:
@@ -120,16 +123,16 @@ class Room:
         with self._lock:
             blocks = self._blocks()
             address = max(blocks, key=lambda at: blocks[at].weight, default=0)
-            for known in self._places():
-                known.drop_at(address)
+            for holder in self._places():
+                holder.drop_at(address)
 
     def _blocks(self) -> dict[int, Block]:
         """Return what is held and takes bytes by where it lies in memory."""
-        blocks = (block for known in self._places() for block in known.blocks())
+        blocks = (block for holder in self._places() for block in holder.blocks())
         return {block.address: block for block in sorted(blocks, key=lambda block: block.size)}
 
     def _places(self) -> list[Held]:
-        return [known for reference in self._held if (known := reference()) is not None]
+        return [holder for reference in self._held if (holder := reference()) is not None]
 
 
 class Spending:

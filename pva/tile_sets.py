@@ -23,8 +23,8 @@ def tiles_of_sets(data: Dataset) -> npt.NDArray[np.bool_]:
     tiles = max(data.of_replica("num_tiles"), 0)
     result = np.ones((len(schema.TILE_SETS), tiles), dtype=np.bool_)
     if has_io_tiles(data):
-        each = max(int(data.value("target", "tiles_per_ipu")), 1)
-        result[IO] = np.isin(np.arange(tiles) % each, data.column("io_tiles", "tile"))
+        per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
+        result[IO] = np.isin(np.arange(tiles) % per_ipu, data.column("io_tiles", "tile"))
         result[COMPUTE] = ~result[IO]
     return result
 

@@ -70,9 +70,9 @@ class Trace(Shown):
     ) -> None:
         if align not in ("wall", "start"):
             raise PvaError(f"align={align!r}", "no such way", "wall or start")
-        given = [path] if isinstance(path, str | PathLike) else list(path)
+        sources = [path] if isinstance(path, str | PathLike) else list(path)
         self._align, self._longest = align, longest
-        self.paths = tuple(file for one in given for file in _files(Path(expanduser(one))))
+        self.paths = tuple(file for one in sources for file in _files(Path(expanduser(one))))
         self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
         try:
@@ -116,8 +116,8 @@ class Trace(Shown):
         for process in self.processes:
             if process.pid == pid:
                 return process
-        known = ", ".join(str(process.pid) for process in self.processes)
-        raise PvaError(self.path, f"no process {pid}", f"its processes are {known}")
+        identifiers = ", ".join(str(process.pid) for process in self.processes)
+        raise PvaError(self.path, f"no process {pid}", f"its processes are {identifiers}")
 
     @property
     def threads(self) -> tuple[Thread, ...]:
@@ -230,11 +230,11 @@ def _files(path: Path) -> list[Path]:
     """List the traces at a path: the file itself, or those of a directory."""
     if not trace_files.is_directory(path):
         return [path]
-    found = trace_files.in_directory(path)
-    if not found:
-        wanted = "give the path of a trace"
-        raise NotFoundError(path, "no .pvti file or Chrome trace in this directory", wanted)
-    if len(found) > 1 and found[0].suffix == trace_files.SUFFIX:
-        wanted = f"give one of them, such as {found[-1].name}, or a list of all"
-        raise PvaError(path, f"{len(found)} traces", wanted)
-    return found
+    traces = trace_files.in_directory(path)
+    if not traces:
+        remedy = "give the path of a trace"
+        raise NotFoundError(path, "no .pvti file or Chrome trace in this directory", remedy)
+    if len(traces) > 1 and traces[0].suffix == trace_files.SUFFIX:
+        remedy = f"give one of them, such as {traces[-1].name}, or a list of all"
+        raise PvaError(path, f"{len(traces)} traces", remedy)
+    return traces

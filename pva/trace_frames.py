@@ -128,19 +128,19 @@ def _typed(kind: str, values: Any) -> Any:
 
 def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
     """Put arrays after each other in one of a type."""
-    found = np.empty(sum(map(len, parts)), dtype)
+    joined = np.empty(sum(map(len, parts)), dtype)
     place = 0
     for part in parts:
-        found[place : place + len(part)] = part
+        joined[place : place + len(part)] = part
         place += len(part)
-    return found
+    return joined
 
 
 def _codes(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
     """Number texts by their first place; a text that comes again has the number it had."""
-    known: dict[str, int] = {}
-    codes = [known.setdefault(text, len(known)) for text in texts]
-    return np.array(codes, _code_type(len(known))), list(known)
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(text, len(numbers)) for text in texts]
+    return np.array(codes, _code_type(len(numbers))), list(numbers)
 
 
 def _code_type(count: int) -> Any:
@@ -176,10 +176,10 @@ def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
 
 def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the value at each place, some at a time: NumPy makes places of eight bytes of them."""
-    found = np.empty(len(places), table.dtype)
+    values = np.empty(len(places), table.dtype)
     for first in range(0, len(places), BLOCK):
-        found[first : first + BLOCK] = table[places[first : first + BLOCK]]
-    return found
+        values[first : first + BLOCK] = table[places[first : first + BLOCK]]
+    return values
 
 
 def _told(
@@ -187,9 +187,9 @@ def _told(
 ) -> tuple[npt.NDArray[Any], list[str]]:
     """Return texts of some of `count` rows as codes, -1 where there is none."""
     codes = np.fromiter(map(numbers.__getitem__, map(str, texts)), np.int32, len(places))
-    found = np.full(count, -1, _code_type(len(numbers)))
-    found[places] = codes
-    return found, list(numbers)
+    codes_of_rows = np.full(count, -1, _code_type(len(numbers)))
+    codes_of_rows[places] = codes
+    return codes_of_rows, list(numbers)
 
 
 def _processes(content: TraceContent) -> Columns:
@@ -223,9 +223,9 @@ def _channels(content: TraceContent) -> Columns:
     channel = content.names.label_channels
 
     def summed(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        found = np.zeros(count, np.int64)
-        np.add.at(found, channel, values)
-        return found
+        sums = np.zeros(count, np.int64)
+        np.add.at(sums, channel, values)
+        return sums
 
     return {
         "channel": content.names.channels,
@@ -262,39 +262,39 @@ def _events(content: TraceContent) -> Columns:
     amount = EVENT * count
     content.check(amount, "events")
 
-    def check(more: int) -> None:
-        content.check(amount + more, "events")
+    def check(extra: int) -> None:
+        content.check(amount + extra, "events")
 
-    made: Columns = {name: np.empty(count, np.int64) for name in _TIMES}
+    columns: Columns = {name: np.empty(count, np.int64) for name in _TIMES}
     label, is_open = np.empty(count, np.int32), np.zeros(count, np.bool_)
-    told, texts, sizes = [], [], []
+    metadata_rows, texts, sizes = [], [], []
     for thread, lane in zip(content.threads, content.lanes.look(content.threads), strict=True):
         rows = slice(start, start + len(lane))
         is_open[start + lane.open_rows] = True
-        told.append(start + lane.metadata.rows)
+        metadata_rows.append(start + lane.metadata.rows)
         sizes.append(len(lane))
         texts.append(lane.metadata.texts)
         # What nobody keeps is let go of as it is copied.
-        kept = "columns" in vars(thread)
-        take = vars(lane).__getitem__ if kept else vars(lane).pop
-        nesting = Nesting(*(made[name][rows] for name in _NESTED))
+        is_held = "columns" in vars(thread)
+        take = vars(lane).__getitem__ if is_held else vars(lane).pop
+        nesting = Nesting(*(columns[name][rows] for name in _NESTED))
         if "nesting" in vars(lane):
-            for column, known in zip(nesting, lane.nesting, strict=True):
-                column[:] = known
+            for column, recorded in zip(nesting, lane.nesting, strict=True):
+                column[:] = recorded
         else:
             nest(lane.begin_ns, lane.end_ns, check, nesting)
         np.add(nesting.parent, start, out=nesting.parent, where=nesting.parent >= 0)
         label[rows] = take("label")
-        np.subtract(lane.end_ns, lane.begin_ns, out=made["duration_ns"][rows])
+        np.subtract(lane.end_ns, lane.begin_ns, out=columns["duration_ns"][rows])
         take("end_ns")
-        made["begin_ns"][rows] = take("begin_ns")
+        columns["begin_ns"][rows] = take("begin_ns")
         start = rows.stop
     if start < count:  # a damaged chunk has no events
-        made = {name: column[:start] for name, column in made.items()}
+        columns = {name: column[:start] for name, column in columns.items()}
         label, is_open = label[:start], is_open[:start]
-    places, metadata = _joined(told, np.int64), chain.from_iterable(texts)
+    places, metadata = _joined(metadata_rows, np.int64), chain.from_iterable(texts)
     return {
-        **made,
+        **columns,
         **_labelled(content, label),
         "open": is_open,
         "metadata": _told(_Distinct(content, "events"), places, metadata, start),
@@ -304,14 +304,14 @@ def _events(content: TraceContent) -> Columns:
 
 def _instants(content: TraceContent) -> Columns:
     content.check(INSTANT * len(content.instants), "instants")
-    found = content.instants
-    there = found.metadata.there
+    instants = content.instants
+    recorded = instants.metadata.there
     numbers = _Distinct(content, "instants")
     return {
-        "time_ns": found.time_ns,
-        "thread": found.thread,
-        **_labelled(content, found.label),
-        "metadata": _told(numbers, there, found.metadata[there], len(found)),
+        "time_ns": instants.time_ns,
+        "thread": instants.thread,
+        **_labelled(content, instants.label),
+        "metadata": _told(numbers, recorded, instants.metadata[recorded], len(instants)),
     }
 
 
@@ -320,8 +320,8 @@ def _lines(content: TraceContent) -> Columns:
     counts = [len(line.time_ns) for line in lines]
 
     def repeated(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
-        codes, known = _codes(texts)
-        return np.repeat(codes, counts), known
+        codes, distinct = _codes(texts)
+        return np.repeat(codes, counts), distinct
 
     return {
         "pid": np.repeat([line.pid for line in lines], counts),
@@ -338,11 +338,11 @@ def _heatmaps(content: TraceContent) -> Columns:
     counts = [sum(map(np.count_nonzero, (one.below, one.counts, one.above))) for one in maps]
     content.check(CELL * sum(counts), "heatmaps")
     kinds = {"time_ns": np.int64, "low": np.float64, "high": np.float64, "count": np.int64}
-    made = {name: np.empty(sum(counts), kind) for name, kind in kinds.items()}
+    columns = {name: np.empty(sum(counts), kind) for name, kind in kinds.items()}
     start = 0
     for part in chain.from_iterable(map(_cells, maps)):
         rows = slice(start, start + len(part[0]))
-        for column, values in zip(made.values(), part, strict=True):
+        for column, values in zip(columns.values(), part, strict=True):
             column[rows] = values
         start = rows.stop
     names, units = _codes(one.name for one in maps), _codes(one.unit for one in maps)
@@ -350,7 +350,7 @@ def _heatmaps(content: TraceContent) -> Columns:
         "pid": np.repeat(np.array([one.pid for one in maps], np.int64), counts),
         "heatmap": (np.repeat(names[0], counts), names[1]),
         "unit": (np.repeat(units[0], counts), units[1]),
-        **made,
+        **columns,
     }
 
 

@@ -77,15 +77,15 @@ def check_column(data: Data, table: str, column: schema.Column, values: Values) 
     """Refuse what does not fit; raises InconsistentDataError."""
     place = f"{table}.{column.name}"
     if table in LENGTHS:
-        wanted = data.axis(LENGTHS[table])
-        if wanted not in (-1, len(values)):
-            _refuse(data, place, f"{len(values)} rows", f"{LENGTHS[table]}s are {wanted}")
+        length = data.axis(LENGTHS[table])
+        if length not in (-1, len(values)):
+            _refuse(data, place, f"{len(values)} rows", f"{LENGTHS[table]}s are {length}")
     if column.kind == "float":
         _check_fractions(data, place, column, values)
     elif column.kind in ("int", "code"):
         refers = column.range.rows
-        what = f"rows of {refers}" if refers else place
-        check_range(data.name, place, values, limits(data, table, column), what)
+        subject = f"rows of {refers}" if refers else place
+        check_range(data.name, place, values, limits(data, table, column), subject)
     if place in ASCENDING and (values[1:] < values[:-1]).any():
         _refuse(data, place, "rows that are not in order", "ascending numbers")
     if place in TREES:
@@ -105,13 +105,13 @@ def check_shape(data: Data, array: schema.Array, shape: tuple[int, ...]) -> None
 
     -1 stands for a length that is not looked at.
     """
-    wanted = tuple(data.axis(axis) for axis in array.index)
-    fits = len(shape) == len(wanted) and all(
-        -1 in (want, size) or want == size for size, want in zip(shape, wanted, strict=True)
+    expected = tuple(data.axis(axis) for axis in array.index)
+    fits = len(shape) == len(expected) and all(
+        -1 in (want, size) or want == size for size, want in zip(shape, expected, strict=True)
     )
     if not fits:
-        found = f"array {array.name} is of shape {shape}"
-        raise InconsistentDataError(data.name, found, f"{list(array.index)} calls for {wanted}")
+        problem = f"array {array.name} is of shape {shape}"
+        raise InconsistentDataError(data.name, problem, f"{list(array.index)} calls for {expected}")
 
 
 def check_users(data: Data, array: schema.Array, rows: int) -> None:
@@ -125,14 +125,16 @@ def check_users(data: Data, array: schema.Array, rows: int) -> None:
         check_range(data.name, "programs.exchange", used, limits, f"rows of {array.name}")
 
 
-def check_range(name: str, place: str, values: Values, limits: tuple[int, int], what: str) -> None:
+def check_range(
+    name: str, place: str, values: Values, limits: tuple[int, int], subject: str
+) -> None:
     """Refuse numbers outside of limits; raises InconsistentDataError."""
     first, last = limits
     if not values.size or (values.min() >= first and values.max() <= last):
         return
     wrong = values[(values < first) | (values > last)].flat[0]
-    wanted = f"{what} are {first} to {last}" if last >= first else f"{what} are none"
-    raise InconsistentDataError(name, f"found {wrong}", wanted, place=place)
+    remedy = f"{subject} are {first} to {last}" if last >= first else f"{subject} are none"
+    raise InconsistentDataError(name, f"found {wrong}", remedy, place=place)
 
 
 def _check_fractions(data: Data, place: str, column: schema.Column, values: Values) -> None:
@@ -163,20 +165,20 @@ def first_circular(above: Values, below: Values, count: int) -> int | None:
     order = np.argsort(above, kind="stable")
     begins = np.searchsorted(above[order], np.arange(count + 1)).data
     inside = below[order].data
-    found = np.bincount(below, minlength=count)
-    queue, around = np.empty(count, np.int64), found.data
-    end = int(np.count_nonzero(found == 0))
-    queue[:end] = np.flatnonzero(found == 0)
-    done, row = queue.data, 0
+    parents = np.bincount(below, minlength=count)
+    queue, around = np.empty(count, np.int64), parents.data
+    end = int(np.count_nonzero(parents == 0))
+    queue[:end] = np.flatnonzero(parents == 0)
+    finished, row = queue.data, 0
     while row < end:
-        for place in range(begins[done[row]], begins[done[row] + 1]):
+        for place in range(begins[finished[row]], begins[finished[row] + 1]):
             child = inside[place]
             around[child] -= 1
             if not around[child]:
-                done[end] = child
+                finished[end] = child
                 end += 1
         row += 1
-    return None if end == count else int(np.flatnonzero(found)[0])
+    return None if end == count else int(np.flatnonzero(parents)[0])
 
 
 def _children(data: Data, values: Values, place: str) -> tuple[Values, Values, int]:
@@ -196,5 +198,5 @@ TREES = {
 }
 
 
-def _refuse(data: Data, place: str, found: str, wanted: str) -> None:
-    raise InconsistentDataError(data.name, found, wanted, place=place)
+def _refuse(data: Data, place: str, problem: str, remedy: str) -> None:
+    raise InconsistentDataError(data.name, problem, remedy, place=place)

@@ -126,7 +126,7 @@ def clocks_of_tiles_are_those_that_the_steps_left(data: Dataset) -> Iterator[Vio
         ):
             expected = data.column(BY_IPU, column)[last]
             recorded = expected >= 0
-            found = clocks[ipu[last][recorded]]
+            of_ipu = clocks[ipu[last][recorded]]
             yield from equal(
-                found, expected[recorded], f"clock before step {border}", "IPU", f"{column} is"
+                of_ipu, expected[recorded], f"clock before step {border}", "IPU", f"{column} is"
             )

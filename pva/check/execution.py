@@ -174,8 +174,10 @@ def runs_last_as_long_as_their_steps(data: Dataset) -> Iterator[Violation]:
     start = data.column("runs", "cycles_from")[recorded]
     stop = start + data.column("runs", "cycles")[recorded]
     yield from at_most(last, stop, "last cycles_to", "recorded run", "run ends at")
-    known = begin >= 0
-    yield from at_most(start[known], begin[known], "cycles_from", "recorded run", "first step")
+    has_begin = begin >= 0
+    yield from at_most(
+        start[has_begin], begin[has_begin], "cycles_from", "recorded run", "first step"
+    )
 
 
 def _recorded_cycles(data: Dataset) -> int:

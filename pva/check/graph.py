@@ -164,8 +164,8 @@ def _conserved(data: Dataset, exchange: str) -> Iterator[Violation]:
     sent = of_tiles(data, f"{exchange}_bytes_sent").sums
     received = data.array(f"{exchange}_bytes_received")
     index = exchange.replace("_", " ")
-    taken = of_tiles(data, f"{exchange}_bytes_received").sums
-    yield from at_most(sent, taken, "bytes sent", index, "received are")
+    arrived = of_tiles(data, f"{exchange}_bytes_received").sums
+    yield from at_most(sent, arrived, "bytes sent", index, "received are")
     limit = np.broadcast_to(sent[:, None], received.shape)
     yield from at_most(received, limit, "bytes received", f"{index}, tile", "sent by all are")
 

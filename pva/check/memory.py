@@ -226,8 +226,8 @@ def _collision(boxes: Values) -> tuple[int, int] | None:
     leaving: list[tuple[int, int]] = []  # a heap: end of life, address
     for _tile, address, stop, begin, end, variable in boxes.T.tolist():
         while leaving and leaving[0][0] <= begin:
-            gone = bisect_left(starts, heappop(leaving)[1])
-            del starts[gone], alive[gone]
+            ended = bisect_left(starts, heappop(leaving)[1])
+            del starts[ended], alive[ended]
         place = bisect_left(starts, address)
         if place and alive[place - 1][0] > address:
             return alive[place - 1][1], variable

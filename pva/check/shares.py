@@ -30,14 +30,14 @@ def balances_are_those_of_the_tiles(data: Dataset) -> Iterator[Violation]:
     for tag, (_, array) in OPERANDS.items():
         if data.has(array):
             steps, rows = rows_of_steps(data, tag)
-            spent, most, active, each = of_tiles(data, array)
+            spent, most, active, tile_counts = of_tiles(data, array)
             recorded = data.column("steps", "active_tiles")[steps]
             comparable = recorded >= 0
             yield from equal(
                 recorded[comparable], active[rows][comparable], f"active_tiles of {tag}", "number"
             )
             for name, tiles in (
-                ("tile_balance", np.full(len(most), each)),
+                ("tile_balance", np.full(len(most), tile_counts)),
                 ("active_tile_balance", active),
             ):
                 shares = share(spent, most * tiles)[rows]

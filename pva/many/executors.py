@@ -43,21 +43,21 @@ def connected(address: str) -> Any:
     try:
         return Client(address, timeout="10s")
     except (OSError, ValueError) as error:
-        found = f"no Dask scheduler answers ({error})".partition("\n")[0]
-        raise PvaError(address, found, "start one: dask scheduler") from None
+        problem = f"no Dask scheduler answers ({error})".partition("\n")[0]
+        raise PvaError(address, problem, "start one: dask scheduler") from None
 
 
 def _by_processes(
     work: Callable[[Item], Answer], items: Sequence[Item], workers: int
 ) -> Iterator[tuple[Item, Answer]]:
-    left = dict(enumerate(items))
+    pending = dict(enumerate(items))
     for _ in range(RETRIES + 1):
-        with ProcessPoolExecutor(min(workers, len(left)), get_context("spawn")) as pool:
+        with ProcessPoolExecutor(min(workers, len(pending)), get_context("spawn")) as pool:
             try:
-                futures = {pool.submit(work, item): place for place, item in left.items()}
+                futures = {pool.submit(work, item): place for place, item in pending.items()}
                 for future in as_completed(futures):
                     answer = future.result()
-                    yield left.pop(futures[future]), answer
+                    yield pending.pop(futures[future]), answer
             except BrokenProcessPool:  # killed: what it had not answered goes to a new pool
                 continue
             finally:

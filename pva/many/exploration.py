@@ -79,12 +79,12 @@ class Exploration:
         """
         from pva.many.points import FIGURES, pareto
 
-        chosen = objectives or ("samples_per_second", "fullest_tile")
-        for name in chosen:
+        signed = objectives or ("samples_per_second", "fullest_tile")
+        for name in signed:
             if not FIGURES.get(name, ("", 0))[1]:
-                known = ", ".join(key for key, (_, sign) in FIGURES.items() if sign)
-                raise PvaError(self.path, f"{name!r} is no objective", f"one of {known}")
-        return self.frame[pareto(self.frame, chosen)].reset_index(drop=True)
+                allowed = ", ".join(key for key, (_, sign) in FIGURES.items() if sign)
+                raise PvaError(self.path, f"{name!r} is no objective", f"one of {allowed}")
+        return self.frame[pareto(self.frame, signed)].reset_index(drop=True)
 
     def report(self, key: str) -> Report:
         """Open the report of a point; one that was not kept is made again. Raises PvaError."""
@@ -107,11 +107,11 @@ def openExploration(path: str | PathLike[str]) -> Exploration:
 
 def _simulate(row: dict[str, Any], folder: Path) -> None:
     """Make the report of a point again, by the command that made it; raises PvaError."""
-    program, *more = row["arguments"]
+    program, *options = row["arguments"]
     command: Sequence[str] = (sys.executable, "-m", "cli.main", "simulate", program)
-    made = subprocess.run(
-        [*command, "--out", str(folder), *more], capture_output=True, text=True, check=False
+    process = subprocess.run(
+        [*command, "--out", str(folder), *options], capture_output=True, text=True, check=False
     )
     if not folder.is_dir():
-        words = made.stderr.strip().splitlines() or ["it wrote no report"]
+        words = process.stderr.strip().splitlines() or ["it wrote no report"]
         raise PvaError(folder, words[-1], f"run: {row['command']}")

@@ -69,7 +69,7 @@ def addReports(
     """
     path = Path(expanduser(directory))
     kept_tables = _tables_of(path, tables)
-    known = set(Fleet(path, kept_tables).frame(REPORTS, [REPORT])[REPORT])
+    identities = set(Fleet(path, kept_tables).frame(REPORTS, [REPORT])[REPORT])
     places, problems = [], []
     of_hash: dict[str, Mapping[str, str]] = {}
     for place in map(str, reports):
@@ -78,22 +78,22 @@ def addReports(
         except PvaError as error:
             problems.append(str(error))
             continue
-        if identity not in known:
-            known.add(identity)
+        if identity not in identities:
+            identities.add(identity)
             places.append((os.path.abspath(expanduser(place)), identity))
             named = tags(place) if tags else {}
             of_hash[identity] = {_tag(name): value for name, value in named.items()}
     work = partial(keep, tables=kept_tables, directory=path)
     parts = [(batch, {identity: of_hash[identity] for _, identity in batch})
              for batch in batches(places, READ)]  # fmt: skip
-    done = added = 0
+    finished = added = 0
     for (batch, _), (count, failed) in mapped(work, parts, workers=workers or _cores(),
                                               client=client):  # fmt: skip
         problems += failed
         added += count
-        done += len(batch)
+        finished += len(batch)
         if progress:
-            progress(done, len(places))
+            progress(finished, len(places))
     return added, problems
 
 
@@ -110,18 +110,20 @@ def _tables_of(path: Path, tables: Sequence[str]) -> tuple[str, ...]:
         if name not in NAMES:
             raise PvaError(path, f"no table {name}", nearest(name, NAMES, "frames.schema()"))
     try:
-        there = read_tables(path)
+        present = read_tables(path)
     except NotFoundError:
         if path.is_dir() and any(path.iterdir()):
-            wanted = "give a new directory, or one that tilescope fleet add made"
-            raise PvaError(path, "a directory with other files", wanted) from None
+            remedy = "give a new directory, or one that tilescope fleet add made"
+            raise PvaError(path, "a directory with other files", remedy) from None
         write_tables(path, tables)
         return tuple(tables)
-    if set(tables) - set(there):
-        more = ", ".join(sorted(set(tables) - set(there)))
-        found = f"it keeps {', '.join(there) or 'no table'}, not {more}"
-        raise PvaError(path, found, "make another fleet: reports that are there are not read again")
-    return there
+    if set(tables) - set(present):
+        added = ", ".join(sorted(set(tables) - set(present)))
+        problem = f"it keeps {', '.join(present) or 'no table'}, not {added}"
+        raise PvaError(
+            path, problem, "make another fleet: reports that are there are not read again"
+        )
+    return present
 
 
 class Fleet:
@@ -142,10 +144,10 @@ class Fleet:
         """Return a kept table of all reports, with only these of its columns; raises PvaError."""
         import pandas as pd
 
-        found = _dataset(part_files(self.path, name))
-        if found is None:
+        dataset = _dataset(part_files(self.path, name))
+        if dataset is None:
             return pd.DataFrame({column: [] for column in columns or [REPORT]})
-        frame: pd.DataFrame = found.to_table(columns=columns).to_pandas()
+        frame: pd.DataFrame = dataset.to_table(columns=columns).to_pandas()
         return frame
 
     def sql(self, query: str) -> pd.DataFrame:
@@ -156,8 +158,8 @@ class Fleet:
             raise MissingPackageError(self.name, "a query over a fleet", INSTALL) from None
 
         def lend(connection: Any, name: str) -> None:
-            found = _dataset(part_files(self.path, name))
-            connection.register(name, self.frame(name) if found is None else found)
+            dataset = _dataset(part_files(self.path, name))
+            connection.register(name, self.frame(name) if dataset is None else dataset)
 
         return by_duckdb(Dataset.joined((), self.name), query, lend, self.tables)
 
@@ -175,10 +177,10 @@ class Fleet:
         if not column:
             names = map(str, frame.columns)
             tags = [name.removeprefix(f"{TAG}_") for name in names if name.startswith(TAG)]
-            wanted = nearest(by, tags) if tags else "add reports with --tag NAME=VALUE"
-            raise PvaError(self.name, f"no tag {by}", wanted)
-        known = frame[frame[figure].notna()].assign(**{by: frame[column].fillna("")})
-        grouped = known.groupby(by, sort=False)
+            remedy = nearest(by, tags) if tags else "add reports with --tag NAME=VALUE"
+            raise PvaError(self.name, f"no tag {by}", remedy)
+        recorded = frame[frame[figure].notna()].assign(**{by: frame[column].fillna("")})
+        grouped = recorded.groupby(by, sort=False)
         result = grouped.agg(
             reports=(REPORT, "size"), first=("created", "min"), least=(figure, "min"),
             median=(figure, "median"), most=(figure, "max"),
@@ -209,11 +211,11 @@ class Fleet:
         folder = self.path / MAPS / f"{name}{mark}"
         rows = self.frame(REPORTS, [REPORT, "path"])
         places = list(zip(rows["path"], rows[REPORT], strict=True))
-        done = {file.name.partition(".")[0] for file in folder.glob("*.*")}
-        left = [place for place in places if place[1] not in done]
+        answered = {file.name.partition(".")[0] for file in folder.glob("*.*")}
+        pending = [place for place in places if place[1] not in answered]
         work = partial(ask, name=name, options=options, folder=str(folder))
-        count = len(places) - len(left)
-        for batch, _ in mapped(work, list(batches(left, ASKED)), workers=workers or _cores(),
+        count = len(places) - len(pending)
+        for batch, _ in mapped(work, list(batches(pending, ASKED)), workers=workers or _cores(),
                                client=self._client):  # fmt: skip
             count += len(batch)
             if progress:
@@ -224,20 +226,20 @@ class Fleet:
         import pandas as pd
 
         problems, files = [], []
-        for path, known in places:
-            file = folder / f"{known}.parquet"
+        for path, report_hash in places:
+            file = folder / f"{report_hash}.parquet"
             if file.exists():
                 files.append(file)
             else:
-                problems.append(_said(folder / f"{known}.txt", path))
+                problems.append(_said(folder / f"{report_hash}.txt", path))
         self.problems = tuple(problems)
         if not files:
             return pd.DataFrame({REPORT: []})
-        whole = _dataset(files)
+        dataset = _dataset(files)
         import pyarrow as arrow
         import pyarrow.dataset
 
-        tables = (pyarrow.dataset.dataset(list(map(str, some)), schema=whole.schema).to_table()
+        tables = (pyarrow.dataset.dataset(list(map(str, some)), schema=dataset.schema).to_table()
                   for some in batches(files, SCANNED))  # fmt: skip
         frame: pd.DataFrame = arrow.concat_tables(tables).to_pandas()
         return frame
@@ -269,20 +271,20 @@ Part = tuple[Sequence[tuple[str, str]], Mapping[str, Mapping[str, str]]]
 def keep(part: Part, tables: Sequence[str], directory: Path) -> tuple[int, list[str]]:
     """Read reports (path, hash; tags by hash) and write a part; return how many, what failed."""
     places, tags = part
-    kept = read(places, tables)
-    write_part(directory, kept, tags)
-    return len(kept.rows), kept.problems
+    read_part = read(places, tables)
+    write_part(directory, read_part, tags)
+    return len(read_part.rows), read_part.problems
 
 
 def ask(places: Sequence[tuple[str, str]], name: str, options: dict[str, Any], folder: str) -> int:
     """Ask an analysis of reports (path, hash) and write each answer, or why there is none."""
     import pandas as pd
 
-    for path, known in places:
-        target = Path(folder) / known
+    for path, report_hash in places:
+        target = Path(folder) / report_hash
         try:
             report = openReport(path)
-            if content_hash(Path(path)) != known:
+            if content_hash(Path(path)) != report_hash:
                 raise PvaError(path, "another report than was added", "add it again")
             answer = CATALOGUE[name](report, **options)
         except PvaError as error:
@@ -292,11 +294,11 @@ def ask(places: Sequence[tuple[str, str]], name: str, options: dict[str, Any], f
         if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
             answer = pd.DataFrame([dataclasses.asdict(answer)])
         frame = answer.reset_index(drop=not answer.index.name)
-        write_frame(target.with_suffix(".parquet"), _plain(frame, known))
+        write_frame(target.with_suffix(".parquet"), _plain(frame, report_hash))
     return len(places)
 
 
-def _plain(frame: pd.DataFrame, known: str) -> pd.DataFrame:
+def _plain(frame: pd.DataFrame, report_hash: str) -> pd.DataFrame:
     """Return a frame whose columns of mixed objects are texts, with the hash of its report."""
     kinds = {}
     for column in frame.columns:
@@ -305,7 +307,7 @@ def _plain(frame: pd.DataFrame, known: str) -> pd.DataFrame:
             kinds[column] = texts.where(texts.isna(), texts.map(str)).astype("str")
     result = frame.assign(**kinds)
     result.columns = [str(column) for column in result.columns]
-    result.insert(0, REPORT, known)
+    result.insert(0, REPORT, report_hash)
     return result
 
 
@@ -320,8 +322,8 @@ def _dataset(files: Sequence[Path]) -> Any:
     except ImportError:
         raise MissingPackageError("fleet", "Parquet needs the package pyarrow", INSTALL) from None
     schemas = {str(one): one for one in map(pyarrow.parquet.read_schema, files)}
-    whole = arrow.unify_schemas(list(schemas.values()), promote_options="permissive")
-    return pyarrow.dataset.dataset([str(file) for file in files], schema=whole)
+    schema = arrow.unify_schemas(list(schemas.values()), promote_options="permissive")
+    return pyarrow.dataset.dataset([str(file) for file in files], schema=schema)
 
 
 def _order(values: list[str], first: list[str]) -> list[int]:

@@ -46,11 +46,11 @@ class Kept:
 def content_hash(path: Path) -> str:
     """Return the hash of the files of a report, whatever they are called; raises PvaError."""
     files = registry.directory_files(path) if path.is_dir() else {"profile": path}
-    known = sorted((part, file) for part, file in files.items() if part in PARTS)
-    if not known:
+    hashed = sorted((part, file) for part, file in files.items() if part in PARTS)
+    if not hashed:
         raise NotFoundError(path, "no report", "give a report or a directory of one")
     digest = hashlib.sha256()
-    for part, file in known:
+    for part, file in hashed:
         try:
             with file.open("rb") as stream:
                 digest.update(f"{part} {file.stat().st_size} ".encode())
@@ -90,8 +90,8 @@ def key_figures(report: Report) -> dict[str, float]:
 
 def read(places: Sequence[tuple[str, str]], tables: Sequence[str]) -> Kept:
     """Read reports (path, hash): their figures, and tables with the hash in a column."""
-    kept = Kept(tables={name: [] for name in tables})
-    for path, known in places:
+    part = Kept(tables={name: [] for name in tables})
+    for path, report_hash in places:
         try:
             report = openReport(path)
             created = report.dataset.table("report")["created"] if report.dataset.has(
@@ -100,32 +100,37 @@ def read(places: Sequence[tuple[str, str]], tables: Sequence[str]) -> Kept:
                 name: frame_of(report.dataset, name, copy=False)
                 for name in tables if report.dataset.has(name)
             }  # fmt: skip
-            kept.rows.append(
-                {REPORT: known, "path": path, "created": str(created[0]), **key_figures(report)}
+            part.rows.append(
+                {
+                    REPORT: report_hash,
+                    "path": path,
+                    "created": str(created[0]),
+                    **key_figures(report),
+                }
             )
         except PvaError as error:
-            kept.problems.append(str(error))
+            part.problems.append(str(error))
             continue
         for name, frame in frames.items():
-            frame.insert(0, REPORT, known)
-            kept.tables[name].append(frame)
-    return kept
+            frame.insert(0, REPORT, report_hash)
+            part.tables[name].append(frame)
+    return part
 
 
-def write_part(directory: Path, kept: Kept, tags: Mapping[str, Mapping[str, str]]) -> None:
+def write_part(directory: Path, part: Kept, tags: Mapping[str, Mapping[str, str]]) -> None:
     """Write what was read as a part of each table, that of `reports` last; raises PvaError."""
     import pandas as pd
 
-    if not kept.rows:
+    if not part.rows:
         return
-    identity = hashlib.sha256("".join(row[REPORT] for row in kept.rows).encode()).hexdigest()[:16]
-    for name, frames in kept.tables.items():
+    identity = hashlib.sha256("".join(row[REPORT] for row in part.rows).encode()).hexdigest()[:16]
+    for name, frames in part.tables.items():
         if frames:
             _write(directory / name, identity, pd.concat(frames, ignore_index=True))
-    rows = [{**row, **tags.get(row[REPORT], {})} for row in kept.rows]
+    rows = [{**row, **tags.get(row[REPORT], {})} for row in part.rows]
     columns = [REPORT, "path", "created", *FIGURES]
-    more = sorted({name for row in rows for name in row} - set(columns))
-    frame = pd.DataFrame(rows, columns=[*columns[:3], *more, *columns[3:]])
+    tag_columns = sorted({name for row in rows for name in row} - set(columns))
+    frame = pd.DataFrame(rows, columns=[*columns[:3], *tag_columns, *columns[3:]])
     kinds = {name: "float64" if name in FIGURES else "str" for name in frame.columns}
     _write(directory / REPORTS, identity, frame.astype(kinds))
 
@@ -147,9 +152,9 @@ def write_frame(path: Path, frame: pd.DataFrame) -> None:
 
 def part_files(directory: Path, table: str) -> list[Path]:
     """List the whole parts of a table."""
-    whole = {file.name for file in (directory / REPORTS).glob("part-*.parquet")}
+    complete = {file.name for file in (directory / REPORTS).glob("part-*.parquet")}
     return [file for file in sorted((directory / table).glob("part-*.parquet"))
-            if file.name in whole]  # fmt: skip
+            if file.name in complete]  # fmt: skip
 
 
 def read_tables(directory: Path) -> tuple[str, ...]:
@@ -159,8 +164,8 @@ def read_tables(directory: Path) -> tuple[str, ...]:
         content = json.loads(path.read_bytes())
         version, tables = content["format"], content["tables"]
     except FileNotFoundError:
-        wanted = "make it with tilescope fleet add FLEET REPORT..."
-        raise NotFoundError(directory, f"no {NAME}", wanted) from None
+        remedy = "make it with tilescope fleet add FLEET REPORT..."
+        raise NotFoundError(directory, f"no {NAME}", remedy) from None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise DamagedFileError(path, "no fleet", f"the {NAME} of a fleet") from None
     if version != VERSION or not isinstance(tables, list):

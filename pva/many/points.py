@@ -51,24 +51,24 @@ LARGEST = 3  # variables named
 
 def figures(report: Report) -> dict[str, Any]:
     """Return the figures of the report of a point; what is not recorded is left out."""
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for part in (_memory, _liveness, _run, _shares):
         try:
-            made |= part(report)
+            values |= part(report)
         except PvaError as error:
-            made.setdefault("error", f"{error.found}" if part is _memory else "")
-    return made
+            values.setdefault("error", f"{error.found}" if part is _memory else "")
+    return values
 
 
 def _memory(report: Report) -> dict[str, Any]:
-    found = memory_overview(report)
+    memory = memory_overview(report)
     return {
-        "fits": not found.tiles_out_of_memory,
-        "fullest_tile": found.fullest_bytes,
-        "tile": found.fullest_tile,
-        "bytes_per_tile": found.bytes_per_tile,
-        "over": max(found.fullest_bytes - found.bytes_per_tile, 0),
-        "tiles_over": found.tiles_out_of_memory,
+        "fits": not memory.tiles_out_of_memory,
+        "fullest_tile": memory.fullest_bytes,
+        "tile": memory.fullest_tile,
+        "bytes_per_tile": memory.bytes_per_tile,
+        "over": max(memory.fullest_bytes - memory.bytes_per_tile, 0),
+        "tiles_over": memory.tiles_out_of_memory,
     }
 
 
@@ -115,8 +115,8 @@ def pareto(frame: pd.DataFrame, objectives: Sequence[str]) -> np.ndarray[Any, np
     usable = usable & ~np.isnan(values).any(axis=1)
     best = usable.copy()
     for row in np.flatnonzero(usable):
-        others = values[usable]
-        beaten = (others >= values[row]).all(axis=1) & (others > values[row]).any(axis=1)
+        candidates = values[usable]
+        beaten = (candidates >= values[row]).all(axis=1) & (candidates > values[row]).any(axis=1)
         best[row] = not beaten.any()
     return best
 

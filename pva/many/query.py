@@ -94,5 +94,5 @@ def _kinds(name: str) -> dict[str, str]:
 def _tables(run: Reports) -> pd.DataFrame:
     import pandas as pd
 
-    there = [name for name in NAMES if any(one.dataset.has(name) for one in run.reports)]
-    return pd.DataFrame({"name": pd.array(there, dtype="str")})
+    recorded = [name for name in NAMES if any(one.dataset.has(name) for one in run.reports)]
+    return pd.DataFrame({"name": pd.array(recorded, dtype="str")})

@@ -82,8 +82,8 @@ class Run(Shown):
         self.instances = tuple(self._instance(index, path) for index, path in places)
         self._late: list[str] = []  # what was found while tables were read
         if not any(one.reports or one.trace for one in self.instances):
-            found = next((line for one in self.instances for line in one.problems), "nothing")
-            raise NotFoundError(self.name, f"no instance can be read: {found}",
+            problem = next((line for one in self.instances for line in one.problems), "nothing")
+            raise NotFoundError(self.name, f"no instance can be read: {problem}",
                                 "give the directory of a run, or its reports")  # fmt: skip
 
     def __reduce__(self) -> tuple[Callable[..., Run], tuple[RunPath | Sequence[RunPath]]]:
@@ -127,7 +127,7 @@ class Run(Shown):
         import pandas as pd
 
         frames, faults = [], []
-        several = any(len(one.reports) > 1 for one in self.instances)
+        is_numbered = any(len(one.reports) > 1 for one in self.instances)
         for one, report in self._owned():
             try:
                 frame = frame_of(report.dataset, name, copy=False, columns=columns)
@@ -137,7 +137,7 @@ class Run(Shown):
                 continue
             frame.insert(0, INSTANCE, one.index)
             frame.insert(1, HOST, pd.Series([one.host] * len(frame), dtype="str"))
-            if several:
+            if is_numbered:
                 frame.insert(2, REPORT, pd.Series([report.path.name] * len(frame), dtype="str"))
             frames.append(frame)
         if not frames:
@@ -169,8 +169,8 @@ class Run(Shown):
             places = _numbered(path.iterdir())
             if places:
                 return places
-            wanted = "give the directory that poprun wrote, a pattern, or a list of reports"
-            raise NotFoundError(path, f"no {NAME} and no instance_0000", wanted)
+            remedy = "give the directory that poprun wrote, a pattern, or a list of reports"
+            raise NotFoundError(path, f"no {NAME} and no instance_0000", remedy)
         matches = [Path(one) for one in sorted(glob.glob(str(path)))]
         if not matches:
             raise NotFoundError(path, "nothing is there", "a directory, a pattern or a list")
@@ -178,8 +178,8 @@ class Run(Shown):
 
     def _instance(self, index: int, path: Path) -> Instance:
         problems: list[str] = []
-        told = self.file.instances if self.file else ()
-        file = next((one for one in told if one.instance == index), None)
+        instances = self.file.instances if self.file else ()
+        file = next((one for one in instances if one.instance == index), None)
         if (path / INSTANCE_NAME).exists():
             with noted(problems, index):
                 file = read_instance(path / INSTANCE_NAME)
@@ -194,8 +194,8 @@ class Run(Shown):
         with noted(problems, index):
             trace = _trace(path, file)
         if not reports and not problems:
-            found = "no report" if path.exists() else "nothing: it never wrote"
-            problems.append(f"instance {index}: {path}: {found}")
+            problem = "no report" if path.exists() else "nothing: it never wrote"
+            problems.append(f"instance {index}: {path}: {problem}")
         return Instance(index, path, file, tuple(reports), trace, tuple(problems))
 
 
@@ -258,5 +258,5 @@ def _checked(report: Report) -> Report:
 def _trace(path: Path, file: InstanceFile | None) -> Trace | None:
     """Open the trace of the program's process; else all traces of the directory as one."""
     files = sorted(path.glob("*.pvti")) if path.is_dir() else []
-    own = [one for one in files if file and one.stem.endswith(f"_{file.pid}")]
-    return openTrace(own or files) if files else None
+    of_process = [one for one in files if file and one.stem.endswith(f"_{file.pid}")]
+    return openTrace(of_process or files) if files else None

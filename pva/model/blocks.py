@@ -18,8 +18,10 @@ class Block(Item):
     @property
     def name(self) -> str:
         """Name of the program; of an overflow, which has none, "overflow"."""
-        found = self.program
-        return schema.BLOCK_KINDS[self._value("blocks", "kind")] if found is None else found.name
+        program = self.program
+        return (
+            schema.BLOCK_KINDS[self._value("blocks", "kind")] if program is None else program.name
+        )
 
     @property
     def program(self) -> Program | None:

@@ -52,8 +52,8 @@ class DebugContext(Item):
     @property
     def parents(self) -> list[DebugContext]:
         """The context around this one; none around the outermost."""
-        found = context(self._data, int(self._value(TABLE, "parent")))
-        return [] if found is None else [found]
+        parent = context(self._data, int(self._value(TABLE, "parent")))
+        return [] if parent is None else [parent]
 
     @property
     def location(self) -> SourceLocation:

@@ -52,15 +52,15 @@ class ThreadColumns:
     @property
     def channel(self) -> npt.NDArray[np.int32]:
         """Index of the channel of each."""
-        found: npt.NDArray[np.int32] = self._names.label_channels[self.label]
-        return found
+        channels: npt.NDArray[np.int32] = self._names.label_channels[self.label]
+        return channels
 
     @property
     def is_open(self) -> npt.NDArray[np.bool_]:
         """Whether each had not ended."""
-        found = np.zeros(len(self), np.bool_)
-        found[self.open_rows] = True
-        return found
+        flags = np.zeros(len(self), np.bool_)
+        flags[self.open_rows] = True
+        return flags
 
     @cached_property
     def nesting(self) -> Nesting:
@@ -124,8 +124,8 @@ class Metadata:
     def of(self, row: int) -> str | None:
         """Return that of an event, or None."""
         place = int(np.searchsorted(self.rows, row))
-        found = place < len(self.rows) and self.rows[place] == row
-        return str(self.texts[place]) if found else None
+        has_text = place < len(self.rows) and self.rows[place] == row
+        return str(self.texts[place]) if has_text else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,8 +242,8 @@ class Thread(Shown):
         return self  # what it shows never changes
 
     def __reduce__(self) -> Never:
-        wanted = "pickle the trace, which is opened anew from its path, or a frame"
-        raise TypeError(f"what shows a trace cannot be pickled; {wanted}")
+        remedy = "pickle the trace, which is opened anew from its path, or a frame"
+        raise TypeError(f"what shows a trace cannot be pickled; {remedy}")
 
     @cached_property
     def columns(self) -> ThreadColumns:
@@ -278,8 +278,8 @@ class Process(Shown):
         for thread in self.threads:
             if thread.tid == tid:
                 return thread
-        known = ", ".join(str(thread.tid) for thread in self.threads[:10])
-        raise PvaError(f"process {self.pid}", f"no thread {tid}", f"its threads are {known}")
+        identifiers = ", ".join(str(thread.tid) for thread in self.threads[:10])
+        raise PvaError(f"process {self.pid}", f"no thread {tid}", f"its threads are {identifiers}")
 
     def _title(self) -> tuple[str, ...]:
         return (str(self.pid), *Shown._title(self))

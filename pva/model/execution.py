@@ -165,13 +165,13 @@ class ExecutionStep(Item):
         code = self._value("steps", "type")
         table, array = CYCLES_BY_TILE.get(schema.STEP_TYPES[code], ("", ""))
         if code in SYNCS:
-            found = sync_cycles(self._data, self._row)
+            cycles = sync_cycles(self._data, self._row)
         elif not array and self.cycles == 0:  # the host was ready at once
-            found = np.zeros(self._data.of_replica("num_tiles"), np.int64)
+            cycles = np.zeros(self._data.of_replica("num_tiles"), np.int64)
         else:
             row = int(self._data.column("programs", table)[self.program._id]) if array else -1
-            found = self._data.array(array)[row] if row >= 0 else None
-        return Numbers(np.zeros(0, np.int64) if found is None else found)
+            cycles = self._data.array(array)[row] if row >= 0 else None
+        return Numbers(np.zeros(0, np.int64) if cycles is None else cycles)
 
     @property
     def computeSets(self) -> Sequence[ComputeSetStep]:
@@ -182,8 +182,8 @@ class ExecutionStep(Item):
         return [ComputeSetStep(self._data, row)]
 
 
-def _extremes(data: Dataset, row: int, what: str) -> Extremes:
-    first, last = (int(data.stored(TABLE, f"{what}_{which}")[row]) for which in ("min", "max"))
+def _extremes(data: Dataset, row: int, border: str) -> Extremes:
+    first, last = (int(data.stored(TABLE, f"{border}_{which}")[row]) for which in ("min", "max"))
     return Extremes(first, last)
 
 
@@ -196,12 +196,12 @@ def _clocks_before(data: Dataset, step: int, ipu: int) -> Extremes | None:
     place = int(np.searchsorted(steps, step)) - 1
     run = int(data.stored("steps", "run")[step])
     if place >= 0 and int(data.stored("steps", "run")[steps[place]]) == run:
-        found = _extremes(data, int(rows[place]), "all_to")
+        clocks = _extremes(data, int(rows[place]), "all_to")
     elif 0 <= run < data.length("runs"):
-        found = Extremes(*[int(data.stored("runs", "cycles_from")[run])] * 2)
+        clocks = Extremes(*[int(data.stored("runs", "cycles_from")[run])] * 2)
     else:
         return None
-    return found if found.min >= 0 else None
+    return clocks if clocks.min >= 0 else None
 
 
 def _rows_of_ipu(data: Dataset, ipu: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -217,12 +217,12 @@ def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], Ipu
     ipus, make = data.of_replica("num_ipus"), partial(IpuStep, data)
     count = ipus * data.length("steps")
     step, ipu = data.column(TABLE, "step"), data.column(TABLE, "ipu")
-    there = np.flatnonzero((step >= 0) & (ipu >= 0) & (ipu < ipus))
-    place = step[there] * ipus + ipu[there]
+    valid = np.flatnonzero((step >= 0) & (ipu >= 0) & (ipu < ipus))
+    place = step[valid] * ipus + ipu[valid]
     if len(place) == len(step) == count and np.array_equal(place, np.arange(count)):
         return ipus, (), make
     rows = ~np.arange(count)
-    rows[place[::-1]] = there[::-1]
+    rows[place[::-1]] = valid[::-1]
     return ipus, array("q", rows.tobytes()), make
 
 

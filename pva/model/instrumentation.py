@@ -62,8 +62,8 @@ class InstrumentationSettings(Shown):
         self.compute = ComputeInstrumentationLevel.Off
         if options.get("debug.instrumentCompute", instrumented) == "true":
             level = options.get("debug.computeInstrumentationLevel", "tile").capitalize()
-            known = ComputeInstrumentationLevel.__members__
-            self.compute = known.get(level, ComputeInstrumentationLevel.Unknown)
+            levels = ComputeInstrumentationLevel.__members__
+            self.compute = levels.get(level, ComputeInstrumentationLevel.Unknown)
         external = options.get("debug.instrumentExternalExchange", instrumented) == "true"
         self.externalExchange = self.Tile if external else self.Off
 

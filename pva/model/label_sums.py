@@ -38,26 +38,26 @@ class LabelSums:
 def label_sums(lanes: Sequence[Stretch], labels: int, check: Check) -> LabelSums:
     """Sum up the events of each label."""
     lanes = list(lanes)
-    count, total, own = (np.zeros(labels, np.int64) for _ in range(3))
+    count, total, self_time = (np.zeros(labels, np.int64) for _ in range(3))
     for place, stretch in enumerate(lanes):
         sums = _summed(stretch, labels, check)
         if sums is None and stretch.exact is not None:
             lanes[place] = stretch.exact()
             sums = _summed(lanes[place], labels, check)
         if sums is not None:
-            count, total, own = count + sums[0], total + sums[1], own + sums[2]
+            count, total, self_time = count + sums[0], total + sums[1], self_time + sums[2]
     starts = np.zeros(labels + 1, np.int64)
     np.cumsum(count, out=starts[1:])
     grouped = _by_label(lanes, starts)
-    wanted = _places(count)
-    _order(grouped, starts, wanted)
-    found = np.zeros((len(wanted), labels), np.int64)
+    places = _places(count)
+    _order(grouped, starts, places)
+    durations = np.zeros((len(places), labels), np.int64)
     used = np.flatnonzero(count)
-    found[:, used] = grouped[starts[used] + wanted[:, used]]
-    shortest, longest, low, high = found[0], found[1], found[2::2], found[3::2]
-    rest = np.array(SHARES)[:, None] * np.maximum(count - 1, 0) % 1
-    spread = low + (high - low) * rest
-    return LabelSums(count, total, own, shortest, longest, spread)
+    durations[:, used] = grouped[starts[used] + places[:, used]]
+    shortest, longest, low, high = durations[0], durations[1], durations[2::2], durations[3::2]
+    fraction = np.array(SHARES)[:, None] * np.maximum(count - 1, 0) % 1
+    spread = low + (high - low) * fraction
+    return LabelSums(count, total, self_time, shortest, longest, spread)
 
 
 def _places(count: Integers) -> Integers:
@@ -71,13 +71,15 @@ def _places(count: Integers) -> Integers:
     return np.stack([np.zeros_like(last), last, *between])
 
 
-def _order(grouped: npt.NDArray[Any], starts: Integers, wanted: Integers) -> None:
+def _order(grouped: npt.NDArray[Any], starts: Integers, places_of_labels: Integers) -> None:
     """Bring the durations at these places of each label there, as if they ascended."""
-    if wanted.shape[1] > FEW:
-        number = np.repeat(np.arange(wanted.shape[1], dtype=np.int32), np.diff(starts))
+    if places_of_labels.shape[1] > FEW:
+        number = np.repeat(np.arange(places_of_labels.shape[1], dtype=np.int32), np.diff(starts))
         grouped[:] = grouped[np.lexsort((grouped, number))]
         return
-    for first, stop, places in zip(starts.tolist(), starts[1:].tolist(), wanted.T, strict=False):
+    for first, stop, places in zip(
+        starts.tolist(), starts[1:].tolist(), places_of_labels.T, strict=False
+    ):
         if stop > first:
             grouped[first:stop].partition(places)
 
@@ -92,12 +94,12 @@ def _summed(
         holds = kernels.compiled.sums(*columns, nesting.BLOCK, *sums)
         if holds is not None:
             return None if stretch.exact is not None and not holds else (sums[0], sums[1], sums[2])
-    count, total, own = (np.zeros(labels, np.int64) for _ in range(3))
+    count, total, self_time = (np.zeros(labels, np.int64) for _ in range(3))
     for part in parts(stretch.begin, stretch.end, check):
         if stretch.exact is not None and not part.holds:
             return None
-        _add(stretch, part, (count, total, own))
-    return count, total, own
+        _add(stretch, part, (count, total, self_time))
+    return count, total, self_time
 
 
 def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]) -> None:
@@ -105,13 +107,13 @@ def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]
 
     A part's sums below 2**53 ns (104 days) are exact in the doubles that bincount adds.
     """
-    count, total, own = sums
+    count, total, self_time = sums
     new, bins = slice(part.start, part.stop), len(count)
     label = columns.label[new]
     count += np.bincount(label, minlength=bins)
     total += np.bincount(label, columns.end[new] - columns.begin[new], bins).astype(np.int64)
     label = np.concatenate((columns.label[part.carried], label))
-    own += np.bincount(label, part.own, bins).astype(np.int64)
+    self_time += np.bincount(label, part.own, bins).astype(np.int64)
 
 
 def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:

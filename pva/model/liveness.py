@@ -95,11 +95,11 @@ def always_live_on_tile(data: Dataset, tile: int) -> list[VariableSize]:
     row = tile_row(data, tile)
     sizes = bytes_on_tiles(data, row, row + 1)
     always = np.flatnonzero(data.column("variables", "always_live"))
-    other = data.array("memory_by_category")[..., row].sum(axis=(1, 2))
-    np.subtract.at(other, data.column("variables", "category"), sizes)
+    beside_variables = data.array("memory_by_category")[..., row].sum(axis=(1, 2))
+    np.subtract.at(beside_variables, data.column("variables", "category"), sizes)
     categories = set(data.column("always_live_variables", "name"))
     return sized(data, always, sizes) + [
         VariableSize(name, size)
-        for name, size in zip(schema.CATEGORIES, other.tolist(), strict=True)
+        for name, size in zip(schema.CATEGORIES, beside_variables.tolist(), strict=True)
         if name in categories and size > 0
     ]

@@ -62,38 +62,38 @@ def begin_order(begin: Integers) -> Integers:
 def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = None) -> Nesting:
     """Find depth, parent and self time of events sorted by `begin_order`; `into` is filled."""
     count = len(begin)
-    depth, parent, own = into or (
+    depth, parent, self_times_ns = into or (
         np.empty(count, np.int32),
         np.empty(count, np.int32 if count < 1 << 31 else np.int64),
         np.empty(count, np.int64),
     )
-    if _swept(begin, end, own, depth, parent):
-        return Nesting(depth, parent, own)
+    if _swept(begin, end, self_times_ns, depth, parent):
+        return Nesting(depth, parent, self_times_ns)
     for part in parts(begin, end, check):
-        known, new = len(part.carried), slice(part.start, part.stop)
-        depth[new] = part.depth[known:]
-        around = part.parent[known:]
-        parent[new] = around + (part.start - known)
-        early = np.flatnonzero(around < known)
+        carried, new = len(part.carried), slice(part.start, part.stop)
+        depth[new] = part.depth[carried:]
+        around = part.parent[carried:]
+        parent[new] = around + (part.start - carried)
+        early = np.flatnonzero(around < carried)
         parent[part.start + early] = np.append(part.carried, -1)[around[early]]
-        _add_own(own, part)
-    return Nesting(depth, parent, own)
+        _add_own(self_times_ns, part)
+    return Nesting(depth, parent, self_times_ns)
 
 
 def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
     """Find the self time alone, in half of the memory of `nest`."""
-    own = np.empty(len(begin), np.int64)
-    if _swept(begin, end, own):
-        return own
+    self_times_ns = np.empty(len(begin), np.int64)
+    if _swept(begin, end, self_times_ns):
+        return self_times_ns
     for part in parts(begin, end, check):
-        _add_own(own, part)
-    return own
+        _add_own(self_times_ns, part)
+    return self_times_ns
 
 
-def _swept(begin: Integers, end: Integers, own: Integers, *into: Rows) -> bool:
+def _swept(begin: Integers, end: Integers, self_times_ns: Integers, *into: Rows) -> bool:
     """Do the sweep in C, where that is there and not more than BLOCK events are open at once."""
     kernel = kernels.compiled
-    return bool(kernel) and kernel.nest(begin, end, own, BLOCK, *into) is not None
+    return bool(kernel) and kernel.nest(begin, end, self_times_ns, BLOCK, *into) is not None
 
 
 def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np.bool_]:
@@ -106,9 +106,9 @@ def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np
     # An earlier end is further out only where an event around lies across it.
     inside, up = _below(across, parent), parent.copy()
     rows = np.flatnonzero(inside & ~across)
-    left = ROUNDS * len(begin)
-    while len(rows) and left >= 0:
-        left -= len(rows)
+    remaining = ROUNDS * len(begin)
+    while len(rows) and remaining >= 0:
+        remaining -= len(rows)
         above = up[rows]
         is_open = end[above] > begin[rows]
         across[rows] = is_open & (end[above] < end[rows])
@@ -119,22 +119,22 @@ def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np
     return across
 
 
-def _below(chosen: npt.NDArray[np.bool_], parent: Rows) -> npt.NDArray[np.bool_]:
+def _below(mask: npt.NDArray[np.bool_], parent: Rows) -> npt.NDArray[np.bool_]:
     """Find which events are chosen, or inside of one that is, looking twice as far up each time."""
-    found, up = chosen.copy(), parent.copy()
-    rows = np.flatnonzero(~found & (up >= 0)) if found.any() else up[:0]
+    is_below, up = mask.copy(), parent.copy()
+    rows = np.flatnonzero(~is_below & (up >= 0)) if is_below.any() else up[:0]
     while len(rows):
-        found[rows] = found[up[rows]]
+        is_below[rows] = is_below[up[rows]]
         up[rows] = up[up[rows]]
-        rows = rows[~found[rows] & (up[rows] >= 0)]
-    return found
+        rows = rows[~is_below[rows] & (up[rows] >= 0)]
+    return is_below
 
 
-def _add_own(own: Integers, part: Part) -> None:
+def _add_own(self_times_ns: Integers, part: Part) -> None:
     """Take over the time on top of new events, and add that of those still open."""
-    known = len(part.carried)
-    own[part.carried] += part.own[:known]
-    own[part.start : part.stop] = part.own[known:]
+    carried = len(part.carried)
+    self_times_ns[part.carried] += part.own[:carried]
+    self_times_ns[part.start : part.stop] = part.own[carried:]
 
 
 def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
@@ -153,12 +153,12 @@ def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
         ends = np.append(np.maximum(last, begins + 1), FOREVER)
         depth, parent, holds = _placed(begins, ends, carried_depth)
         window = int(begin[start]), int(begin[stop]) if stop < count else FOREVER
-        own = _held(begins, last, parent, window) if holds else _on_top(begins, last, window)
-        yield Part(carried, start, stop, depth, parent, own, holds)
+        on_top = _held(begins, last, parent, window) if holds else _on_top(begins, last, window)
+        yield Part(carried, start, stop, depth, parent, on_top, holds)
         if stop < count:
             is_open = np.flatnonzero(ends[:-1] > begin[stop])
-            known = len(carried)
-            late = is_open[np.searchsorted(is_open, known) :] - known + start
+            carried_count = len(carried)
+            late = is_open[np.searchsorted(is_open, carried_count) :] - carried_count + start
             carried = np.concatenate((carried[is_open[: len(is_open) - len(late)]], late))
             carried_depth = depth[is_open]
         start = stop
@@ -181,8 +181,8 @@ def _on_top(begins: Integers, ends: Integers, window: tuple[int, int]) -> Intege
     edges = np.sort(times[(times >= since) & (times <= until)])
     top = _last_open(ends, np.searchsorted(begins, edges[:-1], "right"), edges[:-1])
     lasting = np.bincount(top + 1, weights=np.diff(edges), minlength=len(begins) + 1)
-    found: Integers = lasting[1:].astype(np.int64)
-    return found
+    durations: Integers = lasting[1:].astype(np.int64)
+    return durations
 
 
 def _placed(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers, bool]:
@@ -259,11 +259,11 @@ def _last_open(ends: Integers, places: Integers, times: Integers) -> Integers:
     looking = np.arange(len(places))
     for level, greatest in enumerate(levels[:-1]):
         at = node[looking]
-        left = at - 1
-        found = (at & 1 == 1) & (greatest[left] > times[looking])
-        height[looking[found]] = level
-        node[looking[found]] = left[found]
-        looking = looking[~found]
+        sibling = at - 1
+        is_last = (at & 1 == 1) & (greatest[sibling] > times[looking])
+        height[looking[is_last]] = level
+        node[looking[is_last]] = sibling[is_last]
+        looking = looking[~is_last]
         node[looking] >>= 1
     for level in range(len(levels) - 2, -1, -1):
         inside = np.flatnonzero(height > level)

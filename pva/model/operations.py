@@ -113,15 +113,15 @@ def _owners(data: Dataset) -> Rows:
     ids, parents = (data.column("debug_contexts", name).tolist() for name in ("id", "parent"))
     layers = data.column("debug_contexts", "layer").tolist()
     rows = {number: row for row, number in reversed(list(enumerate(ids)))}
-    known: dict[int, int] = {-1: -1}
+    owner_of_context: dict[int, int] = {-1: -1}
 
     def owner(number: int) -> int:
-        if number not in known:
-            known[number] = _owner_row(rows.get(number, -1), rows, parents, layers)
-        return known[number]
+        if number not in owner_of_context:
+            owner_of_context[number] = _owner_row(rows.get(number, -1), rows, parents, layers)
+        return owner_of_context[number]
 
-    given = data.column("programs", "debug_context").tolist()
-    return np.array([owner(number) for number in given], dtype=np.int64)
+    contexts = data.column("programs", "debug_context").tolist()
+    return np.array([owner(number) for number in contexts], dtype=np.int64)
 
 
 def _owner_row(row: int, rows: dict[int, int], parents: list[int], layers: list[str]) -> int:
@@ -141,7 +141,7 @@ def _step_indexes(data: Dataset) -> tuple[Rows, Rows]:
     steps = np.arange(data.length("liveness_steps"))
     at = data.column("liveness_steps", "program") if len(steps) else steps
     first, last = (np.full(count, -1, dtype=np.int64) for _ in range(2))
-    known = (at >= 0) & (at < count)
-    last[at[known]] = steps[known]
-    first[at[known][::-1]] = steps[known][::-1]
+    valid = (at >= 0) & (at < count)
+    last[at[valid]] = steps[valid]
+    first[at[valid][::-1]] = steps[valid][::-1]
     return first, last

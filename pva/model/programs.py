@@ -122,8 +122,10 @@ class Program(Item):
         """Return what the program works on, a row; raises NotRecordedError when it has none."""
         row = int(self._value("programs", column))
         if row < 0:
-            found = f"program {self._row} ({self.type.name}) without {column}"
-            raise NotRecordedError(self._data.name, found, "the report's writer did not tell it")
+            program_class = f"program {self._row} ({self.type.name}) without {column}"
+            raise NotRecordedError(
+                self._data.name, program_class, "the report's writer did not tell it"
+            )
         return row
 
     def accept(self, visitor: ProgramVisitor) -> None:
@@ -168,8 +170,8 @@ class ExchangeProgram(Program):
         """Bytes that each tile receives."""
         return self._by_tile("bytes_received")
 
-    def _by_tile(self, what: str) -> Numbers:
-        return Numbers(self._data.array(f"{self._lists}_{what}")[self._operand("exchange")])
+    def _by_tile(self, direction: str) -> Numbers:
+        return Numbers(self._data.array(f"{self._lists}_{direction}")[self._operand("exchange")])
 
 
 class DoExchangeProgram(ExchangeProgram):
@@ -296,7 +298,9 @@ _CLASSES = (
     IfElseProgram, SetLocalConsensusFromVarProgram, SwitchProgram, OnEveryTileSwitchProgram,
     WriteUndefProgram, CallProgram,
 )  # fmt: skip
-_CLASS_OF_TYPE = {found.__name__.removesuffix("Program"): found for found in _CLASSES}
+_CLASS_OF_TYPE = {
+    program_class.__name__.removesuffix("Program"): program_class for program_class in _CLASSES
+}
 for _class in _CLASSES:
     _class._method = f"visit{_class.__name__.removesuffix('Program')}"
 # By the codes of the column `type`; syncs are of no class of their own, as in libpva.
@@ -353,10 +357,10 @@ def _control_code(data: Dataset, row: int) -> npt.NDArray[np.int64]:
 
 def _below(data: Dataset, row: int) -> npt.NDArray[np.int64]:
     """Find a program and all below it, level by level."""
-    found = level = np.array([row])
+    program_class = level = np.array([row])
     while True:
         rows = data.rows_among("program_children", "program", level)
-        level = np.setdiff1d(data.column("program_children", "child")[rows], found)
+        level = np.setdiff1d(data.column("program_children", "child")[rows], program_class)
         if not len(level):
-            return found
-        found = np.union1d(found, level)
+            return program_class
+        program_class = np.union1d(program_class, level)

@@ -32,7 +32,7 @@ def sync_cycles(data: Dataset, step: int) -> Cycles | None:
     if not all(data.has(name) for name in NEEDED):
         return None
     sets, of_step = (data.kept(f.__name__, f) for f in (tiles_of_sets, sets_of_steps))
-    found = np.zeros(data.of_replica("num_tiles"), dtype=np.int64)
+    cycles = np.zeros(data.of_replica("num_tiles"), dtype=np.int64)
     for some in np.unique(sets.T, axis=0):  # tiles of the same sets have the same syncs
         mine = (some == sets.T).all(axis=1)
         if not some[of_step[step]]:
@@ -40,8 +40,8 @@ def sync_cycles(data: Dataset, step: int) -> Cycles | None:
         after, before = _after(data, step), _before(data, step, some[of_step])
         if after is None or before is None:
             return None
-        found[mine] = np.maximum(after - before, 0)[mine]
-    return found
+        cycles[mine] = np.maximum(after - before, 0)[mine]
+    return cycles
 
 
 def _before(data: Dataset, step: int, joined: npt.NDArray[np.bool_]) -> Cycles | None:
@@ -70,15 +70,15 @@ def _syncs(data: Dataset) -> npt.NDArray[Any]:
 
 def _spent(data: Dataset, steps: slice) -> Cycles:
     """Add up by tile what steps took that are no syncs."""
-    found = np.zeros(data.of_replica("num_tiles"), dtype=np.int64)
+    cycles = np.zeros(data.of_replica("num_tiles"), dtype=np.int64)
     types = data.texts("steps", "type")[steps]
     programs = data.column("steps", "program")[steps]
     for tag in set(types) & CYCLES_BY_TILE.keys():
         column, array = CYCLES_BY_TILE[tag]
         rows = data.column("programs", column)[programs[(types == tag) & (programs >= 0)]]
         if data.has(array):
-            found += data.array(array)[rows[rows >= 0]].sum(axis=0)
-    return found
+            cycles += data.array(array)[rows[rows >= 0]].sum(axis=0)
+    return cycles
 
 
 def _after(data: Dataset, step: int) -> Cycles | None:

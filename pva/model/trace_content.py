@@ -133,7 +133,7 @@ class TraceContent:
         amount = LABEL * labels + SUMMED * events
         self.check(amount, "labels")
         lanes = self.lanes.load(self.threads)
-        return label_sums(lanes, labels, lambda more: self.check(amount + more, "labels"))
+        return label_sums(lanes, labels, lambda extra: self.check(amount + extra, "labels"))
 
     @cached_property
     def instants(self) -> Instants:
@@ -173,7 +173,7 @@ class TraceContent:
         self.check(COLUMN * len(columns["time_ns"]), "heatmaps")
         map_of = self._numbering("heatmaps", np.arange(len(maps["id"])))
         grouped = Grouped(columns, map_of.of(columns["heatmap"]), len(maps["id"]))
-        made = []
+        histograms = []
         for row, owner in enumerate(self._owners_of(maps)):
             mine = grouped.of(row)
             if not len(mine["time_ns"]):
@@ -183,15 +183,15 @@ class TraceContent:
             bins = 8 * (len(edges) - 1)
             wrong = mine["counts"].sizes - {bins or -1}
             if wrong:
-                found = f"{min(wrong)} bytes of numbers"
-                raise self._damaged(found, f"{max(bins, 8)} bytes", "heatmap_columns")
+                problem = f"{min(wrong)} bytes of numbers"
+                raise self._damaged(problem, f"{max(bins, 8)} bytes", "heatmap_columns")
             cells = np.frombuffer(mine["counts"].run(bins), "<u8").reshape(-1, bins // 8)
             times = mine["time_ns"] + int(self._shift[owner])
             of = self.processes[owner].pid, int(self._last[owner]), owner
             name, unit = maps["name"][row], maps["unit"][row]
             below, above = mine["below"], mine["above"]
-            made.append(Heatmap(name, unit, edges, times, cells, below, above, *of))
-        return tuple(made)
+            histograms.append(Heatmap(name, unit, edges, times, cells, below, above, *of))
+        return tuple(histograms)
 
     def _owners_of(self, rows: Columns) -> list[int]:
         """Return the process of each series or heatmap; a file of one process does not tell."""
@@ -205,8 +205,8 @@ class TraceContent:
             raise self._damaged(f"{len(data)} bytes of numbers", f"{8 * max(count, 1)}", table)
         return np.frombuffer(data, dtype)
 
-    def _damaged(self, found: str, wanted: str, table: str) -> DamagedFileError:
-        return DamagedFileError(self._file.path, found, wanted, place=f"table {table}")
+    def _damaged(self, problem: str, remedy: str, table: str) -> DamagedFileError:
+        return DamagedFileError(self._file.path, problem, remedy, place=f"table {table}")
 
 
 def _check_events(file: EventFile, amount: int) -> None:
@@ -224,21 +224,25 @@ def _alike(owners: Integers, texts: npt.NDArray[np.object_]) -> tuple[Integers, 
     meets = np.flatnonzero(many[order[1:]] == many[order[:-1]])
     again = np.unique(order[np.concatenate((meets, meets + 1))])
     place = np.arange(len(texts))
-    known: dict[tuple[int, str], int] = {}
+    first_rows: dict[tuple[int, str], int] = {}
     pairs = zip(owners[again].tolist(), texts[again].tolist(), strict=True)
-    place[again] = [known.setdefault(pair, row)
+    place[again] = [first_rows.setdefault(pair, row)
                     for pair, row in zip(pairs, again.tolist(), strict=True)]  # fmt: skip
     is_first = place == np.arange(len(texts))
     numbers = np.cumsum(is_first) - 1
     return numbers[place], np.flatnonzero(is_first)
 
 
-def _counted(count: int, what: str, done: str) -> tuple[str, ...]:
+def _counted(count: int, subject: str, outcome: str) -> tuple[str, ...]:
     """Return how many of something there were, and what became of them."""
     if not count:
         return ()
-    first, _, rest = what.partition(" ")
-    return (f"{count} {what} was {done}" if count == 1 else f"{count} {first}s {rest} were {done}",)
+    first, _, qualifier = subject.partition(" ")
+    return (
+        f"{count} {subject} was {outcome}"
+        if count == 1
+        else f"{count} {first}s {qualifier} were {outcome}",
+    )
 
 
 def _lost(rows: Columns) -> tuple[str, ...]:

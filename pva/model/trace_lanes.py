@@ -70,8 +70,8 @@ class Lanes:
         self._grouped = {name: Grouped(tables[name], lanes[name], count) for name in TABLES}
         chunks = lanes["event_chunks"]
         records = np.bincount(chunks, tables["event_chunks"]["records"], count)
-        others = (np.bincount(lanes[name], minlength=count) for name in TABLES[1:3])
-        self.counts: Integers = records.astype(np.int64) + sum(others)
+        open_and_instants = (np.bincount(lanes[name], minlength=count) for name in TABLES[1:3])
+        self.counts: Integers = records.astype(np.int64) + sum(open_and_instants)
 
     def columns(self, lane: int, names: Names) -> ThreadColumns:
         """Put ended, long and open events of a thread together, in the order of their begin."""
@@ -123,9 +123,9 @@ class Lanes:
     def _read(self, threads: tuple[Thread, ...], first: int, stop: int) -> list[ThreadColumns]:
         """Return the columns of some threads, and keep them where these are few events."""
         some = threads[first:stop]
-        known = [thread.__dict__.get("columns") for thread in some]
-        if all(known):
-            return [lane for lane in known if lane is not None]
+        cached = [thread.__dict__.get("columns") for thread in some]
+        if all(cached):
+            return [lane for lane in cached if lane is not None]
         lanes = list(self._between(first, stop, some[0].names))
         if int(self.counts.sum()) + THREAD * len(self.counts) > KEPT_EVENTS:
             return lanes
@@ -135,10 +135,10 @@ class Lanes:
     def each(self, names: Names) -> Iterator[ThreadColumns]:
         """Do the same and keep none."""
         for first, stop in self._groups():
-            made = list(self._between(first, stop, names))
-            if len(made) > 1:
-                _nest_together(made)
-            yield from made
+            lanes = list(self._between(first, stop, names))
+            if len(lanes) > 1:
+                _nest_together(lanes)
+            yield from lanes
 
     def _groups(self) -> Iterator[tuple[int, int]]:
         """Cut the threads into groups of few events."""
@@ -178,29 +178,29 @@ class Lanes:
         self, first: int, stop: int, window: Window | None
     ) -> tuple[dict[str, Any], Integers | None, int]:
         """Return begin, end, label and kind, the thread of each if several, and how many ended."""
-        several = stop - first > 1
+        is_joined = stop - first > 1
         (chunks, of), (long, of_long), (spans, of_spans) = (
             self._grouped[name].between(first, stop) for name in TABLES[:3]
         )
         spans = {name: column[::-1] for name, column in spans.items()}
         of_spans = of_spans[::-1]
         if window is None:
-            begin, end, label, kind, lane = self._ended(chunks, of, several=several)
+            begin, end, label, kind, lane = self._ended(chunks, of, several=is_joined)
         else:
             begin, end, label, kind, lane = self._ended_within(chunks, of, window)
         from_long = long["begin_ns"] + self._shift[of_long]
         begin = _join(begin, from_long, spans["begin_ns"] + self._shift[of_spans])
         end = _join(end, from_long + long["duration_ns"])
-        lane = _join(lane, of_long, of_spans) if several else None
+        lane = _join(lane, of_long, of_spans) if is_joined else None
         ended = len(end)
         end = _join(end, self._latest(first, end, lane, of_spans))
         label = _join(label, long["label"], spans["label"])
         kind = _join(kind, long["kind"].astype(np.uint8), np.zeros(len(of_spans), np.uint8))
         parts = {"begin": begin, "end": end, "label": label, "kind": kind}
         if window is not None:
-            chosen = np.flatnonzero(_meets(begin, end, window))
-            ended = int(np.searchsorted(chosen, ended))
-            parts, lane = taken(parts, chosen), None if lane is None else lane[chosen]
+            meeting = np.flatnonzero(_meets(begin, end, window))
+            ended = int(np.searchsorted(meeting, ended))
+            parts, lane = taken(parts, meeting), None if lane is None else lane[meeting]
         parts["label"] = self._label_of.in_place(parts["label"].astype(np.int32, copy=False))
         return parts, lane, ended
 
@@ -223,13 +223,13 @@ class Lanes:
         chunks, of = taken(chunks, meets), of[meets]
         groups = np.cumsum(chunks["records"]) // TOGETHER
         cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(of)]
-        found = [self._ended(taken(chunks, slice(0)), of[:0], several=True)]
+        parts = [self._ended(taken(chunks, slice(0)), of[:0], several=True)]
         for low, high in zip(cuts, cuts[1:], strict=False):
             rows = slice(low, high)
             events = self._ended(taken(chunks, rows), of[rows], several=True)
-            chosen = np.flatnonzero(_meets(events[0], events[1], window))
-            found.append(tuple(column[chosen] for column in events))
-        return tuple(np.concatenate(columns) for columns in zip(*found, strict=True))
+            meeting = np.flatnonzero(_meets(events[0], events[1], window))
+            parts.append(tuple(column[meeting] for column in events))
+        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
     def _latest(
         self, first: int, end: Integers, lane: Integers | None, of_spans: Integers
@@ -242,8 +242,8 @@ class Lanes:
             latest[first] = end.max(initial=latest[first])
         else:
             np.maximum.at(latest, lane[: len(end)], end)
-        found: Integers = latest[of_spans]
-        return found
+        times: Integers = latest[of_spans]
+        return times
 
     def _metadata(self, lane: int, begin: Integers, label: npt.NDArray[np.int32]) -> Metadata:
         if not self._grouped["event_metadata"].count(lane):
@@ -251,22 +251,22 @@ class Lanes:
         self._file.check(METADATA * self._grouped["event_metadata"].count(lane), "event_metadata")
         rows = self._grouped["event_metadata"].of(lane)
         begins = rows["begin_ns"] + self._shift[lane]
-        found = rows_of_events(begin, label, begins, self._label_of.of(rows["label"]))
-        order = np.argsort(found, kind="stable")
-        order = order[np.searchsorted(found[order], 0) :]
-        return Metadata(found[order], rows["metadata"][order])
+        event_rows = rows_of_events(begin, label, begins, self._label_of.of(rows["label"]))
+        order = np.argsort(event_rows, kind="stable")
+        order = order[np.searchsorted(event_rows[order], 0) :]
+        return Metadata(event_rows[order], rows["metadata"][order])
 
 
 def _nest_together(lanes: list[ThreadColumns]) -> None:
     """Find how the events of lanes nest in one sweep."""
     stretch = _stretch(lanes)
-    found = nest(stretch.begin, stretch.end, lanes[0].check)
+    nesting = nest(stretch.begin, stretch.end, lanes[0].check)
     row = 0
     for lane in lanes:
         mine = slice(row, row + len(lane))
-        parent = found.parent[mine]
+        parent = nesting.parent[mine]
         parent = np.where(parent >= 0, parent - row, -1)
-        lane.__dict__["nesting"] = Nesting(found.depth[mine], parent, found.self_ns[mine])
+        lane.__dict__["nesting"] = Nesting(nesting.depth[mine], parent, nesting.self_ns[mine])
         row += len(lane)
 
 

@@ -78,8 +78,8 @@ class Numbering:
         places = np.minimum(np.searchsorted(self._numbers, numbers), last)
         wrong = numbers if last < 0 else numbers[self._numbers[places] != numbers]
         if len(wrong):
-            found = f"no row {int(wrong[0])}"
-            raise DamagedFileError(self._path, found, "each number used", place=self._place)
+            problem = f"no row {int(wrong[0])}"
+            raise DamagedFileError(self._path, problem, "each number used", place=self._place)
         return self._indexes[places]
 
     def in_place(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
@@ -108,14 +108,14 @@ class Grouped:
 
     def between(self, first: int, stop: int) -> tuple[Columns, Integers]:
         """Select the rows of threads that follow each other, and give the thread of each."""
-        chosen = self._order[self._starts[first] : self._starts[stop]]
+        rows = self._order[self._starts[first] : self._starts[stop]]
         counts = np.diff(self._starts[first : stop + 1])
-        return taken(self._rows, chosen), np.repeat(np.arange(first, stop), counts)
+        return taken(self._rows, rows), np.repeat(np.arange(first, stop), counts)
 
 
-def taken(rows: Columns, chosen: npt.NDArray[Any] | slice) -> Columns:
+def taken(rows: Columns, selection: npt.NDArray[Any] | slice) -> Columns:
     """Select some rows of a table."""
-    return {name: column[chosen] for name, column in rows.items()}
+    return {name: column[selection] for name, column in rows.items()}
 
 
 def rows_of_events(
@@ -131,14 +131,14 @@ def rows_of_events(
     starts = np.cumsum(counts) - counts
     candidates = np.repeat(first - starts, counts) + np.arange(int(counts.sum()))
     many = int(max(label.max(initial=0), labels.max(initial=0))) + 1
-    known = np.repeat(np.arange(len(begun)), counts) * many + label[candidates]
-    wanted = group * many + labels
-    by_known, by_wanted = (np.argsort(keys, kind="stable") for keys in (known, wanted))
-    known, wanted = known[by_known], wanted[by_wanted]
-    again = np.arange(len(wanted)) - np.searchsorted(wanted, wanted)
-    places = np.searchsorted(known, wanted) + again
-    found = np.full(len(begins), -1)
-    fit = np.flatnonzero(places < len(known))
-    fit = fit[known[places[fit]] == wanted[fit]]
-    found[by_wanted[fit]] = candidates[by_known[places[fit]]]
-    return found
+    event_keys = np.repeat(np.arange(len(begun)), counts) * many + label[candidates]
+    searched = group * many + labels
+    by_known, by_wanted = (np.argsort(keys, kind="stable") for keys in (event_keys, searched))
+    event_keys, searched = event_keys[by_known], searched[by_wanted]
+    again = np.arange(len(searched)) - np.searchsorted(searched, searched)
+    places = np.searchsorted(event_keys, searched) + again
+    rows = np.full(len(begins), -1)
+    fit = np.flatnonzero(places < len(event_keys))
+    fit = fit[event_keys[places[fit]] == searched[fit]]
+    rows[by_wanted[fit]] = candidates[by_known[places[fit]]]
+    return rows

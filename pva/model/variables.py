@@ -85,8 +85,8 @@ class LoweredVariable(Item):
             return None
         data, variable, tile = self._data, self._variable, self.tileId
         pieces = data.rows_where(PIECES, "variable", variable)
-        here = pieces[data.column(PIECES, "tile")[pieces] == tile]
-        size = int(data.column(PIECES, "bytes")[here].sum())
+        on_tile = pieces[data.column(PIECES, "tile")[pieces] == tile]
+        size = int(data.column(PIECES, "bytes")[on_tile].sum())
         return VariableSize(self.name, size, variable)
 
     @property
@@ -170,12 +170,12 @@ class LoweredVariables(Shown):
 def _equivalence_classes(data: Dataset) -> list[EquivalenceClass]:
     """Return the equivalence class of each variable; what is always live is so at every step."""
     always = [Interval(0, data.length("liveness_steps"))]
-    known: dict[tuple[Interval, ...], EquivalenceClass] = {}
+    classes: dict[tuple[Interval, ...], EquivalenceClass] = {}
     lives = _lives(data)
     for variable in np.flatnonzero(data.column("variables", "always_live")).tolist():
         lives[variable] = always
     keys = map(tuple, lives)
-    return [known.setdefault(key, EquivalenceClass(len(known), key)) for key in keys]
+    return [classes.setdefault(key, EquivalenceClass(len(classes), key)) for key in keys]
 
 
 def _lives(data: Dataset) -> list[list[Interval]]:
@@ -218,10 +218,10 @@ def tile_row(data: Dataset, tile: int) -> int:
 
 def bytes_on_tiles(data: Dataset, first: int, end: int) -> Rows:
     """Return the bytes of each variable on tiles `first` to `end` (exclusive)."""
-    here = data.rows_among(PIECES, "tile", np.arange(first, end))
-    rows = data.column(PIECES, "variable")[here]
+    pieces = data.rows_among(PIECES, "tile", np.arange(first, end))
+    rows = data.column(PIECES, "variable")[pieces]
     sizes = np.zeros_like(data.column("variables", "bytes"))
-    np.add.at(sizes, rows, data.column(PIECES, "bytes")[here])
+    np.add.at(sizes, rows, data.column(PIECES, "bytes")[pieces])
     return sizes
 
 

@@ -130,8 +130,8 @@ class Numbers(list[int]):
 def _listed(items: Sequence[Any]) -> str:
     """Write the first of some items, and how many there are."""
     first = [repr(item) for item in items[: _printed["items"]]]
-    more = [] if len(first) == len(items) else [f"... {len(items)} in all"]
-    return f"[{', '.join(first + more)}]"
+    ending = [] if len(first) == len(items) else [f"... {len(items)} in all"]
+    return f"[{', '.join(first + ending)}]"
 
 
 def print_length(items: int) -> None:
@@ -139,10 +139,10 @@ def print_length(items: int) -> None:
     _printed["items"] = max(items, 0)
 
 
-def chosen(what: str, index: int, count: int) -> int:
+def chosen(noun: str, index: int, count: int) -> int:
     """Check an index given by a caller; raises IndexError."""
     if not 0 <= index < count:
-        raise IndexError(f"{what} {index} is not there; {what}s are 0 to {count - 1}")
+        raise IndexError(f"{noun} {index} is not there; {noun}s are 0 to {count - 1}")
     return index
 
 

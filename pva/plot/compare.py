@@ -181,8 +181,10 @@ def change_by_tile(frame: pd.DataFrame, *, theme: Theme) -> go.Figure:
     tiles = ordered["tile"].to_numpy()
     change = np.zeros(int(tiles.max(initial=-1)) + 1, dtype=np.int64)
     change[tiles] = ordered["change"].to_numpy()
-    kept = np.union1d(shown_places(change, MAX_POINTS // 2), shown_places(-change, MAX_POINTS // 2))
-    x, shown = widened(kept, len(change))
+    places = np.union1d(
+        shown_places(change, MAX_POINTS // 2), shown_places(-change, MAX_POINTS // 2)
+    )
+    x, shown = widened(places, len(change))
     figure = go.Figure()
     parts = (("Grew", "grew", np.maximum(change, 0)), ("Shrank", "shrank", np.minimum(change, 0)))
     for words, colour, values in parts:

@@ -148,13 +148,13 @@ def _runs(report: Report, labels: Labels) -> Row:
         return nothing, nothing, nothing
     names = data.column("runs", "name")
     begin, cycles = (data.column("runs", name) for name in ("cycles_from", "cycles"))
-    known = np.flatnonzero(
+    placed = np.flatnonzero(
         (begin >= 0) & (cycles >= 0) & (_in_full(report) | (not data.has("steps")))
     )
-    begin, end = begin[known], begin[known] + cycles[known]
-    numbers = [labels.number(run_label(run, names[run]), RUN) for run in known.tolist()]
-    others = _between(report, labels, begin, end)
-    rows = zip((begin, end, np.array(numbers, dtype=np.int64)), others, strict=True)
+    begin, end = begin[placed], begin[placed] + cycles[placed]
+    numbers = [labels.number(run_label(run, names[run]), RUN) for run in placed.tolist()]
+    gaps = _between(report, labels, begin, end)
+    rows = zip((begin, end, np.array(numbers, dtype=np.int64)), gaps, strict=True)
     begin, end, number = (np.concatenate(parts) for parts in rows)
     order = np.argsort(begin, kind="stable")
     return *without_overlap(begin[order], end[order]), number[order]
@@ -283,6 +283,6 @@ def _block_rows(report: Report, ipu: int, making: _Making, colour: int) -> Itera
     label = np.array(numbers, dtype=np.int64)[place]
     depth = depths(begin, end)
     for level in range(int(depth.max(initial=-1)) + 1):
-        here = depth == level
-        row = (*without_overlap(begin[here], end[here]), label[here])
+        at_depth = depth == level
+        row = (*without_overlap(begin[at_depth], end[at_depth]), label[at_depth])
         yield making.row("Blocks" if level == 0 else "", "block", row)

@@ -73,17 +73,17 @@ def _room_for_names(bands: int, high: int) -> int:
     return max(2, ceil(high * share / (1 - share)))
 
 
-def _gap(cells: int, few: int) -> float:
+def _gap(cells: int, limit: int) -> float:
     """Return the pixels between cells, the fewer the more cells share the plot."""
-    return next((pixels for most, pixels in ((few, 1), (2 * few, 0.5)) if cells < most), 0)
+    return next((pixels for most, pixels in ((limit, 1), (2 * limit, 0.5)) if cells < most), 0)
 
 
 def colours(scale: str, theme: Theme) -> Any:
     """Return a scale that begins near the ground of the page; the named ones are plotly's."""
-    known = _ENDS.get(scale)
-    if known is None:
+    end_colours = _ENDS.get(scale)
+    if end_colours is None:
         return scale.capitalize()
-    colours = known[THEMES.index(theme)]
+    colours = end_colours[THEMES.index(theme)]
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 
@@ -162,15 +162,15 @@ def _add_boxes(
     part: pd.DataFrame,
     words: str,
     colour: str,
-    whole: tuple[int, int],
+    extent: tuple[int, int],
     *,
     hatched: bool = False,
 ) -> None:
     """Add the boxes of one colour as one trace, and a point in the middle of each for the hover."""
     always = part["first_step"].to_numpy() < 0
     left, right = part["address"].to_numpy(), part["end"].to_numpy()
-    low = np.where(always, whole[0], part["first_step"].to_numpy())
-    high = np.where(always, whole[1], part["last_step"].to_numpy() + 1)
+    low = np.where(always, extent[0], part["first_step"].to_numpy())
+    high = np.where(always, extent[1], part["last_step"].to_numpy() + 1)
     nothing = np.full(len(part), np.nan)
     x = np.column_stack([left, left, right, right, left, nothing]).ravel()
     y = np.column_stack([low, high, high, low, low, nothing]).ravel()

@@ -110,7 +110,7 @@ def made(
     colours = [
         (f"series-{number % len(SERIES)}", name) for number, name in enumerate(trace.channels)
     ]
-    whole = Timeline(
+    timeline = Timeline(
         "ns", NANOSECONDS, tuple(making.lanes), tracks, trace.labels,
         [*colours, ("quiet", "Other")], wall_ns=0 if from_start else trace.anchor.wall_ns,
     )  # fmt: skip
@@ -118,7 +118,7 @@ def made(
     spent = making.self_time.astype(np.int64)
     metadata, still_open = noted
     return HostTimeline(
-        whole, metadata, frozenset(still_open), spent, events, *settled, tuple(making.threads)
+        timeline, metadata, frozenset(still_open), spent, events, *settled, tuple(making.threads)
     )
 
 
@@ -157,8 +157,8 @@ def _self_time_since(columns: Any, until: int, labels: int) -> npt.NDArray[np.fl
     events_in, around = events[inside], around[inside]
     time: Any = np.bincount(label[events], end[events] - begin[events], labels)
     covered = np.minimum(end[events_in], end[around]) - begin[events_in]
-    found: npt.NDArray[np.float64] = time - np.bincount(label[around], covered, labels)
-    return found
+    self_time: npt.NDArray[np.float64] = time - np.bincount(label[around], covered, labels)
+    return self_time
 
 
 def _cut(rows: Iterable[Row], making: Making, until: int, late: list[Row]) -> Iterator[Row]:
@@ -174,7 +174,7 @@ def _cut(rows: Iterable[Row], making: Making, until: int, late: list[Row]) -> It
 
 
 def rows_of(
-    trace: Trace, each: Iterable[Any], making: Making, known: Sequence[Known]
+    trace: Trace, lanes_of_threads: Iterable[Any], making: Making, known: Sequence[Known]
 ) -> Iterator[Row]:
     """Return the rows of all threads, and note lanes, metadata and what is open.
 
@@ -183,8 +183,8 @@ def rows_of(
     flagged = _flags(trace)
     runs = np.flatnonzero([text == RUN for text in trace.labels])
     places = list(threads_in_order(trace))
-    told = {number: (path, name) for number, path, name in places}
-    for number, (thread, columns) in enumerate(zip(trace.threads, each, strict=True)):
+    names_of_threads = {number: (path, name) for number, path, name in places}
+    for number, (thread, columns) in enumerate(zip(trace.threads, lanes_of_threads, strict=True)):
         before = known[number] if number < len(known) else Known(thread.tid, False, 0)
         run = np.isin(columns.label, runs) if len(runs) else np.zeros(0, np.int64)
         if run.any():
@@ -198,7 +198,15 @@ def rows_of(
         kinds = ("flag",) * has_flags + ("event",) * depths
         outermost = first + (1 if has_flags and depths else 0)
         names = flag_names(len(flags), len(kinds))
-        lane = Lane(told[number][1], told[number][0], first, making.rows, names, kinds, outermost)
+        lane = Lane(
+            names_of_threads[number][1],
+            names_of_threads[number][0],
+            first,
+            making.rows,
+            names,
+            kinds,
+            outermost,
+        )
         making.lanes.append(lane)
         making.threads.append(Known(thread.tid, has_flags, depths))
     making.lanes[:] = [making.lanes[number] for number, _, _ in places]
@@ -235,9 +243,9 @@ def flag_names(flags: int, rows: int) -> tuple[str, ...]:
     return (f"⚑ ×{flags:,}", *[""] * (rows - 1)) if flags else ()
 
 
-def _activity(found: list[Row]) -> Row:
+def _activity(run_rows: list[Row]) -> Row:
     """Return when any thread was in a run of the program on the device."""
-    begin, end, label = (np.concatenate(columns) for columns in zip(*found, strict=True))
+    begin, end, label = (np.concatenate(columns) for columns in zip(*run_rows, strict=True))
     order = np.argsort(begin, kind="stable")
     return *without_overlap(begin[order], end[order]), label[order]
 
@@ -263,8 +271,8 @@ def _depths(columns: Any, making: Making, least: int) -> Iterator[Row]:
         making.still_open.append((first + depth[is_open], place[is_open]))
     making.rows += depths
     for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-        here = order[low:high]
-        yield columns.begin_ns[here], columns.end_ns[here], columns.label[here]
+        events = order[low:high]
+        yield columns.begin_ns[events], columns.end_ns[events], columns.label[events]
 
 
 def threads_in_order(trace: Trace) -> Iterator[tuple[int, tuple[str, str], str]]:
@@ -287,8 +295,8 @@ def threads_in_order(trace: Trace) -> Iterator[tuple[int, tuple[str, str], str]]
 
 def _short(name: str) -> str:
     """Return a name without the number of its thread, as PyTorch writes it: `thread 7 (main)`."""
-    found = NUMBERED.fullmatch(name)
-    return found[1] if found else name
+    match = NUMBERED.fullmatch(name)
+    return match[1] if match else name
 
 
 def _told_apart(files: Sequence[Path]) -> list[str]:

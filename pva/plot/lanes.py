@@ -108,10 +108,10 @@ class Timeline:
 
     def of_kinds(self, kinds: Sequence[str]) -> npt.NDArray[np.bool_]:
         """Return which rows are of some kinds."""
-        found = np.zeros(self.tracks.rows, dtype=np.bool_)
+        mask = np.zeros(self.tracks.rows, dtype=np.bool_)
         for lane in self.lanes:
-            found[lane.first : lane.stop] = [kind in kinds for kind in lane.kinds]
-        return found
+            mask[lane.first : lane.stop] = [kind in kinds for kind in lane.kinds]
+        return mask
 
     @property
     def threads(self) -> list[tuple[int, int]]:
@@ -128,11 +128,11 @@ class Timeline:
         if self.items is None:
             return events
         rows = np.searchsorted(self.tracks.offset, events, side="right") - 1
-        found = np.full(len(events), -1)
+        numbers = np.full(len(events), -1)
         for row in np.unique(rows).tolist():
-            here = rows == row
-            found[here] = self.item_in(row, events[here])
-        return found
+            of_row = rows == row
+            numbers[of_row] = self.item_in(row, events[of_row])
+        return numbers
 
     def item_in(self, row: int, events: Integers) -> Integers:
         """Return the numbers by which addresses name events of a row, as `item` does."""

@@ -52,12 +52,12 @@ def liveness_curve(
     moving = frame["not_always_live"].to_numpy()
     heights = frame["total" if always else "not_always_live"].to_numpy()
     begin, end = whole(len(frame), window)
-    kept = begin + shown_places(moving[begin:end], MAX_STEPS)
+    steps = begin + shown_places(moving[begin:end], MAX_STEPS)
     if matches is not None:
         # What the filter found must be seen, also where it is not the highest of its stretch.
-        found = np.where(matches, heights, 0)[begin:end]
-        kept = np.union1d(kept, begin + shown_places(found, MAX_FOUND))
-    x, shown = widened(kept, len(frame))
+        matched = np.where(matches, heights, 0)[begin:end]
+        steps = np.union1d(steps, begin + shown_places(matched, MAX_FOUND))
+    x, shown = widened(steps, len(frame))
     part = frame.iloc[shown]
     figure = go.Figure()
     for column, words, colour in SERIES[0 if always else 1 :]:

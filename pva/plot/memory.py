@@ -96,7 +96,7 @@ def over_tiles(
     Row i of `frame` is drawn at x = i; `numbers` are what is chosen there. `lacking` are the places
     that are out of memory. `ipus` is the number of tiles after which another IPU begins, if any.
     """
-    values = {each.column: frame[each.column].to_numpy() for each in series}
+    values = {one.column: frame[one.column].to_numpy() for one in series}
     heights = _heights(list(values.values()), len(frame), stacked=stacked)
     begin, end = whole(len(frame), window)
     places = begin + shown_places(
@@ -105,8 +105,8 @@ def over_tiles(
     top = float(heights[begin:end].max(initial=1))
     height = (max(top, limit.bytes) if _in_view(limit, top) else top) * HEADROOM
     figure = go.Figure()
-    for each in series:
-        _add(figure, each, values[each.column], places, height, stacked=stacked,
+    for one in series:
+        _add(figure, one, values[one.column], places, height, stacked=stacked,
              texted=len(series) <= TEXTED)  # fmt: skip
     layout = plot_layout(theme)
     layout["yaxis"] = layout["yaxis"] | scaled_axis(height)
@@ -128,7 +128,7 @@ def _heights(columns: list[Numbers], count: int, *, stacked: bool) -> Numbers:
 
 def _add(
     figure: go.Figure,
-    each: Series,
+    one: Series,
     values: Numbers,
     places: Numbers,
     height: float,
@@ -141,14 +141,14 @@ def _add(
     shown = np.concatenate([places[:1], places, places[-1:]])
     x = np.concatenate([places[:1] - 0.49, places, places[-1:] + 0.49])  # both ends drawn whole
     texts = [units.size(value) for value in values[shown].tolist()] if texted else None
-    words = escaped(shortened(each.words))
+    words = escaped(shortened(one.words))
     figure.add_scatter(
         x=x.astype(np.float32),
         y=(values[shown] / scale).astype(np.float32),
         name=words,
         mode="lines",
-        line={"shape": "hvh", "color": each.line, "width": 1.2 if texted else 0.5},
-        fillcolor=each.fill,
+        line={"shape": "hvh", "color": one.line, "width": 1.2 if texted else 0.5},
+        fillcolor=one.fill,
         customdata=texts,
         hovertemplate=f"{words}: "
         + ("%{customdata}" if texted else f"%{{y:,.3~f}} {unit}")
@@ -170,8 +170,10 @@ def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme
         if not limit.noted:
             return
         times = limit.bytes / max(top, 1)
-        more = f"{text}, {times:,.{0 if times >= MANY_TIMES else 1}f} times {limit.fullest}"
-        figure.add_annotation(note | {"text": more, "yref": "paper", "y": 1, "yanchor": "bottom"})
+        note_text = f"{text}, {times:,.{0 if times >= MANY_TIMES else 1}f} times {limit.fullest}"
+        figure.add_annotation(
+            note | {"text": note_text, "yref": "paper", "y": 1, "yanchor": "bottom"}
+        )
         return
     y = limit.bytes / scale_of(height)[0]
     figure.add_hline(y=y, line={"color": token("limit", theme), "width": 1.5, "dash": "dash"})

@@ -53,12 +53,12 @@ def label_bars(frame: pd.DataFrame, *, theme: Theme) -> go.Figure:
     """
     top = frame.nlargest(MAX_BARS, "self_ns")
     names = top["label"].astype(str).tolist()
-    own, inside = top["self_ns"].to_numpy(), (top["total_ns"] - top["self_ns"]).to_numpy()
-    scale, unit = time_scale(float((own + inside).max(initial=1)) / 1e9)
+    self_time, inside = top["self_ns"].to_numpy(), (top["total_ns"] - top["self_ns"]).to_numpy()
+    scale, unit = time_scale(float((self_time + inside).max(initial=1)) / 1e9)
     figure = go.Figure()
     counts = top["count"].tolist()
     for values, words, colour in (
-        (own, "Self time", token("accent", theme)),
+        (self_time, "Self time", token("accent", theme)),
         (inside, "Inside its events", token("line", theme)),
     ):
         texts = [

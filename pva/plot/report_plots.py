@@ -41,16 +41,16 @@ class ReportPlots:
         _check("by", by, get_args(Breakdown))
         gaps: Any = "excluded" if by == "liveness" else "included"
         frame = tile_series.memory_series(report, breakdown=by, gaps=gaps)
-        found = memory_analysis.memory_overview(report)
+        overview = memory_analysis.memory_overview(report)
         label = memory_analysis.category_label
-        several = int(report.dataset.of_replica("num_ipus")) > 1
+        has_ipus = int(report.dataset.of_replica("num_ipus")) > 1
         drawn = memory.over_tiles(
             frame,
             [memory.series_of(column, label, theme) for column in frame.columns[1:]],
             axis="Tile",
-            limit=Limit(found.bytes_per_tile, "A tile", found.tiles_out_of_memory > 0),
+            limit=Limit(overview.bytes_per_tile, "A tile", overview.tiles_out_of_memory > 0),
             theme=theme,
-            ipus=int(report.dataset.value("target", "tiles_per_ipu")) if several else 0,
+            ipus=int(report.dataset.value("target", "tiles_per_ipu")) if has_ipus else 0,
         )
         words = "Memory by tile" if by == "none" else f"Memory by tile and {by}"
         return finished(drawn, f"{words}, bytes", self._name, theme=theme)
@@ -86,14 +86,14 @@ class ReportPlots:
         """
         data = self._report.dataset
         begin, end = (data.column("steps", name) for name in ("cycles_from", "cycles_to"))
-        chosen = _steps(first, last, len(begin))
-        whole = device_timeline(self._report)
-        window = whole.extent
+        steps = _steps(first, last, len(begin))
+        timeline = device_timeline(self._report)
+        window = timeline.extent
         if (first, last) != (None, None):
-            low = int(begin[chosen].min(initial=window[1]))
-            window = low, max(int(end[chosen].max(initial=0)), low + 1)
-        drawn = spans.timeline_figure(whole, window, theme=theme)
-        words = f"Execution, steps {chosen.start:,} to {chosen.stop - 1:,}, cycles of each IPU"
+            low = int(begin[steps].min(initial=window[1]))
+            window = low, max(int(end[steps].max(initial=0)), low + 1)
+        drawn = spans.timeline_figure(timeline, window, theme=theme)
+        words = f"Execution, steps {steps.start:,} to {steps.stop - 1:,}, cycles of each IPU"
         return finished(drawn, words, self._name, theme=theme)
 
     def operations(self, *, theme: Theme = "light") -> go.Figure:
@@ -118,18 +118,18 @@ class ReportPlots:
         return self._report.path.name
 
 
-def _check(name: str, given: str, known: tuple[str, ...]) -> None:
+def _check(name: str, word: str, words: tuple[str, ...]) -> None:
     """Raise SelectionError for a word that is not known."""
-    if given not in known:
-        raise SelectionError(f"{name}={given!r}", "not known", f"one of {', '.join(known)}")
+    if word not in words:
+        raise SelectionError(f"{name}={word!r}", "not known", f"one of {', '.join(words)}")
 
 
 def _steps(first: int | None, last: int | None, count: int) -> slice:
     """Return the steps chosen; raises SelectionError."""
     low, high = 0 if first is None else first, count - 1 if last is None else last
     if not 0 <= low <= high < max(count, 1):
-        found = f"there are {count:,} executed steps"
-        raise SelectionError(f"execution({first}, {last})", found, f"0 to {max(count - 1, 0):,}")
+        problem = f"there are {count:,} executed steps"
+        raise SelectionError(f"execution({first}, {last})", problem, f"0 to {max(count - 1, 0):,}")
     return slice(low, high + 1)
 
 

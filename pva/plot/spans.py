@@ -20,24 +20,24 @@ LONGEST_ROW = 36  # letters of the name of a row
 PIXELS = 1200
 
 
-def timeline_figure(whole: Timeline, window: tuple[int, int], *, theme: Theme) -> go.Figure:
+def timeline_figure(timeline: Timeline, window: tuple[int, int], *, theme: Theme) -> go.Figure:
     """Draw what the first rows of a timeline hold in a window, neighbours together where many are.
 
     Each span is a line, grouped by its colour; the hover tells name, length and begin.
     """
-    lanes = [(lane, row) for lane in whole.lanes for row in range(lane.first, lane.stop)]
+    lanes = [(lane, row) for lane in timeline.lanes for row in range(lane.first, lane.stop)]
     shown = lanes[:MAX_ROWS]
     rows = np.array([row for _, row in shown], dtype=np.int64)
-    found = viewport(whole.tracks, *window, PIXELS, rows, MAX_SPANS)
-    scale, unit = _scale(whole, window)
-    place = np.zeros(whole.tracks.rows, dtype=np.int64)
+    rectangles = viewport(timeline.tracks, *window, PIXELS, rows, MAX_SPANS)
+    scale, unit = _scale(timeline, window)
+    place = np.zeros(timeline.tracks.rows, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     figure = go.Figure()
-    known = colours(theme)
-    for kind in np.unique(found.kind).tolist():
-        name, words = whole.colours[kind]
-        here = np.flatnonzero(found.kind == kind)
-        _add(figure, whole, found, here, (place, scale), (words, known[name]))
+    named_colours = colours(theme)
+    for kind in np.unique(rectangles.kind).tolist():
+        name, words = timeline.colours[kind]
+        of_kind = np.flatnonzero(rectangles.kind == kind)
+        _add(figure, timeline, rectangles, of_kind, (place, scale), (words, named_colours[name]))
     layout = plot_layout(theme)
     layout["xaxis"] |= {"range": [edge / scale for edge in window], "title": {"text": unit}}
     layout["yaxis"] |= {
@@ -54,12 +54,12 @@ def timeline_figure(whole: Timeline, window: tuple[int, int], *, theme: Theme) -
     return _noted(figure, len(rows), len(lanes), theme)
 
 
-def _scale(whole: Timeline, window: tuple[int, int]) -> tuple[float, str]:
+def _scale(timeline: Timeline, window: tuple[int, int]) -> tuple[float, str]:
     """Return what to divide times by, and the name of the axis."""
-    if whole.unit == "cycles":
+    if timeline.unit == "cycles":
         return 1, "Cycles"
-    step, unit = time_scale((window[1] - window[0]) / whole.clock)
-    return step * whole.clock, f"Time in {unit}"
+    step, unit = time_scale((window[1] - window[0]) / timeline.clock)
+    return step * timeline.clock, f"Time in {unit}"
 
 
 def _row_words(lane: Any, row: int) -> str:
@@ -70,20 +70,20 @@ def _row_words(lane: Any, row: int) -> str:
 
 def _add(
     figure: go.Figure,
-    whole: Timeline,
-    found: Rectangles,
-    here: Any,
+    timeline: Timeline,
+    rectangles: Rectangles,
+    places: Any,
     placed: tuple[Any, float],
     drawn: tuple[str, str],
 ) -> None:
     """Add the spans of one colour as lines, with a point for the hover at both ends and between."""
     place, scale = placed
     words, colour = drawn
-    begin, end = found.begin[here] / scale, found.end[here] / scale
-    gap = np.full(len(here), np.nan)
+    begin, end = rectangles.begin[places] / scale, rectangles.end[places] / scale
+    gap = np.full(len(places), np.nan)
     x = np.column_stack([begin, (begin + end) / 2, end, gap]).ravel()
-    y = np.repeat(place[found.row[here]].astype(np.float64), 4)
-    texts = [_hover(whole, found, number, words) for number in here.tolist()]
+    y = np.repeat(place[rectangles.row[places]].astype(np.float64), 4)
+    texts = [_hover(timeline, rectangles, number, words) for number in places.tolist()]
     figure.add_scatter(
         x=x,
         y=y,
@@ -95,20 +95,23 @@ def _add(
     )
 
 
-def _hover(whole: Timeline, found: Rectangles, number: int, words: str) -> str:
-    name = escaped(shortened(whole.labels[found.label[number]]))
-    begin, length = int(found.begin[number]), int(found.end[number] - found.begin[number])
-    when = f"begins at {_amount(whole, begin)}"
-    count = int(found.count[number])
+def _hover(timeline: Timeline, rectangles: Rectangles, number: int, words: str) -> str:
+    name = escaped(shortened(timeline.labels[rectangles.label[number]]))
+    begin, length = (
+        int(rectangles.begin[number]),
+        int(rectangles.end[number] - rectangles.begin[number]),
+    )
+    when = f"begins at {_amount(timeline, begin)}"
+    count = int(rectangles.count[number])
     if count == 1:
-        return f"{name}<br>{words}: {_amount(whole, length)}<br>{when}"
-    return f"{count:,} together, most of them {name}<br>{_amount(whole, length)}<br>{when}"
+        return f"{name}<br>{words}: {_amount(timeline, length)}<br>{when}"
+    return f"{count:,} together, most of them {name}<br>{_amount(timeline, length)}<br>{when}"
 
 
-def _amount(whole: Timeline, value: int) -> str:
-    if whole.unit == "cycles" and whole.clock:
-        return f"{value:,} cycles ({units.duration(value / whole.clock)})"
-    return units.duration(value / whole.clock) if whole.clock else f"{value:,} cycles"
+def _amount(timeline: Timeline, value: int) -> str:
+    if timeline.unit == "cycles" and timeline.clock:
+        return f"{value:,} cycles ({units.duration(value / timeline.clock)})"
+    return units.duration(value / timeline.clock) if timeline.clock else f"{value:,} cycles"
 
 
 def _noted(figure: go.Figure, shown: int, rows: int, theme: Theme) -> go.Figure:

@@ -118,27 +118,27 @@ def token(name: str, theme: Theme) -> str:
 
 def step_colour(kind: str, theme: Theme) -> str:
     """Return the colour of a type of step or program; grey for a type that is not known."""
-    known = _OF_KINDS.get(kind)
-    return known[1 + THEMES.index(theme)] if known else token("quiet", theme)
+    entry = _OF_KINDS.get(kind)
+    return entry[1 + THEMES.index(theme)] if entry else token("quiet", theme)
 
 
 def step_words(kind: str) -> str:
     """Return the words for a type of step or program; the type itself when it is not known."""
-    known = _OF_KINDS.get(kind)
-    return known[0] if known else kind
+    entry = _OF_KINDS.get(kind)
+    return entry[0] if entry else kind
 
 
 def category_colour(category: str) -> str:
     """Return the colour of a category of memory, the same in every report."""
-    known = category in _CATEGORY_ORDER
-    return SERIES[_CATEGORY_ORDER.index(category) if known else -1]
+    has_colour = category in _CATEGORY_ORDER
+    return SERIES[_CATEGORY_ORDER.index(category) if has_colour else -1]
 
 
 def colours(theme: Theme) -> dict[str, str]:
     """Return every colour of a theme by the name that style sheet and timelines have for it."""
-    found = {name: token(name, theme) for name in TOKENS}
-    found |= {f"step-{kind}": step_colour(kind, theme) for kind in _OF_KINDS}
-    return found | {f"series-{number}": colour for number, colour in enumerate(SERIES)}
+    by_name = {name: token(name, theme) for name in TOKENS}
+    by_name |= {f"step-{kind}": step_colour(kind, theme) for kind in _OF_KINDS}
+    return by_name | {f"series-{number}": colour for number, colour in enumerate(SERIES)}
 
 
 def css() -> str:

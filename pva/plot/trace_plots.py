@@ -26,13 +26,13 @@ class TracePlots:
 
         Where many events are close together, one span stands for them. Raises SelectionError.
         """
-        whole = host_timeline(self._trace).timeline
-        first, last = whole.extent
+        laid_out = host_timeline(self._trace).timeline
+        first, last = laid_out.extent
         window = first if begin_ns is None else begin_ns, last if end_ns is None else end_ns
         if window[0] >= window[1]:
-            found = f"timeline({begin_ns}, {end_ns})"
-            raise SelectionError(found, "ends before it begins", f"from {first} to {last} ns")
-        drawn = spans.timeline_figure(whole, window, theme=theme)
+            problem = f"timeline({begin_ns}, {end_ns})"
+            raise SelectionError(problem, "ends before it begins", f"from {first} to {last} ns")
+        drawn = spans.timeline_figure(laid_out, window, theme=theme)
         return finished(drawn, "Host trace, events by thread", self._name, theme=theme)
 
     def labels(self, *, theme: Theme = "light") -> go.Figure:

@@ -68,19 +68,19 @@ def read_arrivals(
         at = _poisson(source, requests or REQUESTS, seed)
         return Arrivals(at, np.full(len(at), rows, np.int64))
     path = Path(source)
-    at, known = _of_file(path, experiment)
+    at, rows_of_requests = _of_file(path, experiment)
     if not requests or requests >= len(at):
-        return _arrivals(path, at, known, rows)
-    return _arrivals(path, at[:requests], known[:requests], rows)
+        return _arrivals(path, at, rows_of_requests, rows)
+    return _arrivals(path, at[:requests], rows_of_requests[:requests], rows)
 
 
-def _arrivals(path: Path, at: Integers, known: Integers, rows: int) -> Arrivals:
+def _arrivals(path: Path, at: Integers, recorded: Integers, rows: int) -> Arrivals:
     if not len(at):
         raise DamagedFileError(path, "no request", WHAT)
     if int(at.max()) - int(at.min()) > LONGEST_NS:
         raise DamagedFileError(path, "times decades apart", "nanoseconds of one clock")
     order = np.argsort(at, kind="stable")
-    return Arrivals(at[order] - at[order[0]], np.where(known > 0, known, rows)[order])
+    return Arrivals(at[order] - at[order[0]], np.where(recorded > 0, recorded, rows)[order])
 
 
 def _poisson(source: str, count: int, seed: int) -> Integers:
@@ -130,8 +130,10 @@ def _of_export(path: Path, experiment: int | None) -> Integers:
         experiment = 1
     if experiment is None or not 1 <= experiment <= len(loads):
         named = "; ".join(f"{number} is {load}" for number, load in enumerate(loads, 1))
-        found = f"{len(loads)} experiments" if experiment is None else f"no experiment {experiment}"
-        raise PvaError(path, found, f"choose one with --experiment: {named}" if named else WHAT)
+        problem = (
+            f"{len(loads)} experiments" if experiment is None else f"no experiment {experiment}"
+        )
+        raise PvaError(path, problem, f"choose one with --experiment: {named}" if named else WHAT)
     times: list[Any] = [one.timestamp for one in export.experiments[experiment - 1].requests]
     try:
         return np.array(times, np.int64)
@@ -145,8 +147,8 @@ def _of_intervals(path: Path) -> Integers:
     for number, line in enumerate(contents(path, WHAT, FILE_LIMIT).split(b"\n"), 1):
         if text := line.strip():
             if not text.isdigit() or len(text) > 15:
-                place, found = f"line {number}", ascii(text[:20].decode("latin-1"))
-                raise DamagedFileError(path, found, "whole microseconds", place=place)
+                place, problem = f"line {number}", ascii(text[:20].decode("latin-1"))
+                raise DamagedFileError(path, problem, "whole microseconds", place=place)
             times.append(int(text) * US)
     if sum(times) > LONGEST_NS:
         raise DamagedFileError(path, "times decades apart", "microseconds between requests")

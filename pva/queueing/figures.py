@@ -49,9 +49,9 @@ class Figures:
 def figures(outcome: Outcome) -> Figures:
     """Sum up a replay. A percentile is that of `numpy.percentile`: between the two nearest."""
     at, device = outcome.arrivals.at_ns, outcome.device
-    done = outcome.how == DONE
-    latency = (outcome.answered_ns - at)[done]
-    waits = (outcome.sent_ns - at)[done]
+    is_done = outcome.how == DONE
+    latency = (outcome.answered_ns - at)[is_done]
+    waits = (outcome.sent_ns - at)[is_done]
     rows, pieces = int(outcome.piece_rows.sum()), len(outcome.piece_rows)
     last = int(outcome.answered_ns.max(initial=0))
     span = last - int(at[0]) if len(at) else 0
@@ -59,7 +59,8 @@ def figures(outcome: Outcome) -> Figures:
     points = np.percentile(latency, PERCENTILES) if len(latency) else [np.nan] * len(PERCENTILES)
     p50, p90, p95, p99, p99_9 = map(float, points)
     return Figures(
-        requests=len(at), answered=int(done.sum()), rejected=int((outcome.how == REJECTED).sum()),
+        requests=len(at), answered=int(is_done.sum()),
+        rejected=int((outcome.how == REJECTED).sum()),
         refused=int((outcome.how == REFUSED).sum()), rows=rows, batches=len(outcome.batch_rows),
         rows_per_batch=rows / max(len(outcome.batch_rows), 1), pieces=pieces,
         fill=rows / max(pieces * device.rows, 1), padding_rows=pieces * device.rows - rows,

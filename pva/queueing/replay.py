@@ -47,8 +47,8 @@ class Device:
 
     def __post_init__(self) -> None:
         if self.batch_ns < 1 or self.rows < 1 or self.instances < 1 or self.flush_ns < 0:
-            wanted = "a time, rows and instances from 1 on"
-            raise PvaError("device", "a number that is too small", wanted)
+            remedy = "a time, rows and instances from 1 on"
+            raise PvaError("device", "a number that is too small", remedy)
 
     def pieces(self, rows: int) -> int:
         """Return how many compiled batches so many rows take."""
@@ -151,9 +151,9 @@ def _send(
         since, instance = idle[0]
         now = max(now, since, at[first])
         last = bisect_right(at, now, max(last, first + 1))
-        count, whole = batch_of(totals, rules, first, last, base)
+        count, is_full = batch_of(totals, rules, first, last, base)
         due = (now if from_idle else at[first]) + rules.delay_ns
-        if not whole and now < due:
+        if not is_full and now < due:
             now = _completed(at, totals, sizes, last, base, due)
             last = bisect_right(at, now, last)
             count, _ = batch_of(totals, rules, first, last, base)
@@ -171,12 +171,12 @@ def _completed(
     at: list[int], totals: list[int], sizes: tuple[int, ...], last: int, base: int, due: int
 ) -> int:
     """Return when an arrival completes a held batch, or when it is due if none does before."""
-    found = due
+    moment = due
     for number, size in enumerate(sizes):
         place = bisect_left(totals, base + size, last)
         if place < len(at) and (number == 0 or totals[place] == base + size):
-            found = min(found, at[place])
-    return found
+            moment = min(moment, at[place])
+    return moment
 
 
 def _send_by_events(
@@ -234,8 +234,8 @@ def _outcome(
     order = np.arange(int(counts.sum())) if sent.order is None else sent.order
     how = np.zeros(count, np.int64) if sent.how is None else sent.how
     batch, sent_ns = np.full(count, -1, np.int64), np.array(arrivals.at_ns)
-    left = sent.left_ns if sent.left_ns is not None else sent_ns
-    sent_ns[how != DONE] = left[how != DONE]
+    left_ns = sent.left_ns if sent.left_ns is not None else sent_ns
+    sent_ns[how != DONE] = left_ns[how != DONE]
     batch[order] = np.repeat(np.arange(len(counts)), counts)
     batch_sent = np.array(sent.at, np.int64)
     sent_ns[order] = np.repeat(batch_sent, counts)
@@ -289,7 +289,7 @@ def _asynchronous(
     first, end = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     by_request = np.repeat(instance, counts)
     arrived = np.repeat(begins, counts)
-    taken: list[tuple[Integers, Integers, Integers]] = []
+    pieces: list[tuple[Integers, Integers, Integers]] = []
     rules = Rules(device.rows, True, (), device.flush_ns)
     for one in range(device.instances):
         mine = np.flatnonzero(by_request == one)
@@ -301,8 +301,8 @@ def _asynchronous(
         ends = np.cumsum(rows[mine])
         first[mine] = piece_begin[piece[ends - rows[mine]]] if len(mine) else 0
         end[mine] = piece_begin[piece[ends - 1]] + device.batch_ns if len(mine) else 0
-        taken.append((np.full(len(piece_rows), one), piece_rows, piece_begin))
-    joined = [np.concatenate(column) for column in zip(*taken, strict=True)]
+        pieces.append((np.full(len(piece_rows), one), piece_rows, piece_begin))
+    joined = [np.concatenate(column) for column in zip(*pieces, strict=True)]
     return first, end, (joined[0], joined[1], joined[2])
 
 

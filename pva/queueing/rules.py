@@ -51,8 +51,8 @@ class Rules:
     def __post_init__(self) -> None:
         wrong = [size for size in self.preferred if not 0 < size <= max(self.most_rows, 1)]
         if wrong:
-            wanted = f"sizes from 1 to max_batch_size, {self.most_rows}"
-            raise PvaError("batching", f"preferred size {wrong[0]}", wanted)
+            remedy = f"sizes from 1 to max_batch_size, {self.most_rows}"
+            raise PvaError("batching", f"preferred size {wrong[0]}", remedy)
         if self.delay_ns < 0 or self.most_rows < 0 or self.levels < 0:
             raise PvaError("batching", "a number below 0", "delays, sizes and levels from 0 on")
         object.__setattr__(self, "preferred", tuple(sorted(set(self.preferred), reverse=True)))

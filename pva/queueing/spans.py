@@ -41,8 +41,8 @@ def request_spans(outcome: Outcome) -> pd.DataFrame:
 
 def as_triton(outcome: Outcome, model: str, version: str) -> TritonRequests:
     """Return the requests that were answered as Triton would have traced them."""
-    done = np.flatnonzero(outcome.how == DONE)
-    moments = np.full((len(STAGES), len(done)), MISSING, np.int64)
+    answered = np.flatnonzero(outcome.how == DONE)
+    moments = np.full((len(STAGES), len(answered)), MISSING, np.int64)
     stages = {
         "REQUEST_START": outcome.arrivals.at_ns, "QUEUE_START": outcome.arrivals.at_ns,
         "COMPUTE_START": outcome.sent_ns, "COMPUTE_INPUT_END": outcome.run_ns,
@@ -50,9 +50,9 @@ def as_triton(outcome: Outcome, model: str, version: str) -> TritonRequests:
         "INFER_RESPONSE_COMPLETE": outcome.answered_ns, "REQUEST_END": outcome.answered_ns,
     }  # fmt: skip
     for stage, times in stages.items():
-        moments[STAGES.index(stage)] = times[done]
-    count = len(done)
+        moments[STAGES.index(stage)] = times[answered]
+    count = len(answered)
     return TritonRequests(
-        Path(model), done + 1, np.zeros(count, np.int64), outcome.arrivals.rows[done],
+        Path(model), answered + 1, np.zeros(count, np.int64), outcome.arrivals.rows[answered],
         [model] * count, [version] * count, [""] * count, moments,
     )  # fmt: skip

@@ -72,17 +72,17 @@ class Waiting:
         """Take out the requests whose timeout has passed, and put those behind that only lose."""
         if now < self._earliest:
             return []
-        gone: list[Request] = []
+        expired: list[Request] = []
         for number, level in self._levels.items():
             passed = [request for request in level.fresh if request.expires_ns <= now]
             if passed:
                 level.fresh = deque(one for one in level.fresh if one.expires_ns > now)
                 behind = self.rules.of_level(number).delays
-                (level.late if behind else gone).extend(sorted(passed, key=_expiry))
+                (level.late if behind else expired).extend(sorted(passed, key=_expiry))
         ends = (one.expires_ns for level in self._levels.values() for one in level.fresh)
         self._earliest = min(ends, default=NEVER)
-        self._leave(gone)
-        return gone
+        self._leave(expired)
+        return expired
 
     def take(self, now: int) -> tuple[list[Request], int]:
         """Take out the requests of the next batch; or none, and when to ask again unless one comes.
@@ -114,8 +114,8 @@ class Waiting:
         front, totals = self._front()
         if not front:
             return [], NEVER
-        count, whole = batch_of(totals, rules, 0, len(totals), 0)
-        if not whole and rules.delay_ns:
+        count, is_full = batch_of(totals, rules, 0, len(totals), 0)
+        if not is_full and rules.delay_ns:
             due = min(one.arrived_ns for one in front[:count]) + rules.delay_ns
             if now < due:
                 return [], due

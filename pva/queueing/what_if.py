@@ -70,12 +70,12 @@ def read_choices(texts: Sequence[str]) -> dict[str, list[Any]]:
         name, equals, values = text.partition("=")
         if name not in LEVERS:
             raise PvaError(f"--what-if {text}", f"no lever {name!r}", nearest(name, LEVERS))
-        read, wanted = LEVERS[name]
+        read, remedy = LEVERS[name]
         try:
             choices[name] = [read(value.strip()) for value in values.split(",")]
         except ValueError:
             raise PvaError(
-                f"--what-if {text}", "cannot be read" if equals else "no values", wanted
+                f"--what-if {text}", "cannot be read" if equals else "no values", remedy
             ) from None
     return choices
 
@@ -118,23 +118,23 @@ def _changed(rules: Rules, device: Device, choice: Mapping[str, Any]) -> Variant
 
 def replayed(
     arrivals: Arrivals,
-    chosen: Sequence[Variant],
+    variants_in_order: Sequence[Variant],
     progress: Callable[[int, int, str], None] | None = None,
 ) -> tuple[list[Figures], Outcome]:
     """Replay each variant; return the figures of each, and the outcome of the first."""
     results, first = [], None
-    for number, variant in enumerate(chosen):
+    for number, variant in enumerate(variants_in_order):
         outcome = replay(arrivals, variant.rules, variant.device)
         first = first or outcome
         results.append(figures(outcome))
         if progress:
-            progress(number + 1, len(chosen), "replaying")
+            progress(number + 1, len(variants_in_order), "replaying")
     if first is None:
         raise PvaError("what-if", "no variant", "at least one")
     return results, first
 
 
-def table(chosen: Sequence[Variant], results: Sequence[Figures]) -> pd.DataFrame:
+def table(variants_in_order: Sequence[Variant], results: Sequence[Figures]) -> pd.DataFrame:
     """Return a row a variant: what it is, and its figures."""
     import pandas as pd
 
@@ -144,6 +144,6 @@ def table(chosen: Sequence[Variant], results: Sequence[Figures]) -> pd.DataFrame
             "instances": variant.device.instances, "dynamic": variant.rules.dynamic,
             "configured": variant.configured, **asdict(result),
         }
-        for variant, result in zip(chosen, results, strict=True)
+        for variant, result in zip(variants_in_order, results, strict=True)
     ]  # fmt: skip
     return pd.DataFrame(rows)

@@ -6,14 +6,14 @@ from pva.schema.declaration import COMPUTE_OPTION, EXCHANGE_OPTION, EXECUTION_OP
 from pva.schema.words import VERTEX_MEMORY_PARTS
 
 
-def _exchange_arrays(table: str, place: str, cycles_key: str, what: str) -> tuple[Array, ...]:
+def _exchange_arrays(table: str, place: str, cycles_key: str, subject: str) -> tuple[Array, ...]:
     index = (table, "tile")
     return (
-        Array(f"{table}_bytes_received", "graph", f"{place}.bytesReceivedByTile", index, "bytes", f"received in {what}"),
-        Array(f"{table}_bytes_sent", "graph", f"{place}.bytesSentByTile", index, "bytes", f"sent in {what}"),
+        Array(f"{table}_bytes_received", "graph", f"{place}.bytesReceivedByTile", index, "bytes", f"received in {subject}"),
+        Array(f"{table}_bytes_sent", "graph", f"{place}.bytesSentByTile", index, "bytes", f"sent in {subject}"),
         Array(f"{table}_code_bytes", "graph", f"{place}.codeBytesByTile", index, "bytes",
-              f"code of {what}; exchanges may share it"),
-        Array(f"{table}_cycles", "graph", f"{place}.{cycles_key}", index, "cycles", f"time of {what}"),
+              f"code of {subject}; exchanges may share it"),
+        Array(f"{table}_cycles", "graph", f"{place}.{cycles_key}", index, "cycles", f"time of {subject}"),
     )  # fmt: skip
 
 

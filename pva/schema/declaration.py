@@ -61,8 +61,8 @@ FRACTIONS = Range(least=-int(np.finfo(np.float64).max), most=int(np.finfo(np.flo
 
 def camel(name: str) -> str:
     """Turn `num_tiles` into `numTiles`."""
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+    head, *words = name.split("_")
+    return head + "".join(part.capitalize() for part in words)
 
 
 def snake(key: str) -> str:

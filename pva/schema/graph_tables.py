@@ -31,15 +31,15 @@ from pva.schema.words import (
 )
 
 
-def _flows(table: str, place: str, what: str) -> Table:
+def _flows(table: str, place: str, exchanges: str) -> Table:
     return Table(f"{table}_flows", "graph", f"{place}.flows", "columns", (
-        whole("exchange", "", f"row among the {what}"),
+        whole("exchange", "", f"row among the {exchanges}"),
         whole("from_tile", "", "first tile of a group that sends", within=TILES),
         whole("from_end", "", "tile after the last of it", within=TILES),
         whole("to_tile", "", "first tile of a group that receives", within=TILES),
         whole("to_end", "", "tile after the last of it", within=TILES),
         whole("bytes", "bytes", "received by the one group from the other; sent to several tiles, it counts for each"),
-    ), f"who sends how much to whom in one of the {what}, by groups of neighbouring tiles of an IPU", wide=True)  # fmt: skip
+    ), f"who sends how much to whom in one of the {exchanges}, by groups of neighbouring tiles of an IPU", wide=True)  # fmt: skip
 
 
 GRAPH_TABLES: tuple[Table, ...] = (

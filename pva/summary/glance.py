@@ -32,11 +32,11 @@ def glance(report: Report) -> str:
         except NotRecordedError as fault:
             rows.append(_row(name, escape(f"not recorded: {fault}")))
     try:
-        found = insights(report).head(FINDINGS)
+        findings = insights(report).head(FINDINGS)
     except PvaError:
         return f"<table>{''.join(rows)}</table>"
     path = shlex.quote(str(report.path))
-    for number, finding in enumerate(found.to_dict("records"), 1):
+    for number, finding in enumerate(findings.to_dict("records"), 1):
         words = " – ".join(_cut(str(finding[name])) for name in ("what", "where") if finding[name])
         command = f"tilescope show {finding['show']} {path}" if finding["show"] else ""
         rows.append(_row(f"Finding {number}", escape(words), escape(command)))
@@ -57,29 +57,29 @@ def _row(name: str, words: str, command: str = "") -> str:
 
 
 def _fit(report: Report) -> str:
-    found = memory_overview(report)
-    out = found.tiles_out_of_memory
-    without = "" if found.code_counted else ", without code"
+    memory = memory_overview(report)
+    out = memory.tiles_out_of_memory
+    without = "" if memory.code_counted else ", without code"
     return f"does not fit{without}: {out:,} tiles out of memory" if out else f"fits{without}"
 
 
 def _memory(report: Report) -> str:
-    found = memory_overview(report)
-    used, limit = units.size(found.fullest_bytes), units.size(found.bytes_per_tile)
-    share = units.share(found.fullest_share)
-    return f"fullest tile {found.fullest_tile:,}: {used} of {limit} ({share})"
+    memory = memory_overview(report)
+    used, limit = units.size(memory.fullest_bytes), units.size(memory.bytes_per_tile)
+    share = units.share(memory.fullest_share)
+    return f"fullest tile {memory.fullest_tile:,}: {used} of {limit} ({share})"
 
 
 def _peak(report: Report) -> str:
-    found = liveness_overview(report)
-    if found.peak_step < 0:
-        return f"{units.size(found.always_live)} always live; no program steps"
-    name = _cut(found.peak_name or found.peak_type)
-    return f"{units.size(found.max_live)} live at step {found.peak_step:,} ({name})"
+    live = liveness_overview(report)
+    if live.peak_step < 0:
+        return f"{units.size(live.always_live)} always live; no program steps"
+    name = _cut(live.peak_name or live.peak_type)
+    return f"{units.size(live.max_live)} live at step {live.peak_step:,} ({name})"
 
 
 def _cycles(report: Report) -> str:
-    found = execution_overview(report)
-    runs = "run" if found.recorded_runs == 1 else "runs"
-    time = units.duration(found.seconds)
-    return f"{found.cycles:,} cycles ({time}) in {found.recorded_runs:,} recorded {runs}"
+    execution = execution_overview(report)
+    runs = "run" if execution.recorded_runs == 1 else "runs"
+    time = units.duration(execution.seconds)
+    return f"{execution.cycles:,} cycles ({time}) in {execution.recorded_runs:,} recorded {runs}"

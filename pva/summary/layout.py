@@ -114,10 +114,10 @@ def vertex_lines(indent: int, rows: Sequence[tuple[str, int, int]]) -> Iterator[
 def histogram(rows: Sequence[tuple[int, int, int]]) -> Iterator[str]:
     """Write a histogram of (low, high, tiles), one star for so many tiles that 40 are enough."""
     most = max((tiles for _, _, tiles in rows), default=0)
-    each = max(-(-most // BAR_WIDTH), 1)
+    tiles_per_star = max(-(-most // BAR_WIDTH), 1)
     digits = max([2, *(len(str(high)) for _, high, _ in rows)])
     head = "    Range (KB)".ljust(12 + digits)
     yield f"{head} {'Histogram (Excluding Gaps)':<{BAR_WIDTH}} Count (tiles)"
     for low, high, tiles in rows:
-        stars = "*" * -(-tiles // each)
+        stars = "*" * -(-tiles // tiles_per_star)
         yield f"{low:>9} - {high:>{digits}} {stars:<{BAR_WIDTH}}{tiles:>7,}"

@@ -78,18 +78,18 @@ def _live_lines(report: Report, steps: int) -> Iterator[list[str]]:
     names, when, rows, sizes = liveness.live_changes(report, _labels(report))
     labels = [printable(name) for name in names.tolist()]
     ends = np.searchsorted(when, np.arange(steps), side="right").tolist()
-    held: dict[int, int] = {}
+    bytes_of_row: dict[int, int] = {}
     live: list[int] = []
     lines: list[str] = []
     width, widths = -1, Counter[int]()
     for first, end in pairwise([0, *ends]):
         changed = list(zip(rows[first:end].tolist(), sizes[first:end].tolist(), strict=True))
         for row, size in changed:
-            _hold(held, widths, row, size, min(len(labels[row]), LONGEST_NAME))
+            _hold(bytes_of_row, widths, row, size, min(len(labels[row]), LONGEST_NAME))
         before, width = width, max(widths, default=0)
         if width != before:
-            live = sorted(held)
-            lines[:] = (f"{labels[row]:<{width}}{held[row]:>{NAME_GAP},}" for row in live)
+            live = sorted(bytes_of_row)
+            lines[:] = (f"{labels[row]:<{width}}{bytes_of_row[row]:>{NAME_GAP},}" for row in live)
             changed = []
         for row, size in changed:
             text = f"{labels[row]:<{width}}{size:>{NAME_GAP},}" if size > 0 else ""
@@ -97,14 +97,16 @@ def _live_lines(report: Report, steps: int) -> Iterator[list[str]]:
         yield lines
 
 
-def _hold(held: dict[int, int], widths: Counter[int], row: int, size: int, width: int) -> None:
+def _hold(
+    bytes_of_row: dict[int, int], widths: Counter[int], row: int, size: int, width: int
+) -> None:
     """Set the bytes of a name, and count how many names are as wide as it is."""
-    if row in held:
+    if row in bytes_of_row:
         widths[width] -= 1
-        del held[row]
+        del bytes_of_row[row]
     if size > 0:
         widths[width] += 1
-        held[row] = size
+        bytes_of_row[row] = size
     if not widths[width]:
         del widths[width]
 
@@ -112,16 +114,16 @@ def _hold(held: dict[int, int], widths: Counter[int], row: int, size: int, width
 def _place(live: list[int], lines: list[str], row: int, line: str) -> None:
     """Put the line of a name in its place among those that are live; none takes it away."""
     at = bisect_left(live, row)
-    there = at < len(live) and live[at] == row
-    live[at : at + there] = [row] if line else []
-    lines[at : at + there] = [line] if line else []
+    is_listed = at < len(live) and live[at] == row
+    live[at : at + is_listed] = [row] if line else []
+    lines[at : at + is_listed] = [line] if line else []
 
 
 def _labels(report: Report) -> Texts:
     """Name each variable, one without a name by its category, as the sample does."""
     data = report.dataset
-    given: Texts = data.column("variables", "name").copy()
-    bare = np.flatnonzero(given == "")
+    names: Texts = data.column("variables", "name").copy()
+    bare = np.flatnonzero(names == "")
     for row, category in zip(bare.tolist(), data.texts("variables", "category")[bare], strict=True):
-        given[row] = _ANONYMOUS.get(category, f"<{category}:anon>")
-    return given
+        names[row] = _ANONYMOUS.get(category, f"<{category}:anon>")
+    return names

@@ -70,24 +70,28 @@ def _print(
     stream: TextIO | None,
     report: Report,
     options: Options,
-    taken: Mapping[str, str],
+    keyword_of_option: Mapping[str, str],
 ) -> None:
     """Print a summary with those of the options that it takes."""
     out = sys.stdout if stream is None else stream
     if not hasattr(out, "write"):
-        wanted = "give one with a method write, such as sys.stdout, or None"
-        raise TypeError(f"profile summary: the stream is {out!r}; {wanted}")
-    chosen = {name: _switch(name, value) for name, value in (options or {}).items()}
-    colours = use_colours(chosen.get(COLOURS), is_terminal(out))
-    keywords = {taken[name]: value for name, value in chosen.items() if name in taken}
+        remedy = "give one with a method write, such as sys.stdout, or None"
+        raise TypeError(f"profile summary: the stream is {out!r}; {remedy}")
+    switches = {name: _switch(name, value) for name, value in (options or {}).items()}
+    colours = use_colours(switches.get(COLOURS), is_terminal(out))
+    keywords = {
+        keyword_of_option[name]: value
+        for name, value in switches.items()
+        if name in keyword_of_option
+    }
     for text in texts(report, colours=colours, **keywords):
         out.write(text)
 
 
 def _switch(name: str, value: object) -> bool:
     if name not in (COLOURS, *OPTIONS):
-        known = ", ".join([*OPTIONS, COLOURS])
-        raise OptionError("profile summary", f"no option {name!r}", f"known are {known}")
+        options = ", ".join([*OPTIONS, COLOURS])
+        raise OptionError("profile summary", f"no option {name!r}", f"known are {options}")
     switched = _SWITCHES.get(str(value).lower())
     if switched is None:
         raise OptionError("profile summary", f"{name} is {value!r}", "it must be true or false")

@@ -75,8 +75,8 @@ def _section_lines(report: Report, section: Section) -> Iterator[str]:
     elif absent and _on_cpu(report):
         yield f"{section.title}: not profiled on a CPU"
     elif absent:
-        what = f"no {', '.join(absent)} in this report"
-        yield f"{section.title}: {what}; {report.dataset.why_absent(absent[0])}"
+        absence = f"no {', '.join(absent)} in this report"
+        yield f"{section.title}: {absence}; {report.dataset.why_absent(absent[0])}"
     else:
         try:
             yield from section.lines(report)
