@@ -65,9 +65,12 @@ $(SITE)/.ready: pyproject.toml constraints.txt
 	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install -c constraints.txt -e '.[docs]'
 	@touch $@
 
+# All of them; those that miss a goal are named at the end.
 bench: $(VENV)/.dev
-	for script in $$(ls benchmarks/*.py | grep -v large_report.py); do \
-	  echo "== $$script"; $(BIN)/python -m benchmarks.$$(basename $$script .py) || exit 1; done
+	@missed=; for script in $$(ls benchmarks/*.py | grep -v large_report.py); do \
+	  name=$$(basename $$script .py); echo "== $$name"; \
+	  $(BIN)/python -m benchmarks.$$name || missed="$$missed $$name"; done; \
+	  test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
 
 # Change one thing at a time in twelve core modules, and print what no test notices: hours for all
 # of them, MODULES="pva.units* simulator.runtime.timeline*" takes some.
