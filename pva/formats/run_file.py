@@ -98,12 +98,12 @@ _File = TypeVar("_File", RunFile, InstanceFile)
 
 
 def write_run(directory: Path, run: RunFile) -> None:
-    """Write `run.json`; raises PvaError."""
+    """Write `run.json`; raises PvaError, also where one is there that is not of a run."""
     _write(directory / NAME, run, "the file of a run")
 
 
 def write_instance(directory: Path, instance: InstanceFile) -> None:
-    """Write `instance.json` into the directory of an instance; raises PvaError."""
+    """Write `instance.json` into the directory of an instance; raises PvaError as write_run."""
     _write(directory / INSTANCE_NAME, instance, "the file of an instance")
 
 
@@ -117,7 +117,14 @@ def read_instance(path: Path) -> InstanceFile:
     return _read(path, InstanceFile)
 
 
-def _write(path: Path, value: RunFile | InstanceFile, subject: str) -> None:
+def _write(path: Path, value: _File, subject: str) -> None:
+    try:
+        _read(path, type(value))
+    except NotFoundError:
+        pass
+    except DamagedFileError:
+        remedy = "move it away, or give another directory"
+        raise PvaError(path, "not written by tilescope", remedy) from None
     replaced(path, orjson.dumps(asdict(value), option=orjson.OPT_INDENT_2) + b"\n", subject)
 
 

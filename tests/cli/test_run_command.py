@@ -176,6 +176,23 @@ def test_a_second_run_replaces_the_first_but_not_what_is_beside_it(tmp_path: Pat
     assert (tmp_path / "instance_0000" / "weights.bin").read_text() == "kept"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("run.json", "not written by tilescope; move it away"),
+        ("instance_0000/instance.json", "Object missing required field `run`"),
+    ],
+)
+def test_a_file_of_the_user_is_not_replaced(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "instance_0000").mkdir()
+    own = tmp_path / name
+    own.write_text('{"mine": 1}')
+    done = poprun("--launcher", "processes", "--out", tmp_path, "true")
+    assert done.exit_code != 0
+    assert f"{own}: {words}" in done.stderr
+    assert own.read_text() == '{"mine": 1}'
+
+
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     process = started(tmp_path, 1)
     done = poprun("--launcher", "processes", "--out", tmp_path, "true")
