@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import HEIGHT, serving
 from tests.browser.test_accessibility import check_page
-from tests.browser.waiting import in_address, settled
+from tests.browser.waiting import in_address, whole
 from tests.many.explored import write_explored
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -31,8 +31,8 @@ RINGED = """() => document.querySelector("#explore-plot .js-plotly-plot")
 
 
 def click_point(page: Any, key: str) -> None:
-    """Click on a point as a hand does, that rests on it first."""
-    place = page.evaluate(POINT_PLACE, key)
+    """Click on a point as a hand does, that rests on it first, once the page changes no more."""
+    place = whole(page).evaluate(POINT_PLACE, key)
     page.mouse.move(*place)
     page.locator("#explore-plot .hoverlayer .hovertext").first.wait_for()
     page.mouse.click(*place)
@@ -53,7 +53,7 @@ def test_two_clicks_compare_and_the_page_has_no_fault(
         click_point(page, "k0")
         in_address(page, "point=k0")
         page.wait_for_function(RINGED)
-        settled(page).keyboard.down("Shift")
+        page.keyboard.down("Shift")
         click_point(page, "k1")
         page.keyboard.up("Shift")
         in_address(page, "point=k0,k1")
