@@ -407,7 +407,7 @@ def wait_frame(store: Store, state: Address) -> Any:
 
 
 def _steps_of(frame: Any) -> Any:
-    """Tell of each row that it is its first step."""
+    """Return the rows, each as the object that its first step is."""
     return frame.assign(**{KEY: texts_of("step", frame["first_step"].to_numpy())})
 
 

@@ -169,7 +169,7 @@ class VariableGraph(Arena):
 
 
 def _map_linearly(graph: VariableGraph, tensor: Tensor) -> None:
-    """Give each tile as many elements as the others; the first have what is over, one each."""
+    """Map as many elements to each tile; the first tiles take what is over, one each."""
     tiles = np.arange(graph.target.num_tiles + 1)
     each, over = divmod(tensor.numElements(), graph.target.num_tiles)
     bounds = each * tiles + np.minimum(tiles, over)

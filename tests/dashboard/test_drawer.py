@@ -177,7 +177,7 @@ def test_what_is_chosen_on_one_axis_is_a_step_where_it_is_odd(store: Store) -> N
 
 @pytest.fixture(scope="module")
 def rows_of(store: Store) -> Any:
-    """Give what asks for the first rows of a table that a page serves."""
+    """Return the request for the first rows of a table that a page serves."""
     answers = served(application(store).server)
 
     def ask(table: str, search: str) -> list[dict[str, Any]]:

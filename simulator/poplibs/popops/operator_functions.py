@@ -102,10 +102,10 @@ class TernaryTo(Protocol):
     ) -> None: ...
 
 
-def _named(function: Callable[..., object], does: str, name: str) -> Callable[..., object]:
-    """Give a function its name in the library, and what is said of it."""
+def _named(function: Callable[..., object], docstring: str, name: str) -> Callable[..., object]:
+    """Return a function under its name in the library, with its docstring."""
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = does
+    function.__doc__ = docstring
     return library_call("POPOPS")(function)
 
 
