@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from simulator.graph.types import Array, IntArray
@@ -122,4 +122,4 @@ def supervisor(
     exact: bool = True,
 ) -> VertexType:
     """Declare a supervisor vertex, with the same arguments."""
-    return VertexType(name, tuple(fields.split()), cycles, source, *sizes, True, exact)
+    return replace(worker(name, fields, cycles, source, sizes, exact=exact), supervisor=True)
