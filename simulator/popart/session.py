@@ -238,24 +238,20 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if not self._accumulates:
             stages = len(lowering.stages) if isinstance(lowering, Pipeline) else 1
             self._in_flight = stages + 2 * ways.overlap
-        body = Program(name="batch")
-        compute = Program()
+        body, compute = Program(name="batch"), Program()
         programs = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
         self._around = Program(name="begin"), Program(name="end")
         extra_tensors = self._lower(lowering, compute)
         begin = Program(name="begin")
         batches = self._flow.batchesPerStep()
-        anchors = {
-            name: anchor_tensor(lowering, extra_tensors, name) for name in self._flow.anchors()
-        }
+        anchors = {name: anchor_tensor(lowering, extra_tensors, name) for name in read}
         inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
         if self._options.synthetic:
             mode = self._options.syntheticDataMode
             parts.fill(graph, inputs if self._values else {}, mode)
             inputs, anchors = {}, {}
-        weights = {
-            name: lowering.stored[name] for name in self._ir.weights if name in lowering.stored
-        }
+        stored = lowering.stored
+        weights = {name: stored[name] for name in self._ir.weights if name in stored}
         parts.add_weights(programs, graph, {**weights, **self._kept})
         if isinstance(lowering, Pipeline) or factor > 1 or ways.chosen:
             lowering.finish(begin)

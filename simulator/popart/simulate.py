@@ -104,6 +104,14 @@ class Outcome:
     loss: str
 
 
+def _fed(request: Request, ir: Ir, subject: str) -> dict[str, Array]:
+    """Return the values that the user gives to inputs, in their types and shapes."""
+    return {
+        name: fitted(values, ir.infos[name], f"{subject}: input {name!r}")
+        for name, values in request.data.items()
+    }
+
+
 def simulate_model(
     path: Path,
     out: Path,
@@ -127,10 +135,7 @@ def simulate_model(
     ir, wrong = import_model(model, subject, folder, shapes, values=request.values)
     if wrong:
         raise popart_exception(f"{wrong[0]}; --list-unsupported names all {len(wrong)}")
-    fed = {
-        name: fitted(values, ir.infos[name], f"{subject}: input {name!r}")
-        for name, values in request.data.items()
-    }
+    fed = _fed(request, ir, subject)
     outputs = [name for name in ir.outputs if ir.infos[name].nelms()]
     anchored = with_roots(outputs, ir.bounds)
     arguments: dict[str, Any] = {

@@ -98,14 +98,8 @@ class _Layer:
         state = LstmState(output, cell)
         of_inputs = None
         if input_grad is not None:
-            input_grads = rnn.create_sequence(
-                graph, sizes, sizes.inputs, sizes.timeSteps, f"{name}/inputGrad"
-            )
-            of_inputs = (
-                input_grads,
-                rnn.create_sequence(graph, sizes, sizes.inputs, 1, f"{name}/step"),
-            )
-            input_grad.append(input_grads)
+            of_inputs = self._input_gradients()
+            input_grad.append(of_inputs[0])
         sequence = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
 
         def step(index: Tensor, body: Program) -> None:
@@ -133,6 +127,16 @@ class _Layer:
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
         return state, sequence.sequence
+
+    def _input_gradients(self) -> tuple[Tensor, Tensor]:
+        """Return the sequence of the gradients of all inputs, and that of one step."""
+        sizes = self.params.rnn
+        lengths = {"inputGrad": sizes.timeSteps, "step": 1}
+        every, one = (
+            rnn.create_sequence(self.graph, sizes, sizes.inputs, steps, f"{self.name}/{label}")
+            for label, steps in lengths.items()
+        )
+        return every, one
 
     def unit_gradients(
         self, saved: Tensor, state: LstmState, grads: Tensor | None, prog: Program
