@@ -46,6 +46,8 @@ class DataLoader(torch.utils.data.DataLoader):
     ) -> None:
         if mode not in list(DataLoaderMode):
             raise Error(f"DataLoader: mode is {mode!r}; a DataLoaderMode is needed")
+        if batch_size is not None and (isinstance(batch_size, bool) or batch_size < 1):
+            raise Error(f"DataLoader: batch_size is {batch_size!r}; 1 or more is needed, or None")
         self._combined = (batch_size or 1) * _micro_batches(options)
         self._mode, self._ahead = DataLoaderMode(mode), dict(async_options or {}).get(BUFFER, AHEAD)
         self._channel = Channel("poptorch.DataLoader")
@@ -54,7 +56,7 @@ class DataLoader(torch.utils.data.DataLoader):
             Channel("dataset").instrument(dataset, reads)
         self._accessor: AsynchronousDataAccessor | None = None
         size = self._combined
-        self._parts = 1
+        self._parts, self._drop_rest = 1, drop_last
         if mode == DataLoaderMode.AsyncRebatched and batch_sampler is None:
             size = rebatched_worker_size or min(self._combined, 256)
             if self._combined % size:
@@ -90,14 +92,15 @@ class DataLoader(torch.utils.data.DataLoader):
 
     def __len__(self) -> int:
         """Count the batches."""
-        return int(super().__len__()) // self._parts
+        parts = int(super().__len__())
+        return parts // self._parts if self._drop_rest else -(-parts // self._parts)
 
     def __iter__(self) -> Any:
         """Return an iterator of one pass over the data set."""
         if self._mode == DataLoaderMode.Sync:
             return self._traced(super().__iter__())
         if self._accessor is None:
-            passes = _Passes(super().__iter__, self._parts)
+            passes = _Passes(super().__iter__, self._parts, whole=self._drop_rest)
             self._accessor = AsynchronousDataAccessor(passes, self._ahead)
         return self._traced(iter(self._accessor))
 
@@ -174,10 +177,10 @@ def _micro_batches(options: Any) -> int:
 
 
 class _Passes:
-    """Passes over a loader whose batches are put together of several."""
+    """Passes over a loader whose batches are put together of several, all `whole` or not."""
 
-    def __init__(self, begin: Any, parts: int) -> None:
-        self._begin, self._parts = begin, parts
+    def __init__(self, begin: Any, parts: int, *, whole: bool) -> None:
+        self._begin, self._parts, self._whole = begin, parts, whole
 
     def __iter__(self) -> Iterator[Any]:
         held: list[Any] = []
@@ -186,6 +189,8 @@ class _Passes:
             if len(held) == self._parts:
                 yield _joined(held)
                 held = []
+        if held and not self._whole:
+            yield _joined(held)
 
 
 def _joined(batches: list[Any]) -> Any:

@@ -15,7 +15,7 @@ from simulator import popart
 from simulator.heap import reused_memory
 from simulator.poptorch import arguments, files
 from simulator.poptorch.errors import Error
-from simulator.poptorch.export import COUNTED, export, norms_of, to_numpy, values_of
+from simulator.poptorch.export import COUNTED, check_inputs, export, norms_of, to_numpy, values_of
 from simulator.poptorch.exported import Exported, place_of
 from simulator.poptorch.log import logger
 from simulator.poptorch.optimizers import to_popart, weights_of
@@ -88,6 +88,7 @@ class PoplarExecutor:
         one, named = trees.tree_unflatten(self._like, structure)
         with self._channel.tracepoint("graphPreprocessing"):
             exported = export(model, one, named, trace=bool(options.Jit.value("trace")))
+            check_inputs(model, exported, leaves)
         self._take(exported)
 
     def _take(self, exported: Exported) -> None:
@@ -189,6 +190,7 @@ class PoplarExecutor:
         assert exported is not None
         count = self._options.micro_batches(training=self._training)
         leaves = trees.tree_leaves((args, kwargs))
+        check_inputs(self._user_model, exported, leaves)
         inputs = arguments.fed(exported, leaves, self._like, count, self._what)
         anchors = session.initAnchorArrays()
         with self._channel.tracepoint("modelExecution"), reused_memory():

@@ -16,7 +16,7 @@ import torch
 
 from simulator.popart.builder_notes import annotate
 from simulator.popart.ir import TORCH_ATTRIBUTE
-from simulator.popart.origins import origin_of
+from simulator.popart.origins import Origin, origin_of
 from simulator.poptorch.errors import Error
 from simulator.poptorch.export_program import export_program
 from simulator.poptorch.export_trace import export_trace
@@ -24,6 +24,17 @@ from simulator.poptorch.exported import Exported, place_of
 
 NORM = "BatchNormalization"
 COUNTED = "num_batches_tracked"  # of a batch norm: a number that the host keeps
+MISSING = (
+    torch.bfloat16,
+    torch.complex32,
+    torch.complex64,
+    torch.complex128,
+    torch.float8_e4m3fn,
+    torch.float8_e4m3fnuz,
+    torch.float8_e5m2,
+    torch.float8_e5m2fnuz,
+)
+WIDE = {torch.int64: torch.int32}  # and what the device holds such whole numbers in
 RUNNING = ("running_mean", "running_var", COUNTED)
 
 
@@ -74,10 +85,40 @@ def _check_types(module: torch.nn.Module, made: Exported) -> None:
         if name not in exported:
             continue
         kind = values.dtype
-        if kind == torch.bfloat16 or kind.is_complex:
+        if kind in MISSING:
             place = place_of(module, name.rpartition(".")[0], made.origins)
-            shown = str(kind).removeprefix("torch.")
-            raise Error(f"{place}: {name!r} is {shown}; the device has none: use half() or float()")
+            raise Error(f"{place}: {name!r} is {_missing(kind)}")
+
+
+def _missing(kind: torch.dtype) -> str:
+    """Return what is said of a type that the device has not."""
+    return f"{str(kind).removeprefix('torch.')}; the device has none: use half() or float()"
+
+
+def check_inputs(module: torch.nn.Module, made: Exported, leaves: Sequence[Any]) -> None:
+    """Raise Error for an input of a type, or with a number, that the device has not."""
+    for name, place in made.inputs.items():
+        given = leaves[place] if place < len(leaves) else None
+        if not isinstance(given, torch.Tensor):
+            continue
+        if given.dtype in MISSING:
+            raise Error(
+                f"{_reader(module, made, name)}: argument {place} is {_missing(given.dtype)}"
+            )
+        if given.dtype in WIDE and given.numel():
+            least, most = (int(number) for number in given.detach().aminmax())
+            limits = torch.iinfo(WIDE[given.dtype])
+            if least < limits.min or most > limits.max:
+                raise Error(
+                    f"{_reader(module, made, name)}: argument {place} has the value"
+                    f" {least if least < limits.min else most}; the device holds 32 bits"
+                )
+
+
+def _reader(module: torch.nn.Module, made: Exported, name: str) -> Origin:
+    """Return where an input is read first."""
+    readers = (node for node in made.model.graph.node if name in node.input)
+    return next(filter(None, map(origin_of, readers)), place_of(module, "", made.origins))
 
 
 def _check_buffers(module: torch.nn.Module, made: Exported) -> None:
@@ -129,7 +170,7 @@ def values_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
 
 
 def to_numpy(tensor: torch.Tensor) -> Any:
-    """Return the values of a tensor as an array; bfloat16, which the device has not, is refused."""
-    if tensor.dtype == torch.bfloat16:
-        raise Error("bfloat16: the device has none; use half() or float()")
+    """Return the values of a tensor as an array; raises Error for a type that NumPy has not."""
+    if tensor.dtype in MISSING and not tensor.dtype.is_complex:
+        raise Error(_missing(tensor.dtype))
     return np.ascontiguousarray(tensor.detach().cpu().numpy())

@@ -13,8 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from traceback import walk_tb
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 
 import onnx
 import torch
@@ -61,8 +63,8 @@ def export_trace(
     changing = torch.onnx.TrainingMode.PRESERVE
     symbolics.register()
     with ExitStack() as stack:
-        failed = stack.enter_context(_noting_graphs())
-        find = partial(_in_graphs, failed, dict(module.named_modules()))
+        stack.enter_context(_silent_log())
+        find = partial(_in_graphs, dict(module.named_modules()))
         stack.enter_context(refusals.one_line(module, find))
         calls = stack.enter_context(_noting_calls(module))
         hook = module.register_forward_hook(lambda _, __, out: returned.append(out))
@@ -100,23 +102,18 @@ def export_trace(
 
 
 @contextmanager
-def _noting_graphs() -> Iterator[list[Any]]:
-    """Note the graphs that the exporter fails on, which it would print."""
-    graphs: list[Any] = []
-    own = torch._C._jit_onnx_log
-    torch._C._jit_onnx_log = lambda *said: graphs.extend(
-        one for one in said if hasattr(one, "nodes")
-    )
-    try:
-        yield graphs
-    finally:
-        torch._C._jit_onnx_log = own
+def _silent_log() -> Iterator[None]:
+    """Keep graphs off the screen: the exporter switches its own log on, and offers no way back."""
+    with patch.object(torch._C, "_jit_onnx_log", lambda *_: None, create=True):
+        yield
 
 
-def _in_graphs(graphs: Sequence[Any], known: Mapping[str, Any], operator: str) -> Origin | None:
-    """Find an operator in graphs of a trace: a node knows its scope, a::b/c::b.0, and its lines."""
-    nodes = [node for graph in graphs for node in graph.nodes()]
-    for node in nodes:
+def _in_graphs(known: Mapping[str, Any], error: BaseException, operator: str) -> Origin | None:
+    """Find an operator in the graphs that the exporter had in hand when it failed.
+
+    A node knows its scope, a::b/c::b.0, and its lines.
+    """
+    for node in (node for graph in _graphs_of(error) for node in graph.nodes()):
         if node.kind().replace("::", ".") == operator:
             names = [part.rpartition("::")[2] for part in node.scopeName().split("/")[1:]]
             path = module_path("/".join([*names, operator]), known)
@@ -124,6 +121,12 @@ def _in_graphs(graphs: Sequence[Any], known: Mapping[str, Any], operator: str) -
             lines = "\n".join(f'File "{file}", line {number}, in call' for file, number in frames)
             return Origin(path, class_of(known[path]), *users_line(lines))
     return None
+
+
+def _graphs_of(error: BaseException) -> Iterator[torch.Graph]:
+    """Return the graphs that the calls held which an error ended, the outermost first."""
+    for frame, _ in walk_tb(error.__traceback__):
+        yield from (held for held in frame.f_locals.values() if isinstance(held, torch.Graph))
 
 
 def _check_sizes(model: onnx.ModelProto) -> None:

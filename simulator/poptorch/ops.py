@@ -8,10 +8,13 @@ from typing import Any
 
 import torch
 
+from simulator import popart
 from simulator.poptorch import marks
 from simulator.poptorch.enums import MatMulSerializationMode
 from simulator.poptorch.errors import Error
 from simulator.poptorch.log import logger
+from simulator.poptorch.options import Options
+from simulator.poptorch.sessions import device_of
 
 REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "none": lambda x: x,
@@ -148,11 +151,10 @@ def isRunningOnIpu() -> bool:
 
 
 def ipuHardwareIsAvailable(num_ipus: int = 1) -> bool:
-    """Return whether there are IPUs: programs run on their model."""
-    del num_ipus
-    return False
+    """Return whether a program may have so many IPUs: their model stands in for them."""
+    return bool(popart.DeviceManager().enumerateDevices(num_ipus))
 
 
 def ipuHardwareVersion() -> int:
-    """Return the version of the IPUs: none are there."""
-    return 0
+    """Return the version of the IPUs whose model programs run on: 1, 2 or 21."""
+    return int(device_of(Options(), 1).version.removeprefix("ipu"))

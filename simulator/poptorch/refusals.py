@@ -21,7 +21,7 @@ from simulator.poptorch.exported import class_of, origin_of_node, paths_of, plac
 from simulator.poptorch.log import logger
 
 EXPORTER = "torch"  # the logger of what the exporter has to say
-Find = Callable[[str], "Origin | None"]
+Find = Callable[[BaseException, str], "Origin | None"]
 LONGEST = 240  # characters of a cause
 _OPERATOR = re.compile(r"(?:OpOverload\(op='|torch\.ops\.|operator ')(?P<name>[\w.:]+)")
 _UNKNOWN = re.compile(r"No ONNX function found for|not supported|No decompositions registered")
@@ -32,7 +32,7 @@ _SIZE_OF_DATA = ("GuardOnDataDependent", "data-dependent", "UserError")
 def one_line(module: torch.nn.Module, find: Find | None = None) -> Iterator[None]:
     """Raise what an exporter raises as an Error of one line; keep its warnings to itself.
 
-    `find` returns where an operator is that the exporter names, such as aten.histc, or None.
+    `find` returns where an operator is that an error names, such as aten.histc, or None.
     """
     talk, level = logging.getLogger(EXPORTER), logging.getLogger(EXPORTER).level
     # torch.export prints the graph of what it refuses to stderr.
@@ -80,7 +80,7 @@ def cause_of(error: BaseException) -> str:
 def _where(module: torch.nn.Module, find: Find | None, error: BaseException) -> Origin:
     """Find the module and the user's line where an exporter failed."""
     named = _OPERATOR.search(" ".join(str(one) for one in _chain(error)))
-    place = find(named["name"].replace("::", ".")) if find is not None and named else None
+    place = find(error, named["name"].replace("::", ".")) if find is not None and named else None
     if place is not None:
         return place
     paths, found = paths_of(module), place_of(module, "", {})
@@ -110,7 +110,7 @@ def _in_traceback(
     return Origin(path, class_of(module.get_submodule(path)), file, line) if inside else None
 
 
-def in_program(program: Any, operator: str) -> Origin | None:
+def in_program(program: Any, _: BaseException, operator: str) -> Origin | None:
     """Find an operator in an exported program."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     same = [node for node in nodes if short(node.target).rpartition(".")[0] == operator]

@@ -59,3 +59,16 @@ def test_shuffling_keeps_every_item() -> None:
 def test_a_worker_size_that_does_not_divide_is_refused() -> None:
     with pytest.raises(poptorch.Error, match="divisor of the combined batch of 8"):
         poptorch.DataLoader(options(), ITEMS, 1, mode=Mode.AsyncRebatched, rebatched_worker_size=3)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_the_rest_is_a_smaller_batch_when_it_is_kept(mode: Mode) -> None:
+    with poptorch.DataLoader(
+        options(), ITEMS, 1, drop_last=False, mode=mode, rebatched_worker_size=4
+    ) as loader:
+        assert [len(x) for x, _ in loader] == [8, 8, 8, 2] and len(loader) == 4
+
+
+def test_a_batch_of_no_samples_is_refused() -> None:
+    with pytest.raises(poptorch.Error, match="batch_size is 0; 1 or more is needed"):
+        poptorch.DataLoader(options(), ITEMS, 0)

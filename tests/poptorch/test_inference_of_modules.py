@@ -184,6 +184,33 @@ def test_a_weight_of_a_type_that_the_device_has_not_is_refused_by_name() -> None
         poptorch.inferenceModel(module, options())(torch.ones(3).bfloat16())
 
 
+INPUTS = {
+    "argument 0 has the value 2147483648; the device holds 32 bits": torch.tensor([1, 2**31]),
+    "argument 0 has the value -2147483649; the device holds 32 bits": torch.tensor([-(2**31) - 1]),
+    "argument 0 is bfloat16; the device has none: use half() or float()": torch.ones(2).bfloat16(),
+    "argument 0 is complex64; the device has none: use half() or float()": torch.ones(2) * 1j,
+}
+
+
+@pytest.mark.parametrize("cause", INPUTS)
+def test_an_input_that_the_device_cannot_hold_is_refused_before_it_compiles(cause: str) -> None:
+    model = poptorch.inferenceModel(Part(lambda x: x + x), options())
+    with pytest.raises(poptorch.Error) as refused:
+        model(INPUTS[cause])
+    place, _, said = str(refused.value).partition(": ")
+    assert re.fullmatch(r"module 'part' \(\S*test_inference_of_modules\.py:\d+\)", place)
+    assert (said, model.isCompiled()) == (cause, False)
+
+
+@pytest.mark.parametrize("trace", [True, False])
+def test_a_number_that_does_not_fit_is_refused_in_a_later_call_too(trace: bool) -> None:
+    model = poptorch.inferenceModel(Part(lambda x: x // 2), options(trace=trace))
+    fits = torch.tensor([2**31 - 1, -(2**31)])
+    assert torch.equal(model(fits), fits // 2)
+    with pytest.raises(poptorch.Error, match=r"module 'part' .*2147483648; the device holds 32"):
+        model(fits + 1)
+
+
 def test_neighbours_are_subtracted_by_a_trace_as_in_torch() -> None:
     class Differences(torch.nn.Module):
         def forward(self, x: Any) -> Any:

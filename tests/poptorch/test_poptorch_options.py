@@ -93,6 +93,15 @@ def test_a_module_is_compiled_once_into_its_cache_and_gives_the_same(
     torch.testing.assert_close(found[1], module(inputs))
 
 
+def test_the_cache_is_that_of_the_environment_unless_one_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POPTORCH_CACHE_DIR", "of-all")
+    assert poptorch.Options().value("cache") == "of-all"
+    assert poptorch.Options().enableExecutableCaching("own").value("cache") == "own"
+    assert poptorch.Options().enableExecutableCaching(None).value("cache") == ""
+
+
 def test_a_misspelt_option_is_told() -> None:
     with pytest.raises(AttributeError, match="did you mean deviceIterations"):
         poptorch.Options().deviceIteration(2)

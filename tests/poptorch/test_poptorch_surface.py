@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import zipfile
 from collections.abc import Callable
@@ -70,6 +71,43 @@ def test_every_name_is_there(name: str) -> None:
     for part in name.split("."):
         owner = getattr(owner, part)
     assert owner.__doc__
+
+
+SIGNATURES = {
+    "DataLoader": """options dataset batch_size shuffle num_workers drop_last persistent_workers
+        auto_distributed_partitioning mode async_options rebatched_worker_size batch_sampler""",
+    "trainingModel": "model options optimizer",
+    "inferenceModel": "model options",
+    "identity_loss": "x reduction",
+}
+MEMBERS = {
+    "DataLoaderMode": "Sync Async AsyncRebatched",
+    "OutputMode": "All Final Sum EveryN",
+    "AutoStage": "AutoIncrement SameAsIpu",
+    "DataLoader": "combinedBatchSize terminate",
+    "PoplarExecutor": "compileAndExport save loadExecutable",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_arguments_have_poptorch_s_names_and_order(name: str) -> None:
+    wanted = SIGNATURES[name].split()
+    assert list(inspect.signature(getattr(poptorch, name)).parameters)[: len(wanted)] == wanted
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_members_have_poptorch_s_names(name: str) -> None:
+    assert set(MEMBERS[name].split()) <= set(dir(getattr(poptorch, name)))
+
+
+@pytest.mark.parametrize(("variable", "version"), [(None, 2), ("ipu1", 1), ("ipu21", 21)])
+def test_the_version_is_that_of_the_model(
+    variable: str | None, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variable:
+        monkeypatch.setenv("POPTORCH_IPU_MODEL_VERSION", variable)
+    assert poptorch.ipuHardwareVersion() == version
+    assert poptorch.ipuHardwareIsAvailable(2) and not poptorch.ipuHardwareIsAvailable(3)
 
 
 def options() -> Any:

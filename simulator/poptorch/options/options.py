@@ -23,9 +23,10 @@ from simulator.poptorch.options.parts import (
     Training,
 )
 
-VERSIONS = {1: "mk1", 2: "mk2", 21: "bow"}  # of useOfflineIpuTarget and POPTORCH_IPU_MODEL_VERSION
+# Of useOfflineIpuTarget and POPTORCH_IPU_MODEL_VERSION.
+VERSIONS = {1: "mk1", 2: "mk2", 21: "ipu21"}
 MODEL_VERSION, SMALL_MODEL = "POPTORCH_IPU_MODEL_VERSION", "POPTORCH_SMALL_IPU_MODEL"
-ENGINE = "POPLAR_ENGINE_OPTIONS"
+ENGINE, CACHE = "POPLAR_ENGINE_OPTIONS", "POPTORCH_CACHE_DIR"
 GROUPS = {
     "Training": Training, "Precision": Precision, "Jit": Jit, "Distributed": Distributed,
     "TensorLocations": TensorLocations, "_Popart": Popart,
@@ -52,6 +53,7 @@ class Options(Part):
         super().__init__()
         for name, group in GROUPS.items():
             setattr(self, name, group())
+        self._set(cache=os.environ.get(CACHE, ""))
 
     Training: Training
     Precision: Precision
@@ -152,9 +154,12 @@ class Options(Part):
         """Set where DOT files are written."""
         return self._set(logDir=str(log_dir))
 
-    def enableExecutableCaching(self, path: str | os.PathLike[str]) -> Self:
-        """Set the directory where compiled modules are kept, and taken from; "" keeps none."""
-        return self._set(cache=os.fspath(path))
+    def enableExecutableCaching(self, path: str | os.PathLike[str] | None) -> Self:
+        """Set the directory where compiled modules are kept, and taken from; None keeps none.
+
+        It is that of POPTORCH_CACHE_DIR before.
+        """
+        return self._set(cache=os.fspath(path or ""))
 
     def updatableNamedBuffers(self, buffers: list[str]) -> Self:
         """Name the buffers that copyNamedBuffersToDevice copies."""
