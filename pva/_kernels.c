@@ -1,4 +1,5 @@
-/* Passes over traces that NumPy and msgspec do in several: the text of Chrome traces, and nesting.
+/* Passes over traces that NumPy and msgspec do in several: the text of Chrome traces, nesting, and
+   the levels of timelines.
 
    Built where there is a compiler; without it pva is slower and does the same. What is not as most
    traces have it is not taken: the caller gets None and looks at that text with the pure path. No
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 2                         /* as in kernels.py */
+#define INTERFACE 3                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -880,6 +881,258 @@ static PyObject *sums(PyObject *module, PyObject *const *given, Py_ssize_t argum
     return answer(state);
 }
 
+/* ---- the levels of a timeline ---- */
+
+typedef struct { uint32_t label; int64_t time; } Share;
+typedef struct { int64_t first, stop; size_t shares; } Known; /* a rectangle, where its shares begin */
+typedef struct { int64_t first; uint8_t level; } Run;   /* events that stand together from it on */
+typedef struct {
+    const int64_t *begin, *before;          /* of events; `before` has one more */
+    const uint16_t *short_label;            /* labels of two bytes, or none */
+    const uint32_t *label;
+    const uint16_t *kind;                   /* of labels */
+    int64_t small, end;                     /* events of no rectangle; the largest end */
+    uint32_t *place;                        /* of labels: one more than that among the shares */
+    int64_t *time_of_kind;
+    uint8_t *has_kind;
+    uint16_t *kinds;                        /* those of the rectangle */
+    Bytes shares, known;                    /* of rectangles that are in no other yet */
+    Bytes level, last, first, count, top, time, top_kind;
+} Levels;
+
+static uint8_t bits_of(uint64_t value)
+{
+#ifdef __GNUC__
+    return value ? 64 - __builtin_clzll(value) : 0;
+#else
+    uint8_t bits = 0;
+    for (; value; value >>= 1)
+        bits++;
+    return bits;
+#endif
+}
+
+/* Add a time to the share of a label, which begins where `shares` does; give how many there are. */
+static inline uint32_t add_share(Levels *all, Share *shares, uint32_t count, Share more)
+{
+    uint32_t place = all->place[more.label];
+    if (place) {
+        add(&shares[place - 1].time, more.time);
+        return count;
+    }
+    shares[count] = more;
+    return all->place[more.label] = count + 1;
+}
+
+static uint32_t add_events(Levels *all, Share *shares, uint32_t count, int64_t event, int64_t stop)
+{
+    for (; event < stop; event++) {
+        Share of_event = {all->short_label ? all->short_label[event] : all->label[event],
+                          less(all->before[event + 1], all->before[event])};
+        count = add_share(all, shares, count, of_event);
+    }
+    return count;
+}
+
+/* Find the kind with the most time, the lowest of those alike. */
+static uint16_t top_kind(Levels *all, const Share *shares, uint32_t count)
+{
+    int size = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint16_t kind = all->kind[shares[i].label];
+        if (!all->has_kind[kind]) {
+            all->has_kind[kind] = 1;
+            all->time_of_kind[kind] = 0;
+            all->kinds[size++] = kind;
+        }
+        add(&all->time_of_kind[kind], shares[i].time);
+    }
+    uint16_t top = all->kinds[0];
+    for (int i = 0; i < size; i++) {
+        uint16_t kind = all->kinds[i];
+        int64_t more = all->time_of_kind[kind], most = all->time_of_kind[top];
+        if (more > most || (more == most && kind < top))
+            top = kind;
+        all->has_kind[kind] = 0;
+    }
+    return top;
+}
+
+/* Make a rectangle of events, and of the rectangles in it; 0 where the memory is out. */
+static int put_rectangle(Levels *all, Run run, int64_t stop, uint8_t last)
+{
+    const Known *known = (Known *)all->known.data;
+    size_t size = all->known.size / sizeof *known, inner = size;
+    int64_t loose = stop - run.first, event = run.first;
+    for (; inner && known[inner - 1].first >= run.first; inner--)
+        loose -= known[inner - 1].stop - known[inner - 1].first;
+    Known new = {run.first, stop, inner < size ? known[inner].shares : all->shares.size};
+    uint32_t old = (uint32_t)((all->shares.size - new.shares) / sizeof(Share)), count = 0;
+    if (extend(&all->shares, (size_t)loose * sizeof(Share)) == NULL)
+        return 0;
+    Share *shares = (Share *)(all->shares.data + new.shares);
+    for (uint32_t i = 0; i < old; i++)
+        count = add_share(all, shares, count, shares[i]);
+    for (size_t i = inner; i < size; event = known[i++].stop)
+        count = add_events(all, shares, count, event, known[i].first);
+    count = add_events(all, shares, count, event, stop);
+    Share top = shares[0];
+    for (uint32_t i = 0; i < count; i++) {
+        if (shares[i].time > top.time || (shares[i].time == top.time && shares[i].label < top.label))
+            top = shares[i];
+        all->place[shares[i].label] = 0;
+    }
+    uint16_t kind = top_kind(all, shares, count);
+    all->shares.size = new.shares + count * sizeof *shares;
+    all->known.size = inner * sizeof *known;
+    return put(&all->known, &new, sizeof new)
+        && put_byte(&all->level, run.level) && put_byte(&all->last, last)
+        && put_int(&all->first, (int32_t)run.first) && put_int(&all->count, (int32_t)(stop - run.first))
+        && put_int(&all->top, (int32_t)top.label) && put_long(&all->time, top.time)
+        && put(&all->top_kind, &kind, sizeof kind);
+}
+
+/* Tell from which level on an event stands together with the one before it. */
+static uint8_t together(const Levels *all, int64_t event, int64_t length, int64_t length_before)
+{
+    uint64_t apart = (uint64_t)(all->begin[event] ^ all->begin[event - 1]);
+    return bits_of(apart | (length > 0 ? length : 0) | (length_before > 0 ? length_before : 0));
+}
+
+/* Make the rectangles of a row: a stack has the runs that may get more, each within the next.
+
+   0 where the memory is out. */
+static int put_row(Levels *all, int64_t first, int64_t stop)
+{
+    Run open[66];                           /* of levels that fall */
+    int depth = 0;
+    int64_t length_before = 0;
+    all->shares.size = all->known.size = 0;
+    for (int64_t event = first; event <= stop; event++) {
+        int64_t length = event < stop ? less(all->before[event + 1], all->before[event]) : 0;
+        uint8_t level = 65;
+        if (event < stop) {
+            int64_t end = (int64_t)((uint64_t)all->begin[event] + (uint64_t)length);
+            all->end = end > all->end ? end : all->end;
+            if (event > first)
+                level = together(all, event, length, length_before);
+        }
+        length_before = length;
+        int64_t begins = event - 1;
+        while (depth && open[depth - 1].level < level) {
+            Run run = open[--depth];
+            uint8_t until = depth && open[depth - 1].level < level ? open[depth - 1].level : level;
+            begins = run.first;
+            if (event - run.first > all->small && !put_rectangle(all, run, event, until - 1))
+                return 0;
+        }
+        if (event > first && event < stop && !(depth && open[depth - 1].level == level))
+            open[depth++] = (Run){begins, level};
+    }
+    return 1;
+}
+
+/* Make the rectangles of all rows; 1, 0 where a label has no kind, -1 where the memory is out. */
+static int put_rows(Levels *all, const Column *offset, size_t labels)
+{
+    int64_t events = long_at(offset, offset->count - 1);
+    for (int64_t event = 0; event < events; event++)
+        if ((all->short_label ? all->short_label[event] : all->label[event]) >= labels)
+            return 0;
+    all->place = calloc(labels + 1, sizeof *all->place);
+    all->time_of_kind = malloc((UINT16_MAX + 1) * sizeof *all->time_of_kind);
+    all->has_kind = calloc(UINT16_MAX + 1, 1);
+    all->kinds = malloc((UINT16_MAX + 1) * sizeof *all->kinds);
+    int state = all->place && all->time_of_kind && all->has_kind && all->kinds ? 1 : -1;
+    for (Py_ssize_t row = 0; row + 1 < offset->count && state > 0; row++)
+        if (!put_row(all, long_at(offset, row), long_at(offset, row + 1)))
+            state = -1;
+    return state;
+}
+
+/* Tell whether rows follow each other, and end with the last event. */
+static int are_rows(const Column *offset, int64_t events)
+{
+    int64_t last = 0;
+    for (Py_ssize_t row = 0; row < offset->count; row++) {
+        int64_t here = long_at(offset, row);
+        if (here < last || (row == 0 && here != 0))
+            return 0;
+        last = here;
+    }
+    return offset->count > 0 && last == events && events < INT32_MAX;
+}
+
+static PyObject *levels_of(Levels *all, int state)
+{
+    Bytes *columns[] = {&all->level, &all->last, &all->first, &all->count, &all->top, &all->time,
+                        &all->top_kind};
+    enum { COUNT = sizeof columns / sizeof *columns };
+    PyObject *tuple = state > 0 ? PyTuple_New(COUNT + 1) : NULL;
+    for (int i = 0; i < COUNT; i++) {
+        PyObject *column = tuple != NULL ? taken(columns[i]) : NULL;
+        if (column != NULL)
+            PyTuple_SET_ITEM(tuple, i, column);
+        else
+            Py_CLEAR(tuple);
+        free(columns[i]->data);
+    }
+    if (tuple != NULL) {
+        PyObject *end = PyLong_FromLongLong(all->end);
+        if (end != NULL)
+            PyTuple_SET_ITEM(tuple, COUNT, end);
+        else
+            Py_CLEAR(tuple);
+    }
+    void *others[] = {all->place, all->time_of_kind, all->has_kind, all->kinds, all->shares.data,
+                      all->known.data};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        free(others[i]);
+    return tuple;
+}
+
+/* levels(begin, before, label, kind, offset, small): each rectangle of more than `small` events
+
+   first and last level, first event, how many, label with the most time, that time, kind with the
+   most; and where the last event ends. None where it is for others. */
+static PyObject *levels(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Levels all = {0};
+    Column column[5];
+    memset(column, 0, sizeof column);
+    if (arguments != 6) {
+        PyErr_SetString(PyExc_TypeError, "columns of events, of labels and of rows are needed");
+        return NULL;
+    }
+    all.small = PyLong_AsLongLong(given[5]);
+    if (all.small == -1 && PyErr_Occurred())
+        return NULL;
+    int is_short = 0;
+    int fit = all.small >= 0 && column_of(given[0], &column[0], 8, 0)
+        && column_of(given[1], &column[1], 8, 0) && column_of(given[4], &column[4], 8, 0)
+        && column_of(given[3], &column[3], 2, 0)
+        && ((is_short = column_of(given[2], &column[2], 2, 0)) || column[2].view.itemsize == 4)
+        && are_rows(&column[4], column[0].count) && column[1].count == column[0].count + 1
+        && column[2].count == column[0].count;
+    for (int i = 0; i < 4 && fit; i++) /* without gaps */
+        fit = column[i].count < 2 || column[i].step == column[i].view.itemsize;
+    int state = 0;
+    if (fit) {
+        all.begin = (int64_t *)column[0].first;
+        all.before = (int64_t *)column[1].first;
+        all.short_label = is_short ? (uint16_t *)column[2].first : NULL;
+        all.label = (uint32_t *)column[2].first;
+        all.kind = (uint16_t *)column[3].first;
+        Py_BEGIN_ALLOW_THREADS
+        state = put_rows(&all, &column[4], (size_t)column[3].count);
+        Py_END_ALLOW_THREADS
+    }
+    PyObject *found = levels_of(&all, state);
+    for (int i = 0; i < 5; i++)
+        PyBuffer_Release(&column[i].view);
+    return state > 0 ? found : answer(state);
+}
+
 /* ---- the module ---- */
 
 static PyMethodDef methods[] = {
@@ -887,6 +1140,7 @@ static PyMethodDef methods[] = {
     {"events", (PyCFunction)(void (*)(void))events, METH_FASTCALL, NULL},
     {"nest", (PyCFunction)(void (*)(void))nest, METH_FASTCALL, NULL},
     {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
+    {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef module_definition = {

@@ -70,7 +70,7 @@ TABLE = {
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(
         ("pva.errors", "pva.lazy", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
-        + ("pva.tile_sets", "pva.graph_hash", "pva.queueing")
+        + ("pva.tile_sets", "pva.graph_hash", "pva.kernels", "pva.queueing")
     ),
     "pva.queueing": Row(
         ("pva.errors", "pva.plain_file", "pva.formats.triton_trace", "msgspec"), ("pandas",)

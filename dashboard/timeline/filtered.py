@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.filters import Filter, parse_filter, texts_matching
+from pva.analysis.level_of_detail import Tracks
 from pva.analysis.pyramid import build
 from pva.plot.lanes import Lane, RowItems, Timeline
 
@@ -59,50 +60,68 @@ def filtered_timeline(timeline: Timeline, condition: Filter) -> Timeline:
     """Leave out the steps and blocks that a filter does not let through; raises FilterError."""
     tracks = timeline.tracks
     holds = texts_matching(timeline.labels, condition)
-    every = [np.arange(*tracks.offset[row : row + 2]) for row in range(tracks.rows)]
-    remaining = list(every)
+    kept: list[Mask | None] = [None] * tracks.rows
     for lane in timeline.lanes:
-        _leave_out(timeline, lane, holds, remaining)
-    counts = _count(timeline, remaining), _count(timeline, every)
-    if sum(map(len, remaining)) == len(tracks.begin):
+        _leave_out(timeline, lane, holds, kept)
+    counts, items = _numbered(timeline, kept)
+    if all(mask is None or mask.all() for mask in kept):
         return replace(timeline, found=counts)
-    rows = (
-        (tracks.begin[events], tracks.ends(events), tracks.label[events]) for events in remaining
-    )
-    items = tuple(_numbers(timeline.item_in(row, events)) for row, events in enumerate(remaining))
-    matching = build(rows, lambda: tracks.kind)
+    matching = build((_row(tracks, *row) for row in enumerate(kept)), lambda: tracks.kind)
     return replace(timeline, tracks=matching, items=items, found=counts, bounds=timeline.extent)
 
 
-def _leave_out(timeline: Timeline, lane: Lane, holds: Mask, remaining: list[Integers]) -> None:
+def _row(tracks: Tracks, row: int, kept: Mask | None = None) -> tuple[Integers, Integers, Integers]:
+    """Return begin, end and label of those events of a row that are kept, or of all."""
+    first, stop = tracks.offset[row : row + 2].tolist()
+    columns = tracks.begin[first:stop], np.diff(tracks.before[first : stop + 1])
+    begin, length, label = (*columns, tracks.label[first:stop])
+    if kept is not None:
+        begin, length, label = begin[kept], length[kept], label[kept]
+    return begin, begin + length, label
+
+
+def _leave_out(timeline: Timeline, lane: Lane, holds: Mask, kept: list[Mask | None]) -> None:
     """Take out of the rows of a lane what a filter does not let through."""
     tracks, begins = timeline.tracks, [np.zeros(0, dtype=np.int64)]
     rows = list(zip(range(lane.first, lane.stop), lane.kinds, strict=True))
     for row, kind in rows:
         if kind in FILTERED:
-            remaining[row] = remaining[row][holds[tracks.label[remaining[row]]]]
-        if kind == "step":
-            begins.append(tracks.begin[remaining[row]])
-    begin = np.sort(np.concatenate(begins))
+            of_row = slice(*tracks.offset[row : row + 2])
+            kept[row] = mask = holds[tracks.label[of_row]]
+            if kind == "step":
+                begins.append(tracks.begin[of_row][mask])
+    begin = np.sort(np.concatenate(begins)) if len(begins) > 2 else begins[-1]
+    last = np.iinfo(np.int64).max
     for row, kind in rows:
         if kind == "layer":
-            low, high = (begin.searchsorted(edge) for edge in _edges(timeline, remaining[row]))
-            remaining[row] = remaining[row][high > low]
+            first, end, _ = _row(tracks, row)
+            following = np.append(begin, last)[begin.searchsorted(first)]
+            kept[row] = following < np.maximum(end, first + 1)  # which are at least a unit long
 
 
-def _edges(timeline: Timeline, events: Integers) -> tuple[Integers, Integers]:
-    """Return begin and end of events, which are at least a unit long here."""
-    begin = timeline.tracks.begin[events]
-    return begin, np.maximum(timeline.tracks.ends(events), begin + 1)
+def _numbered(
+    timeline: Timeline, kept: list[Mask | None]
+) -> tuple[tuple[int, int], tuple[RowItems, ...]]:
+    """Return the numbers of what is kept, by row.
 
-
-def _count(timeline: Timeline, remaining: list[Integers]) -> int:
-    """Count the steps, those of several IPUs once, and the blocks of all rows."""
-    filtered = timeline.of_kinds(FILTERED)
-    numbers = [timeline.item_in(row, remaining[row]) for row in np.flatnonzero(filtered).tolist()]
-    number = np.concatenate([np.zeros(0, dtype=np.int64), *numbers])
-    named = number[number >= 0]
-    return int(np.count_nonzero(np.bincount(named))) + len(number) - len(named)
+    Count, of it and of all, the steps, those of several IPUs once, and the blocks of all rows.
+    """
+    tracks, items = timeline.tracks, []
+    last = timeline.item(np.maximum(tracks.offset[1:] - 1, 0)) if len(tracks.begin) else [-1]
+    seen = np.zeros((2, int(np.max(last, initial=-1)) + 1), dtype=np.bool_)  # kept, all
+    unnamed = np.zeros(2, dtype=np.int64)
+    for row, is_filtered in enumerate(timeline.of_kinds(FILTERED).tolist()):
+        number = timeline.item_in(row, np.arange(*tracks.offset[row : row + 2]))
+        mask = kept[row]
+        remaining = number if mask is None else number[mask]
+        items.append(_numbers(remaining))
+        for place, of_row in enumerate((remaining, number) if is_filtered else ()):
+            if len(of_row) and int(of_row[0]) >= 0:
+                seen[place, of_row] = True
+            else:
+                unnamed[place] += len(of_row)
+    found, of = (np.count_nonzero(seen, axis=1) + unnamed).tolist()
+    return (found, of), tuple(items)
 
 
 def _numbers(items: Integers) -> RowItems:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pva import kernels
 from pva.analysis.level_of_detail import (
     SMALL,
     Level,
@@ -52,26 +54,30 @@ def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None)
 
     `kind` gives that of each label once all rows were given out; without it there is one kind.
     """
-    begins, ends, labels = [], [], []
+    begins: list[Integers] = []
+    lengths: list[Integers] = []
+    labels: list[Integers] = []
     for begin, end, label in rows:
         begins.append(begin)
-        ends.append(end)
-        labels.append(label)
+        lengths.append(_short(end - begin))
+        labels.append(_narrow(label))
     offset = np.append(0, np.cumsum([len(begin) for begin in begins], dtype=np.int64))
-    begin = _whole(begins)
-    length = _whole(ends) - begin
-    before = np.zeros(len(begin) + 1, dtype=np.int64)
-    np.cumsum(length, out=before[1:])
-    label = _narrow(_whole(labels))
+    before = np.zeros(int(offset[-1]) + 1, dtype=np.int64)
+    for first, length in zip(offset[:-1].tolist(), lengths, strict=True):
+        sums = before[first + 1 : first + 1 + len(length)]
+        np.cumsum(length, dtype=np.int64, out=sums)
+        sums += before[first]
+    lengths.clear()
+    begin, label = _whole(begins, np.int64), _whole(labels, np.uint16)
     size = int(label.max(initial=0)) + 1
     kinds = np.zeros(size, np.uint16) if kind is None else np.asarray(kind(), dtype=np.uint16)
-    levels = _levels(begin, length, (label, kinds), offset)
+    levels = _levels(begin, before, (label, kinds), offset)
     return Tracks(begin, before, label, kinds, offset, offset[1:], levels)
 
 
-def _whole(parts: list[Integers]) -> Integers:
-    """Join columns to one of int64, and let go of the parts."""
-    array = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+def _whole(parts: list[Integers], dtype: npt.DTypeLike) -> Integers:
+    """Join columns to one of a type, or a wider one, and let go of the parts."""
+    array = np.concatenate([np.zeros(0, dtype), *parts])
     parts.clear()
     return array
 
@@ -79,26 +85,85 @@ def _whole(parts: list[Integers]) -> Integers:
 def _narrow(values: Integers) -> Integers:
     """Hold whole numbers from 0 on in as few bytes as they need, of 2 and 4."""
     most = int(values.max(initial=0))
-    return values.astype(np.uint16 if most < 1 << 16 else np.uint32)
+    return values.astype(np.uint16 if most < 1 << 16 else np.uint32, copy=False)
 
 
 def _short(times: Integers) -> Integers:
     """Hold times in four bytes where they fit."""
     fit = int(times.min(initial=0)) >= 0 and int(times.max(initial=0)) < 1 << 32
-    return times.astype(np.uint32) if fit else times
+    return times.astype(np.uint32, copy=False) if fit else times
 
 
 def _levels(
+    begin: Integers, before: Integers, labels: tuple[Integers, Integers], offset: Integers
+) -> tuple[Level, ...]:
+    """Work out the rectangles of more than SMALL events at every level."""
+    if kernels.compiled:
+        columns = _rectangles(begin, before, labels, offset)
+        if columns:
+            return _by_level(*columns)
+    return _levels_by_parts(begin, np.diff(before), labels, offset)
+
+
+def _rectangles(
+    begin: Integers, before: Integers, labels: tuple[Integers, Integers], offset: Integers
+) -> tuple[list[Integers], int] | None:
+    """Return the columns of all rectangles, and the last end; None where C does not take these.
+
+    Two halves of the rows are worked out at once.
+    """
+
+    def half(rows: Integers) -> Any:
+        part = slice(first := int(offset[rows[0]]), stop := int(offset[rows[-1]]))
+        of_part = begin[part], before[first : stop + 1], labels[0][part], labels[1]
+        return kernels.compiled.levels(*of_part, offset[rows] - first, SMALL)
+
+    halves = _parts(offset, max(int(offset[-1]) // 2 + 1, PART))
+    if len(halves) > 1:
+        with ThreadPoolExecutor(len(halves)) as threads:
+            made = list(threads.map(half, halves))
+    else:
+        made = [half(rows) for rows in halves]
+    if not made or None in made:
+        return None
+    *parts, ends = zip(*made, strict=True)
+    types = np.uint8, np.uint8, np.uint32, np.uint32, np.uint32, np.int64, np.uint16
+    first = np.repeat([offset[rows[0]] for rows in halves], [len(part) for part in parts[0]])
+    columns = [
+        np.concatenate([np.frombuffer(part, dtype) for part in of_parts])
+        for of_parts, dtype in zip(parts, types, strict=True)
+    ]
+    columns[2] += first.astype(np.uint32)
+    return columns, max(ends)
+
+
+def _by_level(columns: list[Integers], end: int) -> tuple[Level, ...]:
+    """Put rectangles, which tell their first and last level, at each of these."""
+    low, high, first, count, label, time, kind = columns
+    made = np.bincount(low)
+    levels: list[Level] = []
+    for level in range(end.bit_length() + 1):
+        if level and not (level < len(made) and made[level]):
+            levels.append(levels[-1])
+            continue
+        here = np.flatnonzero((low <= level) & (level <= high))
+        covered = np.append(0, np.cumsum(count[here], dtype=np.int64)).astype(np.uint32)
+        of_label = _narrow(label[here]), _short(time[here])
+        levels.append(Level(first[here], covered, *of_label, kind[here]))
+    return tuple(levels)
+
+
+def _levels_by_parts(
     begin: Integers, length: Integers, labels: tuple[Integers, Integers], offset: Integers
 ) -> tuple[Level, ...]:
-    """Work out the rectangles of more than SMALL events at every level, by parts of the rows.
+    """Work the same out with NumPy, by parts of the rows.
 
     What is made on the way is much more than what is left; that of a part is soon used again.
     """
     top = int((begin + length).max(initial=0)).bit_length()
     label, kind = labels
     parts = []
-    for rows in _parts(offset):
+    for rows in _parts(offset, PART):
         first, stop = int(offset[rows[0]]), int(offset[rows[-1]])
         events = slice(first, stop)
         of_part = begin[events], _short(length[events]), (label[events], kind), offset[rows] - first
@@ -110,9 +175,9 @@ def _levels(
     return tuple(levels)
 
 
-def _parts(offset: Integers) -> list[Integers]:
-    """Cut rows into parts of about PART events: the numbers of their rows and of the next one."""
-    number = (offset[:-1] + np.diff(offset) // 2) // PART
+def _parts(offset: Integers, size: int) -> list[Integers]:
+    """Cut rows into parts of about so many events: the numbers of their rows and of the next."""
+    number = (offset[:-1] + np.diff(offset) // 2) // size
     cuts = np.flatnonzero(np.diff(number)) + 1
     edges = [0, *cuts.tolist(), len(number)]
     return [np.arange(low, high + 1) for low, high in itertools.pairwise(edges) if high > low]
@@ -129,9 +194,9 @@ def _beside(parts: list[tuple[int, Level]]) -> Level:
     return Level(
         first=np.concatenate([nothing, *(level.first + np.uint32(at) for at, level in parts)]),
         covered=np.append(0, np.cumsum(sizes, dtype=np.int64)).astype(np.uint32),
-        label=of_all("label"),
-        label_time=of_all("label_time"),
-        kind=of_all("kind"),
+        label=_narrow(of_all("label")),
+        label_time=_short(of_all("label_time")),
+        kind=of_all("kind").astype(np.uint16, copy=False),
     )
 
 
@@ -222,7 +287,7 @@ def _level(items: _Items, shares: _Shares, kinds: _Shares) -> Level:
     return Level(
         first=first,
         covered=np.append(0, np.cumsum(stop - first, dtype=np.int64)).astype(np.uint32),
-        label=_narrow(shares.label[best]),
-        label_time=_short(shares.time[best]),
+        label=shares.label[best],
+        label_time=shares.time[best],
         kind=kinds.label[largest(kinds.group, kinds.time)],
     )

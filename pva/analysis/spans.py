@@ -23,14 +23,17 @@ def grouped(begin: Integers, end: Integers, codes: Integers) -> tuple[Integers, 
 
 def bridged(codes: Integers, open_places: Truths) -> Integers:
     """Find the open places between two equal codes that code, so that a span runs through them."""
+    opened = np.flatnonzero(open_places)
     coded = np.flatnonzero(~open_places)
-    if not len(coded):
+    if not len(coded) or not len(opened):
         return codes
-    place = np.searchsorted(coded, np.arange(len(codes)), side="right") - 1
+    place = opened - np.arange(len(opened)) - 1  # among those with a code: the one before
     before = codes[coded[np.maximum(place, 0)]]
     after = codes[coded[np.minimum(place + 1, len(coded) - 1)]]
-    joins = open_places & (place >= 0) & (place + 1 < len(coded)) & (before == after)
-    return np.where(joins, before, codes)
+    joins = (place >= 0) & (place + 1 < len(coded)) & (before == after)
+    found = codes.copy()
+    found[opened[joins]] = before[joins]
+    return found
 
 
 def without_overlap(begin: Integers, end: Integers) -> tuple[Integers, Integers]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva import kernels
 from pva.analysis import pyramid
 from pva.analysis.growth import joined
 from pva.analysis.level_of_detail import SMALL, Tracks
@@ -177,9 +179,11 @@ def test_an_event_of_a_cell_stands_alone_between_those_that_stand_together() -> 
     assert list(zip(found.begin, found.end, strict=True)) == [(0, 2), (2, 24), (24, 26)]
 
 
+@pytest.mark.parametrize("compiled", [None, *filter(None, [kernels.compiled])])
 def test_levels_made_by_parts_of_the_rows_are_those_of_the_whole(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, compiled: Any
 ) -> None:
+    monkeypatch.setattr(kernels, "compiled", compiled)
     rows = [bursts(seed, size, 0.5) for seed, size in enumerate((900, 1, 40, 1500, 3))]
     whole = build(rows, lambda: np.arange(1000) % 5).levels
     monkeypatch.setattr(pyramid, "PART", 500)
@@ -188,6 +192,49 @@ def test_levels_made_by_parts_of_the_rows_are_those_of_the_whole(
     for one, other in zip(whole, parts, strict=True):
         for name in ("first", "covered", "label", "label_time", "kind"):
             assert getattr(one, name).tolist() == getattr(other, name).tolist()
+
+
+in_c = pytest.mark.skipif(kernels.compiled is None, reason="not built")
+
+
+@in_c
+@settings(max_examples=60, deadline=None)
+@given(
+    timelines, st.lists(st.integers(0, 3), min_size=7, max_size=7), st.sampled_from((0, 1 << 33))
+)
+def test_levels_made_in_c_are_those_made_by_numpy(
+    many: list[Row], kinds: list[int], early: int
+) -> None:
+    rows = [(begin - early, end + early * (end > 99), label) for begin, end, label in many]
+    fast = build(rows, lambda: kinds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "compiled", None)
+        slow = build(rows, lambda: kinds)
+    for one, other in itertools.zip_longest(fast.levels, slow.levels):
+        for name in ("first", "covered", "label", "label_time", "kind"):
+            column, expected = getattr(one, name), getattr(other, name)
+            assert (column.tolist(), column.dtype) == (expected.tolist(), expected.dtype)
+    alike = [[a is b for a, b in itertools.pairwise(all_.levels)] for all_ in (fast, slow)]
+    assert alike[0] == alike[1]
+
+
+@in_c
+@pytest.mark.parametrize(
+    ("place", "column"),
+    [
+        (0, np.arange(8)[::2]),
+        (1, np.arange(4)),
+        (2, np.full(4, 2, np.uint16)),
+        (4, np.array([0, 3])),
+        (4, np.array([0, 4, 3, 4])),
+    ],
+)
+def test_columns_that_do_not_fit_are_not_taken_in_c(place: int, column: Any) -> None:
+    columns: list[Any] = [np.arange(4), np.arange(5), np.zeros(4, np.uint16),
+                          np.zeros(2, np.uint16), np.array([0, 4])]  # fmt: skip
+    assert kernels.compiled.levels(*columns, SMALL) is not None
+    columns[place] = column
+    assert kernels.compiled.levels(*columns, SMALL) is None
 
 
 def test_more_events_than_are_put_together_on_demand_are_one_rectangle() -> None:
