@@ -71,7 +71,7 @@ Examples:
   tilescope trace convert run/ -o run.tar              all instances of a run, for Perfetto 58
 """
 TABLES = ("threads", "labels")
-MORE_TABLES = ("processes", "channels", "events", "instants", "series", "heatmaps")
+MORE_TABLES = ("processes", "channels", "events", "instants", "flows", "series", "heatmaps")
 SUFFIXES = {".json": "chrome", ".pftrace": "perfetto", ".perfetto-trace": "perfetto"}
 PACKED, ARCHIVE = ".gz", ".tar"
 ALIGN = "How several files lie: by the wall clock of each, or all from one start."

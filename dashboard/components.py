@@ -178,7 +178,7 @@ def section(
     return html.Section([html.Div(parts, className="section-head"), *children], className="section")
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> Element:
+def facts(pairs: Iterable[tuple[str, Element]]) -> Element:
     """List names and values in two columns."""
     rows = [html.Tr([html.Th(name, scope="row"), html.Td(value)]) for name, value in pairs]
     return html.Table(html.Tbody(rows), className="facts")

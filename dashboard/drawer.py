@@ -8,6 +8,7 @@ sets a key of the address of which the page declares that it is an object (`Decl
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 
 from dash import Dash, dcc, html
@@ -50,7 +51,7 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
         [
             html.Div([html.H2(subject.kind), close], className="drawer-head"),
             html.P(components.prose(subject.name), className="subject", title=subject.name),
-            facts(prose_of(subject.figures)),
+            facts([*prose_of(subject.figures), *_related(state, subject)]),
             _links(state, subject, text),
             view.panel(FINDINGS, state.path, (KEY, VARIABLE), inner=True),
         ],
@@ -58,6 +59,20 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
         **{"aria-label": f"{subject.kind} {subject.name}",
            "data-shows": "\n".join((text, *subject.same))},
     )  # fmt: skip
+
+
+def _related(state: Address, subject: Subject) -> Iterator[tuple[str, Element]]:
+    """Name related objects, each chosen by a click."""
+    page = page_at(state.path)
+    keys = {of.get(""): key for key, of in page.objects.items()} if page else {}
+    for words, others in subject.related:
+        named = []
+        for name, text in others:
+            kind, _, which = text.partition(":")
+            key, value = (keys[kind], which) if kind in keys else (KEY, text)
+            data = {"data-key": key, "data-value": value}
+            named.append(html.Button(components.prose(name), className="pick", title=name, **data))
+        yield words, html.Div(named, className="related")
 
 
 def _links(state: Address, subject: Subject, text: str) -> Element:

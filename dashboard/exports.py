@@ -20,7 +20,7 @@ from pva.errors import NotFoundError, PvaError
 from pva.formats import chrome_trace, perfetto_trace
 from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns
 from pva.model.nesting import begin_order
-from pva.model.series import Instants
+from pva.model.series import Instants, no_flows
 from pva.model.trace_content import Anchor
 from pva.plot.lanes import Timeline
 
@@ -95,6 +95,7 @@ def _as_trace(whole: Timeline, frame: Any) -> Any:
         duration_ns=int(whole.extent[1] * NANOSECONDS / slowest),
         is_finished=True,
         instants=_instants(frame[is_flag], place[of_lane[is_flag]], names),
+        flows=no_flows(),
         series=(),
         heatmaps=(),
     )

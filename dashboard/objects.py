@@ -14,11 +14,13 @@ import numpy as np
 from dashboard import components
 from dashboard.address import Address, AddressError
 from dashboard.store import Report, Store
-from dashboard.timeline.endpoint import host
+from dashboard.timeline.endpoint import host, host_flows
+from dashboard.timeline.flows import flows_at
 from pva import units
 from pva.analysis.costs import operation_costs
 from pva.analysis.debug import source_of
 from pva.analysis.host_events import event_figures
+from pva.analysis.host_flows import HostFlows
 from pva.analysis.liveness import live_at_peak
 from pva.analysis.memory import category_label, memory_by_category, memory_by_tile
 from pva.analysis.one_variable import VariableFigures, variable_figures
@@ -26,16 +28,20 @@ from pva.analysis.operation_parts import operation_programs
 from pva.analysis.program_parts import program_by_tile, program_figures
 from pva.analysis.programs import elapsed, executions, operations
 from pva.analysis.selection import chosen as known_number
+from pva.plot.lanes import Timeline
 from pva.plot.theme import step_words
 
 KEY, VARIABLE, AT = "object", "variable", "at"
 Pairs = list[tuple[str, str]]
+Related = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+MAX_RELATED = 5  # that are named
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What is said of an object: its kind in words, its name, its figures, where else it is shown.
 
+    `related` are other objects with what they are to this one, the name of each and its text.
     `about` are the fields of findings (variable, step, tile, name) that tell which are about it,
     `same` other objects as which it is marked: of a step its program.
     """
@@ -46,6 +52,7 @@ class Subject:
     shown_in: tuple[tuple[str, Address], ...] = ()
     about: tuple[tuple[str, object], ...] = ()
     same: tuple[str, ...] = ()
+    related: Related = ()
 
 
 def with_object(state: Address, kind: str, which: object) -> Address:
@@ -391,7 +398,35 @@ def _event(store: Store, key: str, number: int) -> Subject:
         ("Events inside", units.count(figures.children)),
     ]
     way = ("Host trace", Address("/trace", key, event=number))
-    return Subject("Event of the host", whole.labels[figures.label], pairs, (way,))
+    return Subject(
+        "Event of the host", whole.labels[figures.label], pairs, (way,),
+        related=_flows(whole, host_flows(store, key), number),
+    )  # fmt: skip
+
+
+def _flows(whole: Timeline, flows: HostFlows, event: int) -> Related:
+    """Return which events led to an event, and to which it led, with the time between them."""
+    mine = flows_at(flows, event)
+    later = flows.to_time - flows.time
+    found: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+    for words, here, there in (
+        ("Led to by", flows.to_event, flows.event), ("Leads to", flows.event, flows.to_event),
+    ):  # fmt: skip
+        rows = mine[here[mine] == event]
+        named = tuple(
+            (
+                f"{whole.labels[int(whole.tracks.label[there[row]])]}, "
+                f"{units.duration(abs(later[row]) / 1e9)} {_SIDES[words][int(later[row] < 0)]}",
+                f"event:{there[row]}",
+            )
+            for row in rows[:MAX_RELATED].tolist()
+        )
+        more = len(rows) - len(named)
+        found += [(f"{words} ({more:,} more)" if more else words, named)] if named else []
+    return tuple(found)
+
+
+_SIDES = {"Led to by": ("before", "after"), "Leads to": ("later", "earlier")}
 
 
 NUMBERED: dict[str, Callable[[Report, str, int], Subject]] = {

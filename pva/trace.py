@@ -19,7 +19,7 @@ from pva.formats.trace_files import CHROME_SUFFIXES as CHROME_SUFFIXES
 from pva.formats.trace_files import SUFFIX as SUFFIX
 from pva.later import later
 from pva.model.events import Process, Thread, ThreadColumns
-from pva.model.series import Heatmap, Instants, Series
+from pva.model.series import Flows, Heatmap, Instants, Series
 from pva.model.show import Shown
 from pva.model.trace_content import Anchor, TraceContent
 from pva.trace_frames import TraceFrames
@@ -166,6 +166,11 @@ class Trace(Shown):
     def instants(self) -> Instants:
         """Events without duration."""
         return self._content.instants
+
+    @property
+    def flows(self) -> Flows:
+        """What led to what, such as a launch to its kernel; only Chrome traces tell it."""
+        return self._content.flows
 
     @property
     def series(self) -> tuple[Series, ...]:

@@ -29,8 +29,8 @@ Columns = dict[str, Any]
 
 BLOCK = 1 << 16  # rows that are looked at at once
 # Bytes that are taken for a frame while it is made: of an event in it, of one in a thread that
-# nests, of an instant, a cell of a heatmap, and a text beside itself.
-EVENT, NESTED, INSTANT, CELL, DISTINCT = 56, 44, 40, 44, 150
+# nests, of an instant, a flow, a cell of a heatmap, and a text beside itself.
+EVENT, NESTED, INSTANT, FLOW, CELL, DISTINCT = 56, 44, 40, 40, 44, 150
 STEP = 1 << 20  # bytes of texts between two looks at what is left
 _NESTED = ("depth", "parent", "self_ns")
 _TIMES = ("begin_ns", "duration_ns", *_NESTED)
@@ -315,6 +315,18 @@ def _instants(content: TraceContent) -> Columns:
     }
 
 
+def _flows(content: TraceContent) -> Columns:
+    flows = content.flows
+    content.check(FLOW * len(flows), "flows")
+    return {
+        "time_ns": flows.time_ns,
+        "thread": flows.thread,
+        "to_time_ns": flows.to_time_ns,
+        "to_thread": flows.to_thread,
+        **_labelled(content, flows.label),
+    }
+
+
 def _lines(content: TraceContent) -> Columns:
     lines = content.series
     counts = [len(line.time_ns) for line in lines]
@@ -373,6 +385,7 @@ _TABLES: dict[str, Callable[[TraceContent], Columns]] = {
     "labels": _labels,
     "events": _events,
     "instants": _instants,
+    "flows": _flows,
     "series": _lines,
     "heatmaps": _heatmaps,
 }

@@ -145,7 +145,7 @@
         this.draw(); // the strip and charts may come later
         if (!this.strip_) this.strip_ = await this.fetchStrip();
         await window.tilescope.fetchCharts(this);
-        window.tilescope.fetchWaits(this); // nothing waits for the arrows
+        window.tilescope.fetchArrows(this); // nothing waits for the arrows
         if (this.failed) this.say((this.failed = ""));
       } catch (problem) {
         this.failed = problem.message;

@@ -319,7 +319,7 @@
       if (entry.kind === "row") tops.set(entry.row, { y, high: entry.height - 1, kind: entry.rowKind });
       if (entry.kind === "chart") window.tilescope.drawChart(context, timeline, entry, y, box);
     }
-    window.tilescope.drawWaits(context, timeline, tops, box);
+    window.tilescope.drawArrows(context, timeline, from, box);
     const framed = drawHits(context, timeline, tops, box);
     context.restore();
     context.save();

@@ -47,6 +47,8 @@
 
     lineTo(x, y) { this.path.push(`L${x.toFixed(2)} ${y.toFixed(2)}`); }
 
+    bezierCurveTo(a, b, c, d, x, y) { this.path.push("C" + [a, b, c, d, x, y].map((value) => value.toFixed(2)).join(" ")); }
+
     closePath() { this.path.push("Z"); }
 
     arc(x, y, r) { this.path.push(`M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`); }

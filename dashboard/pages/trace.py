@@ -42,6 +42,7 @@ LINES = (("line", "Lines"), ("area", "Areas"))
 ALIGNS = (("wall", "By the clock"), ("start", "From their begin"))
 FAR_APART = 20  # times what the files are long together
 MAX_FILES = 40  # offered to be added
+MAX_FLOW_NAMES = 8  # that are looked for among the events
 WINDOW = ("range", "selection")
 
 
@@ -57,6 +58,11 @@ PAGE = Declaration(
     follows=True,
     controls={
         "merged": ("Merge threads", "Lays the events of all threads on one lane"),
+        "arrows": (
+            "Arrows of flows",
+            "Draws arrows from events to those that they led to, such as a launch to its kernel: "
+            "the longest in view; those of the chosen event always",
+        ),
         "lines": ("Line graphs", "Draws series as lines, or as areas"),
         "align": (
             "Several files",
@@ -74,6 +80,10 @@ values at the pointer. A trace that is still being written is followed.
 Click an event for its details, drag with Shift to choose a range. The tables below are about the
 range that is chosen, or else in view: by label, as a tree of who calls whom, or bottom up.
 *Files* shows several traces on one timeline.
+
+**What launched this kernel?** In a trace of PyTorch's profiler, and in others of Chrome's format
+that tell flows, arrows lead from an event to those that it led to. A chosen event says which led
+to it, and to which it led; with a click that one is chosen.
 """,
 )
 
@@ -114,6 +124,8 @@ def _tools(store: Store, trace: Trace, state: Address) -> list[Element]:
     tools: list[Element] = []
     if len(trace.threads) > 1:
         tools.append(controls.switch("merged", "Merge threads", state))
+    if len(trace.flows):
+        tools.append(controls.switch("arrows", "Arrows of flows", state, on=True))
     if trace.series:
         tools.append(controls.choice("lines", LINES, state, label="Line graphs"))
     if len(trace.paths) > 1:
@@ -182,10 +194,18 @@ def trace_sentence(store: Store, state: Address) -> str:
     return f"{sentence} {whole.labels[most]} took the most by itself: {took}{without})."
 
 
+def _used_channels(trace: Trace, whole: Timeline) -> set[int]:
+    """Return the channels of events; the names of flows are labels, too, and have no colour."""
+    kinds = whole.tracks.kind[: len(whole.labels)].copy()
+    of_flows = np.unique(trace.flows.label)[:MAX_FLOW_NAMES]
+    absent = [label for label in of_flows.tolist() if not (whole.tracks.label == label).any()]
+    return {int(kind) for kind in np.delete(kinds, absent).tolist()}
+
+
 def channel_key(store: Store, state: Address, _theme: Theme) -> Element:
     """List the channels with their colours; a click hides one, another shows it again."""
     whole = unmerged(store, state.report, aligned(state))
-    used = {int(kind) for kind in whole.tracks.kind[: len(whole.labels)].tolist()}
+    used = _used_channels(host_trace(store, state.report, aligned(state)), whole)
     hidden = {unquote(text) for text in state.text("hidden").split(",") if text}
     items = [
         html.Li(

@@ -8,6 +8,7 @@
     /timeline/device/waits        which IPUs wait for which in a window, as JSON (waits.py)
     /timeline/device/tiles        what `tiles` such as `0-100` do, an image (tiles.py) of `columns`
                                   times `height`
+    /timeline/host/flows          which events led to which in a window, as JSON (flows.py)
     /timeline/host/charts         line graphs and heat maps in a window, as JSON (charts.py)
 
 `device` has the options `against`, a second report, and `filter`, as in `name~conv`: only steps and
@@ -38,6 +39,7 @@ from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.critical_path import with_critical_path
 from dashboard.timeline.filtered import Filtered, filter_of, filtered_timeline
+from dashboard.timeline.flows import flows_in, flows_of, shown_rows
 from dashboard.timeline.host_growth import grown_timeline
 from dashboard.timeline.merged import merged_timeline
 from dashboard.timeline.packing import pack
@@ -46,6 +48,7 @@ from dashboard.timeline.tiles import tiles_answer
 from dashboard.timeline.together import together_timeline
 from dashboard.timeline.waits import waits_in
 from pva.analysis.alignment import AXES, Alignment, Axis, align
+from pva.analysis.host_flows import HostFlows
 from pva.analysis.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
 from pva.plot.device import device_timeline, run_label
@@ -171,6 +174,12 @@ def merged(store: Store, report: str, align: Align = "wall") -> Timeline:
     return store.derived(report, name, lambda: merged_timeline(unmerged(store, report, align)))
 
 
+def host_flows(store: Store, report: str, align: Align = "wall") -> HostFlows:
+    """Return what led to what among the events of the host, found once; raises PvaError."""
+    whole, trace = unmerged(store, report, align), host_trace(store, report, align)
+    return store.derived(report, f"flows {align}", lambda: flows_of(trace, whole))
+
+
 def align_of(text: str) -> Align:
     """Read the option `align`: by the wall clock unless the other is named."""
     return "start" if text == "start" else "wall"
@@ -273,7 +282,8 @@ def _whole(options: Options, key: str, default: int) -> int:
 def _layout(store: Store, source: str, options: Options) -> Body:
     document = _asked_for(store, source, options).layout()
     if source == "host":
-        document["charts"] = chart_list(_asked_trace(store, options))
+        trace = _asked_trace(store, options)
+        document |= {"charts": chart_list(trace), "flows": len(trace.flows)}
     return json.dumps(document), JSON, {}
 
 
@@ -310,6 +320,18 @@ def _waits(store: Store, source: str, options: Options) -> Body:
     return json.dumps(waits_in(store, report, shown, _whole(options, "step", -1))), JSON, {}
 
 
+def _flows(store: Store, source: str, options: Options) -> Body:
+    if source != "host":
+        raise NotFoundError(f"flows of {source}", "not there", "the host has flows")
+    shown, report = _asked_for(store, source, options), options.get("report", "")
+    align = align_of(options.get("align", ""))
+    lanes = unmerged(store, report, align)
+    rows = shown_rows(lanes.lanes, shown.lanes, lanes.tracks.rows)
+    window = window_in(shown.extent, _asked_window(options))
+    found = host_flows(store, report, align)
+    return json.dumps(flows_in(found, rows, window, _whole(options, "event", -1))), JSON, {}
+
+
 def _charts(store: Store, _source: str, options: Options) -> Body:
     trace = _asked_trace(store, options)
     shown = window_in((0, trace.duration_ns), _asked_window(options))
@@ -330,6 +352,7 @@ ROUTES: tuple[tuple[str, Make], ...] = (
     ("/search", _found),
     ("/tiles", _tiles),
     ("/waits", _waits),
+    ("/flows", _flows),
     ("/charts", _charts),
     *((f"/export.{kind}", partial(_export, kind)) for kind in KINDS),
 )

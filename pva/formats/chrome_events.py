@@ -23,25 +23,27 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.formats.budget import Budget
+from pva.formats.chrome_flows import FlowPoints
 from pva.formats.growing import Codes, Growing, GrowingTexts, Numbers, Once
 from pva.formats.json_pieces import Piece
 
 Integers = npt.NDArray[np.int64]
 
 COMPLETE, BEGIN, END, INSTANT, ASYNC_BEGIN, ASYNC_END, ASYNC_INSTANT, COUNTER, METADATA = range(9)
+FLOWS = FLOW_START, FLOW_STEP, FLOW_END = range(METADATA + 1, METADATA + 4)
 # Phases and what becomes of them; those of asynchronous events also in their older letters.
 PHASES = {
     "X": COMPLETE, "B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT,
     "b": ASYNC_BEGIN, "S": ASYNC_BEGIN, "e": ASYNC_END, "F": ASYNC_END,
     "n": ASYNC_INSTANT, "T": ASYNC_INSTANT, "p": ASYNC_INSTANT, "C": COUNTER, "M": METADATA,
+    "s": FLOW_START, "t": FLOW_STEP, "f": FLOW_END,
 }  # fmt: skip
 # Phases that are counted and not shown.
 NOT_SHOWN = {
-    "s": "flow", "t": "flow", "f": "flow", "N": "object", "O": "object", "D": "object",
-    "v": "memory dump", "V": "memory dump", "P": "sample", "c": "clock", "(": "context",
-    ")": "context", "=": "link",
+    "N": "object", "O": "object", "D": "object", "v": "memory dump",
+    "V": "memory dump", "P": "sample", "c": "clock", "(": "context", ")": "context", "=": "link",
 }  # fmt: skip
-PHASES |= {letter: number for number, letter in enumerate(NOT_SHOWN, METADATA + 1)}
+PHASES |= {letter: number for number, letter in enumerate(NOT_SHOWN, FLOW_END + 1)}
 OF_IDENTITIES = (ASYNC_BEGIN, ASYNC_END, ASYNC_INSTANT)
 NANOSECONDS = 1000  # of a microsecond
 TIME_LIMIT = (1 << 61) / NANOSECONDS  # microseconds
@@ -53,6 +55,8 @@ PROBLEMS = 1000  # kinds of them that are told apart
 # argument, label, thread, identity, point and line of a counter, and name of a thread.
 BYTES = np.array([50, 100, 100, 80, 130, 130, 110], np.int64)
 ARGUMENTS, LABEL, LANE, IDENTITY, POINT, LINE, NAME = 40, 100, 1500, 250, 64, 1000, 250
+POINT_OF_FLOW = 100
+IDENTITY_LIMIT = 1 << 61
 _EMPTY = b"{}"
 _SIMPLE = (str, int, float, bool, type(None))
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
@@ -93,6 +97,7 @@ class Read:
     lanes: Numbers = field(default_factory=Numbers)  # (pid, tid)
     labels: Numbers = field(default_factory=Numbers)  # (category, name)
     identities: Numbers = field(default_factory=Numbers)  # of asynchronous events
+    flow_names: Numbers = field(default_factory=Numbers)  # of flows that a text tells apart
     phase: Growing = field(default_factory=lambda: Growing(np.uint8))
     time: Growing = field(default_factory=lambda: Growing(np.int64))
     lane: Growing = field(default_factory=lambda: Growing(np.int32))
@@ -101,6 +106,7 @@ class Read:
     identity: Growing = field(default_factory=lambda: Growing(np.int32))  # of asynchronous events
     told: Growing = field(default_factory=lambda: Growing(np.int64))  # events with arguments
     texts: GrowingTexts = field(default_factory=GrowingTexts)  # of these, their arguments
+    flows: FlowPoints = field(default_factory=FlowPoints)
     points: dict[tuple[Any, str, str], Points] = field(default_factory=dict)
     names: dict[tuple[str, Any], str] = field(default_factory=dict)  # of processes and threads
     problems: Counter[str] = field(default_factory=Counter)
@@ -170,11 +176,15 @@ def _add(content: Read, events: list[Event]) -> None:
         phases = [event.ph for event in events]
     phase = np.fromiter(map(PHASES.__getitem__, phases), np.uint8, len(events))
     _count_not_shown(content, phase)
-    if (phase > METADATA).any():
-        shown = phase <= METADATA
-        events, phase = list(compress(events, shown.tolist())), phase[shown]
-    if not events:
-        return
+    shown = phase <= METADATA
+    if shown.any():
+        some = events if shown.all() else list(compress(events, shown.tolist()))
+        _columns(content, some, phase[shown])
+    _flows(content, events, phase)
+
+
+def _columns(content: Read, events: list[Event], phase: npt.NDArray[np.uint8]) -> None:
+    """Take in the events that have a place in columns, and names."""
     fields = zip(*map(msgspec.structs.astuple, events), strict=True)
     _, ts, dur, pid, tid, name, cat, args, *_ = fields
     time, timed = _times(content, ts, phase < METADATA, "without a time that can be, left out")
@@ -201,6 +211,7 @@ def add_others(content: Read, events: Sequence[Event]) -> None:
     """
     phase = np.fromiter((PHASES[event.ph] for event in events), np.uint8, len(events))
     _count_not_shown(content, phase)
+    _flows(content, events, phase)
     time = np.zeros(len(events), np.int64)
     counted = phase == COUNTER
     rows = np.flatnonzero(counted).tolist()
@@ -260,7 +271,7 @@ def _pairs(
 
 
 def _count_not_shown(content: Read, phase: npt.NDArray[np.uint8]) -> None:
-    counts = np.bincount(phase, minlength=len(PHASES) + 1)[METADATA + 1 :]
+    counts = np.bincount(phase, minlength=len(PHASES) + 1)[FLOW_END + 1 :]
     for (letter, description), count in zip(NOT_SHOWN.items(), counts.tolist(), strict=False):
         if count:
             content.problems[f"of phase {letter}, {description}, not shown"] += count
@@ -350,6 +361,43 @@ def _identities(content: Read, events: Sequence[Event], rows: Integers) -> None:
     ]  # fmt: skip
     texts = (json.dumps(key) for key in keys)
     content.identity.extend(numbered(content, content.identities, texts, len(keys), IDENTITY))
+
+
+def _flows(content: Read, events: Sequence[Event], phase: npt.NDArray[np.uint8]) -> None:
+    """Take in the points of flows: where they start, pass and end."""
+    rows = np.flatnonzero(np.isin(phase, FLOWS))
+    if not len(rows):
+        return
+    some = [events[row] for row in rows.tolist()]
+    problem, needed = "of a flow without a time that can be, left out", np.ones(len(some), np.bool_)
+    time, timed = _times(content, [event.ts for event in some], needed, problem)
+    some, kept = list(compress(some, timed.tolist())), rows[timed]
+    if not some:
+        return
+    content.budget.spend(POINT_OF_FLOW * len(some), KEY)
+    _, _, _, pids, tids, names, cats, _, ids, *_ = zip(
+        *map(msgspec.structs.astuple, some), strict=True
+    )
+    every = np.arange(len(some))
+    lane = _pairs(content, pids, tids, every, text=False)
+    label = _pairs(content, cats, names, every, text=True)
+    points = content.flows
+    points.phase.extend(phase[kept])
+    points.time.extend(time[timed])
+    points.lane.extend(numbered(content, content.lanes, lane, len(some), LANE))
+    points.label.extend(numbered(content, content.labels, label, len(some), LABEL))
+    points.identity.extend(_flow_identities(content, ids))
+
+
+def _flow_identities(content: Read, values: Sequence[Any]) -> Integers:
+    """Number identities: whole ones as they are, times two; others by their first place."""
+    whole = [type(value) is int and abs(value) < IDENTITY_LIMIT for value in values]
+    others = [value for value, is_whole in zip(values, whole, strict=True) if not is_whole]
+    texts = [value if isinstance(value, str) else json.dumps(value) for value in others]
+    numbers = iter(numbered(content, content.flow_names, texts, len(texts), IDENTITY).tolist())
+    pairs = zip(values, whole, strict=True)
+    codes = (2 * value if is_whole else 2 * next(numbers) + 1 for value, is_whole in pairs)
+    return np.fromiter(codes, np.int64, len(values))
 
 
 def _counters(content: Read, events: Sequence[Event], time: Integers, rows: Integers) -> None:

@@ -22,6 +22,7 @@ from pva.formats import chrome_pieces
 from pva.formats.budget import SHORTER, Budget
 from pva.formats.chrome_arguments import of_begins
 from pva.formats.chrome_events import KEY, Read
+from pva.formats.chrome_flows import arrows
 from pva.formats.chrome_order import backward, taken
 from pva.formats.chrome_threads import Threads
 from pva.formats.growing import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
@@ -115,6 +116,7 @@ class ChromeFile:
         spans = self._spans(read)
         self._instants(read)
         read.__dict__.clear()
+        self._flows(content)
         self._sort(spans)
         self._points(content)
         self._names(content.labels)
@@ -227,6 +229,22 @@ class ChromeFile:
         self._set("instants", thread=self._threads.of(read.lane[rows]), time_ns=read.time[rows],
                   label=self._label(read.label[rows]),
                   metadata=read.texts[mine].at(places[mine], len(rows)))  # fmt: skip
+
+    def _flows(self, content: Read) -> None:
+        """Take in what leads to what; a file without flows has no such table."""
+        found = arrows(content.flows, events.FLOW_START, events.FLOW_END)
+        if found.alone:
+            self._problems["of phase t or f, flow, without a start, left out"] += found.alone
+        known = self._threads.known(found.lane) & self._threads.known(found.to_lane)
+        if not known.all():
+            count = int(np.count_nonzero(~known))
+            self._problems["of phase t or f, flow, on threads without events, left out"] += count
+        label, lane, to_lane = (
+            column[known] for column in (found.label, found.lane, found.to_lane)
+        )
+        self._set("flows", label=self._label(label), thread=self._threads.of(lane),
+                  time_ns=found.time[known], to_thread=self._threads.of(to_lane),
+                  to_time_ns=found.to_time[known])  # fmt: skip
 
     def _label(self, codes: Codes) -> Codes:
         """Number the labels that are used, from 1."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pva.formats.growing import Codes, Numbers, looked_up, used
 
@@ -36,6 +37,10 @@ class Threads:
         new = used(lanes, len(rows))
         for number in new[rows[new] == 0].tolist():
             self._rows[*self._lanes[number], crossing] = rows[number] = len(self._rows) + 1
+
+    def known(self, lane: Codes) -> npt.NDArray[np.bool_]:
+        """Return which threads have a row."""
+        return looked_up(self._row_of[0], lane) > 0
 
     def crossing(self, lane: Codes) -> Codes:
         """Return the row of the thread that asynchronous events of each thread stand on."""

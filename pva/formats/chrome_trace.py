@@ -1,9 +1,9 @@
 """Write host traces as the JSON of the Trace Event Format, for chrome://tracing and its like.
 
 Events that hold each other are complete events (`X`), those that lie across another's end are
-asynchronous pairs (`b`, `e`), instants are `i`, series are counters (`C`). Times are microseconds
-since the trace began; `otherData` tells when that was. Heatmaps are counters too, with a value for
-each bin.
+asynchronous pairs (`b`, `e`), instants are `i`, flows `s` and `f`, series are counters (`C`). Times
+are microseconds since the trace began; `otherData` tells when that was. Heatmaps are counters too,
+with a value for each bin.
 Source: "Trace Event Format", the document of the Catapult project.
 """
 
@@ -50,6 +50,7 @@ def write(trace: Any, out: BinaryIO) -> None:
                 tell_done(first + rows)
                 out.writelines(parts)
     out.writelines(_instants(trace, threads))
+    out.writelines(_flows(trace, threads))
     out.writelines(_counters(trace, pids))
     # What ends the list takes no comma: something that every viewer knows and nobody sees.
     last = {"ph": "M", "pid": pids[0] if pids else 0, "tid": 0, "name": "process_sort_index"}
@@ -150,6 +151,19 @@ def _instants(trace: Any, threads: list[Known]) -> Iterator[bytes]:
         if metadata is not None:
             event["args"] = {"metadata": plain(metadata)}
         yield _encoded(event) + b",\n"
+
+
+def _flows(trace: Any, threads: list[Known]) -> Iterator[bytes]:
+    """Write each flow from one event to another as a start and an end of its own."""
+    flows = trace.flows
+    columns = (flows.label, flows.thread, flows.time_ns, flows.to_thread, flows.to_time_ns)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (label, thread, time, to_thread, to_time) in enumerate(rows):
+        named = {"name": trace.labels[label], "cat": trace.channels[trace.label_channels[label]]}
+        for phase, of, now in (("s", thread, time), ("f", to_thread, to_time)):
+            pid, tid = threads[of]
+            event = {"ph": phase, "id": number, "pid": pid, "tid": tid, "ts": now / 1000, **named}
+            yield _encoded(event | ({"bp": "e"} if phase == "f" else {})) + b",\n"
 
 
 def _counters(trace: Any, pids: list[int]) -> Iterator[bytes]:

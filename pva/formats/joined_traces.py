@@ -2,7 +2,7 @@
 
 The tables are those of `pvti.schema`, which tells what refers to what; `series` and `heatmaps` have
 one more column, the `process`, as a file of one process does not tell it, and `processes` has the
-`file` of each, counted from 0.
+`file` of each, counted from 0; `flows` are those of `chrome_flows`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
+from pva.formats import chrome_flows, pvti_trace
 from pva.formats.budget import Budget
 from pva.formats.growing import Texts
-from pva.formats.pvti_trace import REFERENCES
 
 Columns = dict[str, Any]
 OF_A_PROCESS = ("series", "heatmaps")
+REFERENCES = pvti_trace.REFERENCES | {"flows": chrome_flows.REFERENCES}
 
 
 class TraceFile(Protocol):
@@ -88,10 +89,9 @@ class JoinedFile:
         anew = [self._numbered(place, tables) for place, tables in enumerate(read)]
         joined = {
             table: {
-                column: _after_each_other([tables[table][column] for tables in anew])
-                for column in anew[0][table]
+                column: _after_each_other([rows[column] for rows in parts]) for column in parts[0]
             }
-            for table in anew[0]
+            for table, parts in _by_table(anew).items()
         }
         self._align(joined["processes"])
         self.budget.left = sum(file.budget.left for file in self._files)
@@ -180,6 +180,15 @@ class JoinedFile:
             self._untimed = [self._files[place].path for place in untimed]
             wall[wall == 0] = recorded.min()
         processes["wall_ns"] = wall
+
+
+def _by_table(files: Sequence[dict[str, Columns]]) -> dict[str, list[Columns]]:
+    """Collect the rows of each table; only Chrome traces with flows have those."""
+    parts: dict[str, list[Columns]] = {}
+    for tables in files:
+        for name, rows in tables.items():
+            parts.setdefault(name, []).append(rows)
+    return parts
 
 
 def _after_each_other(parts: Sequence[Any]) -> Any:

@@ -35,6 +35,31 @@ class Instants(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Flows(Shown):
+    """What led to what, in order of time; one row each. Only Chrome traces tell it.
+
+    `label` is an index into `Trace.labels`, `thread` and `to_thread` into `Trace.threads`.
+    """
+
+    _figures = ("flows=time_ns",)
+
+    label: npt.NDArray[np.int32]
+    thread: Integers
+    time_ns: Integers
+    to_thread: Integers
+    to_time_ns: Integers
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+
+def no_flows() -> Flows:
+    """Return the flows of a trace that tells none."""
+    nothing = np.zeros(0, np.int64)
+    return Flows(nothing.astype(np.int32), nothing, nothing, nothing, nothing)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Series(Shown):
     """One line of a line graph; a value that was not a number is NaN."""
 

@@ -13,7 +13,7 @@ from pva.errors import DamagedFileError
 from pva.long_texts import cut_tables
 from pva.model.events import Names, Process, Thread
 from pva.model.label_sums import LabelSums, label_sums
-from pva.model.series import Heatmap, Instants, Series
+from pva.model.series import Flows, Heatmap, Instants, Series, no_flows
 from pva.model.trace_lanes import Clocks, Lanes, loader
 from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
 
@@ -22,6 +22,7 @@ Integers = npt.NDArray[np.int64]
 # Bytes that are taken beside the tables: of a thread with its objects, of an instant, of a value of
 # a series, of a column of a heatmap beside its counts, and to sum up, of an event and of a label.
 LANE, INSTANT, POINT, COLUMN, SUMMED, LABEL = 1500, 50, 50, 60, 40, 500
+FLOW = 100  # the same of a flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,24 @@ class TraceContent:
             time[order], label.astype(np.int32), self.names.label_channels[label],
             thread[order], rows["metadata"][order],
         )  # fmt: skip
+
+    @cached_property
+    def flows(self) -> Flows:
+        """What led to what."""
+        if "flows" not in self._tables:
+            return no_flows()
+        rows = self._tables["flows"]
+        self.check(FLOW * len(rows["time_ns"]), "flows")
+        threads = [self._thread_of.of(rows[name]) for name in ("thread", "to_thread")]
+        times = [
+            rows[name] + self._shift[self._owner[thread]]
+            for name, thread in zip(("time_ns", "to_time_ns"), threads, strict=True)
+        ]
+        order = np.argsort(times[0], kind="stable")
+        label = self._label_of.of(rows["label"]).astype(np.int32)
+        return Flows(
+            label[order], threads[0][order], times[0][order], threads[1][order], times[1][order]
+        )
 
     @cached_property
     def series(self) -> tuple[Series, ...]:

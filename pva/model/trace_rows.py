@@ -28,7 +28,7 @@ class RawEvents(NamedTuple):
 class EventFile(Protocol):
     """Where tables and events come from; a format implements it. Tables are as in `pvti.schema`.
 
-    `series` and `heatmaps` may have one more column, `process`.
+    `series` and `heatmaps` may have one more column, `process`; a table `flows` may be there.
     """
 
     path: Path

@@ -79,6 +79,16 @@ TRACE_TABLES: tuple[Table, ...] = (
         code("metadata", (), "JSON that the program attached; missing where there is none"),
     ),
     _table(
+        "flows",
+        "what led to what, such as a launch to its kernel, in order of time; Chrome traces tell it",
+        whole("time_ns", "ns", "when it leaves, in the event that is open on its thread then"),
+        whole("thread", "", "row of threads"),
+        whole("to_time_ns", "ns", "when it arrives"),
+        whole("to_thread", "", "row of threads"),
+        code("label", (), "its name"),
+        code("channel", (), "its category"),
+    ),
+    _table(
         "series",
         "points of line graphs, line after line",
         whole("pid", "", "identifier of the process"),

@@ -54,7 +54,7 @@ def test_trace_of_stdin_is_called_so(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", ["processes", "channels", "events", "instants", "series", "heatmaps"]
+    "table", ["processes", "channels", "events", "instants", "flows", "series", "heatmaps"]
 )
 def test_every_table_is_shown(folder: Path, table: str) -> None:
     rows = json.loads(run("show", folder / "host.pvti", "--only", table, "--format", "json").stdout)

@@ -130,17 +130,15 @@ def test_names_of_processes_and_threads_are_told(tmp_path: Path) -> None:
 
 
 def test_what_is_not_shown_is_counted(tmp_path: Path) -> None:
-    events = [{"ph": ph, "ts": 1, "id": 1} for ph in ("s", "t", "f", "s", "O", "?", 5, ["X"])]
+    events = [{"ph": ph, "ts": 1, "id": 1} for ph in ("t", "f", "O", "?", 5, ["X"])]
     trace = trace_of(tmp_path, {"ph": "X", "ts": 1, "dur": -3}, {"ph": "X", "ts": "soon"}, *events)
     assert sorted(trace.problems) == [
         "1 event of negative duration, shown with none",
         "1 event of phase O, object, not shown",
-        "1 event of phase f, flow, not shown",
-        "1 event of phase t, flow, not shown",
+        "1 event of phase t or f, flow, without a start, left out",
         "1 event of the unknown phase '?', left out",
         "1 event without a duration that can be, shown with none",
         "1 event without a time that can be, left out",
-        "2 events of phase s, flow, not shown",
         "2 events without a phase, left out",
     ]
     assert rows(trace) == [("a", 0, 0, 0)]
@@ -192,6 +190,8 @@ def test_a_profile_of_pytorch_opens(tmp_path: Path) -> None:
          "dur": 10.25, "args": {"External id": 1, "Input Dims": [[2, 2], [2, 2]]}},
         {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 3, "ts": 2005, "dur": 2},
         {"ph": "s", "id": 1, "pid": 7, "tid": 7, "ts": 2001, "cat": "ac2g", "name": "ac2g"},
+        {"ph": "f", "id": 1, "pid": 0, "tid": 3, "ts": 2005, "cat": "ac2g", "name": "ac2g",
+         "bp": "e"},
         {"ph": "X", "cat": "Trace", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 2000,
          "name": "PyTorch Profiler (0)", "dur": 20},
         {"name": "process_name", "ph": "M", "ts": 2000, "pid": 7, "tid": 0,
@@ -201,9 +201,11 @@ def test_a_profile_of_pytorch_opens(tmp_path: Path) -> None:
         baseTimeNanoseconds=1_700_000_000_000_000_000,
     )  # fmt: skip
     assert [row[0] for row in rows(trace)] == ["aten::mm", "gemm", "PyTorch Profiler (0)"]
+    flows = trace.flows
+    assert (flows.time_ns.tolist(), flows.to_time_ns.tolist()) == ([1000], [5000])
     assert trace.anchor.wall_ns == 1_700_000_000_002_000_000
     assert {(p.pid, p.name) for p in trace.processes} >= {(7, "python"), (-1, "Spans")}
-    assert trace.problems == ("1 event of phase s, flow, not shown",)
+    assert trace.problems == ()
 
 
 def test_a_trace_of_viztracer_opens(tmp_path: Path) -> None:

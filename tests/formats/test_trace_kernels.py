@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pva import kernels
 from pva.formats import chrome_events, chrome_order, chrome_pieces
 from pva.formats.budget import Budget
+from pva.formats.chrome_flows import FlowPoints
 from pva.formats.json_pieces import Piece, scan
 from pva.model.label_sums import label_sums
 from pva.model.nesting import nest, self_times
@@ -25,7 +26,21 @@ pytestmark = pytest.mark.skipif(
     kernels.compiled is None, reason="not built: all tests run without it as they are"
 )
 _PLAIN: dict[str, list[str]] = {
-    "ph": ['"X"', '"B"', '"E"', '"i"', '"b"', '"e"', '"n"', '"C"', '"M"', '"s"', '"P"'],
+    "ph": [
+        '"X"',
+        '"B"',
+        '"E"',
+        '"i"',
+        '"b"',
+        '"e"',
+        '"n"',
+        '"C"',
+        '"M"',
+        '"s"',
+        '"t"',
+        '"f"',
+        '"P"',
+    ],
     "ts": ["1", "0", "12.5", "-3", "1e3", "1700000000123456.789", "10.264000000000001", "0.1"],
     "dur": ["0", "2.25", "17.000000000000002", "123456789.0123"],
     "pid": ["1", '"a"', "1.0", "true", "null"],
@@ -33,7 +48,7 @@ _PLAIN: dict[str, list[str]] = {
     "name": ['"a"', '"ä"', '"\\u0061"', '"<T, \\"x\\">"', '"process_name"', '""', '"\\\\"'],
     "cat": ['"c"', '""', '"c,d"', '"\\ud83d\\ude00"'],
     "args": ["{}", '{"name":"n"}', '{"v":1.5}', '{"a":[1,{"b":[]},"]"],"c":null}', "[]", '"{"'],
-    "id": ["1", '"0x1"'],
+    "id": ["1", '"0x1"', "[1]"],
 }
 _ODD = ["null", "01", "1.", "-", '"', "1e999", "{", "]", '"\\x"', '"\t"', "nul", "1" * 30, "NaN",
         '"\\ud800"', '{"a":1,}', "[1 2]", "[" * 70 + "]" * 70, "true", "-0.0", "\\",
@@ -76,6 +91,8 @@ def told_of(text: bytes, *, in_c: bool) -> dict[str, Any]:
     for name, value in told.items():
         if isinstance(value, chrome_events.Growing | chrome_events.GrowingTexts):
             told[name] = list(value.taken())
+        elif isinstance(value, FlowPoints):
+            told[name] = [list(column.taken()) for column in vars(value).values()]
         elif isinstance(value, dict):
             told[name] = [*map(repr, value.items())]
     return told | {

@@ -49,7 +49,7 @@ def test_a_frame_has_the_declared_columns(small: Trace, name: str) -> None:
     declared = schema.TRACE_TABLE[name].columns
     assert list(frame.columns) == [column.name for column in declared]
     assert [str(dtype) for dtype in frame.dtypes] == [dtypes[column.kind] for column in declared]
-    assert len(frame)
+    assert (len(frame) > 0) == (name != "flows")  # which only Chrome traces tell
 
 
 def test_the_schema_lists_every_column_and_help_tells_it(small: Trace) -> None:
