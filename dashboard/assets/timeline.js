@@ -73,7 +73,7 @@
       this.selected = /^\d+$/.test(selected || "") ? Number(selected) : -1;
       this.state = asked.state();
       this.takeRange(read("range") || "");
-      const options = asked.optionsOf(this.place.dataset.source).map((key) => read(key) || "").join("\u0000");
+      const options = asked.optionsOf(this.place.dataset.source).map(asked.option).join("\u0000");
       if (options !== this.asked) {
         this.asked = options;
         this.forget();

@@ -8,7 +8,13 @@
   const OPTIONS = ["report", "against", "axis", "merged", "align"];
 
   /** Give the keys on which the answers of a source depend. */
-  const optionsOf = (source) => (source === "device" ? [...OPTIONS, "filter", "path"] : OPTIONS);
+  const optionsOf = (source) => (source === "device" ? [...OPTIONS, "filter", "path", "show"] : OPTIONS);
+
+  /** Give the value of such a key: rows of layers are hidden here, but made anew by module. */
+  function option(key) {
+    const value = window.tilescope.read(key) || "";
+    return key === "show" && value !== "modules" ? "" : value;
+  }
 
   /** Read a name of a list; of a link that was cut or typed, as it stands. */
   function decoded(text) {
@@ -38,9 +44,8 @@
   }
 
   function link(source, path, more) {
-    const { read } = window.tilescope;
     const search = new URLSearchParams(more || {});
-    for (const key of optionsOf(source)) if (read(key)) search.set(key, read(key));
+    for (const key of optionsOf(source)) if (option(key)) search.set(key, option(key));
     return "/timeline/" + source + path + "?" + search;
   }
 
@@ -72,6 +77,6 @@
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, {
-    asked: { optionsOf, SMALLEST, list, range, state, link, inside, tall, wanted },
+    asked: { optionsOf, option, SMALLEST, list, range, state, link, inside, tall, wanted },
   });
 })();

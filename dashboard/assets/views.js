@@ -77,16 +77,18 @@
 
   const fetched = new WeakMap();
 
+  const followed = (table) => table.dataset.follows.split(",").map(read).join("\u0000");
+
   function noteTables() {
     for (const table of document.querySelectorAll("[data-follows]")) {
-      if (!fetched.has(table)) fetched.set(table, read(table.dataset.follows));
+      if (!fetched.has(table)) fetched.set(table, followed(table));
     }
   }
 
   function askAgain() {
     noteTables();
     for (const table of document.querySelectorAll("[data-follows]")) {
-      const now = read(table.dataset.follows);
+      const now = followed(table);
       if (fetched.get(table) === now) continue;
       fetched.set(table, now);
       const grid = window.dash_ag_grid.getApi && window.dash_ag_grid.getApi(table.dataset.grid);

@@ -19,12 +19,13 @@ from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import counted, execution_sentence, other_runs_sentence
 from dashboard.store import Report, Store
-from dashboard.timeline.endpoint import FLAT, timeline
+from dashboard.timeline.endpoint import FLAT, MODULES, timeline
 from dashboard.timeline.filtered import filter_of
 from pva import units
 from pva.analysis import causes, ranges
 from pva.analysis import execution as analysis
 from pva.analysis import profiled_blocks as block_analysis
+from pva.analysis.modules import has_modules
 from pva.plot.theme import Theme, step_words
 
 PATH, TITLE = "/execution", "Execution"
@@ -86,7 +87,8 @@ PAGE = Declaration(
         "against": ("Compare with", "Shows the execution of another report below this one"),
         "show": (
             "Layers above the steps",
-            "Flame shows the steps inside the layers of their names, Flat the steps alone",
+            "Flame shows the steps inside the layers of their names, Flat the steps alone, Modules "
+            "those of PyTorch, where the report tells them",
         ),
         "path": (
             "Critical path",
@@ -193,7 +195,7 @@ def layout(store: Store, state: Address) -> Element:
         [
             *_against(store, state),
             *_ipus(report, state),
-            controls.choice("show", LAYERS, state, label="Layers above the steps"),
+            controls.choice("show", _layers(report), state, label="Layers above the steps"),
             controls.switch("path", "Critical path", state),
             controls.switch("bsp", "Tiles", state, on=True),
         ]
@@ -235,6 +237,11 @@ def layout(store: Store, state: Address) -> Element:
         words = "seen by lightweight profiling on one tile of each IPU, in all runs"
         parts.append(section("Blocks", grid, note=words))
     return html.Div(parts)
+
+
+def _layers(report: Report) -> tuple[tuple[str, str], ...]:
+    """Offer the layers that the report has: those of names, and of PyTorch's modules."""
+    return (*LAYERS, (MODULES, "Modules")) if has_modules(report) else LAYERS
 
 
 def _more(store: Store, state: Address) -> str:

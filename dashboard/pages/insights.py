@@ -16,6 +16,7 @@ from dashboard.figures import insights as figures
 from dashboard.finding_links import finding_address
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY, with_object
+from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branches
 from dashboard.pages.words import (
     code_sentence,
     counted,
@@ -28,8 +29,11 @@ from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import insight_rules as analysis
 from pva.analysis import liveness, memory
+from pva.analysis.costs import operation_costs
 from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.layers import MODULE
 from pva.analysis.memory import CATEGORY_LABELS, category_label
+from pva.analysis.modules import has_modules
 from pva.errors import NotRecordedError
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
@@ -68,6 +72,18 @@ EXCHANGE_COLUMNS = (
 )
 
 
+MODULE_COLUMNS = (
+    MODULE_NAME,
+    MODULE_CLASS,
+    SOURCE,
+    Column("cycles", "Cycles", "cycles", 110, "By how many it made the recorded runs longer"),
+    Column("share", "Share", "share", 110, "Of the cycles of these runs"),
+    Column("peak_bytes", "Live at the peak", "bytes", 130, "Where liveness peaks, with its code"),
+    Column("variables", "Variables", "bytes", 110, "All of its variables, live or not"),
+    Column("code", "Code", "bytes", 110, "Of all tiles; a dash where not counted"),
+)
+
+
 PAGE = Declaration(
     PATH,
     TITLE,
@@ -83,6 +99,7 @@ PAGE = Declaration(
         ("Columns: variables at the peak", VARIABLE_COLUMNS),
         ("Columns: vertices", VERTEX_COLUMNS),
         ("Columns: exchanges", EXCHANGE_COLUMNS),
+        ("Columns: by module", MODULE_COLUMNS),
     ),
     laws=ALL_TABLES,
     chapter="""\
@@ -100,7 +117,8 @@ Rules whose data were not recorded are listed at the end, with the option that r
 ## Below the findings
 
 The five fullest tiles, a histogram of how full all are, and the largest variables where liveness
-peaks, vertices and exchanges, on all tiles or at one place.
+peaks, vertices and exchanges, on all tiles or at one place. A report of PyTorch has its modules,
+too, each with all that is within.
 """,
 )
 
@@ -310,6 +328,7 @@ TABS = (
     ("vertices", "Vertices"),
     ("exchanges", "Exchanges"),
 )
+BY_MODULE = ("modules", "By module")  # where the report tells modules of PyTorch
 PICKS = {"variables": ("variable", "variable"), "exchanges": (KEY, KEY)}
 
 
@@ -330,10 +349,14 @@ def _largest(report: Report, state: Address) -> Element:
     )
     return section(
         "The largest",
-        controls.tabs(TABS, state),
+        controls.tabs(_tabs(report), state),
         view.panel("insights-largest", PATH, ("tab", "of")),
         tools=tools,
     )
+
+
+def _tabs(report: Report) -> tuple[tuple[str, str], ...]:
+    return (*TABS, BY_MODULE) if has_modules(report) else TABS
 
 
 def _place(state: Address) -> dict[str, int]:
@@ -347,8 +370,9 @@ def _place(state: Address) -> dict[str, int]:
 def largest(store: Store, state: Address, _theme: Theme) -> Element:
     """Fill the panel with the chosen tab."""
     report = store.report(state.report)
-    tab = state.option("tab", [value for value, _ in TABS])
-    note = "moved at once, by the whole program" if tab == "exchanges" and _place(state) else ""
+    tab = state.option("tab", [value for value, _ in _tabs(report)])
+    whole = tab in ("exchanges", "modules") and _place(state)
+    note = "of the whole program, on all tiles" if whole else ""
     if tab == "variables" and not report.dataset.has("liveness_steps"):
         return components.message(report.dataset.why_absent("liveness_steps"))
     return html.Div(
@@ -360,7 +384,12 @@ def largest(store: Store, state: Address, _theme: Theme) -> Element:
                 ],
                 className="tools-row compare-tools",
             ),
-            tables.paged(f"insights-{tab}", _COLUMNS[tab], follows="filter", picks=PICKS.get(tab)),
+            tables.paged(
+                f"insights-{tab}",
+                _COLUMNS[tab],
+                follows="filter,folded",
+                picks=PICKS.get(tab),
+            ),
         ]
     )
 
@@ -391,6 +420,18 @@ def exchanges(store: Store, state: Address) -> Frame:
     return _named(frame, "label", state)
 
 
+def modules(store: Store, state: Address) -> Frame:
+    """Return what each module of PyTorch costs with all within, unknown figures as missing."""
+    report = store.report(state.report)
+    if has_modules(report):
+        frame = operation_costs(report, by=MODULE)
+    else:
+        frame = operation_costs(report, layer=MODULE).assign(source="", depth=0)
+    figures = [column.field for column in MODULE_COLUMNS if column.kind in ("bytes", "cycles")]
+    frame = frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in figures})
+    return branches(_named(frame, "operation", state), state)
+
+
 def _named(frame: Frame, column: str, state: Address) -> Frame:
     """Filter by name, whatever the column of names is called."""
     frame = frame.assign(name=frame[column])
@@ -398,7 +439,7 @@ def _named(frame: Frame, column: str, state: Address) -> Frame:
 
 
 _COLUMNS = {"variables": VARIABLE_COLUMNS, "vertices": VERTEX_COLUMNS,
-            "exchanges": EXCHANGE_COLUMNS}  # fmt: skip
+            "exchanges": EXCHANGE_COLUMNS, "modules": MODULE_COLUMNS}  # fmt: skip
 
 
 def register(app: Dash, store: Store) -> None:
@@ -407,7 +448,8 @@ def register(app: Dash, store: Store) -> None:
     view.fill(app, store, "insights-unchecked", unchecked)
     view.draw(app, store, "insights-histogram", histogram)
     view.fill(app, store, "insights-largest", largest)
-    for tab, make in (("variables", variables), ("vertices", vertices), ("exchanges", exchanges)):
+    makes = {"variables": variables, "vertices": vertices, "exchanges": exchanges}
+    for tab, make in (makes | {"modules": modules}).items():
         tables.serve(app, store, PATH, f"insights-{tab}", _COLUMNS[tab], make)
         downloads.offer(app, f"insights-{tab}", make)
     downloads.offer(app, "insights", lambda store, chosen: examined(store, chosen)[0])

@@ -6,6 +6,8 @@ side with the change from the first to the last.
 
 from __future__ import annotations
 
+from functools import partial
+
 from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
@@ -87,7 +89,8 @@ fullest of them. Of several steps it shows the one at which most is live.
 
 The tabs list what is not always live at the chosen steps, what is always live, lifetimes of
 variables as bars, how evenly tiles share what is live, the vertices that the steps run, their
-cycle estimates, and the steps themselves. Variables of equal names are one row; a click on it
+cycle estimates, and the steps themselves. A report of PyTorch has a tab *By module*: the tree of
+its modules, each with all that is within. Variables of equal names are one row; a click on it
 shows each below.
 
 ## The drawer
@@ -273,6 +276,9 @@ def register(app: Dash, store: Store) -> None:
     for identifier, (columns, frame) in tabs.PAGED.items():
         tables.serve(app, store, PATH, identifier, columns, frame)
         downloads.offer(app, identifier, frame)
+    of_modules = partial(tabs.module_columns, store)
+    tables.serve(app, store, PATH, "liveness-modules", of_modules, tabs.modules_frame)
+    downloads.offer(app, "liveness-modules", tabs.modules_frame)
     downloads.offer(app, "liveness", plotted)
     downloads.offer(app, "liveness-steps-side-by-side", tabs.steps_frame)
     downloads.offer(app, "liveness-tiles", tabs.tiles_frame)

@@ -15,12 +15,15 @@ from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
 from dashboard.object_rows import texts_of, variables_named
 from dashboard.objects import KEY
 from dashboard.pages import equal_names
+from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branches
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import live_steps
 from pva.analysis import liveness as analysis
 from pva.analysis.memory import CATEGORY_LABELS, category_label
+from pva.analysis.module_lives import live_by_module
+from pva.analysis.modules import has_modules
 from pva.analysis.selection import chosen as known_number
 from pva.plot import liveness as figures
 from pva.plot.theme import Theme, step_words
@@ -201,6 +204,34 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
     return html.Div([_heading(store, state, steps, "liveness-steps-side-by-side"), body])
 
 
+def module_columns(store: Store, state: Address) -> tuple[Column, ...]:
+    """Return the columns of the table of modules: what is live always, and at each step."""
+    steps = compared_steps(store, state)
+    lives = Column("always_live", "Always live", "bytes", 120, "Its variables live at every step")
+    return (MODULE_NAME, MODULE_CLASS, SOURCE, lives, *_step_columns(steps, "bytes"))
+
+
+def modules(store: Store, state: Address, _theme: Theme) -> Element:
+    """Show what is live at the chosen steps by module of PyTorch."""
+    frame = modules_frame(store, state)
+    head = _heading(store, state, compared_steps(store, state), "liveness-modules")
+    if not len(frame):
+        return html.Div([head, components.message("No module fits the filter.")])
+    rows = min(len(frame), 12)
+    table = tables.paged(
+        "liveness-modules", module_columns(store, state), rows=rows, follows="folded"
+    )
+    return html.Div([head, table])
+
+
+def modules_frame(store: Store, state: Address) -> Frame:
+    """Return what is live by module at the chosen steps, without what is in closed ones."""
+    report, steps = store.report(state.report), compared_steps(store, state)
+    frame = live_by_module(report, steps=steps, ipu=state.ipu, tile=state.tile)
+    frame = components.filtered(frame.assign(name=frame["operation"]), state.filter)
+    return branches(frame, state)
+
+
 def always(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is always live."""
     report = store.report(state.report)
@@ -363,6 +394,7 @@ Make = Callable[[Store, Address, Theme], Element]
 TABS: dict[str, Make] = {
     "moving": moving,
     "always": always,
+    "modules": modules,
     "tiles": over_tiles,
     "vertices": vertices,
     "cycles": cycles,
@@ -377,6 +409,7 @@ PAGED: dict[str, tuple[tuple[Column, ...], Callable[[Store, Address], Frame]]] =
 _WORDS = {
     "moving": "Not always live",
     "always": "Always live",
+    "modules": "By module",
     "tiles": "Over tiles",
     "vertices": "Vertices",
     "cycles": "Cycle estimates",
@@ -386,6 +419,7 @@ _WORDS = {
 _NEEDS = {
     "moving": "variable_intervals",
     "always": "always_live_variables",
+    "modules": "variable_intervals",
     "tiles": "variable_pieces",
     "vertices": "compute_set_vertices",
     "cycles": "compute_set_cycles_by_tile",
@@ -394,12 +428,16 @@ _NEEDS = {
 
 
 def choices(report: Report) -> list[Any]:
-    """Return the tabs; those whose data was not recorded come last and say so."""
+    """Return the tabs; those whose data was not recorded come last and say so.
+
+    That of modules is there only where the report tells some.
+    """
     data = report.dataset
-    there = [(tab, words) for tab, words in _WORDS.items() if _has(data, tab)]
+    every = {tab: words for tab, words in _WORDS.items() if tab != "modules" or has_modules(report)}
+    there = [(tab, words) for tab, words in every.items() if _has(data, tab)]
     return there + [
         (tab, words, data.why_absent(_NEEDS[tab]))
-        for tab, words in _WORDS.items()
+        for tab, words in every.items()
         if not _has(data, tab)
     ]
 

@@ -14,6 +14,7 @@ from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
 from dashboard.objects import KEY
 from dashboard.pages import operation_details
+from dashboard.pages.module_tree import LEVELS, MODULE_NAME, SOURCE, branches
 from dashboard.pages.operation_totals import costs_in
 from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
 from dashboard.pages.provenance import badge
@@ -56,11 +57,6 @@ CHOICES: tuple[tuple[Column, bool], ...] = (
     (Column("peak_bytes", "At the peak", "bytes", 110,
             "Code, state, and those of its variables that are live where liveness peaks"), True),
 )  # fmt: skip
-MODULE_NAME = replace(
-    NAME, field="label", title="Module", kind="branch", width=300, note="With all within"
-)
-SOURCE = Column("source", "Code", "text", 190, "File and line of its forward")
-LEVELS = (("3", "3 levels"), ("1", "1"), ("2", "2"), ("all", "All levels"))
 KIND = Column("kind", "Kind", "text", 150, "Its operator in the framework, or the library called")
 COLUMNS = (
     NAME,
@@ -73,7 +69,6 @@ COLUMNS = (
 FIELDS = tuple(column.field for column, _ in CHOICES)
 DEFAULT = tuple(column.field for column, shown in CHOICES if shown)
 FALLBACK = ("operation", "Operations")
-UNFOLDED = 1 << 30  # a depth that no module has
 
 
 PAGE = Declaration(
@@ -235,31 +230,6 @@ def rows(store: Store, state: Address) -> Frame:
     if kind:
         frame = frame.assign(**{KEY: f"{kind}:" + frame["operation"]})
     return frame.assign(mark=np.where(frame["operation"] == name, "chosen", ""))
-
-
-def branches(frame: Frame, state: Address) -> Frame:
-    """Leave out what is in a closed module; of a filter all rows, by whole names.
-
-    A level opens the modules above it, and each that `folded` names with the level is turned over.
-    """
-    if state.filter:
-        return frame.assign(label=frame["operation"], depth=0, fold="", fold_key="")
-    levels, turned = state.text("levels", LEVELS[0][0]), state.text("folded").split(",")
-    depths, names = frame["depth"].to_numpy(), frame["operation"]
-    least = len(depths) if levels == LEVELS[-1][0] else int(levels)
-    keys = [f"{levels}:{name}" for name in names]
-    is_open = (depths + 1 < least) ^ np.isin(keys, turned)
-    is_parent = np.append(depths[1:], 0) > depths
-    shown, closed = np.ones(len(depths), dtype=bool), UNFOLDED
-    for place, depth in enumerate(depths.tolist()):  # of modules there are hundreds
-        shown[place] = depth <= closed
-        if shown[place]:
-            closed = UNFOLDED if is_open[place] else depth
-    return frame.assign(
-        label=[name.rpartition(".")[2] for name in names],
-        fold=np.where(is_parent, np.where(is_open, "open", "closed"), ""),
-        fold_key=keys,
-    )[shown]
 
 
 def _known(costs: Frame) -> Frame:

@@ -13,9 +13,9 @@
 
 `device` has the options `against`, a second report, and `filter`, as in `name~conv`: only steps and
 blocks whose name it lets through are there (timeline/filtered.py), and `path=on`, a lane of the
-critical path (timeline/critical_path.py); `together` has `axis`: `device`,
-or `simulated`; `host` has `align`, whether several files lie by the `wall` clock or from their
-`start`, and `merged=on`, the threads of a process in one lane.
+critical path (timeline/critical_path.py), and `show=modules`, layers of modules; `together` has
+`axis`: `device`, or `simulated`; `host` has `align`, whether several files lie by the `wall` clock
+or from their `start`, and `merged=on`, the threads of a process in one lane.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from dashboard.timeline.together import together_timeline
 from dashboard.timeline.waits import waits_in
 from pva.analysis.alignment import AXES, Alignment, Axis, align
 from pva.analysis.host_flows import HostFlows
+from pva.analysis.modules import has_modules
 from pva.analysis.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
 from pva.plot.device import device_timeline, run_label
@@ -59,7 +60,9 @@ if TYPE_CHECKING:
     from flask import Flask, Response
 
 MAX_PIXELS = 8192
-FLAT = "flat"  # the option `show` of an address that hides the rows of layers
+# The option `show` of an address, which hides the rows of layers, or has those of modules.
+FLAT, MODULES = "flat", "modules"
+BY_MODULE = " by module"  # of the name of what is kept
 
 
 def timeline(
@@ -69,7 +72,8 @@ def timeline(
     if source == "device":
         path = options.get("path") == "on"
         against, text = options.get("against", ""), options.get("filter", "")
-        return filtered(store, report, against, text, path=path)
+        modules = options.get("show") == MODULES
+        return filtered(store, report, against, text, path=path, modules=modules)
     if source == "host":
         align = align_of(options.get("align", ""))
         return (merged if options.get("merged") == "on" else unmerged)(store, report, align)
@@ -81,19 +85,30 @@ def timeline(
 SOURCES = ("device", "host", "together")
 
 
-def filtered(store: Store, report: str, against: str, text: str, *, path: bool = False) -> Timeline:
+def filtered(
+    store: Store,
+    report: str,
+    against: str,
+    text: str,
+    *,
+    path: bool = False,
+    modules: bool = False,
+) -> Timeline:
     """Return the device timeline, of two reports when there are two, as a filter leaves it.
 
-    With `path` the critical path of the first is a lane of it.
+    With `path` the critical path of the first is a lane of it. With `modules` its layers are those
+    of PyTorch, where there is one report and it tells them.
     """
-    timeline = compared(store, report, against) if against else _device(store, report)
+    modules = modules and not against and has_modules(store.report(report))
+    timeline = compared(store, report, against) if against else _device(store, report, modules)
     if path:
-        timeline = _with_path(store, report, against, timeline)
+        timeline = _with_path(store, report, against, timeline, modules)
     condition = filter_of(text)
     if condition is None:
         return timeline
     name = f"filtered with {against} {store.shown(against)}" if against else "filtered"
     name += " and the critical path" if path else ""
+    name += BY_MODULE if modules else ""
     cache = store.derived(report, name, lambda: Filtered(len(timeline.tracks.begin)))
 
     def make() -> Timeline:
@@ -104,20 +119,23 @@ def filtered(store: Store, report: str, against: str, text: str, *, path: bool =
     return cache.get(str(condition), make)
 
 
-def _with_path(store: Store, report: str, against: str, timeline: Timeline) -> Timeline:
+def _with_path(
+    store: Store, report: str, against: str, timeline: Timeline, modules: bool
+) -> Timeline:
     """Return a device timeline with the lane of the critical path, made once; raises PvaError."""
     below = f" over {against} {store.shown(against)}" if against else ""
     make = partial(with_critical_path, timeline, store.report(report))
-    return store.derived(report, f"critical path{below}", make)
+    return store.derived(report, f"critical path{below}{BY_MODULE if modules else ''}", make)
 
 
-def _device(store: Store, report: str) -> Timeline:
-    return store.derived(report, "device timeline", partial(_device_anew, store, report))
+def _device(store: Store, report: str, modules: bool = False) -> Timeline:
+    make = partial(_device_anew, store, report, modules)
+    return store.derived(report, f"device timeline{BY_MODULE if modules else ''}", make)
 
 
-def _device_anew(store: Store, report: str) -> Timeline:
+def _device_anew(store: Store, report: str, modules: bool) -> Timeline:
     # Of a report of its own, so that the columns that it is made of are let go.
-    timeline = device_timeline(store.report_anew(report))
+    timeline = device_timeline(store.report_anew(report), modules=modules)
     give_back()
     return timeline
 

@@ -37,7 +37,7 @@ def live_at_steps(
     data = report.dataset
     steps = chosen_steps(report, steps)
     sizes = sizes_on(report, ipu=ipu, tile=tile)
-    columns = {f"{STEP}{step}": np.where(_alive(report, step), sizes, 0) for step in steps}
+    columns = {f"{STEP}{step}": np.where(alive_at(report, step), sizes, 0) for step in steps}
     frame = pd.DataFrame(
         {
             "variable": np.arange(len(sizes)),
@@ -68,7 +68,7 @@ def live_over_tiles(
     always = np.asarray(data.array("always_live_bytes"))[rows]
     live = np.zeros((len(steps), len(rows)))
     for number, step in enumerate(steps):
-        alive = _alive(report, step)[variables]
+        alive = alive_at(report, step)[variables]
         live[number] = np.bincount(places[alive], sizes[alive], count)[rows] + always
     programs = data.column("liveness_steps", "program")[np.array(steps, dtype=np.int64)]
     types, texts = program_texts(report, programs)
@@ -175,7 +175,7 @@ def chosen_steps(report: Report, steps: Sequence[int]) -> list[int]:
     return several("step", steps, len(live)) or ([int(live.argmax())] if len(live) else [])
 
 
-def _alive(report: Report, step: int) -> Rows:
+def alive_at(report: Report, step: int) -> Rows:
     """Return of each variable whether it is live at a step."""
     data = report.dataset
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))

@@ -38,10 +38,16 @@ def modules_of(report: Report) -> dict[str, Module]:
             facts = [argument(documents[row], key) for key in ("module", "class", "source")]
             modules.setdefault(str(names[row]), Module(*facts))
     if not modules:
-        raise NotRecordedError(
-            str(data.source), "modules of PyTorch", "a report by simulator.poptorch"
-        )
+        raise NotRecordedError(data.name, "no modules of PyTorch", "a report by simulator.poptorch")
     return modules
+
+
+def has_modules(report: Report) -> bool:
+    """Return whether a report tells modules of PyTorch."""
+    data = report.dataset
+    if not data.has("debug_contexts"):
+        return False
+    return bool((data.column("debug_contexts", "layer") == LAYER).any())
 
 
 def around(name: str, root: str) -> list[str]:
@@ -61,6 +67,45 @@ def name_of_whole(modules: dict[str, Module]) -> str:
     return next((name for name, module in modules.items() if not module.path), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Subtrees:
+    """Modules and those around them, a row each; the owners of figures are in several of them.
+
+    `frame` has path, class, source and depth of each module, `rows` and `places` which owner
+    counts in which row.
+    """
+
+    frame: pd.DataFrame
+    rows: Any
+    places: Any
+    root: str
+
+    def summed(self, values: Any) -> Any:
+        """Sum up what is known of the owners by row; -1 where nothing is."""
+        return _summed(values, self.rows, self.places, len(self.frame))
+
+    def order(self, weights: Any) -> list[int]:
+        """Put modules behind those that they are in, those of one parent by weight."""
+        names = self.frame["operation"].tolist()
+        weight = dict(zip(names, weights, strict=True))
+        keys = [
+            [(-weight[part], len(part), part) for part in around(name, self.root)] for name in names
+        ]
+        return sorted(range(len(names)), key=keys.__getitem__)
+
+
+def subtrees(report: Report, owners: list[str]) -> Subtrees:
+    """Return the tree of modules around owners; raises NotRecordedError where none is told."""
+    modules = modules_of(report) if owners else {}
+    root = name_of_whole(modules)
+    pairs = [(module, place) for place, name in enumerate(owners) for module in around(name, root)]
+    names = list(dict.fromkeys(module for module, _ in pairs))
+    row_of = {name: row for row, name in enumerate(names)}
+    rows = np.array([row_of[module] for module, _ in pairs], dtype=np.int64)
+    places = np.array([place for _, place in pairs], dtype=np.int64)
+    return Subtrees(_frame(names, modules, root), rows, places, root)
+
+
 def by_subtree(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each module with the costs of all within, in the order of the tree.
 
@@ -68,29 +113,24 @@ def by_subtree(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
     and line of `forward`. Modules of one parent are in the order of their cycles. What is in no
     module comes last.
     """
-    modules = modules_of(report)
-    root = name_of_whole(modules)
     figures = [name for name in costs.columns if name not in SUMS_ONLY]
     outside = costs["operation"].str.startswith("(").to_numpy(dtype=bool)
     inside, outer = costs[~outside], costs[outside]
-    pairs = [
-        (module, place)
-        for place, name in enumerate(inside["operation"].tolist())
-        for module in around(name, root)
-    ]
-    names = list(dict.fromkeys(module for module, _ in pairs))
-    row_of = {name: row for row, name in enumerate(names)}
-    rows = np.array([row_of[module] for module, _ in pairs], dtype=np.int64)
-    places = np.array([place for _, place in pairs], dtype=np.int64)
-    frame = _frame(names, modules, root)
+    tree = subtrees(report, inside["operation"].tolist())
+    frame = tree.frame
     total = max(int(costs["cycles"].clip(lower=0).sum()), 1)
     for name in figures:
-        frame[name] = _summed(inside[name].to_numpy(), rows, places, len(names))
+        frame[name] = tree.summed(inside[name].to_numpy())
     frame["share"] = frame["cycles"] / total
     own_cycles = dict(zip(inside["operation"], inside["cycles"], strict=True))
-    frame["own_cycles"] = [int(own_cycles.get(name, 0)) for name in names]
+    frame["own_cycles"] = [int(own_cycles.get(name, 0)) for name in frame["operation"]]
     last = outer.assign(source="", depth=0, own_cycles=outer["cycles"])
-    return _in_order(frame, last, root)
+    # Where nothing ran, estimates tell the order.
+    weights = frame["cycles"].clip(lower=0) + frame["estimated_cycles"].clip(lower=0) * 1e-6
+    first = ["operation", "kind", "source", "depth", "cycles", "share", "own_cycles"]
+    columns = [*first, *(name for name in last.columns if name not in first)]
+    ordered = frame.iloc[tree.order(weights)][columns]
+    return pd.concat([ordered, last[columns]], ignore_index=True)
 
 
 def _frame(names: list[str], modules: dict[str, Module], root: str) -> pd.DataFrame:
@@ -114,17 +154,3 @@ def _summed(values: Any, rows: Any, places: Any, count: int) -> Any:
     np.add.at(sums, rows, np.maximum(figures, 0).astype(np.int64))
     np.logical_or.at(recorded, rows, figures >= 0)
     return np.where(recorded, sums, -1)
-
-
-def _in_order(frame: pd.DataFrame, last: pd.DataFrame, root: str) -> pd.DataFrame:
-    """Put modules behind those that they are in, those of one parent by their cycles."""
-    cycles = dict(zip(frame["operation"], frame["cycles"].where(frame["cycles"] >= 0, 0)
-                      + frame["estimated_cycles"].clip(lower=0) * 1e-6, strict=True))  # fmt: skip
-    keys = {
-        name: [(-cycles[part], len(part), part) for part in around(name, root)]
-        for name in frame["operation"].tolist()
-    }
-    order = sorted(range(len(frame)), key=lambda row: keys[frame["operation"].iloc[row]])
-    first = ["operation", "kind", "source", "depth", "cycles", "share", "own_cycles"]
-    columns = [*first, *(name for name in last.columns if name not in first)]
-    return pd.concat([frame.iloc[order][columns], last[columns]], ignore_index=True)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.layers import MODULE, OUTSIDE, owners_in
+from pva.analysis.modules import around, modules_of, name_of_whole
 from pva.analysis.pyramid import build
 from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
@@ -76,11 +78,14 @@ class _Making:
         self.kinds.clear()
 
 
-def device_timeline(report: Report) -> Timeline:
-    """Lay out the executed steps: per IPU rows of runs, layers, steps, overlapped I/O, blocks."""
+def device_timeline(report: Report, *, modules: bool = False) -> Timeline:
+    """Lay out the executed steps: per IPU rows of runs, layers, steps, overlapped I/O, blocks.
+
+    Layers are those of names, or the `modules` of PyTorch.
+    """
     kinds = list(STEP_COLOURS)
     making = _Making(Labels(), [], [], [], [])
-    tracks = build(_rows(report, making, kinds), lambda: [*making.labels.colours, 0])
+    tracks = build(_rows(report, making, kinds, modules), lambda: [*making.labels.colours, 0])
     colours = [("run", "Run"), ("layer", "Layer"), *((f"step-{k}", step_words(k)) for k in kinds)]
     clock = float(report.dataset.value("target", "clock_frequency"))
     return Timeline(
@@ -94,9 +99,9 @@ def device_timeline(report: Report) -> Timeline:
     )
 
 
-def _rows(report: Report, making: _Making, kinds: list[str]) -> Iterator[Row]:
+def _rows(report: Report, making: _Making, kinds: list[str], modules: bool) -> Iterator[Row]:
     data = report.dataset
-    steps = _steps(report, making.labels, kinds) if data.has("steps") else None
+    steps = _steps(report, making.labels, kinds, modules) if data.has("steps") else None
     runs = _runs(report, making.labels)
     has_blocks = data.has("blocks") and data.length("blocks") > 0
     for ipu in range(data.of_replica("num_ipus")):
@@ -187,7 +192,7 @@ def _in_full(report: Report) -> npt.NDArray[np.bool_]:
     return full
 
 
-def _steps(report: Report, labels: Labels, kinds: list[str]) -> _Steps:
+def _steps(report: Report, labels: Labels, kinds: list[str], modules: bool) -> _Steps:
     """Label programs, list their layers and the program of each step; texts once a program."""
     data = report.dataset
     programs, first, place = np.unique(
@@ -205,7 +210,7 @@ def _steps(report: Report, labels: Labels, kinds: list[str]) -> _Steps:
         unnamed=np.array([not name for name in names], dtype=np.bool_),
         host=np.array([kind in HOST_STEPS for kind in types], dtype=np.bool_),
         work=np.array([kind in WORK_STEPS for kind in types], dtype=np.bool_),
-        layers=layer_codes(names, labels),
+        layers=module_codes(report, programs, labels) if modules else layer_codes(names, labels),
     )
 
 
@@ -232,6 +237,20 @@ def layer_codes(names: list[str], labels: Labels) -> list[Integers]:
             dtype=np.int64,
         )
         for layer in range(min(max(deep, default=0), MAX_LAYERS))
+    ]
+
+
+def module_codes(report: Report, programs: Integers, labels: Labels) -> list[Integers]:
+    """Give, from the outermost module inwards, the label of each program's module, or -1."""
+    root = name_of_whole(modules_of(report))
+    owners = owners_in(report, MODULE)[programs]
+    paths = [around(name, root) if name != OUTSIDE else [] for name in owners.tolist()]
+    return [
+        np.array(
+            [labels.number(path[layer], LAYER) if layer < len(path) else -1 for path in paths],
+            dtype=np.int64,
+        )
+        for layer in range(min(max(map(len, paths), default=0), MAX_LAYERS))
     ]
 
 
