@@ -112,23 +112,16 @@ class Building:
         from one IPU to another follows in an exchange and a sync of its own.
         """
         parts: list[Part] = []
-        crossing = self.crossing(source, destination)
-        for between, add in ((False, self.inside_ipus), (True, self.between_ipus)):
-            here = crossing == between
-            if here.any():
-                fragments = None if count is None else count[here]
-                inside = partial(exchange_cost, in_rows=in_rows, count=fragments)
-                find = global_exchange_cost if between else inside
-                cost = find(
-                    self.graph.target,
-                    source[here],
-                    destination[here],
-                    (high - low)[here],
-                    low[here],
-                )
-                parts += add(name, cost, reads, writes, whole)
-                # The first to write a variable begins its new life; the other one adds to it.
-                whole = np.zeros(sum(map(len, writes)), dtype=bool)
+        for between, here in sides_of(self.crossing(source, destination)):
+            fragments = None if count is None else count[here]
+            inside = partial(exchange_cost, in_rows=in_rows, count=fragments)
+            find = global_exchange_cost if between else inside
+            add = self.between_ipus if between else self.inside_ipus
+            size = (high - low)[here]
+            cost = find(self.graph.target, source[here], destination[here], size, low[here])
+            parts += add(name, cost, reads, writes, whole)
+            # The first to write a variable begins its new life; the other one adds to it.
+            whole = np.zeros(sum(map(len, writes)), dtype=bool)
         return parts
 
     def crossing(self, source: IntArray, destination: IntArray) -> BoolArray:
@@ -209,6 +202,13 @@ class Building:
         total = np.bincount(which, weights=size, minlength=len(written))
         sizes = np.array([self.graph.variables[v].bytes for v in written.tolist()])
         return written, total >= sizes
+
+
+def sides_of(crossing: BoolArray) -> list[tuple[bool, slice | BoolArray]]:
+    """Return which rows stay within IPUs (False) and which cross (True); none is left out."""
+    if not crossing.any():
+        return [(False, slice(None))] if len(crossing) else []
+    return [(False, ~crossing), (True, crossing)] if not crossing.all() else [(True, slice(None))]
 
 
 def sync(kind: str, tile_set: str = "All") -> Part:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,8 +73,8 @@ class Touch:
     variable: IntArray
     home: IntArray
     remote: BoolArray
-    arranged: BoolArray
     breaks: BoolArray
+    arranged: BoolArray
 
     @property
     def bytes(self) -> IntArray:
@@ -103,6 +104,31 @@ def join_touches(parts: list[Touch]) -> Touch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Brought:
+    """What vertices take in: bytes [low, high) that come to tile `user` as they are, and the rest.
+
+    `arranged` are the pieces that are put into one row, `direct` the variables of what is at hand
+    in one row. What comes as it is may be listed in part or whole more than once.
+    """
+
+    arranged: Touch
+    user: IntArray
+    low: IntArray
+    high: IntArray
+    direct: IntArray
+
+
+def join_brought(parts: Sequence[Brought]) -> Brought:
+    """Put what several fields bring together."""
+    names = ("user", "low", "high", "direct")
+    columns = [
+        np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
+        for name in names
+    ]
+    return Brought(join_touches([part.arranged for part in parts]), *columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _Reach:
     """Byte intervals [begin, end) that edges take in, by tile of the vertex.
 
@@ -118,7 +144,31 @@ class _Reach:
 
 def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
     """Find the pieces of memory that a field of a group of vertices touches."""
-    reach = _reach(group, item)
+    return _touch(layout, _reach(group, item))
+
+
+def brought(layout: Layout, group: VertexGroup, item: Field) -> Brought:
+    """Find what a field of a group of vertices takes in, and from where."""
+    return _brought(layout, _reach(group, item))
+
+
+def _brought(layout: Layout, reach: _Reach) -> Brought:
+    if not kernels.compiled:
+        return brought_by(_touch(layout, reach))
+    columns = kernels.columns("brought", *_columns(layout, reach), flags=2)
+    arranged = [*columns[4:], np.ones(len(columns[-1]), dtype=bool)]
+    return Brought(Touch(*arranged), *columns[:4])
+
+
+def brought_by(found: Touch) -> Brought:
+    """Sort out what pieces that vertices touch bring to their tiles."""
+    here = np.flatnonzero(found.remote & ~found.arranged)
+    user, low, high = (column.take(here) for column in (found.user, found.low, found.high))
+    direct = present(found.variable[~found.remote & ~found.arranged])
+    return Brought(found.where(found.arranged), user, low, high, direct)
+
+
+def _touch(layout: Layout, reach: _Reach) -> Touch:
     found, times = _pieces(layout, reach)
     # What many edges bring to a tile comes once; but each arranges a copy of its own.
     if found.arranged.any() and (times[found.arranged] > 1).any():
@@ -189,16 +239,20 @@ def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
     first = np.ones(len(low), dtype=bool)
     first[1:] = ~same
     breaks = np.where(remote & ~arranged, first, ~in_row)
-    found = Touch(low, high, owner, user, variable, home, remote, arranged, breaks)
+    found = Touch(low, high, owner, user, variable, home, remote, breaks, arranged)
     return found, reach.times[interval]
 
 
 def _compiled_pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
+    columns = kernels.columns("touch", *_columns(layout, reach), flags=3)
+    return Touch(*columns[:6], *columns[7:]), columns[6]
+
+
+def _columns(layout: Layout, reach: _Reach) -> Arrays:
+    """Return what the kernels take."""
     mapping = layout.mapping
     taken = (reach.begin, reach.end, reach.edge, reach.user, reach.times)
-    mapped = (mapping.begin, mapping.end, mapping.tile, mapping.variable, layout.home)
-    columns = kernels.columns("touch", *taken, *mapped, flags=3)
-    return Touch(*columns[:6], *columns[7:]), columns[6]
+    return *taken, mapping.begin, mapping.end, mapping.tile, mapping.variable, layout.home
 
 
 def _scattered(edge: IntArray, home: IntArray, size: IntArray, breaks: BoolArray) -> BoolArray:

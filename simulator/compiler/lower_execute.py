@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.building import NONE, Building, Part, with_access
+from simulator.compiler.building import NONE, Building, Part, sides_of, with_access
 from simulator.compiler.edges import (
     Arrays,
+    Brought,
     Touch,
+    brought,
+    brought_by,
     fragments_of_senders,
+    join_brought,
     join_touches,
     touch,
     union_by_tile,
@@ -37,55 +41,54 @@ def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
     reads, writes, read_too = _touches(building, compute_set)
     before, arrived = _bring(building, name, reads)
     after, left, written, whole = _send(building, name, writes)
-    direct = reads.variable[~reads.remote & ~reads.arranged]
     run = with_access(
         Part(LoweredProgram("OnTileExecute", name, compute_set=compute_set)),
-        [arrived, direct],
+        [arrived, reads.direct],
         [written, left],
         np.concatenate([whole & ~among(written, read_too), np.ones(len(left), dtype=bool)]),
     )
     return [*before, run, *after]
 
 
-def _touches(building: Building, compute_set: int) -> tuple[Touch, Touch, IntArray]:
+def _touches(building: Building, compute_set: int) -> tuple[Brought, Touch, IntArray]:
     """Collect what the vertices read and write, and the variables of fields that do both."""
     reads, writes, both = [], [], [np.zeros(0, dtype=np.int64)]
     for group in building.graph.groups_of(compute_set):
         for item in group.fields.values():
+            if item.direction == "input":
+                reads.append(brought(building.layout, group, item))
+                continue
             found = touch(building.layout, group, item)
-            if item.direction != "output":
-                reads.append(found)
-            if item.direction != "input":
-                writes.append(found)
+            writes.append(found)
             if item.direction == "inout":
+                reads.append(brought_by(found))
                 both.append(found.variable)
-    return join_touches(reads), join_touches(writes), np.concatenate(both)
+    return join_brought(reads), join_touches(writes), np.concatenate(both)
 
 
-def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], IntArray]:
+def _bring(building: Building, name: str, reads: Brought) -> tuple[list[Part], IntArray]:
     """Exchange and arrange the inputs; give the programs and the variables that hold them."""
     parts: list[Part] = []
     held = [np.zeros(0, dtype=np.int64)]
-    sources = [reads.variable[reads.arranged & (reads.owner == reads.user)]]
-    if reads.remote.any():
-        in_row = np.flatnonzero(reads.remote & ~reads.arranged)
-        apart = np.flatnonzero(reads.remote & reads.arranged & (reads.owner != reads.user))
-        sides, several = [], []
-        if len(in_row):
-            sides.append(_in_place(building, reads, in_row))
-            several.append(_messages(building, sides[-1]))
-            held.append(present(several[-1]))
-        if len(apart):
-            sides.append(fragments_of_senders(reads.where(apart)))
-            several.append(_messages(building, sides[-1]))
-            sources.append(present(several[-1]))
+    arranged = reads.arranged
+    at_hand = arranged.owner == arranged.user
+    sources = [arranged.variable[at_hand]]
+    sides, several = [], []
+    if len(reads.user):
+        sides.append(_in_place(building, reads))
+        several.append(_messages(building, sides[-1]))
+        held.append(present(several[-1]))
+    if not at_hand.all():
+        sides.append(fragments_of_senders(arranged.where(~at_hand)))
+        several.append(_messages(building, sides[-1]))
+        sources.append(present(several[-1]))
+    if sides:
         messages = np.concatenate(several)
-        variable, owner, user, low, size = map(np.concatenate, zip(*sides, strict=True))
-        crossing = building.crossing(owner, user)
+        variable, owner, user, low, size = (
+            sides[0] if len(sides) == 1 else map(np.concatenate, zip(*sides, strict=True))
+        )
         begun = NONE
-        for here in (~crossing, crossing):
-            if not here.any():
-                continue
+        for _, here in sides_of(building.crossing(owner, user)):
             written = present(messages[here])
             parts += building.exchange(
                 f"{name}/ExchangePre",
@@ -99,8 +102,7 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
                 in_rows=True,
             )
             begun = written
-    if reads.arranged.any():
-        arranged = reads.where(reads.arranged)
+    if len(arranged.user):
         rows = arranged.breaks.astype(np.int64)
         copies = building.copies_of(
             arranged.variable, arranged.user, arranged.bytes, "rearrangement", REARRANGED
@@ -111,12 +113,9 @@ def _bring(building: Building, name: str, reads: Touch) -> tuple[list[Part], Int
     return parts, np.concatenate(held)
 
 
-def _in_place(building: Building, reads: Touch, chosen: IntArray) -> Arrays:
+def _in_place(building: Building, reads: Brought) -> Arrays:
     """Cut what arrives in the order of the edges; each byte comes once to a tile."""
-    user, low, high = reads.user, reads.low, reads.high
-    if len(chosen) < len(low):
-        user, low, high = user.take(chosen), low.take(chosen), high.take(chosen)
-    user, low, high = union_by_tile(user, low, high)
+    user, low, high = union_by_tile(reads.user, reads.low, reads.high)
     which, low, high, owner = building.owners(low, high)
     return building.variables_at(low), owner, user[which], low, high - low
 
@@ -134,11 +133,11 @@ def _messages(building: Building, fragments: Arrays) -> IntArray:
         _, which = kinds(of * building.graph.target.num_tiles + user)
         outside = (np.bincount(which, weights=outside) > 0)[which]
     result = np.zeros(len(variable), dtype=np.int64)
-    for category, here in (("message", ~outside), ("globalMessage", outside)):
-        if here.any():
-            _, source = kinds(variable[here])
-            numbers = building.copies_of(variable[here], user[here], size[here], category, MESSAGE)
-            result[here] = numbers[source]
+    for is_outside, here in sides_of(outside):
+        category = "globalMessage" if is_outside else "message"
+        _, source = kinds(variable[here])
+        numbers = building.copies_of(variable[here], user[here], size[here], category, MESSAGE)
+        result[here] = numbers[source]
     return result
 
 
@@ -170,11 +169,8 @@ def _send(
         left.append(copies)
     if writes.remote.any():
         remote = writes.where(writes.remote)
-        crossing = building.crossing(remote.user, remote.owner)
-        for here in (~crossing, crossing):
-            if not here.any():
-                continue
-            part = remote.where(here)
+        for _, here in sides_of(building.crossing(remote.user, remote.owner)):
+            part = remote if isinstance(here, slice) else remote.where(here)
             edges = building.copies_of(
                 part.variable, part.user, part.bytes, "outputEdge", OUTPUT_EDGE
             )

@@ -13,9 +13,10 @@
 #error "without the interpreter's lock another thread may change what a call reads"
 #endif
 
-#define INTERFACE 4                         /* as in kernels.py */
+#define INTERFACE 5                         /* as in kernels.py */
 #define SHORT_FRAGMENT 8                    /* as in edges.py */
 #define MOST_COLUMNS 10
+#define STEPS_AT_MOST 8                     /* of a piece, in a hash */
 #define COUNTED 8                           /* as in intervals.py */
 #define COUNTED_AT_LEAST (1 << 14)
 
@@ -618,104 +619,321 @@ static int scattered(Part *parts, Part *other, Py_ssize_t count, const char *bre
     return again || (small && 2 * runs <= fragments);
 }
 
-enum { LOW, HIGH, OWNER, USER, VARIABLE, HOME, TIMES, REMOTE, ARRANGED, BREAKS, TOUCH };
 enum { BEGIN, END, EDGE, TILE, OFTEN, MAP_BEGIN, MAP_END, MAP_TILE, MAP_VARIABLE, MAP_HOME };
 
-/* Mark the pieces [from, to) of one edge. */
-static void mark(char **flags, int64_t **out, Part *parts, Part *other, Py_ssize_t from,
-                 Py_ssize_t to)
+typedef struct { int64_t low, high, home, owner, variable, times; } Piece;
+
+/* The edges that rows of columns make, one at a time: those of one edge follow one another. */
+typedef struct {
+    Column in[MOST_COLUMNS];
+    Py_ssize_t row, place;                  /* the next row, and the piece of the mapping near it */
+    Py_ssize_t count, room;                 /* of the pieces of the edge */
+    Piece *pieces;
+    Part *parts;                            /* room for twice as many */
+    char *breaks;
+    int64_t *slots;                         /* of a hash, as many as a power of two */
+    Py_ssize_t slot_room;
+    int64_t user;
+    int remote, arranged;
+} Edges;
+
+static int take_edges(PyObject *const *given, Py_ssize_t arguments, Edges *edges)
+{
+    memset(edges, 0, sizeof *edges);
+    if (take(given, arguments, edges->in, MOST_COLUMNS) < 0)
+        return -1;
+    if (alike(edges->in, BEGIN, OFTEN) && alike(edges->in, MAP_BEGIN, MAP_HOME))
+        return 0;
+    let_go(edges->in, MOST_COLUMNS);
+    return -1;
+}
+
+static void let_go_of_edges(Edges *edges)
+{
+    PyMem_RawFree(edges->pieces);
+    PyMem_RawFree(edges->parts);
+    PyMem_RawFree(edges->breaks);
+    PyMem_RawFree(edges->slots);
+    let_go(edges->in, MOST_COLUMNS);
+}
+
+/* Make room for more pieces of the edge; give 0, or -1 with an error. */
+static int more_pieces(Edges *edges)
+{
+    Py_ssize_t room = 2 * edges->room + 64;
+    Piece *pieces = PyMem_RawRealloc(edges->pieces, (size_t)room * sizeof *pieces);
+    edges->pieces = pieces == NULL ? edges->pieces : pieces;
+    Part *parts = PyMem_RawRealloc(edges->parts, 2 * (size_t)room * sizeof *parts);
+    edges->parts = parts == NULL ? edges->parts : parts;
+    char *breaks = PyMem_RawRealloc(edges->breaks, (size_t)room);
+    edges->breaks = breaks == NULL ? edges->breaks : breaks;
+    if (pieces == NULL || parts == NULL || breaks == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    edges->room = room;
+    return 0;
+}
+
+/* Tell whether a short fragment is among those of an edge. */
+static int any_short(const Edges *edges)
+{
+    int64_t size = SHORT_FRAGMENT;
+    for (Py_ssize_t i = 0; i < edges->count; i++) {
+        if (edges->breaks[i] && size < SHORT_FRAGMENT)
+            return 1;
+        size = (edges->breaks[i] ? 0 : size) + edges->parts[i].size;
+    }
+    return size < SHORT_FRAGMENT;
+}
+
+/* Tell whether an edge takes in a byte twice; -1 where sorting tells it sooner. The places of bytes,
+   in steps that all its pieces are wholes of, go into a hash. */
+static int twice(Edges *edges)
+{
+    uint64_t steps = 0;
+    int64_t total = 0;
+    for (Py_ssize_t i = 0; i < edges->count; i++) {
+        int64_t size = edges->parts[i].size;
+        if (size <= 0)
+            return -1;
+        steps |= (uint64_t)edges->pieces[i].low | (uint64_t)size;
+        total += size;
+    }
+    int shift = 0, bits = 1;
+    for (; !(steps >> shift & 1); shift++)
+        ;
+    if (total >> shift > STEPS_AT_MOST * edges->count)
+        return -1;
+    for (; (int64_t)1 << bits < 2 * (total >> shift); bits++)
+        ;
+    Py_ssize_t room = (Py_ssize_t)1 << bits;
+    if (room > edges->slot_room) {
+        int64_t *slots = PyMem_RawRealloc(edges->slots, (size_t)room * sizeof *slots);
+        if (slots == NULL)
+            return -1;
+        edges->slots = slots;
+        edges->slot_room = room;
+    }
+    memset(edges->slots, -1, (size_t)room * sizeof *edges->slots);
+    for (Py_ssize_t i = 0; i < edges->count; i++) {
+        int64_t step = edges->pieces[i].low >> shift, last = edges->pieces[i].high >> shift;
+        for (; step < last; step++) {
+            uint64_t slot = (uint64_t)step * 0x9E3779B97F4A7C15u >> (64 - bits);
+            while (edges->slots[slot] >= 0) {
+                if (edges->slots[slot] == step)
+                    return 1;
+                slot = (slot + 1) & ((uint64_t)room - 1);
+            }
+            edges->slots[slot] = step;
+        }
+    }
+    return 0;
+}
+
+/* Find where rows of an edge begin, and whether it is remote and whether it is arranged. */
+static void mark(Edges *edges)
 {
     int remote = 0, falls = 0, several = 0, arranged = 0;
-    char *breaks = flags[BREAKS - REMOTE] + from;
-    for (Py_ssize_t i = from; i < to; i++) {
-        Part *part = &parts[i - from];
-        part->home = out[HOME][i];
-        part->size = out[HIGH][i] - out[LOW][i];
-        remote |= out[OWNER][i] != out[USER][i];
-        int64_t reached = i > from ? part[-1].home + part[-1].size : -1;
-        breaks[i - from] = reached != part->home;
-        falls |= part->home < reached;
-        several |= i > from && breaks[i - from];
+    Py_ssize_t count = edges->count;
+    Part *parts = edges->parts;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        const Piece *piece = &edges->pieces[i];
+        parts[i] = (Part){piece->home, piece->high - piece->low};
+        remote |= piece->owner != edges->user;
+        int64_t reached = i > 0 ? parts[i - 1].home + parts[i - 1].size : -1;
+        edges->breaks[i] = reached != piece->home;
+        falls |= piece->home < reached;
+        several |= i > 0 && edges->breaks[i];
     }
     if (!remote)
         arranged = several;
-    else if (falls)
-        arranged = scattered(parts, other, to - from, breaks);
-    if (remote && !arranged)
-        memset(breaks + 1, 0, to - from - 1);
-    memset(flags[0] + from, remote, to - from);
-    memset(flags[ARRANGED - REMOTE] + from, arranged, to - from);
+    else if (falls) {
+        arranged = any_short(edges) ? -1 : twice(edges);
+        if (arranged < 0)
+            arranged = scattered(parts, parts + count, count, edges->breaks);
+    }
+    if (remote && !arranged && count > 1)
+        memset(edges->breaks + 1, 0, count - 1);
+    edges->remote = remote;
+    edges->arranged = arranged;
+}
+
+/* Read the next edge; give 1, 0 where there is none, or -1 with an error. */
+static int next_edge(Edges *edges)
+{
+    const Column *in = edges->in;
+    Py_ssize_t rows = in[BEGIN].count, mapped = in[MAP_BEGIN].count, begun = edges->row;
+    if (begun == rows)
+        return 0;
+    edges->user = at(&in[TILE], begun);
+    edges->count = 0;
+    for (; edges->row < rows && at(&in[EDGE], edges->row) == at(&in[EDGE], begun); edges->row++) {
+        int64_t begin = at(&in[BEGIN], edges->row), end = at(&in[END], edges->row);
+        edges->place = above(&in[MAP_END], edges->place, begin);
+        for (Py_ssize_t piece = edges->place; piece < mapped; piece++) {
+            int64_t first = at(&in[MAP_BEGIN], piece), last = at(&in[MAP_END], piece);
+            if (first >= end)
+                break;
+            if (edges->count == edges->room && more_pieces(edges) < 0)
+                return -1;
+            int64_t low = begin > first ? begin : first;
+            edges->pieces[edges->count++] = (Piece){
+                low, end < last ? end : last, at(&in[MAP_HOME], piece) + low - first,
+                at(&in[MAP_TILE], piece), at(&in[MAP_VARIABLE], piece),
+                at(&in[OFTEN], edges->row),
+            };
+        }
+    }
+    mark(edges);
+    return 1;
+}
+
+/* Columns of numbers, then of flags, that grow; `guess` is how many rows there may be. */
+typedef struct { PyObject **columns; int numbers, flags; Py_ssize_t guess, used, room; } Table;
+
+static int resize(Table *table, Py_ssize_t rows)
+{
+    for (int number = 0; number < table->numbers + table->flags; number++) {
+        PyObject **column = &table->columns[number];
+        Py_ssize_t bytes = (number < table->numbers ? 8 : 1) * rows;
+        if (*column == NULL ? (*column = fresh(bytes)) == NULL : PyByteArray_Resize(*column, bytes) < 0)
+            return -1;
+    }
+    table->room = rows;
+    return 0;
+}
+
+/* Make room for so many rows more; give 0, or -1 with an error. */
+static int more_rows(Table *table, Py_ssize_t count)
+{
+    Py_ssize_t needed = table->used + count, wanted = needed + needed / 4 + 64;
+    if (needed <= table->room)
+        return 0;
+    return resize(table, table->room == 0 && wanted < table->guess ? table->guess : wanted);
+}
+
+enum { LOW, HIGH, OWNER, USER, VARIABLE, HOME, TIMES, TOUCH };
+
+/* Add rows for the pieces of an edge: those of a Touch, each as often as it is taken in, or once
+   with a column that tells how often. */
+static int add_pieces(Table *table, const Edges *edges)
+{
+    int once = table->numbers > TIMES;
+    int64_t *out[TOUCH] = {NULL};
+    char *flags[3] = {NULL};
+    for (Py_ssize_t i = 0; i < edges->count; i++) {
+        const Piece *piece = &edges->pieces[i];
+        int64_t again = once ? 1 : piece->times;
+        if (i == 0 || table->used + again > table->room) {
+            if (more_rows(table, again > edges->count ? again : edges->count) < 0)
+                return -1;
+            for (int column = 0; column < table->numbers; column++)
+                out[column] = numbers_of(table->columns[column]);
+            for (int flag = 0; flag < table->flags; flag++)
+                flags[flag] = PyByteArray_AS_STRING(table->columns[table->numbers + flag]);
+        }
+        for (; again > 0; again--) {
+            Py_ssize_t row = table->used++;
+            out[LOW][row] = piece->low;
+            out[HIGH][row] = piece->high;
+            out[OWNER][row] = piece->owner;
+            out[USER][row] = edges->user;
+            out[VARIABLE][row] = piece->variable;
+            out[HOME][row] = piece->home;
+            flags[0][row] = (char)edges->remote;
+            flags[1][row] = edges->breaks[i];
+            if (once) {
+                out[TIMES][row] = piece->times;
+                flags[2][row] = (char)edges->arranged;
+            }
+        }
+    }
+    return 0;
 }
 
 /* touch(begin, end, edge, tile, times, mapping's begin, end, tile, variable, home): the columns of a
-   Touch, its flags behind how often each piece is taken in; rows of one edge follow one another */
+   Touch, its flags behind how often each piece is taken in */
 static PyObject *touch(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
 {
-    Column in[MOST_COLUMNS];
-    PyObject *results[TOUCH] = {NULL};
-    int64_t *out[TOUCH], *first = NULL;
-    char *flags[3];
-    Part *parts = NULL;
-    if (take(given, arguments, in, MOST_COLUMNS) < 0)
+    Edges edges;
+    PyObject *results[TOUCH + 3] = {NULL};
+    int state;
+    if (take_edges(given, arguments, &edges) < 0)
         return NULL;
-    if (!alike(in, BEGIN, OFTEN) || !alike(in, MAP_BEGIN, MAP_HOME))
-        goto end;
-    Py_ssize_t count = in[BEGIN].count, most = 0;
-    first = PyMem_RawMalloc(16 * (size_t)count + 1);
-    if (first == NULL) {
-        PyErr_NoMemory();
-        goto end;
-    }
-    int64_t *counts = first + count;
-    int64_t total = meet(&in[BEGIN], &in[END], &in[MAP_BEGIN], &in[MAP_END], first, counts);
-    for (int number = 0; number < TOUCH; number++) {
-        int flag = number >= REMOTE;
-        results[number] = fresh((flag ? 1 : 8) * total);
-        if (results[number] == NULL)
-            goto end;
-        out[number] = numbers_of(results[number]);
-        if (flag)
-            flags[number - REMOTE] = PyByteArray_AS_STRING(results[number]);
-    }
-    Py_ssize_t place = 0, row = 0, i;
-    for (i = 0; i < count; i++) {
-        row = i > 0 && at(&in[EDGE], i) == at(&in[EDGE], i - 1) ? row + counts[i] : counts[i];
-        most = row > most ? row : most;
-        int64_t begin = at(&in[BEGIN], i), end = at(&in[END], i);
-        for (int64_t piece = first[i]; piece < first[i] + counts[i]; piece++, place++) {
-            int64_t mapped = at(&in[MAP_BEGIN], piece), last = at(&in[MAP_END], piece);
-            int64_t low = begin > mapped ? begin : mapped;
-            out[LOW][place] = low;
-            out[HIGH][place] = end < last ? end : last;
-            out[OWNER][place] = at(&in[MAP_TILE], piece);
-            out[USER][place] = at(&in[TILE], i);
-            out[VARIABLE][place] = at(&in[MAP_VARIABLE], piece);
-            out[HOME][place] = at(&in[MAP_HOME], piece) + low - mapped;
-            out[TIMES][place] = at(&in[OFTEN], i);
-        }
-    }
-    parts = PyMem_RawMalloc(2 * (size_t)most * sizeof *parts + 1);
-    if (parts == NULL) {
-        PyErr_NoMemory();
-        goto end;
-    }
-    for (i = place = 0; i < count;) {
-        Py_ssize_t from = place, begun = i;
-        for (; i < count && at(&in[EDGE], i) == at(&in[EDGE], begun); i++)
-            place += counts[i];
-        if (place > from)
-            mark(flags, out, parts, parts + most, from, place);
-    }
-end:
-    PyMem_RawFree(first);
-    PyMem_RawFree(parts);
-    let_go(in, MOST_COLUMNS);
-    if (PyErr_Occurred()) {
-        for (int number = 0; number < TOUCH; number++)
+    Table all = {results, TOUCH, 3, edges.in[BEGIN].count, 0, 0};
+    while ((state = next_edge(&edges)) > 0)
+        if ((state = add_pieces(&all, &edges)) < 0)
+            break;
+    if (state < 0 || resize(&all, all.used) < 0)
+        for (int number = 0; number < TOUCH + 3; number++)
             Py_CLEAR(results[number]);
-        return NULL;
+    let_go_of_edges(&edges);
+    return PyErr_Occurred() ? NULL : together(results, TOUCH + 3);
+}
+
+/* Add what an edge brings as it is, joined with what it follows or what has just been brought. */
+static int add_brought(Table *table, const Edges *edges)
+{
+    if (more_rows(table, edges->count) < 0)
+        return -1;
+    int64_t *tile = numbers_of(table->columns[0]), *low = numbers_of(table->columns[1]);
+    int64_t *high = numbers_of(table->columns[2]), user = edges->user;
+    Py_ssize_t used = table->used;
+    for (Py_ssize_t i = 0; i < edges->count; i++) {
+        int64_t begin = edges->pieces[i].low, end = edges->pieces[i].high;
+        if (used > 0 && tile[used - 1] == user && begin >= low[used - 1] && begin <= high[used - 1]) {
+            high[used - 1] = end > high[used - 1] ? end : high[used - 1];
+            continue;
+        }
+        tile[used] = user;
+        low[used] = begin;
+        high[used++] = end;
     }
-    return together(results, TOUCH);
+    table->used = used;
+    return 0;
+}
+
+/* Add the variables of an edge that is at hand, but for the one that was the last. */
+static int add_variables(Table *table, const Edges *edges)
+{
+    for (Py_ssize_t i = 0; i < edges->count; i++) {
+        int64_t variable = edges->pieces[i].variable;
+        if (table->used > 0 && numbers_of(table->columns[0])[table->used - 1] == variable)
+            continue;
+        if (more_rows(table, 1) < 0)
+            return -1;
+        numbers_of(table->columns[0])[table->used++] = variable;
+    }
+    return 0;
+}
+
+enum { SPANS = 3, AT_HAND = 1, ARRANGED = TIMES + 2 };
+
+/* brought(as of touch): tile, begin and end of what comes as it is, variables at hand, and of what
+   is arranged the columns of a Touch but for its last flag, each piece as often as it is taken in */
+static PyObject *brought(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Edges edges;
+    PyObject *results[SPANS + AT_HAND + ARRANGED] = {NULL};
+    int state;
+    if (take_edges(given, arguments, &edges) < 0)
+        return NULL;
+    Py_ssize_t rows = edges.in[BEGIN].count;
+    Table spans = {results, SPANS, 0, rows, 0, 0}, at_hand = {results + SPANS, AT_HAND, 0, 0, 0, 0};
+    Table arranged = {results + SPANS + AT_HAND, TIMES, 2, rows, 0, 0};
+    while ((state = next_edge(&edges)) > 0) {
+        state = edges.arranged ? add_pieces(&arranged, &edges)
+              : edges.remote ? add_brought(&spans, &edges) : add_variables(&at_hand, &edges);
+        if (state < 0)
+            break;
+    }
+    if (state < 0 || resize(&spans, spans.used) < 0 || resize(&at_hand, at_hand.used) < 0
+        || resize(&arranged, arranged.used) < 0)
+        for (int number = 0; number < SPANS + AT_HAND + ARRANGED; number++)
+            Py_CLEAR(results[number]);
+    let_go_of_edges(&edges);
+    return PyErr_Occurred() ? NULL : together(results, SPANS + AT_HAND + ARRANGED);
 }
 
 /* ---- what tiles need of others ---- */
@@ -1227,7 +1445,7 @@ end:
 static PyMethodDef methods[] = {
     METHOD(spread), METHOD(from_elements), METHOD(join), METHOD(cut), METHOD(crossings),
     METHOD(overlap),
-    METHOD(parts), METHOD(kinds), METHOD(met), METHOD(touch), METHOD(united),
+    METHOD(parts), METHOD(kinds), METHOD(met), METHOD(touch), METHOD(brought), METHOD(united),
     METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
     {NULL, NULL, 0, NULL},
 };

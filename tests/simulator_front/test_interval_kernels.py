@@ -171,6 +171,12 @@ def alive(rng: np.random.Generator) -> tuple[Any, ...]:
     return intervals_alive, pieces, steps, tiles, int(rng.choice([2, 3, 6]))
 
 
+def brought(layout: edges.Layout, taken: edges._Reach) -> tuple[Any, ...]:
+    found = edges._brought(layout, taken)
+    spans = edges.union_by_tile(found.user, found.low, found.high)
+    return *spans, intervals.present(found.direct), found.arranged
+
+
 def live_bytes(*given: Any) -> tuple[IntArray, ...]:
     return tuple(liveness._bytes(*given).values())
 
@@ -184,6 +190,7 @@ CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "overlap": (intervals.overlap, filled),
     "overlap of some far apart": (intervals.overlap, far_apart),
     "touch": (edges._pieces, reach),
+    "brought": (brought, reach),
     "united by tile": (edges.union_by_tile, on_tiles),
     "united of senders": (edges.fragments_of_senders, remote),
     "parts": (regions.pieces_of, elements),
