@@ -8,12 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+
+class _Heap(ctypes.Structure):
+    """What mallinfo2(3) tells; `fordblks` are the bytes that are free."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks",
+            "fordblks", "keepcost",
+        )
+    )  # fmt: skip
+
+
 # mallopt(3): the heap gives back what is free at its end beyond the first; blocks from the
 # second on are no part of the heap, and go back at once. Behind a compilation they are what glibc
 # itself comes to in a program that lets go of large blocks: 32 MB, and twice as much.
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 KEPT = 1 << 30  # bytes; most arrays of a compilation are smaller
 AFTERWARDS = 1 << 25
+MUCH = 1 << 29  # bytes that are free between arrays: they go back before the next phase
 _inside: list[bool] = []
 
 
@@ -38,4 +52,17 @@ def reused_memory() -> Iterator[None]:
         _inside.clear()
         library.mallopt(MMAP_THRESHOLD, AFTERWARDS)
         library.mallopt(TRIM_THRESHOLD, 2 * AFTERWARDS)
+        library.malloc_trim(ctypes.c_size_t(0))
+
+
+def give_back_much() -> None:
+    """Give memory back that a phase left between its arrays, where it is much.
+
+    The next phase has arrays of other sizes, which do not fit into the gaps.
+    """
+    library: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
+    if not _inside or not hasattr(library, "mallinfo2"):
+        return
+    library.mallinfo2.restype = _Heap
+    if library.mallinfo2().fordblks > MUCH:
         library.malloc_trim(ctypes.c_size_t(0))

@@ -18,7 +18,7 @@ from simulator.graph.program import Program as AnyProgram
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
-from simulator.heap import reused_memory
+from simulator.heap import give_back_much, reused_memory
 from simulator.popart import dot, reports
 from simulator.popart import programs as parts
 from simulator.popart.anchors import anchor_tensor, check_anchors
@@ -169,6 +169,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
             return
         with reused_memory():
             source, programs = self._source()
+            give_back_much()
             options, name = self._options.engineOptions, self._folder.claimed()
             self._engine = Engine(source, programs, options, name=name, share=self._share)
             self._executable = self._engine.executable

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator import heap
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import resource
@@ -46,3 +48,20 @@ def test_memory_is_used_again_and_given_back() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "True True\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a function of glibc")
+def test_much_memory_between_arrays_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def held() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    with heap.reused_memory():
+        rows = [bytearray(1 << 18) for _ in range(256)]
+        del rows[::2]  # 32 MB
+        before = held()
+        heap.give_back_much()  # not so much as to be given back
+        kept = held()
+        monkeypatch.setattr(heap, "MUCH", 1 << 24)
+        heap.give_back_much()
+        assert before - kept < 1 << 22
+        assert before - held() > 20 << 20
