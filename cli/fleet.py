@@ -101,7 +101,7 @@ def _progress(done: int, count: int) -> None:
 
 
 def _client(address: str | None) -> Any:
-    from pva.many.executors import connected
+    from pva.dask_client import connected
 
     return connected(address) if address else None
 

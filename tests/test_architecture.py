@@ -51,6 +51,7 @@ TABLE = {
     "pva.run_selection": Row(MIDDLE),
     "pva.progress": Row(),
     "pva.kernels": Row(),
+    "pva.dask_client": Row(("pva.errors",), ("distributed",)),
     "pva.later": Row(("pva.errors",)),
     "pva.lazy": Row(lazy=("pandas",), numpy=False),
     "pva.formats": Row(
@@ -95,7 +96,7 @@ TABLE = {
     ),
     "simulator.model_runtime": Row(("simulator", "pvti", "pva.errors", "pva.units")),
     "simulator.explore": Row(
-        ("simulator", *MIDDLE), ("pandas", "pyarrow", "optuna", "distributed")
+        ("simulator", *MIDDLE, "pva.dask_client"), ("pandas", "pyarrow", "optuna", "distributed")
     ),
     "simulator.serving": Row(
         ("simulator", *MIDDLE, "pva.queueing", "pva.formats.triton_trace", "pva.formats.files")

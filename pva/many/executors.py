@@ -12,12 +12,11 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
-from pva.errors import MissingPackageError, PvaError
+from pva.errors import PvaError
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 RETRIES = 3  # times that lost work is handed on
-INSTALL = "pip install 'tilescope[distributed]'"
 LOST = "its workers were lost again and again"
 
 
@@ -32,19 +31,6 @@ def mapped(
     else:
         for item in items:
             yield item, work(item)
-
-
-def connected(address: str) -> Any:
-    """Return a client of a Dask scheduler, as in tcp://host:8786; raises PvaError."""
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingPackageError(address, f"needs the package {error.name}", INSTALL) from None
-    try:
-        return Client(address, timeout="10s")
-    except (OSError, ValueError) as error:
-        problem = f"no Dask scheduler answers ({error})".partition("\n")[0]
-        raise PvaError(address, problem, "start one: dask scheduler") from None
 
 
 def _by_processes(

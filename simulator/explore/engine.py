@@ -9,13 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from pva.errors import MissingPackageError, PvaError
+from pva.dask_client import connected
 from simulator.explore.work import Row, Running, Task, run_point
 
-INSTALL = "pip install 'tilescope[distributed]'"
 MARGIN = 1.25  # what a point takes may differ from what the first took
 LOST = 1  # a point whose worker is lost is tried so often again
-SECONDS = 10  # until Dask's scheduler must have answered
 
 
 Rows = Generator[tuple[Task, Row], None, None]  # to be closed
@@ -73,15 +71,7 @@ class Dask:
     """The workers of a Dask scheduler, who see the same files as this machine."""
 
     def __init__(self, address: str) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise MissingPackageError(address, "workers of Dask", INSTALL) from None
-        try:
-            self._client: Any = Client(address, timeout=SECONDS)
-        except (OSError, ValueError, TypeError) as error:
-            raise PvaError(address, f"no scheduler of Dask answers: {error}",
-                           "start one with `dask scheduler`") from None  # fmt: skip
+        self._client: Any = connected(address)
 
     def run(self, tasks: Sequence[Task]) -> Rows:
         """Run tasks; one whose worker is lost is tried again, and then is a row that says so."""

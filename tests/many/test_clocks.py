@@ -15,6 +15,9 @@ from click.testing import CliRunner
 
 from cli.main import tilescope
 from pva.analysis import clock_residual, instance_pace, instance_utilisation
+from pva.analysis.run_clocks import Clock
+from pva.formats.perfetto_trace import END
+from pva.many.perfetto_archive import _files
 from tests.many.planted import HOUR, Plan, instance, planted, write_planted
 
 
@@ -129,23 +132,48 @@ def test_utilisation_conserves_the_time_of_events(seed: int) -> None:
         assert (frame["run"] * length)[mine].sum() == pytest.approx(runs, rel=1e-9)
 
 
-def test_a_run_is_an_archive_with_a_manifest_for_perfetto(tmp_path: Path) -> None:
-    pytest.importorskip("perfetto")
-    write_planted(tmp_path / "run", Plan(instances=2, hosts=2, apart=HOUR))
-    out = tmp_path / "run.tar"
-    done = CliRunner().invoke(
-        tilescope, ["trace", "convert", str(tmp_path / "run"), "-o", str(out)]
-    )
+def archive_of(run: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Convert a run for Perfetto; return the manifest and the traces by the paths of both."""
+    out = run.with_suffix(".tar")
+    done = CliRunner().invoke(tilescope, ["trace", "convert", str(run), "-o", str(out)])
     assert done.exit_code == 0, done.output
     with tarfile.open(out) as archive:
-        names = archive.getnames()
-        text = archive.extractfile(names[0])
-        assert text is not None
-        manifest = json.load(text)["perfetto_manifest"]
-        sizes = [archive.getmember(name).size for name in names[1:]]
-    assert names == ["perfetto_manifest.json", "instance_0000.pftrace", "instance_0001.pftrace"]
-    assert manifest["version"] == 1
-    assert [one["path"] for one in manifest["files"]] == names[1:]
-    assert [one["machine"]["name"] for one in manifest["files"]] == ["h0", "h1"]
-    assert [one["clocks"]["offset_ns"] for one in manifest["files"]] == [0, -HOUR]
-    assert min(sizes) > 1000
+        files = {name: archive.extractfile(name).read() for name in archive.getnames()}  # type: ignore[union-attr]
+    assert next(iter(files)) == "perfetto_manifest.json"
+    return json.loads(files.pop("perfetto_manifest.json"))["perfetto_manifest"], files
+
+
+def test_a_run_is_an_archive_with_a_manifest_for_perfetto(tmp_path: Path) -> None:
+    pytest.importorskip("perfetto")
+    write_planted(tmp_path / "run", Plan(instances=4, hosts=2, apart=HOUR))
+    manifest, files = archive_of(tmp_path / "run")
+    paths = [f"instance_000{number}.pftrace" for number in range(4)]
+    assert list(files) == paths
+    # As perfetto.dev/docs/reference/perfetto-manifest has it: a clock needs one that it differs
+    # from, and machines of one name share their clock.
+    first = {"file": paths[0], "clock": "BOOTTIME"}
+    hosts = [{"machine": {"name": name}} for name in ("h0", "h0", "h1", "h1")]
+    wanted: list[dict[str, Any]] = [
+        {"path": path, **host} for path, host in zip(paths, hosts, strict=True)
+    ]
+    wanted[2]["clocks"] = {"clock": "BOOTTIME", "sync_to": first, "offset_ns": -HOUR}
+    assert manifest == {"version": 1, "trace_time": first, "files": wanted}
+
+
+def test_collectives_end_together_in_what_perfetto_gets(tmp_path: Path) -> None:
+    protos = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    write_planted(tmp_path / "run", Plan(instances=2, hosts=2, apart=HOUR, noise=0.0))
+    manifest, files = archive_of(tmp_path / "run")
+    lasts = []
+    for entry in manifest["files"]:
+        trace = protos.Trace()
+        trace.ParseFromString(files[entry["path"]])
+        ends = [p.timestamp for p in trace.packet if p.track_event.type == END]
+        lasts.append(max(ends) + entry.get("clocks", {}).get("offset_ns", 0))
+    assert abs(lasts[0] - lasts[1]) <= 1000  # and an hour without the manifest
+
+
+def test_a_host_whose_clock_was_set_is_two_machines() -> None:
+    clocks = [Clock(n, "h", "wall clock", offset) for n, offset in enumerate((0, 0, -HOUR))]
+    names = [entry["machine"]["name"] for entry in _files(clocks)]
+    assert names == ["h", "h", "h, instance 2"]

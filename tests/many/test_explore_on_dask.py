@@ -54,6 +54,6 @@ def test_a_killed_worker_costs_only_its_point(tmp_path: Path) -> None:
 def test_a_scheduler_that_does_not_answer_is_named_in_a_line(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("simulator.explore.engine.SECONDS", 0.5)
-    with pytest.raises(PvaError, match=r"tcp://127.0.0.1:9: no scheduler of Dask answers"):
+    monkeypatch.setattr("pva.dask_client.SECONDS", 0.5)
+    with pytest.raises(PvaError, match=r"tcp://127.0.0.1:9: no Dask scheduler answers"):
         Dask("tcp://127.0.0.1:9")

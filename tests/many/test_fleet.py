@@ -16,8 +16,9 @@ from click.testing import CliRunner
 
 import pva
 from cli.main import tilescope
+from pva.dask_client import connected
 from pva.errors import DamagedFileError, NotFoundError, PvaError, QueryError
-from pva.many.executors import connected, mapped
+from pva.many.executors import mapped
 from pva.many.fleet import addReports
 from tests.builders import small_report, write_report
 
