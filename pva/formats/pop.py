@@ -232,6 +232,7 @@ class _Pop:
         with database.snapshot(), self.room.spending() as spend:
             self._lengths: dict[str, int] = {}
             self._widest: dict[tuple[str, ...], int] = {}
+            self._present: dict[str, set[str]] = {}
             table_names = {str(name) for (name,) in database.rows("SELECT name FROM sqlite_master")}
             distinct = database.batches("SELECT DISTINCT name FROM arrays")
             chunked = {name for rows in distinct for (name,) in rows if name in CHUNKED}
@@ -298,11 +299,10 @@ class _Pop:
         count = self.length(table.name)
         if table.layout == "object" and count != 1:
             raise DamagedFileError(path, f"{count} rows", "one row", place=place)
-        query = "SELECT name FROM pragma_table_info(?)"
-        present = {name for (name,) in self._database.rows(query, (table.name,), place=place)}
+        present = self._names_in(table.name)
         names = [f'"{c.name}"' if c.name in present else "NULL" for c in columns]
         where, last = f'FROM "{table.name}" WHERE rowid <= ?', (self._last[table.name],)
-        most = self._most_bytes(table.name, names, where, last)
+        most = self._most_bytes(table.name, names, where, last) if count > 1 else 1
         batches = self._database.batches(
             f"SELECT {', '.join(names)} {where} ORDER BY rowid", last,
             size=max(min(BATCH, BATCH_BYTES // most), 1), place=place,
@@ -310,6 +310,14 @@ class _Pop:
         with closing(batches), collector_paused():
             parts = (list(zip(*rows, strict=True)) for rows in batches)
             return columns_in_parts(path, table.name, columns, parts, count, spend)
+
+    def _names_in(self, table: str) -> set[str]:
+        """Name the columns that a table of the file has, which may be older."""
+        if table not in self._present:
+            query = "SELECT name FROM pragma_table_info(?)"
+            rows = self._database.rows(query, (table,), place=f"table {table}")
+            self._present[table] = {name for (name,) in rows}
+        return self._present[table]
 
     def _most_bytes(self, table: str, names: list[str], where: str, last: tuple[int]) -> int:
         """Return the bytes of the longest row, at least 1, counted when it is first asked for.

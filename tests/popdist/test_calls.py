@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from simulator.graph.target import TARGETS, Target
 from simulator.instances.placement import VARIABLE, Placement
 from simulator.popdist import calls
 from simulator.popdist import popart as popdist_popart
+from simulator.popdist.tensorflow import set_ipu_config
 
 FARTHEST = 119  # cycles of the farthest internal exchange, before and behind the links
 
@@ -55,6 +58,26 @@ def test_calls_are_what_poprun_was_asked_for() -> None:
     device.detach()
     assert popdist_popart.getDevice(1, ipuVersion="tiny").numIpus == 4
     assert popdist_popart.getDevice(ipuVersion="tiny").numIpus == 8
+
+
+@pytest.mark.usefixtures("second_of_two")
+def test_a_configuration_of_tensorflow_learns_instances_and_ipus() -> None:
+    def new() -> Any:
+        distribution = SimpleNamespace(process_count=1, process_index=0)
+        return SimpleNamespace(
+            experimental=SimpleNamespace(multi_replica_distribution=distribution)
+        )
+
+    config = new()
+    assert set_ipu_config(config, ipus_per_replica=1) is config
+    assert vars(config.experimental.multi_replica_distribution) == {
+        "process_count": 2,
+        "process_index": 1,
+    }
+    device = popart.DeviceManager().acquireDeviceById(config.select_ipus[0])
+    assert device.numIpus == 4
+    device.detach()
+    assert not hasattr(set_ipu_config(new(), 1, configure_device=False), "select_ipus")
 
 
 @pytest.mark.usefixtures("second_of_two")
