@@ -49,6 +49,7 @@ Examples:
   tilescope serve-model live models/ --http 0 --grpc off --metrics off
   tilescope serve-model live models/ --model-control-mode explicit --load-model digits
   tilescope serve-model live models/ --trace-file trace.json --trace-count 10000
+  tilescope serve-model live models/ --report run/    then: tilescope serve run/
 """
 OFF = "off"
 LATE = 1.01  # as much longer as the arrivals take the answers where devices do not keep up
@@ -312,12 +313,14 @@ def _port_option(name: str, default: int, meaning: str) -> Callable[[Function], 
               help="Trace one of so many requests.")  # fmt: skip
 @click.option("--trace-count", type=click.IntRange(min=-1), default=-1, show_default=True,
               help="Requests traced at most; -1: a million.")  # fmt: skip
+@click.option("--report", type=click.Path(path_type=Path), metavar="DIRECTORY",
+              help="Write what the model's device does, and the host trace beside it.")  # fmt: skip
 @click.option("--max-body", type=click.IntRange(1, 4096), default=256, show_default=True,
               metavar="MB", help="Size of a request, at most.")  # fmt: skip
 def live(
     repository: Path, host: str, http: int, grpc: int, metrics: int, mode: str,
     models: tuple[str, ...], poll_seconds: float, trace_file: Path | None, trace_rate: int,
-    trace_count: int, max_body: int,
+    trace_count: int, report: Path | None, max_body: int,
 ) -> None:  # fmt: skip
     """Serve a model repository as Triton Inference Server does, on the simulator.
 
@@ -334,7 +337,8 @@ def live(
     if models and mode != "explicit":
         raise click.UsageError("--load-model needs --model-control-mode explicit")
     options = Options(repository, host, http, grpc, metrics, mode, models, poll_seconds,
-                      trace_file, trace_rate, trace_count, max_body << 20)  # fmt: skip
+                      trace_file, trace_rate, trace_count, max_body << 20, report=report
+    )  # fmt: skip
     serve(options, _announce)
 
 

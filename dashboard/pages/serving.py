@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from dash import Dash, dcc, html
@@ -15,18 +16,20 @@ from dashboard.declared import Declaration
 from dashboard.figures import serving as figures
 from dashboard.pages.words import counted
 from dashboard.store import Store
+from dashboard.timeline.endpoint import alignment
 from pva import units
 from pva.analysis.serving import (
     CHANNEL,
     PARTS,
     REQUEST,
+    batch_runs,
     batch_what_if,
     batches,
     latency_by_load,
     latency_percentiles,
     requests,
 )
-from pva.errors import NotRecordedError
+from pva.errors import NotRecordedError, PvaError
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 
@@ -123,7 +126,9 @@ that costs nothing.
 ## Batches
 
 How many batches had how many rows, and each batch: how full it was, and how long its requests had
-waited. Click a batch for its time on the host trace.
+waited. Click a batch for its time on the host trace. Where the server wrote a report beside the
+trace (`tilescope serve-model live models/ --report run/`, then `tilescope serve run/`), it leads
+to the batch's steps on the device, too: those of the first 100 runs.
 """,
 )
 
@@ -295,14 +300,39 @@ def chosen(store: Store, state: Address, _theme: Theme) -> Element:
     took = int(row[list(PARTS[1:])].sum())
     begin = int(row["begin_ns"])
     around = Range(max(0, begin - int(AROUND * took)), begin + took + max(int(AROUND * took), 1))
-    pages = [("/trace", "Host trace")]
-    pages += [("/together", "Host and device")] if store.has_report(state.report) else []
-    links = [
-        dcc.Link(words, href=address.write(Address(path, state.report, range=around)),
-                 className="button")
-        for path, words in pages
-    ]  # fmt: skip
-    return html.P([html.Strong(f"Batch {numbers[-1]}: "), *links], className="tools-row")
+    pages = [("Host trace", Address("/trace", state.report, range=around))]
+    steps, problem = _on_device(store, state, row)
+    if store.has_report(state.report):
+        pages.append(("Host and device", Address("/together", state.report, range=around)))
+    if steps is not None:
+        pages.append(("Its steps on the device", Address("/execution", state.report, range=steps)))
+    links = [dcc.Link(words, href=address.write(to), className="button") for words, to in pages]
+    note = components.message(problem) if problem else None
+    return html.Div(
+        [html.P([html.Strong(f"Batch {numbers[-1]}: "), *links], className="tools-row"), note]
+    )
+
+
+def _on_device(store: Store, state: Address, batch: Any) -> tuple[Range | None, str]:
+    """Return the cycles of a batch on the device, or why there are none."""
+    if not store.has_report(state.report):
+        return None, "What the device did: start the server with serve-model live --report run/."
+    if batch["instance"]:
+        return None, f"Instance {batch['instance']} ran it; the report is of instance 0."
+    try:
+        runs = alignment(store, state.report)
+    except PvaError:
+        return None, "The report beside this trace is of another program."
+    begin, took = int(batch["begin_ns"]), int(batch[list(PARTS[1:])].sum())
+    found = batch_runs(runs, begin, begin + took, int(batch["cycles"]))
+    steps = store.report(state.report).dataset.column
+    if found is not None:
+        first, last = (int(runs.run[place]) for place in found)
+        if steps("runs", "end_step")[last] > steps("runs", "first_step")[first]:
+            begin_cycles = int(runs.cycles_from[found[0]])
+            end_cycles = int(runs.cycles_from[found[1]] + runs.cycles[found[1]])
+            return Range(begin_cycles, end_cycles), ""
+    return None, "The report has no steps of it: only its first runs are recorded in full."
 
 
 def register(app: Dash, store: Store) -> None:

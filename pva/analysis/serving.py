@@ -21,12 +21,13 @@ from pva.queueing.rules import Rules
 from pva.queueing.what_if import nanoseconds, read_choices, replayed, table, variants
 
 if TYPE_CHECKING:
+    from pva.analysis.alignment import Alignment
     from pva.trace import Trace
 
 ORDER = 410  # of its analyses in the catalogue
 CHANNEL, REQUEST, MODEL = "Serving", "request", "model"
 PARTS = ("queue_ns", "upload_ns", "execute_ns", "download_ns")
-NUMBERS = ("rows", "batch", "padding", "cycles", *PARTS)
+NUMBERS = ("rows", "batch", "instance", "padding", "cycles", *PARTS)
 TEXTS = ("id", "model", "version", "error")
 MOST_WINDOWS = 400
 PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns": 100}
@@ -34,7 +35,7 @@ PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns":
 
 @analysis(
     "id model version how begin_ns:ns rows batch queue_ns:ns upload_ns:ns execute_ns:ns "
-    "download_ns:ns other_ns:ns latency_ns:ns padding:rows cycles:cycles"
+    "download_ns:ns other_ns:ns latency_ns:ns padding:rows cycles:cycles instance"
 )
 def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return each served request in order of time: its batch, and where its time went.
@@ -57,7 +58,7 @@ def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
     frame["how"] = frame["error"].where(frame["error"] != "", "answered")
     frame["other_ns"] = (frame["latency_ns"] - frame[list(PARTS)].sum(axis=1)).clip(lower=0)
     columns = ("id", "model", "version", "how", "begin_ns", "rows", "batch", *PARTS, "other_ns",
-               "latency_ns", "padding", "cycles")  # fmt: skip
+               "latency_ns", "padding", "cycles", "instance")  # fmt: skip
     return frame[list(columns)]
 
 
@@ -104,13 +105,15 @@ def _objects(trace: Trace, texts: list[str]) -> list[dict[str, Any]]:
 
 @analysis(
     "model version batch begin_ns:ns requests rows padding:rows queue_mean_ns:ns "
-    "queue_longest_ns:ns upload_ns:ns execute_ns:ns download_ns:ns cycles:cycles fill:fraction"
+    "queue_longest_ns:ns upload_ns:ns execute_ns:ns download_ns:ns cycles:cycles instance "
+    "fill:fraction"
 )
 def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return each batch in order of time: rows, fill, padding, how long its requests had waited.
 
     `padding` are rows of zeros that fill its last compiled batch up, `fill` is the share of others.
     A trace of Triton tells neither them nor cycles: there both are 0, and `fill` is no number.
+    `instance` is which copy of the model ran it; a report has the device of the first, 0.
     """
     frame = requests(trace, model=model)
     frame = frame[frame["how"] == "answered"]
@@ -120,11 +123,25 @@ def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
         padding=("padding", "max"), queue_mean_ns=("queue_ns", "mean"),
         queue_longest_ns=("queue_ns", "max"), upload_ns=("upload_ns", "max"),
         execute_ns=("execute_ns", "max"), download_ns=("download_ns", "max"),
-        cycles=("cycles", "max"),
+        cycles=("cycles", "max"), instance=("instance", "max"),
     )  # fmt: skip
     fill = result["rows"] / (result["rows"] + result["padding"])
     result["fill"] = fill.where(result["cycles"] > 0)
     return result.sort_values(["begin_ns", "batch"], ignore_index=True)
+
+
+def batch_runs(runs: Alignment, begin_ns: int, end_ns: int, cycles: int) -> tuple[int, int] | None:
+    """Return the first and last run of a report that a batch was, None where it is in none.
+
+    Of the runs that lie in its time, which may be others' that it waited for, it is the last ones:
+    those whose cycles are the batch's.
+    """
+    inside = np.flatnonzero((runs.begin >= begin_ns) & (runs.end <= end_ns))
+    sums = np.cumsum(runs.cycles[inside][::-1])
+    (exact,) = np.nonzero((sums == cycles) & (cycles > 0))
+    if not len(exact):
+        return None
+    return int(inside[-1 - exact[0]]), int(inside[-1])
 
 
 @analysis("part mean_ns:ns share:fraction p50_ns:ns p90_ns:ns p95_ns:ns p99_ns:ns max_ns:ns")

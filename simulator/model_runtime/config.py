@@ -13,6 +13,7 @@ from simulator.graph.types import Array
 
 # TensorFlow's embedded runtime waits as long by default (5,000 us).
 TIMEOUT_NS = 5_000_000
+REPORTS = "autoReport."
 NO_REPORT: Mapping[str, object] = {
     "autoReport.all": False,
     "autoReport.outputGraphProfile": False,
@@ -62,8 +63,9 @@ class SessionConfig:
     engine_options: Mapping[str, object] = field(default_factory=dict)
 
     def options(self) -> dict[str, object]:
-        """Return the options of the engine."""
-        return {**NO_REPORT, **self.engine_options}
+        """Return the options of the engine; a report that they ask for is theirs alone."""
+        asked = any(name.startswith(REPORTS) for name in self.engine_options)
+        return {**({} if asked else NO_REPORT), **self.engine_options}
 
 
 @dataclass(slots=True)

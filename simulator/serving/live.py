@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pvti
 from pva.errors import MissingPackageError, PvaError
 from simulator.serving import grpc_service
 from simulator.serving.http import application, metrics_application
@@ -42,6 +43,7 @@ class Options:
     trace_count: int = -1
     most_bytes: int = BODY
     threads: int = THREADS
+    report: Path | None = None
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class Listening:
 @contextmanager
 def listening(options: Options) -> Iterator[Listening]:
     """Load the models and listen, in a block; raises PvaError."""
-    server = Server(options.repository, options.mode)
+    server = Server(options.repository, options.mode, options.report)
     settings = Settings(options.trace_file, options.trace_rate, options.trace_count)
     found = Listening(server, settings)
     with ExitStack() as stack:
@@ -86,7 +88,12 @@ def listening(options: Options) -> Iterator[Listening]:
 
 
 def serve(options: Options, announce: Callable[[Listening], None]) -> None:
-    """Serve until SIGINT or SIGTERM; write the trace, if one was asked for. Raises PvaError."""
+    """Serve until SIGINT or SIGTERM; write the trace, if one was asked for. Raises PvaError.
+
+    With a report the host trace stands beside it, so that a batch leads to its device.
+    """
+    if options.report is not None:
+        pvti.startTrace(options.report)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Version
 from simulator.serving.tensors import DATATYPES, Array
 
+RUNS = 100  # of a report: the first ones, warm-up among them, with all of their steps
 RING = 1024  # transfers that wait at a runner: its callers wait their turn in the batcher
 
 
@@ -37,12 +39,15 @@ class Answer:
 class Program:
     """A loaded executable. `rows` is what it takes at once, `clock` the device's, in hertz."""
 
-    def __init__(self, settings: Settings, version: Version, model: PopefModel) -> None:
+    def __init__(
+        self, settings: Settings, version: Version, model: PopefModel, report: Path | None = None
+    ) -> None:
         self.settings, self.version = settings, version
         batched = settings.config.max_batch_size > 0
         config = ModelRunnerConfig(
             timeout_ns=settings.timeout_ns, batching_dim=0 if batched else None,
             ring_buffer_size_multiplier=RING,
+            engine_options=_recorded(report) if report is not None else {},
         )  # fmt: skip
         try:
             self.runner = ModelRunner(model, config)
@@ -129,10 +134,21 @@ class Program:
             raise PvaError(self.settings.path, str(list(dims)), right, place=f"{place}.dims")
 
 
-def load_program(settings: Settings, version: Version) -> Program:
-    """Load a version of a model, for one instance; raises PvaError."""
+def load_program(settings: Settings, version: Version, report: Path | None = None) -> Program:
+    """Load a version of a model, for one instance; raises PvaError.
+
+    Where `report` is a directory, what its device does is written there.
+    """
     paths = [version.executable, *([version.weights] if version.weights else [])]
-    return Program(settings, version, load_model(paths))
+    return Program(settings, version, load_model(paths), report)
+
+
+def _recorded(report: Path) -> dict[str, object]:
+    return {
+        "autoReport.all": True,
+        "autoReport.directory": str(report),
+        "autoReport.executionProfileProgramRunCount": RUNS,
+    }
 
 
 def _as_compiled(array: Array, desc: DataDesc, batched: bool) -> Array:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import Any
 
@@ -53,6 +54,7 @@ class Result:
     batch: int
     batch_rows: int
     padding: int
+    instance: int
     queue_begin: int
     compute_begin: int
     input_end: int
@@ -91,9 +93,12 @@ def _set(request: Request, outcome: Outcome) -> None:
 
 
 class Served:
-    """A version with its instances. `close` answers what waits, then ends."""
+    """A version with its instances. `close` answers what waits, then ends.
 
-    def __init__(self, model: Model, version: Version) -> None:
+    The first instance writes what its device does to the directory `report`, if there is one.
+    """
+
+    def __init__(self, model: Model, version: Version, report: Path | None = None) -> None:
         self.settings: Settings = model.settings
         self.version = version
         self.name, self.number = self.settings.name, str(version.number)
@@ -107,8 +112,9 @@ class Served:
         self.programs: list[Program] = []
         self._threads: list[Thread] = []
         try:
-            for _ in range(self.settings.instances):
-                self.programs.append(load_program(self.settings, version))
+            for number in range(self.settings.instances):
+                place = None if number else report
+                self.programs.append(load_program(self.settings, version, place))
         except BaseException:
             for program in self.programs:
                 program.close()
@@ -132,7 +138,8 @@ class Served:
         for number, program in enumerate(self.programs):
             wait = self.settings.wait_ns[number] / NS
             name = f"{self.name} {self.number} instance {number}"
-            thread = Thread(target=self._serve, args=(program, wait), name=name, daemon=True)
+            thread = Thread(target=self._serve, args=(number, program, wait), name=name,
+                            daemon=True)  # fmt: skip
             self._threads.append(thread)
             thread.start()
 
@@ -181,11 +188,11 @@ class Served:
         for program in self.programs:
             program.close()
 
-    def _serve(self, program: Program, wait: float) -> None:
+    def _serve(self, instance: int, program: Program, wait: float) -> None:
         while (group := self._next()) is not None:
             if wait:
                 time.sleep(wait)
-            self._run(program, group)
+            self._run(instance, program, group)
 
     def _next(self) -> list[Request] | None:
         """Wait for the next batch; None once the model is closed and nothing waits."""
@@ -207,9 +214,9 @@ class Served:
             text = f"model {self.name!r}: the request waited longer than its timeout"
             self.deliver(request, RequestError(text, "REJECTED", 503))
 
-    def _run(self, program: Program, group: Sequence[Request]) -> None:
+    def _run(self, instance: int, program: Program, group: Sequence[Request]) -> None:
         """Run a batch and hand its outputs out; a failure is that of each of its requests."""
-        batch = Batch(self, next(numbers), group)
+        batch = Batch(self, next(numbers), group, instance)
         told = {"model": self.name, "version": self.number, "batch": batch.number,
                 "rows": batch.rows, "requests": len(group)}  # fmt: skip
         with span("batch", told):
@@ -230,8 +237,10 @@ class Served:
 class Batch:
     """Requests that run together."""
 
-    def __init__(self, served: Served, number: int, group: Sequence[Request]) -> None:
-        self.served, self.number, self.group = served, number, group
+    def __init__(
+        self, served: Served, number: int, group: Sequence[Request], instance: int
+    ) -> None:
+        self.served, self.number, self.group, self.instance = served, number, group, instance
         self.rows = sum(request.rows for request in group)
         self.begin = self.input_end = time.perf_counter_ns()
         for request in group:
@@ -279,7 +288,7 @@ class Batch:
         for request, mine in zip(self.group, outputs, strict=True):
             result = Result(
                 mine, request.rows, answer.cycles, self.number, self.rows, answer.padding,
-                request.arrived_ns,
+                self.instance, request.arrived_ns,
                 self.begin, self.input_end, output_begin, end_ns,
             )  # fmt: skip
             self.served.deliver(request, result)

@@ -72,10 +72,13 @@ class Loaded:
 
 
 class Server:
-    """The models of a repository."""
+    """The models of a repository.
 
-    def __init__(self, repository: Path, mode: str = "none") -> None:
-        self.repository, self.mode = repository, mode
+    With a directory `report` the device of the one model that is loaded first writes there.
+    """
+
+    def __init__(self, repository: Path, mode: str = "none", report: Path | None = None) -> None:
+        self.repository, self.mode, self._report = repository, mode, report
         self._models: dict[str, Loaded] = {}
         self._changing, self._ended = Lock(), Event()
         self.ready = False
@@ -86,6 +89,9 @@ class Server:
         wanted = list(chosen) if self.mode == "explicit" else names
         if self.mode == "none" and not names:
             raise PvaError(self.repository, "no model", "a folder a model, with its config.pbtxt")
+        if self._report is not None and len(wanted) != 1:
+            remedy = "a report is of one: --model-control-mode explicit --load-model NAME"
+            raise PvaError(self.repository, f"{len(wanted)} models", remedy)
         for name in wanted:
             self._load(name)
             if (error := self._models[name].error) and self.mode != "poll":
@@ -157,7 +163,8 @@ class Server:
         with self._changing:
             stamp = _stamp(self.repository / name)
             try:
-                served = _started(read_model(self.repository, name))
+                report, self._report = self._report, None  # a model that is loaded again has none
+                served = _started(read_model(self.repository, name), report)
             except (PvaError, PoplarError, OSError) as error:
                 before = self._models.get(name)
                 self._models[name] = Loaded(
@@ -220,7 +227,7 @@ class Server:
             raise RequestError("the request took longer than an hour", status=504) from None
         response = self.answer(served, asked, result, begin)
         told |= {"version": served.number, "rows": result.rows, "batch": result.batch,
-                 "padding": result.padding, "cycles": result.cycles,
+                 "padding": result.padding, "cycles": result.cycles, "instance": result.instance,
                  **dict(zip(TIMES, result.parts, strict=True))}  # fmt: skip
         return response
 
@@ -254,12 +261,13 @@ class Server:
         )
 
 
-def _started(model: Model) -> dict[str, Served]:
+def _started(model: Model, report: Path | None) -> dict[str, Served]:
     """Load the versions of a model and run its warm-up; raises PvaError."""
     started: dict[str, Served] = {}
     try:
         for version in model.versions:
-            served = started[str(version.number)] = Served(model, version)
+            place = report if version is model.newest else None
+            served = started[str(version.number)] = Served(model, version, place)
             warmup.run(served)
             served.start()
     except BaseException:

@@ -22,10 +22,16 @@ def started(compiled: Path, tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Start servers of the one small model, with more in its configuration; close them."""
     servers: list[Server] = []
 
-    def start(more: str = SYNCHRONOUS, *, mode: str = "none", **options: object) -> Server:
+    def start(
+        more: str = SYNCHRONOUS,
+        *,
+        mode: str = "none",
+        report: Path | None = None,
+        **options: object,
+    ) -> Server:
         folder = write_model(tmp_path / "models", "lin", more, **options)
         shutil.copytree(compiled, folder / "1", dirs_exist_ok=True)
-        server = Server(tmp_path / "models", mode)
+        server = Server(tmp_path / "models", mode, report)
         servers.append(server)
         server.start(["lin"])
         return server
