@@ -96,6 +96,8 @@ def parsed(path: Path, data: bytes) -> Any:
         raise PvaError(path, f"byte {error.start} is no UTF-8", "text") from None
     except text_format.ParseError as error:
         raise _unparsed(path, text, error) from None
+    except ValueError as error:  # a number of an enum that no int32 holds
+        raise PvaError(path, str(error), "protobuf text, a field of ModelConfig each") from None
     return config
 
 

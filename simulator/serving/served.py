@@ -34,10 +34,13 @@ numbers = itertools.count(1)  # of batches
 
 
 class RequestError(Exception):
-    """A request that cannot be answered: why, by which of Triton's reasons, and HTTP's status."""
+    """A request that cannot be answered: why, by which of Triton's reasons, and HTTP's status.
+
+    The text is one line, whatever of a client's is in it.
+    """
 
     def __init__(self, text: str, reason: str = "OTHER", status: int = 400) -> None:
-        super().__init__(text)
+        super().__init__(" ".join(text.split()))
         self.reason, self.status = reason, status
 
 

@@ -22,7 +22,9 @@ BETWEEN = ("sh", "-c", '"$0" "$@"; exit $?')
     importlib.util.find_spec("atheris") is None,
     reason=f"atheris has no wheel for this Python ({sys.version.split()[0]}): not fuzzed",
 )
-@pytest.mark.parametrize("target", ["fuzz_readers", "fuzz_executables", "fuzz_popef"])
+@pytest.mark.parametrize(
+    "target", ["fuzz_readers", "fuzz_executables", "fuzz_popef", "fuzz_serving"]
+)
 def test_inputs_guided_by_coverage_give_lines_of_errors(target: str, tmp_path: Path) -> None:
     options = [f"-runs={RUNS}", "-seed=1", "-timeout=60", "-rss_limit_mb=1024"]
     options.append(f"-artifact_prefix={tmp_path}/")
