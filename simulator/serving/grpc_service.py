@@ -270,7 +270,8 @@ def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str,
             inputs[name] = _contents(tensor, count).reshape(shape)
     outputs = {output.name: _parameters(output.parameters) for output in request.outputs}
     asked = InferRequest(request.model_name, request.model_version, request.id,
-                         _parameters(request.parameters), inputs, list(outputs))  # fmt: skip
+                         _parameters(request.parameters), inputs, list(outputs),
+                         {tensor.name: tensor.datatype for tensor in request.inputs})  # fmt: skip
     return asked, outputs
 
 

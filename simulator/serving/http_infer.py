@@ -40,7 +40,10 @@ def infer_request(server: Server, call: Call) -> tuple[InferRequest, Mapping[str
     names = [_text(output, "name") for output in outputs]
     wanted: dict[str, Any] = {"binary_data_output": parameters.get("binary_data_output") is True}
     wanted |= {_text(output, "name"): _object(output, "parameters") for output in outputs}
-    asked = InferRequest(call.model, call.version, _text(head, "id"), parameters, inputs, names)
+    types = {_text(one, "name"): _text(one, "datatype") for one in head["inputs"]}
+    asked = InferRequest(
+        call.model, call.version, _text(head, "id"), parameters, inputs, names, types
+    )
     return asked, wanted
 
 

@@ -19,9 +19,10 @@ from simulator.graph.errors import PoplarError
 from simulator.model_runtime import DataDesc, ModelRunner, ModelRunnerConfig
 from simulator.popef import Model as PopefModel
 from simulator.popef import load_model
+from simulator.serving.device_types import is_held, to_client, to_device
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Version
-from simulator.serving.tensors import DATATYPES, Array
+from simulator.serving.tensors import Array
 
 RUNS = 100  # of a report: the first ones, warm-up among them, with all of their steps
 RING = 1024  # transfers that wait at a runner: its callers wait their turn in the batcher
@@ -65,6 +66,13 @@ class Program:
             self.runner.close()
             raise
 
+    def held(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """Return inputs of a client as the device holds them; raises TensorError."""
+        return {
+            tensor.name: to_device(tensor.name, tensor.datatype, inputs[tensor.name], desc.dtype)
+            for tensor, desc in self._inputs.items()
+        }
+
     def run(self, inputs: Mapping[str, Array]) -> Answer:
         """Run a batch and wait for it; raises PoplarError."""
         found = self.runner.execute(self._given(inputs))
@@ -77,7 +85,9 @@ class Program:
     def answer(self, found: Any) -> Answer:
         """Return outputs by the names of clients, in the shapes that they know."""
         outputs = {
-            tensor.name: _shaped(found[desc.name], tensor, desc, self.batched)
+            tensor.name: _shaped(
+                to_client(tensor.datatype, found[desc.name]), tensor, desc, self.batched
+            )
             for tensor, desc in self._outputs.items()
         }
         return Answer(outputs, found.cycles, found.padding)
@@ -120,8 +130,7 @@ class Program:
         return matched
 
     def _check(self, tensor: Tensor, desc: DataDesc, place: str) -> None:
-        wanted = np.dtype(DATATYPES[tensor.datatype][1])
-        if wanted != desc.dtype.newbyteorder("<"):
+        if not is_held(tensor.datatype, desc.dtype):
             right = f"the executable's {desc.name!r} is {desc.data_type.value}"
             raise PvaError(self.settings.path, tensor.datatype, right, place=f"{place}.data_type")
         dims = tensor.dims if tensor.reshape is None else tensor.reshape

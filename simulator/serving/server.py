@@ -24,7 +24,7 @@ from simulator.serving import warmup
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Model, model_names, read_model
 from simulator.serving.served import Pending, RequestError, Result, Served
-from simulator.serving.tensors import Array
+from simulator.serving.tensors import DATATYPES, Array, TensorError
 
 NAME = "tilescope"
 EXTENSIONS = ("classification", "model_repository", "schedule_policy", "model_configuration",
@@ -46,6 +46,7 @@ class InferRequest:
     parameters: Mapping[str, Any]
     inputs: Mapping[str, Array]
     outputs: Sequence[str] = ()
+    datatypes: Mapping[str, str] = field(default_factory=dict)  # that the client named
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,9 +235,13 @@ class Server:
     def submitted(self, served: Served, asked: InferRequest) -> Request:
         """Check a request and let it wait for its turn; raises RequestError."""
         rows = checked(served.settings, asked)
+        try:
+            inputs = served.programs[0].held(asked.inputs)
+        except TensorError as error:
+            raise RequestError(str(error)) from None
         level = _number(asked.parameters, "priority")
         timeout_ns = 1000 * _number(asked.parameters, "timeout")
-        return served.submit(Pending(asked.inputs), rows, level, timeout_ns)
+        return served.submit(Pending(inputs), rows, level, timeout_ns)
 
     def answer(
         self, served: Served, asked: InferRequest, result: Result, begin: int
@@ -286,6 +291,8 @@ def checked(settings: Settings, asked: InferRequest) -> int:
     _check_names(asked.inputs, known, "input", settings.name)
     outputs = {tensor.name: tensor for tensor in settings.outputs}
     _check_names({**outputs, **dict.fromkeys(asked.outputs)}, outputs, "output", settings.name)
+    for name, tensor in known.items():
+        _check_type(tensor, asked.inputs[name], asked.datatypes.get(name, tensor.datatype))
     batched = settings.config.max_batch_size > 0
     rows = {_rows(settings, known[name], array, batched) for name, array in asked.inputs.items()}
     if len(rows) > 1:
@@ -307,6 +314,13 @@ def _check_names(given: Iterable[str], known: Iterable[str], kind: str, model: s
     if unknown:
         there = ", ".join(known)
         raise RequestError(f"model {model!r} has no {kind} {unknown[0]!r}; there are {there}")
+
+
+def _check_type(tensor: Tensor, array: Array, datatype: str) -> None:
+    """Raise RequestError for another type: a batch of several requests has one."""
+    if datatype != tensor.datatype or array.dtype != DATATYPES[datatype][1]:
+        found = datatype if datatype != tensor.datatype else array.dtype
+        raise RequestError(f"input {tensor.name!r} is {found}; {tensor.datatype} is needed")
 
 
 def _rows(settings: Settings, tensor: Tensor, array: Array, batched: bool) -> int:

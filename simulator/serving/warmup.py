@@ -25,7 +25,7 @@ def run(served: Served) -> None:
     config = served.settings.config
     for number, sample in enumerate(config.model_warmup):
         place = f"model_warmup[{number}]"
-        inputs = _inputs(served, sample, place)
+        inputs = served.programs[0].held(_inputs(served, sample, place))
         for program in served.programs:
             for _ in range(sample.count or 1):
                 try:

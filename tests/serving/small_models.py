@@ -10,10 +10,11 @@ import numpy as np
 from simulator import popart
 
 WEIGHTS = np.arange(24, dtype=np.float32).reshape(8, 3) / 10
-# Types that a device has, by their names in ONNX, and in config.pbtxt.
+# Types that a device has or holds in others, by their names in ONNX, and in config.pbtxt.
 TYPES = {
     "FLOAT": "FP32", "FLOAT16": "FP16", "INT32": "INT32", "UINT32": "UINT32", "BOOL": "BOOL",
     "UINT8": "UINT8", "INT8": "INT8", "INT16": "INT16", "UINT16": "UINT16",
+    "INT64": "INT64", "UINT64": "UINT64", "DOUBLE": "FP64",
 }  # fmt: skip
 CONFIG = """backend: "poplar"
 max_batch_size: {most}

@@ -22,7 +22,7 @@ def main(repository: Path) -> None:
     folder = write_model(repository, "linear", BATCHING, instances=2)
     compile_linear(folder / "1")
     compile_linear(write_model(repository, "slow", SYNCHRONOUS + SLOW) / "1")
-    for onnx, kind in TYPES.items():
+    for onnx, kind in (*TYPES.items(), ("FLOAT", "BF16")):
         name = f"identity_{kind.lower()}"
         folder = write_model(repository, name, kind=kind, inner=3)
         compile_identity(folder / "1", onnx)
