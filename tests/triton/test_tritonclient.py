@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tritonclient")
+import ml_dtypes
 import tritonclient.grpc as triton_grpc
 import tritonclient.http as triton_http
 from tritonclient.utils import InferenceServerException
@@ -31,7 +32,7 @@ KINDS = {
     "FP32": np.float32, "FP16": np.float16, "INT32": np.int32, "UINT32": np.uint32,
     "BOOL": np.bool_, "UINT8": np.uint8, "INT8": np.int8, "INT16": np.int16, "UINT16": np.uint16,
     "INT64": np.int64, "UINT64": np.uint64, "FP64": np.float64,
-    "BF16": np.float32,  # as the client has it
+    "BF16": ml_dtypes.bfloat16,
 }  # fmt: skip
 PROTOCOLS = ("http", "grpc")
 Ports = dict[str, int]
