@@ -57,7 +57,7 @@ class Exported:
     """What of a session goes into a file beside its executable.
 
     `optimizer` are the streams of its numbers, `kept` what it keeps: label -> key, weight, type and
-    shape.
+    shape. `states` says whether those of its generators are known.
     """
 
     infos: Mapping[str, TensorInfo]
@@ -69,6 +69,7 @@ class Exported:
     processes: int
     iterations: int
     in_flight: int
+    states: bool = False
 
 
 def host_order(programs: Programs) -> dict[str, Tensor]:
@@ -117,8 +118,9 @@ def _metadata(
 ) -> Metadata:
     """Return how to run a session; `streams` gets the streams of its handles."""
     programs = exported.programs.programs
+    told = LOAD if exported.states else LOAD[:-1]  # generators follow from the seed else
     flow = ProgramFlow(
-        load=[PROGRAMS[p][0] for p in LOAD if p in programs],
+        load=[PROGRAMS[p][0] for p in told if p in programs],
         main=[PROGRAMS[parts.RUN][0]],
         save=[
             PROGRAMS[p][0] for p in SAVE if p in programs and (exported.training or p != SAVE[0])

@@ -222,6 +222,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._connected = True
         log("devicex", "INFO", "Engine loaded")
         self._uploaded = False
+        self._begin_generators()
 
     def _built(self) -> Graph:
         """Build the graph, and the programs that run on it."""

@@ -51,6 +51,7 @@ class Files:
     _ir: Ir
     _options: SessionOptions
     _programs: parts.Programs
+    _first_states: Sequence[int]
     _seed: int
     _streams: Mapping[str, str] = MappingProxyType(
         {}
@@ -142,6 +143,7 @@ class Files:
             self._ir.infos, self._programs, self._streams, self._kept_rows(), self.training,
             self._options.replicas, self._options.total_replicas // self._options.replicas,
             self._flow.batchesPerStep() * self._options.factor, self._in_flight,
+            states=self._engine is not None,
         )  # fmt: skip
         name = name_of(self._fingerprint())
         write_session(writer, name, self._executable, exported, compress)
@@ -161,7 +163,9 @@ class Files:
         """Take the compiled model from a PopEF file: `prepareDevice` then loads it.
 
         The session must be of the same model, options and machine. Weights that the file or one of
-        `more` has are taken, too. Raises popart_exception and PvaError.
+        `more` has are taken, too, and so are the seed and the states of generators: the session
+        draws the numbers that the one that wrote them would draw next. Raises popart_exception and
+        PvaError.
         """
         paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more)]
         self._take(load_model(paths))
@@ -182,9 +186,14 @@ class Files:
             path = model.executable.blob.source.path
             raise PvaError(path, f"its state of a session: {error}", "compile it anew") from None
         self._executable, self._programs = executable, programs
-        own_names = {SEED, RNG_STATE, *self._streams}  # which this session has of its own
+        own_names = set(self._streams)  # which this session has of its own
         for tensor in model.tensors:
-            if tensor.info.name() not in own_names:
+            if tensor.info.name() == SEED:
+                low, high = (int(word) for word in tensor.data())
+                self._seed = low | high << 32
+            elif tensor.info.name() == RNG_STATE:
+                self._first_states = tensor.data().ravel().tolist()
+            elif tensor.info.name() not in own_names:
                 self._take_weight(str(tensor.info.name()), tensor.data())
 
     def _take_weight(self, name: str, values: Array) -> None:

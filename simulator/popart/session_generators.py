@@ -21,9 +21,20 @@ class Generators:
     _options: SessionOptions
     _programs: parts.Programs
     _seed = 0
+    _first_states: Sequence[int] = ()  # of a file that was loaded
 
     def _loaded(self, caller: str) -> Engine:
         raise NotImplementedError
+
+    def _begin_generators(self) -> None:
+        """Set the generators to the seed, and the states, of this session or of the file it took.
+
+        Without either the seed is 0, so that who runs an exported file draws the same numbers.
+        """
+        if parts.SEED_FROM_HOST in self._programs.programs:
+            self.setRandomSeed(self._seed)
+        if self._first_states:
+            self.setRNGState(self._first_states)
 
     def setRandomSeed(self, seed: int) -> None:
         """Seed the generators of all tiles, where the model draws random numbers."""

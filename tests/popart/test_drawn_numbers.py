@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from models import model, node, prepared, tiny, trained
 
 from simulator import popart
+from simulator.model_runtime import ModelRunner
 
 
 @pytest.mark.parametrize("like", ["", "Like"])
@@ -72,3 +74,55 @@ def test_states_that_stay_on_the_device_are_refused() -> None:
     session = prepared(model([node("Neg", "x", "y")], {"x": [2]}, ["y"]), ["y"])
     with pytest.raises(popart.popart_exception, match="set enableLoadAndOffloadRNGState"):
         session.getRNGState()
+
+
+def drawing(states: bool) -> Any:
+    """Return a session that draws ten numbers a run."""
+    draw = node("RandomNormal", "", "y", shape=[10])
+    options = popart.SessionOptions(enableLoadAndOffloadRNGState=states)
+    proto, flow = model([draw], {}, ["y"]), popart.DataFlow(1, ["y"])
+    return popart.InferenceSession(proto, flow, tiny(), userOptions=options)
+
+
+def drawn(session: Any, count: int) -> list[Any]:
+    """Run so many times; return what was drawn in each."""
+    runs = []
+    for _ in range(count):
+        anchors = session.initAnchorArrays()
+        session.run(popart.PyStepIO({}, anchors))
+        runs.append(anchors["y"].copy())
+    return runs
+
+
+@pytest.mark.parametrize("states", [False, True])
+@pytest.mark.parametrize("seed", [None, 7 << 32 | 5])
+def test_who_loads_a_file_draws_what_its_session_draws(
+    tmp_path: Path, states: bool, seed: int | None
+) -> None:
+    written, file = drawing(states), tmp_path / "drawing.popef"
+    if seed is None:
+        drawing(states).compileAndExport(str(file))
+        written.prepareDevice()
+    else:
+        written.prepareDevice()
+        written.setRandomSeed(seed)
+        written.saveExecutable(str(file))
+    wanted = drawn(written, 2)
+    loaded = drawing(states)
+    loaded.loadExecutable(str(file))
+    loaded.prepareDevice()
+    np.testing.assert_array_equal(drawn(loaded, 2), wanted)
+    assert loaded.getRandomSeed() == (seed or 0)
+    with ModelRunner(file) as runner:
+        np.testing.assert_array_equal([runner.execute({})["y"] for _ in range(2)], wanted)
+
+
+def test_who_loads_a_file_with_states_goes_on_where_its_session_was(tmp_path: Path) -> None:
+    session, file = drawing(True), tmp_path / "drawing.popef"
+    session.prepareDevice()
+    drawn(session, 1)
+    session.saveExecutable(str(file))
+    loaded = drawing(True)
+    loaded.loadExecutable(str(file))
+    loaded.prepareDevice()
+    np.testing.assert_array_equal(drawn(loaded, 2), drawn(session, 2))
