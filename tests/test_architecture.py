@@ -99,8 +99,8 @@ TABLE = {
         ("simulator", *MIDDLE, "pva.dask_client"), ("pandas", "pyarrow", "optuna", "distributed")
     ),
     "simulator.serving": Row(
-        ("simulator", *MIDDLE, "pva.queueing", "pva.formats.triton_trace", "pva.formats.files")
-        + ("google.protobuf",), ("grpc", "waitress"),
+        ("simulator", "pvti", *MIDDLE, "pva.queueing", "pva.formats.triton_trace")
+        + ("pva.formats.files", "google.protobuf"), ("grpc", "waitress"),
     ),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),
     "dashboard": Row(("dash", "plotly", "pva", "waitress", "flask", "werkzeug", "orjson")
