@@ -23,8 +23,8 @@ WAITS = ("StreamCopyBegin", "StreamCopyEnd")
 
 def control_code(
     target: Target, lowered: Lowered, instrumentation: Instrumentation
-) -> Iterator[IntArray]:
-    """Return the bytes by tile of each program's own control code, in the order of programs.
+) -> Iterator[int | IntArray]:
+    """Return the bytes of each program's own control code, by tile or one number for all tiles.
 
     A tile keeps the programs in which it takes part; all take part in syncs and containers. The
     first program, which is around all others, has the base too. A compute set is counted in every
@@ -39,19 +39,16 @@ def control_code(
     }
     counted = set()
     for row, program in enumerate(lowered.programs):
-        own = 0 if program.type in WAITS else CONTROL_BYTES
-        code = np.full(target.num_tiles, own, dtype=np.int64)
+        code: int | IntArray = 0 if program.type in WAITS else CONTROL_BYTES
         if program.type == "OnTileExecute":
-            code *= runs[program.compute_set]
+            code = CONTROL_BYTES * runs[program.compute_set]
             code += COUNTER_CODE_BYTES * counting[program.compute_set]
         elif program.type in exchanges:
             made, counts = exchanges[program.type]
-            active = made[program.exchange].cycles > 0
-            code *= active
             key = (program.type, program.exchange)
-            if counts and key not in counted:
-                code += COUNTER_CODE_BYTES * active
-                counted.add(key)
+            counter = COUNTER_CODE_BYTES * (counts and key not in counted)
+            counted.update([key] if counts else [])
+            code = (CONTROL_BYTES + counter) * (made[program.exchange].cycles > 0).astype(np.int64)
         yield code + CONTROL_BASE * (row == 0)
 
 
@@ -61,10 +58,18 @@ def control_stretches(
     """Return the same as stretches of tiles with as many bytes: the table `control_code`."""
     rows: list[IntArray] = []
     for program, code in enumerate(control_code(target, lowered, instrumentation)):
-        begins = np.flatnonzero(np.diff(code, prepend=-1))
-        ends = np.append(begins[1:], len(code))
-        kept = code[begins] > 0
-        begins, ends = begins[kept], ends[kept]
-        rows.append(np.stack((np.full_like(begins, program), begins, ends, code[begins])))
+        begins, ends, sizes = _stretches(code, target.num_tiles)
+        rows.append(np.stack((np.full_like(begins, program), begins, ends, sizes)))
     names = ("program", "tile", "end_tile", "bytes")
     return dict(zip(names, np.concatenate(rows, axis=1), strict=True))
+
+
+def _stretches(code: int | IntArray, tiles: int) -> tuple[IntArray, ...]:
+    """Return begins, ends and bytes of the stretches of tiles that have some."""
+    if isinstance(code, int):
+        begin, end = np.array([[0], [tiles]])[:, : code > 0]
+        return begin, end, np.full_like(begin, code)
+    begins = np.flatnonzero(np.diff(code, prepend=-1))
+    ends = np.append(begins[1:], len(code))
+    kept = code[begins] > 0
+    return begins[kept], ends[kept], code[begins[kept]]

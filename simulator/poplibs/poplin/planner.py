@@ -252,10 +252,10 @@ def _solve(
         return held_bytes(target, problem, method, part, cut)
 
     inputs = [*largest, *split]
-    cost = model.call(inputs, lambda arrays: np.add.reduce([*stages(arrays).values()]), "cycles")
     tile_bytes = model.call(inputs, room, "bytes")
-    if not by_memory:
+    if not by_memory:  # what does not fit is priced no further
         model.lessOrEqual(tile_bytes, limit)
+    cost = model.call(inputs, lambda arrays: np.add.reduce([*stages(arrays).values()]), "cycles")
     solution = model.minimize([tile_bytes, cost] if by_memory else [cost, tile_bytes])
     if not solution.validSolution():
         return None

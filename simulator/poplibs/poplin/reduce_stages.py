@@ -72,9 +72,11 @@ def reduction_cost(
         if number:
             exchange = exchange + np.where(some, ceil_div(sent * dtype.size, rate), 0)
         sent, size = (ceil_div(elements, np.maximum(rows, 1)) for elements in (sent, size))
-        between, last = (reduce_add(size, rows, dtype, target, t) for t in (dtype, out_type))
-        ends = stages[number + 1] == 0 if number + 1 < len(stages) else np.ones_like(some)
-        work = work + np.where(some, np.where(ends, last, between), 0)
+        added = reduce_add(size, rows, dtype, target, out_type)
+        if out_type != dtype and number + 1 < len(stages):
+            between = reduce_add(size, rows, dtype, target, dtype)
+            added = np.where(stages[number + 1] == 0, added, between)
+        work = work + np.where(some, added, 0)
     return exchange, work
 
 
