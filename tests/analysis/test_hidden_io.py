@@ -55,7 +55,8 @@ def test_a_run_that_waits_for_the_host_is_told_how_many_io_tiles_would_hide_it(
 ) -> None:
     report = opened(tmp_path / "apart", io=False, work=0)
     found = insights(report).set_index("rule").loc["bound_by_host"]
-    assert "With 2 I/O tiles" in found["advice"] and found["show"] == "overlap_io"
+    assert "With 2 I/O tiles" in found["advice"] and "at most" in found["advice"]
+    assert found["show"] == "overlap_io"
     exposed = overlap_io(report)["exposed_cycles"].sum()
     assert 0.95 < found["amount"] / exposed < 1.05 and 0 < found["saving"] <= found["amount"]
     beside = opened(tmp_path / "beside", work=20)

@@ -153,8 +153,8 @@ def _advice_on_io(report: Report) -> str:
         return "Copy more at a time, or in fewer bits."
     return (
         f"With {count(tiles)} I/O tiles (numIOTiles, simulate --io-tiles {tiles}) the host "
-        "exchanges the next batch while this one is computed: the saving is what compute can hide, "
-        "in steps of many batches."
+        "exchanges the next batch while this one is computed: at most what compute can hide is "
+        "saved, in steps of many batches, as the first exchange of a step and its last stay."
     )
 
 
