@@ -150,8 +150,9 @@ def fixed_data(
         result["vertexCode"] = sizes_of_types @ used if len(vertex_types) else _no(tiles)
         stack = stacks.supervisor + graph.target.workers * stacks.worker
         result["stack"] = np.full(tiles, stack, dtype=np.int64)
-        control = control_code(graph.target, lowered, instrumentation)
-        result["controlCode"] = sum(control, _no(tiles))
+        result["controlCode"] = _no(tiles)
+        for code in control_code(graph.target, lowered, instrumentation):
+            result["controlCode"] += code
         result["internalExchangeCode"] = _exchange_code(lowered.exchanges, tiles)
         result["globalExchangeCode"] = _exchange_code(lowered.global_exchanges, tiles)
         result["hostExchangeCode"] = HOST_CODE_BYTES + _exchange_code(lowered.host_exchanges, tiles)
