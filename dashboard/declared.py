@@ -42,6 +42,7 @@ class Declaration:
     # What is chosen on it by a key of the address, and how an object of it is called: by what the
     # value begins with, as in {"node": {"v": "variable", "p": "program"}} (dashboard/objects.py).
     objects: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    docked: str = ""  # the one of these keys that opens the drawer by itself, without an object
     follows: bool = False  # its parts follow a file that grows; the page is not laid out anew
 
     @property

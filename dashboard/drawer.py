@@ -3,6 +3,7 @@
 `object=kind:which` chooses one (dashboard/objects.py); `variable=3` alone opens that variable, too.
 A click anywhere chooses one (assets/drawer.js): a row of a table that has an `object`, and whatever
 sets a key of the address of which the page declares that it is an object (`Declaration.objects`).
+One of these may open the drawer by itself (`Declaration.docked`), as in a link to a step.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ from dataclasses import replace
 from dash import Dash, dcc, html
 
 from dashboard import address, components, view
-from dashboard.address import Address
+from dashboard.address import Address, AddressError
 from dashboard.components import Element, facts
-from dashboard.declared import page_at
-from dashboard.objects import KEY, VARIABLE, Subject, describe, object_of, prose_of
+from dashboard.declared import Declaration, page_at
+from dashboard.objects import AT, KEY, VARIABLE, Subject, describe, object_of, prose_of
 from dashboard.store import Store
+from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
 from pva.plot.theme import Theme
 
-PANEL, FINDINGS = "drawer", "drawer-findings"
+PANEL, DETAILS, FINDINGS = "drawer", "drawer-details", "drawer-findings"
 
 
 def place(state: Address) -> list[Element]:
@@ -31,34 +33,97 @@ def place(state: Address) -> list[Element]:
     if page is None or not page.has_objects:
         return []
     kinds = {"data-objects": json.dumps({key: dict(of) for key, of in page.objects.items()})}
-    return [html.Div(view.panel(PANEL, state.path, (KEY, VARIABLE)), **kinds)]
+    kinds |= {"data-docked": page.docked} if page.docked else {}
+    return [html.Div(view.panel(PANEL, state.path, _keys(page)), **kinds)]
+
+
+def _keys(page: Declaration) -> tuple[str, ...]:
+    return (KEY, VARIABLE, *page.objects)
+
+
+def _own(state: Address) -> dict[str, str]:
+    """Return the objects that the page's own keys choose, the last of each, by key."""
+    page = page_at(state.path)
+    values = {key: _value(state, key) for key in (page.objects if page else ())}
+    kinds = {key: page.objects[key].get("", "") for key in values} if page else {}
+    return {key: f"{kinds[key]}:{value}" for key, value in values.items() if kinds[key] and value}
+
+
+def _value(state: Address, key: str) -> str:
+    """Read the last value of a key of the address as text, empty without one."""
+    of_fields = {"step": state.steps[-1:], "tile": state.tiles[-1:], "event": (state.event,)}
+    if key not in of_fields:
+        return state.text(key).rpartition(",")[2]
+    return "".join(str(value) for value in of_fields[key] if value is not None)
+
+
+def shown_object(state: Address) -> str:
+    """Return the object that the drawer shows: that of the address, or of the key docked to it."""
+    page = page_at(state.path)
+    return object_of(state) or (_own(state).get(page.docked, "") if page else "")
 
 
 def drawer(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the chosen object; nothing where none is. Raises PvaError, AddressError."""
-    text = object_of(state)
+    text = shown_object(state)
     if not text or (
         text.startswith(VARIABLE) and not store.report(state.report).dataset.has("variables")
     ):
         return None
-    subject = describe(store, state, text)
-    kept = tuple(pair for pair in state.options if pair[0] not in (KEY, VARIABLE))
+    try:
+        subject = describe(store, state, text)
+    except (AddressError, SelectionError):
+        if _is_told(state, text):
+            return None
+        raise
     close = dcc.Link(
-        "Close", href=address.write(replace(state, options=kept)), className="button drawer-close",
+        "Close", href=address.write(_closed(state)), className="button drawer-close",
         title="Escape",
     )  # fmt: skip
+    page = page_at(state.path)
+    inner_keys = _keys(page) if page else (KEY, VARIABLE)
     return html.Aside(
         [
             html.Div([html.H2(subject.kind), close], className="drawer-head"),
             html.P(components.prose(subject.name), className="subject", title=subject.name),
             facts([*prose_of(subject.figures), *_related(state, subject)]),
             _links(state, subject, text),
-            view.panel(FINDINGS, state.path, (KEY, VARIABLE), inner=True),
+            view.panel(DETAILS, state.path, inner_keys, themed=True, inner=True),
+            view.panel(FINDINGS, state.path, inner_keys, inner=True),
         ],
         className="drawer",
         **{"aria-label": f"{subject.kind} {subject.name}",
            "data-shows": "\n".join((text, *subject.same))},
     )  # fmt: skip
+
+
+def _is_told(state: Address, text: str) -> bool:
+    """Return whether the page itself says that what one of its keys chooses is not there."""
+    page = page_at(state.path)
+    docked = page.docked if page else ""
+    return any(key != docked and one == text for key, one in _own(state).items())
+
+
+def _closed(state: Address) -> Address:
+    """Return the address without an object."""
+    page = page_at(state.path)
+    docked = page.docked if page else ""
+    kept = tuple(pair for pair in state.options if pair[0] not in (KEY, VARIABLE, docked))
+    without = {"step": {"steps": ()}, "event": {"event": None}}.get(docked, {})
+    return replace(state, options=kept, **without)
+
+
+def details(store: Store, state: Address, theme: Theme) -> Element:
+    """Show what one execution of a step took, and where; nothing for other objects."""
+    from dashboard.pages import step_details
+
+    kind, _, which = shown_object(state).partition(":")
+    number = int(which) if which.isascii() and which.isdigit() and len(which) < 19 else -1
+    if kind == AT and number % 2:  # a step on the axis of device and host (dashboard/objects.py)
+        kind, number = "step", number // 2
+    if kind != "step" or number < 0:
+        return None
+    return step_details.details(store, replace(state, steps=(number,)), theme)
 
 
 def _related(state: Address, subject: Subject) -> Iterator[tuple[str, Element]]:
@@ -99,7 +164,7 @@ def findings(store: Store, state: Address, _theme: Theme) -> Element:
     """List what Insights says of the chosen object; nothing where it says nothing."""
     from dashboard.pages.insights import examined
 
-    text = object_of(state)
+    text = shown_object(state)
     if not text or text.startswith("event"):
         return None
     about = set(describe(store, state, text).about)
@@ -121,4 +186,5 @@ def findings(store: Store, state: Address, _theme: Theme) -> Element:
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the drawer."""
     view.fill(app, store, PANEL, drawer)
+    view.fill(app, store, DETAILS, details)
     view.fill(app, store, FINDINGS, findings)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dashboard import components
-from dashboard.address import Address, AddressError
-from dashboard.store import Report, Store
-from dashboard.timeline.endpoint import host, host_flows
+from dashboard.address import Address, AddressError, Range
+from dashboard.store import MAX_LETTERS, Report, Store
+from dashboard.timeline.endpoint import alignment, host, host_flows
 from dashboard.timeline.flows import flows_at
 from pva import units
+from pva.analysis.alignment import RUN
 from pva.analysis.costs import operation_costs
 from pva.analysis.debug import source_of
 from pva.analysis.host_events import event_figures
@@ -28,6 +29,8 @@ from pva.analysis.operation_parts import operation_programs
 from pva.analysis.program_parts import program_by_tile, program_figures
 from pva.analysis.programs import elapsed, executions, operations
 from pva.analysis.selection import chosen as known_number
+from pva.errors import PvaError
+from pva.long_texts import cut
 from pva.plot.lanes import Timeline
 from pva.plot.theme import step_words
 
@@ -198,7 +201,7 @@ def program(report: Report, key: str, number: int) -> Subject:
         *_program_lies(report, number, figures.active_tiles),
         *_live_then(report, figures.liveness_step),
         *_variables_of(report, number),
-        ("Cycles", _taken(report, figures.cycles) if figures.executions > 0 else "never executed"),
+        ("Cycles", _spent(report, figures.executions, figures.cycles)),
         *([("Executed", f"{ran} each")] if figures.executions > 0 else []),
     ]
     ways = [("Program tree", Address("/programs", key, options=(("program", str(number)),)))]
@@ -210,6 +213,13 @@ def program(report: Report, key: str, number: int) -> Subject:
     name = figures.name or step_words(figures.type)
     about = (("name", owner), ("name", figures.name), ("step", figures.liveness_step))
     return Subject(_PROGRAMS.get(figures.type, "Program"), name, pairs, tuple(ways), about)
+
+
+def _spent(report: Report, executions: int, cycles: int) -> str:
+    """Write by how many cycles a program made the runs longer."""
+    if executions < 1:
+        return "never executed"
+    return _taken(report, cycles) if cycles else "0 cycles: hidden behind other steps"
 
 
 _PROGRAMS = {
@@ -262,18 +272,14 @@ def step(report: Report, key: str, number: int) -> Subject:
     """Describe an executed step by its row; raises PvaError."""
     data = report.dataset
     number = known_number("step", number, data.length("steps"))
-    run, cycles, of = (
-        int(data.column("steps", name)[number]) for name in ("run", "cycles", "program")
-    )
-    this = [("This execution", f"{units.cycles_in_words(cycles)}, run {run:,}")]
+    of = int(data.column("steps", "program")[number])
     way = ("Execution", Address("/execution", key, steps=(number,)))
     if of < 0:
-        return Subject("Step", f"Step {number:,}", this, (way,))
+        return Subject("Step", f"Step {number:,}", [], (way,))
     found = program(report, key, of)
     ways = (way, *(pair for pair in found.shown_in if pair[0] != "Execution"))
     return replace(
-        found, kind=f"Step {number:,}", figures=[*found.figures, *this], shown_in=ways,
-        same=(f"program:{of}",),
+        found, kind=f"Step {number:,}", shown_in=ways, same=(f"program:{of}",),
     )  # fmt: skip
 
 
@@ -380,7 +386,8 @@ def layer(report: Report, key: str, name: str) -> Subject:
 
 def _event(store: Store, key: str, number: int) -> Subject:
     """Describe an event of the host; raises PvaError."""
-    whole = host(store, key).timeline
+    found = host(store, key)
+    whole = found.timeline
     figures = event_figures(whole.tracks, number)
     lane = next(lane for lane in whole.lanes if lane.first <= figures.row < lane.stop)
     first = lane.first + lane.kinds.count("flag")
@@ -388,20 +395,43 @@ def _event(store: Store, key: str, number: int) -> Subject:
         figures = event_figures(whole.tracks, number, (first, lane.stop))
     around = [whole.labels[int(whole.tracks.label[event])] for event in figures.around]
     length = figures.end - figures.begin
+    still = ", not ended" if number in found.still_open else ""
+    metadata = found.metadata.get(number, "")
     pairs = [
         ("Part of", " › ".join(around) or "–"),
         ("Type", whole.colours[int(whole.tracks.kind[figures.label])][1]),
         ("Lies on", " / ".join((*lane.path[1:], lane.name))),
         ("Begins at", units.duration(figures.begin / 1e9)),
-        ("Takes", units.duration(length / 1e9) if length else "an instant"),
+        ("Takes", (units.duration(length / 1e9) if length else "an instant") + still),
         ("By itself", units.duration(figures.self_time / 1e9)),
         ("Events inside", units.count(figures.children)),
+        *([("Metadata", cut(metadata, MAX_LETTERS))] if metadata else []),
     ]
-    way = ("Host trace", Address("/trace", key, event=number))
+    label = whole.labels[figures.label]
+    ways = (("Host trace", Address("/trace", key, event=number)),
+            *_run(store, key, label, (figures.begin, figures.end)))  # fmt: skip
     return Subject(
-        "Event of the host", whole.labels[figures.label], pairs, (way,),
+        "Event of the host", label, pairs, ways,
         related=_flows(whole, host_flows(store, key), number),
     )  # fmt: skip
+
+
+def _run(
+    store: Store, key: str, label: str, span: tuple[int, int]
+) -> tuple[tuple[str, Address], ...]:
+    """Lead from an event of a run to what the device did in it."""
+    if label != RUN or not store.has_report(key):
+        return ()
+    try:
+        found = alignment(store, key)
+    except PvaError:
+        return ()
+    inside = np.flatnonzero((found.begin >= span[0]) & (found.end <= span[1]))
+    if not len(inside) or int(found.run[inside[0]]) < 0:  # the profile has no steps of it
+        return ()
+    first = max(int(found.cycles_from[inside[0]]), 0)
+    window = Range(first, first + max(int(found.cycles[inside[0]]), 1))
+    return (("Execution", Address("/execution", key, range=window)),)
 
 
 def _flows(whole: Timeline, flows: HostFlows, event: int) -> Related:

@@ -5,12 +5,22 @@
   const KEYS = ["object", "variable"]; // of the address, that open the drawer
   const POINT = "point"; // of the address: the points of an exploration, by the keys of their rows
 
+  /** The key of the address that opens the drawer of this page by itself, and its kind of object. */
+  function docked() {
+    const place = document.querySelector("[data-docked]");
+    if (!place) return [null, ""];
+    return [place.dataset.docked, declared()[place.dataset.docked][""]];
+  }
+
   const last = (text) => String(text ?? "").split(",").pop();
 
   /** The object that the address chooses, as dashboard/objects.py reads it. */
   function chosenObject() {
     const [object, variable] = KEYS.map((key) => window.tilescope.read(key));
-    return object || (variable ? `variable:${last(variable)}` : "");
+    if (object || variable) return object || `variable:${last(variable)}`;
+    const [key, kind] = docked();
+    const value = key && window.tilescope.read(key);
+    return value ? `${kind}:${last(value)}` : "";
   }
 
   /** What the page declares: by key of the address, kinds of objects by how the value begins. */
@@ -79,6 +89,8 @@
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest && event.target.closest("input, textarea, [role=listbox], details[open], dialog");
     if (event.key !== "Escape" || typing || event.defaultPrevented) return;
-    if (document.querySelector(".drawer")) window.tilescope.go({ object: null, variable: null });
+    if (!document.querySelector(".drawer")) return;
+    const [key] = docked();
+    window.tilescope.go({ object: null, variable: null, ...(key ? { [key]: null } : {}) });
   });
 })();

@@ -47,9 +47,8 @@ EXPORTED: dict[str, dict[str, tuple[str, ...]]] = {
 }
 # Views that only a server can fill: what follows a drag, a click on a row, or a zoom.
 LEFT_OUT = frozenset(
-    ("memory-overview", "liveness-overview", "liveness-peak", "operations-details",
-     "execution-step")
-)  # fmt: skip
+    ("memory-overview", "liveness-overview", "liveness-peak", "operations-details")
+)
 # What the page itself works out of the timeline.
 CHOSEN = {"execution-range": "device", "trace-event": "host"}
 NO_SERVER = ("exports", "grip", "preferences")  # classes of what downloads, drags or asks

@@ -14,7 +14,7 @@ from dashboard.components import Column, Element, section
 from dashboard.declared import ONE_IPU, Declaration
 from dashboard.object_rows import texts_of
 from dashboard.objects import KEY
-from dashboard.pages import execution_ipus, step_details
+from dashboard.pages import execution_ipus
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import counted, execution_sentence, other_runs_sentence
@@ -80,6 +80,7 @@ PAGE = Declaration(
     TITLE,
     QUESTION,
     objects={"step": {"": "step"}},
+    docked="step",
     order=90,
     letter="e",
     icon="M2.5 3h11v3.3h-11zm0 3.3h5v3.4h-5zm7.5 0h3.5v3.4H10zM4 9.7h3V13H4z",
@@ -156,7 +157,7 @@ no shorter. The switch *Critical path* draws it as a lane above the IPUs.
 arrives last, for the longest waits in view; those of the sync that is chosen are drawn anyhow.
 *All IPUs* leaves the lanes, and the tiles, of one IPU; so does a click on its row.
 
-The chosen step opens beside the timeline. That of a sync says which tile arrives last, and how
+The chosen step opens in the drawer. That of a sync says which tile arrives last, and how
 long the others wait for it; that of a stream copy, to which IPUs, tiles and variables its data
 goes.
 
@@ -203,20 +204,14 @@ def layout(store: Store, state: Address) -> Element:
     parts = [
         question,
         components.headline(answer, more=_more(store, state)),
-        html.Div(
-            [
-                section(
-                    "Device timeline",
-                    # the timeline of a large report takes a while
-                    view.panel("execution-legend", PATH, ()),
-                    canvas("device", "Device timeline", tiles=_tiles(report)),
-                    note=note,
-                    badge=badge(report, "steps"),
-                    tools=tools,
-                ),
-                view.panel("execution-step", PATH, ("step",), themed=True),
-            ],
-            className="docked",
+        section(
+            "Device timeline",
+            # the timeline of a large report takes a while
+            view.panel("execution-legend", PATH, ()),
+            canvas("device", "Device timeline", tiles=_tiles(report)),
+            note=note,
+            badge=badge(report, "steps"),
+            tools=tools,
         ),
         section(
             "Why the IPUs do not compute",
@@ -442,7 +437,6 @@ def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     view.fill(app, store, "execution-legend", legend)
     view.fill(app, store, "execution-range", range_details)
-    view.fill(app, store, "execution-step", step_details.details)
     view.fill(app, store, "execution-reasons", execution_ipus.idle)
     view.fill(app, store, "execution-programs", step_tables)
     frames = {"programs": program_frame, "path": path_frame, "waits": wait_frame}

@@ -11,10 +11,9 @@ from dash import dcc, html
 
 from dashboard import address, components
 from dashboard.address import Address
-from dashboard.components import Column, Element, facts, section
+from dashboard.components import Column, Element, facts
 from dashboard.figures.steps import tile_histogram
-from dashboard.objects import with_object
-from dashboard.pages import liveness, memory, programs
+from dashboard.pages import memory
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import execution, ranges
@@ -24,7 +23,7 @@ from pva.analysis.stream_tensors import stream_ends, stream_variables
 from pva.analysis.sync_arrivals import arrivals
 from pva.analysis.tile_activity import SYNCS
 from pva.errors import NotRecordedError
-from pva.plot.theme import Theme, step_words
+from pva.plot.theme import Theme
 
 SLOWEST = 5
 MAX_OUTLIERS = 8
@@ -49,7 +48,7 @@ Pairs = list[tuple[str, str]]
 
 
 def details(store: Store, state: Address, theme: Theme) -> Element:
-    """Show the chosen step; raises SelectionError."""
+    """Show what the chosen step took when it was executed; raises SelectionError."""
     if state.step is None:
         return html.Div()
     report, step = store.report(state.report), state.step
@@ -57,11 +56,9 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
     existing("step", step, data.length("steps"))
     row = {name: values[step] for name, values in data.table("steps").items()}
     kind = str(data.texts("steps", "type")[step])
-    name = _name(report, int(row["program"])) or step_words(kind)
     parts: list[Element] = [
-        html.P(name, className="subject"),
-        _links(report, state, int(row["program"])),
-        facts(_figures(report, kind, row)),
+        html.H3("This execution"),
+        facts(_figures(report, row)),
         *_last(report, state, kind),
         *_ends(report, state, kind),
         *_tiles(report, state, kind, theme),
@@ -73,20 +70,14 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
             html.H3("Vertices"),
             components.table("execution-vertices", vertices, VERTEX_COLUMNS),
         ]
-    return section(f"Step {step:,}", *parts)
+    return html.Div(parts)
 
 
-def _name(report: Report, program: int) -> str:
-    names = report.dataset.column("programs", "name")
-    return str(names[program]) if 0 <= program < len(names) else ""
-
-
-def _figures(report: Report, kind: str, row: dict[str, Any]) -> Pairs:
+def _figures(report: Report, row: dict[str, Any]) -> Pairs:
     clock = float(report.dataset.value("target", "clock_frequency"))
     known = row["cycles_from"] >= 0
     clocks = f"{row['cycles_from']:,} before, {row['cycles_to']:,} after"
     return [
-        ("Type", step_words(kind)),
         *_known("Cycles of its longest tile", row["cycles"], lambda n: units.cycles(n, clock)),
         *([("Latest clock of any tile", clocks)] if known else []),
         ("Run", f"{row['run']:,}"),
@@ -103,31 +94,6 @@ def _figures(report: Report, kind: str, row: dict[str, Any]) -> Pairs:
 def _known(name: str, value: float, write: Callable[[Any], str]) -> Pairs:
     """Return a fact unless it was not recorded (-1 or not a number)."""
     return [(name, write(value))] if value == value and value >= 0 else []
-
-
-def _links(report: Report, state: Address, program: int) -> Element:
-    """Lead to the other pages at this step: its program, what is live then, its slowest tile."""
-    data, kept = report.dataset, Address(report=state.report)
-    links = []
-    if program >= 0:
-        links.append(("All about it", with_object(state, "program", program)))
-    if program >= 0 and data.has("program_children"):
-        to = replace(kept, path=programs.PATH, options=(("program", str(program)),))
-        links.append(("Program tree", to))
-    if data.has("liveness_steps"):
-        places = np.flatnonzero(data.column("liveness_steps", "program") == program)
-        if len(places):
-            to = replace(kept, path=liveness.PATH, steps=(int(places[0]),))
-            links.append(("Liveness at this step", to))
-    tile = _slowest(ranges.tile_cycles_of_step(report, step=state.steps[0]), 1)
-    if tile and data.has("memory_by_tile"):
-        links.append(
-            ("Memory of its slowest tile", replace(kept, path=memory.PATH, tiles=(tile[0][0],)))
-        )
-    return html.P(
-        [dcc.Link(words, href=address.write(to), className="step-link") for words, to in links],
-        className="step-links",
-    )
 
 
 def _last(report: Report, state: Address, kind: str) -> list[Element]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, view
+from dashboard import components, controls, view
 from dashboard.address import Address
 from dashboard.components import Element, section
 from dashboard.declared import Declaration
 from dashboard.objects import AT
-from dashboard.pages import execution, trace
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.words import counted
 from dashboard.store import Store
-from dashboard.timeline.endpoint import alignment, axis_of, host, together
+from dashboard.timeline.endpoint import alignment, axis_of, host
 from pva import units
 from pva.analysis.alignment import CALLBACK, PHASES, RUN, Alignment, Waits, gaps, waits
 from pva.analysis.host_events import label_figures
@@ -43,6 +41,7 @@ PAGE = Declaration(
     TITLE,
     QUESTION,
     objects={"at": {"": AT}},
+    docked="at",
     order=140,
     letter="b",
     icon="M2.5 3.5h6v3h-6zm5 6h6v3h-6zm-2-3v4.5h2",
@@ -95,13 +94,7 @@ def layout(store: Store, state: Address) -> Element:
                 note=counted(len(found.run) - found.first, "run") + " in the trace",
                 tools=controls.choice("axis", AXES, state, label="Axis"),
             ),
-            html.Div(
-                [
-                    findings(found, result),
-                    view.panel("together-selected", PATH, ("at", "axis")),
-                ],
-                className="columns",
-            ),
+            findings(found, result),
             section(
                 "Longest gaps between runs",
                 gap_list(store, state, found, result.total),
@@ -246,41 +239,7 @@ def before_first_run(store: Store, state: Address, found: Alignment, result: Wai
     return html.Details([html.Summary(words), body], className="section folded")
 
 
-def selected(store: Store, state: Address, _theme: Theme) -> Element:
-    """Name what is chosen, and lead to the page of its own; raises AddressError."""
-    text = state.text("at")
-    if not text:
-        hint = "Click a step or an event, or press n for the next."
-        return section("Selected", components.message("Nothing is selected.", hint=hint))
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
-    whole = together(store, state.report, axis_of(state.text("axis")))
-    places = (
-        (whole.item(np.arange(len(whole.tracks.begin))) == number).nonzero()[0]
-        if number >= 0
-        else []
-    )
-    if not len(places):
-        raise address.AddressError(f"at={text}: not there; click a step or an event")
-    event = int(places[0])
-    label = int(whole.tracks.label[event])
-    is_step = number % 2 == 1
-    path = execution.PATH if is_step else trace.PATH
-    words = "Open in the execution" if is_step else "Open in the host trace"
-    length = int(whole.tracks.before[event + 1] - whole.tracks.before[event])
-    pairs = [
-        ("Kind", whole.colours[int(whole.tracks.kind[label])][1]),
-        ("Begins at", units.duration(int(whole.tracks.begin[event]) / 1e9)),
-        ("Length on this axis", units.duration(length / 1e9)),
-    ]
-    to = {"steps": (number // 2,)} if is_step else {"event": number // 2}
-    link = dcc.Link(words, href=address.write(Address(path, state.report, **to)))
-    subject = html.P(whole.labels[label], className="subject")
-    heading = f"Step {number // 2:,}" if is_step else f"Event {number // 2:,}"
-    return section(heading, subject, html.P(link, className="step-links"), components.facts(pairs))
-
-
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     view.fill(app, store, "together-axis", axis_words)
-    view.fill(app, store, "together-selected", selected)
     follow(app, "together")

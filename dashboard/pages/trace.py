@@ -8,10 +8,9 @@ import numpy as np
 from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
-from dashboard.address import Address, Range
-from dashboard.components import Element, facts, section
+from dashboard.address import Address
+from dashboard.components import Element, section
 from dashboard.declared import Declaration
-from dashboard.objects import with_object
 from dashboard.pages.canvas import canvas, follow
 from dashboard.pages.trace_tables import (
     LABEL_COLUMNS,
@@ -22,16 +21,10 @@ from dashboard.pages.trace_tables import (
     time_tables,
 )
 from dashboard.pages.words import counted
-from dashboard.store import JOIN, MAX_LETTERS, Store, Trace
-from dashboard.timeline.endpoint import alignment, host, host_trace, unmerged
+from dashboard.store import JOIN, Store, Trace
+from dashboard.timeline.endpoint import host, host_trace, unmerged
 from pva import units
-from pva.analysis.alignment import RUN
-from pva.analysis.host_events import (
-    event_figures,
-)
 from pva.analysis.profilers import is_wrapper
-from pva.errors import PvaError
-from pva.long_texts import cut
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
@@ -51,6 +44,7 @@ PAGE = Declaration(
     TITLE,
     QUESTION,
     objects={"event": {"": "event"}},
+    docked="event",
     order=130,
     letter="t",
     icon="M2.5 3h11v8h-11zM6 13.5h4M8 11v2.5M4.5 7.5h2l1-2 1.5 3 1-1h1.5",
@@ -108,7 +102,7 @@ def layout(store: Store, state: Address) -> Element:
                 note="a lane a thread, coloured by channel",
                 tools=controls.row(_tools(store, trace, state)),
             ),
-            view.panel("trace-event", PATH, ("event", "align")),
+            html.Div(id="trace-event"),  # in an exported file, which has no drawer: what is chosen
             section(
                 "Where the time goes",
                 controls.tabs(TABS, state),
@@ -223,67 +217,10 @@ def channel_key(store: Store, state: Address, _theme: Theme) -> Element:
     return html.Ul(items, className="key", **{"aria-label": "Channels"})
 
 
-def event_details(store: Store, state: Address, _theme: Theme) -> Element:
-    """Show a selected event; raises SelectionError."""
-    if state.event is None:
-        hint = "Click one in the timeline, or press n for the next."
-        return section("Selected event", components.message("No event is selected.", hint=hint))
-    found = host(store, state.report, aligned(state))
-    whole = found.timeline
-    figures = event_figures(whole.tracks, state.event)
-    place = next(n for n, lane in enumerate(whole.lanes) if lane.first <= figures.row < lane.stop)
-    lane = whole.lanes[place]
-    outermost = lane.first + lane.kinds.count("flag")
-    if figures.row >= outermost:
-        figures = event_figures(whole.tracks, state.event, (outermost, lane.stop))
-    duration = figures.end - figures.begin
-    metadata = found.metadata.get(state.event, "")
-    still = ", not ended" if state.event in found.still_open else ""
-    around = " › ".join(whole.labels[int(whole.tracks.label[event])] for event in figures.around)
-    around, metadata = (cut(text, MAX_LETTERS) for text in (around, metadata))
-    pairs = [
-        ("Channel", whole.colours[int(whole.tracks.kind[figures.label])][1]),
-        ("Thread", " / ".join((*lane.path[1:], lane.name))),
-        *([("Inside", around)] if around else []),
-        ("Begin", f"{figures.begin / 1e6:,.3f} ms after the trace began"),
-        ("Duration", (units.duration(duration / 1e9) if duration else "an instant") + still),
-        ("Self", units.duration(figures.self_time / 1e9)),
-        ("Events directly inside", units.count(figures.children)),
-        *([("Metadata", metadata)] if metadata else []),
-    ]
-    subject = html.P(whole.labels[figures.label], className="subject")
-    links = _run_links(store, state, whole.labels[figures.label], (figures.begin, figures.end))
-    about = address.write(with_object(state, "event", state.event))
-    links.insert(0, html.P(dcc.Link("All about it", href=about), className="step-links"))
-    return section(f"Event {state.event:,}", subject, *links, facts(pairs))
-
-
-def _run_links(store: Store, state: Address, label: str, span: tuple[int, int]) -> list[Element]:
-    """Lead from an event of a run to what the device did in it."""
-    if label != RUN or not store.has_report(state.report):
-        return []
-    try:
-        found = alignment(store, state.report)
-    except PvaError:
-        return []
-    inside = np.flatnonzero((found.begin >= span[0]) & (found.end <= span[1]))
-    if not len(inside) or aligned(state) != "wall":
-        return []
-    first = int(found.cycles_from[inside[0]])
-    window = Range(max(first, 0), max(first, 0) + max(int(found.cycles[inside[0]]), 1))
-    to = Address("/execution", state.report, range=window)
-    run = int(found.run[inside[0]])
-    if run < 0:  # the profile has no steps of it
-        return []
-    words = f"What the device did in run {run:,}"
-    return [html.P(dcc.Link(words, href=address.write(to)), className="step-links")]
-
-
 def register(app: Dash, store: Store) -> None:
     """Add the callbacks of the page."""
     view.fill(app, store, "trace-answer", answer)
     view.fill(app, store, "trace-channels", channel_key)
-    view.fill(app, store, "trace-event", event_details)
     view.fill(app, store, "trace-tables", time_tables)
     tables.serve(app, store, PATH, "trace-label-table", LABEL_COLUMNS, label_frame)
     for tab, _ in TABS:

@@ -67,8 +67,8 @@ LINKS = {
     "/graph?node=v3,p6&tab=copies": (".headline", "multiply reads 3"),
     "/insights?tab=exchanges&filter=name~mult": ("#insights-largest", "multiply/ExchangePre"),
     "/compare?report=small&against=full&tab=settings": ("#compare-rows", "bytes per tile"),
-    "/execution?range=100-300&step=6": ("#execution-step h2", "Step 6"),
-    "/trace?tab=callers&event=3": ("#trace-event", "batch"),
+    "/execution?range=100-300&step=6": (".drawer h2", "Step 6"),
+    "/trace?tab=callers&event=3": (".drawer .subject", "batch"),
     "/together?report=demo&axis=simulated": ("#together-axis", "stretched"),
 }
 

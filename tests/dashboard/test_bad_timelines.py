@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 import pytest
 
+from dashboard import drawer
 from dashboard.address import parse
 from dashboard.app import create_app
 from dashboard.pages import trace as page
@@ -107,7 +108,7 @@ def test_every_trace_has_a_page(tmp_path: Path, case: str) -> None:
         page.layout(store, chosen)
         page.answer(store, chosen, "light")
         page.time_tables(store, chosen, "light")
-        page.event_details(store, chosen, "light")
+        drawer.drawer(store, chosen, "light")
 
 
 def test_ten_thousand_threads_are_laid_out_and_drawn(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_a_compute_set_has_the_parts_that_a_variable_has(store: Store) -> None:
         ("tile:0", ("Tile 0", "Part of IPU 0", "Show in Memory")),
         ("operation:Layer1/Fwd/Conv_1", ("Operation", "Created at", "Cycles", "Show in Execution")),
         ("layer:Layer1", ("Layer", "Created at", "Live at the peak", "Show in Operations")),
-        ("step:2", ("Step 2", "This execution", "Show in Execution")),
+        ("step:2", ("Step 2", "Part of", "Show in Execution")),
     ],
 )
 def test_each_kind_of_object_is_told(
@@ -218,3 +218,31 @@ def test_what_pages_declare_as_objects_the_drawer_knows() -> None:
     kinds = {kind for page in declared() for of in page.objects.values() for kind in of.values()}
     assert kinds == {"tile", "program-step", "program", "step", "variable", "event", "at"}
     assert kinds <= set(KINDS)
+
+
+@pytest.mark.parametrize("chosen", ["step=2", "object=step:2", "step=2&object=step:2"])
+def test_a_link_to_a_step_opens_the_drawer_which_says_what_this_execution_took(
+    store: Store, chosen: str
+) -> None:
+    state = parse("/execution", f"?{chosen}&tab=path")
+    made: Any = drawer.drawer(store, state, "light")
+    assert getattr(made, "data-shows").startswith("step:2\n")
+    took = words(drawer.details(store, state, "light"))
+    cycles = int(store.report().dataset.column("steps", "cycles")[2])
+    assert took.startswith(f"This execution Cycles of its longest tile {cycles:,}")
+    links = [part.href for part in parts(made) if getattr(part, "children", "") == "Close"]
+    assert links == ["/execution?tab=path"]
+
+
+def test_the_same_key_opens_no_drawer_where_the_page_does_not_dock_it(store: Store) -> None:
+    assert drawer.drawer(store, parse("/liveness", "?step=2"), "light") is None
+    assert drawer.details(store, parse("/liveness", "?object=tile:2"), "light") is None
+
+
+def test_a_number_that_is_not_there_is_told_once(store: Store) -> None:
+    """By the page, whose key it is; by the drawer where it alone shows it."""
+    wrong = parse("/memory", "?tile=99999&object=tile:99999")
+    assert drawer.drawer(store, wrong, "light") is None
+    for path, search in (("/memory", "?object=tile:99999"), ("/execution", "?step=999999")):
+        with pytest.raises(SelectionError, match="not there"):
+            drawer.drawer(store, parse(path, search), "light")
