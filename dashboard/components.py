@@ -212,12 +212,14 @@ def plot(identifier: str, height: int = 340) -> Element:
 def drawn(figure: Any, identifier: str, height: int = 260, *, objects: str = "") -> Element:
     """Show a figure that is already drawn, in a panel that is made as a whole.
 
-    Numbers along x, or those of its points, are `objects` of a kind that open the drawer.
+    Numbers along x, or those of its points, are `objects` of a kind that open the drawer; with ANY
+    the `ids` of its points are objects.
     """
     graph = dcc.Graph(
         figure=figure, id=identifier, config=PLOT_CONFIG, responsive=True, className="plot-inner"
     )
-    data = {"data-picks": f"{objects}:", "tabIndex": "0", **PICKED_BY_KEYS} if objects else {}
+    kind = "" if objects == ANY else objects
+    data = {"data-picks": f"{kind}:", "tabIndex": "0", **PICKED_BY_KEYS} if objects else {}
     return html.Div(graph, className="plot", style={"height": f"{height}px"}, **data)
 
 
@@ -262,6 +264,7 @@ def table(
     return html.Div([grid, html.Div(note, className="note")], **data)
 
 
+ANY = "any"  # kind of objects: those that points of a plot tell
 OBJECT = "object"  # the column that tells which object (dashboard/objects.py) a row is
 OPENS = f"params.data && params.data.{OBJECT}"  # whether a row opens the drawer
 OBJECT_COLUMNS = ("variable", "program", "event")  # that tell it, by its number

@@ -15,12 +15,11 @@ from dataclasses import replace
 from dash import Dash, dcc, html
 
 from dashboard import address, components, view
-from dashboard.address import Address, AddressError
+from dashboard.address import Address
 from dashboard.components import Element, facts
 from dashboard.declared import Declaration, page_at
 from dashboard.objects import AT, KEY, VARIABLE, Subject, describe, object_of, prose_of
 from dashboard.store import Store
-from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
 from pva.plot.theme import Theme
 
@@ -41,14 +40,6 @@ def _keys(page: Declaration) -> tuple[str, ...]:
     return (KEY, VARIABLE, *page.objects)
 
 
-def _own(state: Address) -> dict[str, str]:
-    """Return the objects that the page's own keys choose, the last of each, by key."""
-    page = page_at(state.path)
-    values = {key: _value(state, key) for key in (page.objects if page else ())}
-    kinds = {key: page.objects[key].get("", "") for key in values} if page else {}
-    return {key: f"{kinds[key]}:{value}" for key, value in values.items() if kinds[key] and value}
-
-
 def _value(state: Address, key: str) -> str:
     """Read the last value of a key of the address as text, empty without one."""
     of_fields = {"step": state.steps[-1:], "tile": state.tiles[-1:], "event": (state.event,)}
@@ -60,7 +51,9 @@ def _value(state: Address, key: str) -> str:
 def shown_object(state: Address) -> str:
     """Return the object that the drawer shows: that of the address, or of the key docked to it."""
     page = page_at(state.path)
-    return object_of(state) or (_own(state).get(page.docked, "") if page else "")
+    value = _value(state, page.docked) if page and page.docked else ""
+    docked = f"{page.objects[page.docked]['']}:{value}" if page and value else ""
+    return object_of(state) or docked
 
 
 def drawer(store: Store, state: Address, _theme: Theme) -> Element:
@@ -70,12 +63,7 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
         text.startswith(VARIABLE) and not store.report(state.report).dataset.has("variables")
     ):
         return None
-    try:
-        subject = describe(store, state, text)
-    except (AddressError, SelectionError):
-        if _is_told(state, text):
-            return None
-        raise
+    subject = describe(store, state, text)
     close = dcc.Link(
         "Close", href=address.write(_closed(state)), className="button drawer-close",
         title="Escape",
@@ -97,20 +85,14 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
     )  # fmt: skip
 
 
-def _is_told(state: Address, text: str) -> bool:
-    """Return whether the page itself says that what one of its keys chooses is not there."""
-    page = page_at(state.path)
-    docked = page.docked if page else ""
-    return any(key != docked and one == text for key, one in _own(state).items())
-
-
 def _closed(state: Address) -> Address:
     """Return the address without an object."""
     page = page_at(state.path)
     docked = page.docked if page else ""
     kept = tuple(pair for pair in state.options if pair[0] not in (KEY, VARIABLE, docked))
-    without = {"step": {"steps": ()}, "event": {"event": None}}.get(docked, {})
-    return replace(state, options=kept, **without)
+    steps = () if docked == "step" else state.steps
+    event = None if docked == "event" else state.event
+    return replace(state, options=kept, steps=steps, event=event)
 
 
 def details(store: Store, state: Address, theme: Theme) -> Element:

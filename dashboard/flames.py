@@ -1,7 +1,7 @@
 """A flame graph as links: a frame is as wide as what it stands for, what it holds lies below it.
 
-A click zooms to a frame, whose path stands in the address under `frame`. Frames are sorted by size,
-and those too narrow to be seen are left out.
+A click zooms to a frame, whose path stands in the address under `frame`, and opens its drawer.
+Frames are sorted by size, and those too narrow to be seen are left out.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dash import dcc, html
 
 from dashboard import address, components
 from dashboard.address import Address
-from dashboard.components import Element
+from dashboard.components import OBJECT, Element
+from dashboard.objects import VARIABLE
 from pva import units
 from pva.analysis.programs import Integers
 
@@ -37,6 +38,7 @@ class Flame:
     parent    [frame] -1 for the outermost
     total     [frame] with what is in it
     write     how a total is written
+    objects   [frame] the object that it is (dashboard/objects.py), "" for none; none known: empty
     """
 
     paths: Sequence[str]
@@ -44,6 +46,7 @@ class Flame:
     parent: Integers
     total: Integers
     write: Callable[[float], str]
+    objects: Sequence[str] = ()
 
     @property
     def whole(self) -> int:
@@ -66,6 +69,10 @@ class Flame:
         """Return the frames directly in one, or the outermost, the largest first."""
         rows = np.flatnonzero(self.parent == frame)
         return rows[np.argsort(-self.total[rows], kind="stable")]
+
+    def object_of(self, frame: int) -> str:
+        """Return the object that a frame is, "" for none."""
+        return self.objects[frame] if frame >= 0 and self.objects else ""
 
     def size(self, frame: int) -> int:
         """Return the total of a frame, or of all."""
@@ -137,18 +144,19 @@ def _frame(
     }
     return dcc.Link(
         name if width > LEGIBLE else "",
-        href=link_to(chosen, "" if frame == root else flame.paths[frame]),
+        href=link_to(chosen, flame, NOWHERE if frame == root else frame),
         title=f"{flame.names[frame]}: {told(flame, frame)}",
         className=f"frame{state}{around}",
         style=style,
     )
 
 
-def link_to(state: Address, path: str) -> str:
-    """Return the link that zooms to a frame; to all with an empty path."""
-    options = tuple(pair for pair in state.options if pair[0] != KEY)
-    more = ((KEY, path),) if path else ()
-    return address.write(replace(state, options=tuple(sorted((*options, *more)))))
+def link_to(state: Address, flame: Flame, frame: int) -> str:
+    """Return the link that zooms to a frame, or to all, and opens the drawer of what it is."""
+    options = tuple(pair for pair in state.options if pair[0] not in (KEY, OBJECT, VARIABLE))
+    own, text = ((KEY, flame.paths[frame]),) if frame >= 0 else (), flame.object_of(frame)
+    more = ((OBJECT, text),) if text else ()
+    return address.write(replace(state, options=tuple(sorted((*options, *own, *more)))))
 
 
 def told(flame: Flame, frame: int) -> str:

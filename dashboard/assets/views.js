@@ -73,6 +73,17 @@
     if (link) restoreView(link);
   }, true);
 
+  /** Show what went wrong once, where several parts of the page say the same. */
+  function once() {
+    const said = new Set();
+    for (const fault of document.querySelectorAll(".fault")) {
+      fault.classList.toggle("again", said.has(fault.textContent));
+      said.add(fault.textContent);
+    }
+  }
+
+  onArrival(once);
+
   // A table whose rows alone follow a key of the address stays, and asks for its rows again.
 
   const fetched = new WeakMap();

@@ -8,7 +8,7 @@ from dash import dcc, html
 
 from dashboard import components, controls, downloads
 from dashboard.address import Address
-from dashboard.components import PLOT_CONFIG, Element, Frame
+from dashboard.components import ANY, PICKED_BY_KEYS, PLOT_CONFIG, Element, Frame
 from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import TABS, both, compared, tiles_of_both
 from dashboard.pages.memory import ipu_tiles
@@ -44,7 +44,8 @@ def plot_of_tab(store: Store, state: Address, theme: Theme) -> Element:
         id="compare-curves", figure=draw(store, state, theme), config=PLOT_CONFIG,
         responsive=True, className="plot-inner",
     )  # fmt: skip
-    place = html.Div(plot, className="plot", style={"height": f"{PLOT_PIXELS}px"})
+    picks = {"data-picks": f"{OBJECTS[name]}:", "tabIndex": "0", **PICKED_BY_KEYS}
+    place = html.Div(plot, className="plot", style={"height": f"{PLOT_PIXELS}px"}, **picks)
     return html.Div([html.Div(head, className="section-head"), place])
 
 
@@ -62,8 +63,9 @@ def way(store: Store, state: Address, theme: Theme) -> Element:
     before, after, _ = total_of(compared(store, state, table.name))
     names = (f"before: {state.report or store.keys[0]}", f"after: {state.against}")
     figure = figures.waterfall(
-        frame, total=(before, after), unit=table.unit, names=names, theme=theme
-    )
+        frame, total=(before, after), unit=table.unit, names=names, theme=theme,
+        objects=_objects(store, state, frame),
+    )  # fmt: skip
     head = [
         html.H2(f"From before to after, {table.words[:1].lower()}{table.words[1:]}"),
         html.Span(table.total, className="note"),
@@ -71,8 +73,18 @@ def way(store: Store, state: Address, theme: Theme) -> Element:
     ]
     return html.Div(
         [html.Div(head, className="section-head"),
-         components.drawn(figure, "compare-way-plot", WAY_PIXELS)]
+         components.drawn(figure, "compare-way-plot", WAY_PIXELS, objects=ANY)]
     )  # fmt: skip
+
+
+def _objects(store: Store, state: Address, steps: Frame) -> list[str | None]:
+    """Return the objects that the changes of a waterfall are, none for all others together."""
+    table = known.table_of(state)
+    frame = compared(store, state, table.name)
+    by_itself = int((steps["name"] != "").sum())
+    first = frame[frame["change"] != 0].head(by_itself)
+    found = known.objects_of(store.report(state.report), table, first)
+    return [*found, *[None] * (len(steps) - by_itself)]
 
 
 def way_of(store: Store, state: Address) -> Frame:
@@ -116,6 +128,7 @@ def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     )
 
 
+OBJECTS = {"memory": "tile", "liveness": "program-step"}  # that numbers along x are
 PLOTS = {
     "memory": ("Bytes by tile", memory_figure),
     "liveness": ("Live bytes by program step", liveness_figure),

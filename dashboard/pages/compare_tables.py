@@ -143,14 +143,14 @@ def frame_of(store: Store, state: Address) -> Frame:
     if state.text("same", "off") != "on":
         frame = frame[frame["change"] != 0]
     frame = components.filtered(frame, state.filter)
-    return frame.assign(**{KEY: _objects(store.report(state.report), table, frame)})
+    return frame.assign(**{KEY: objects_of(store.report(state.report), table, frame)})
 
 
 # What kind of object a row of a comparison is, by the column that names it.
 KINDS = {"operation": "operation", "layer": "layer", "tile": "tile"}
 
 
-def _objects(report: Report, table: Comparison, frame: Frame) -> list[str | None]:
+def objects_of(report: Report, table: Comparison, frame: Frame) -> list[str | None]:
     """Return the objects of the first report that rows are, none where it has none."""
     there = (frame["in"] != "after").tolist()
     key, several = table.keys[0], len(table.keys) > 1

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from dash import Dash, dcc, html
 
-from dashboard import address, components, controls, flames, view
+from dashboard import components, controls, flames, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, section
+from dashboard.components import OBJECT, Column, Element, section
 from dashboard.declared import Declaration
 from dashboard.flames import KEY, Flame
-from dashboard.objects import with_object
-from dashboard.store import Store
+from dashboard.store import Report, Store
 from dashboard.timeline.endpoint import host
 from pva import units
 from pva.analysis import name_tree
 from pva.analysis.host_events import call_tree
 from pva.analysis.memory import counts_code
-from pva.analysis.programs import operations
+from pva.analysis.programs import layer_of, operations
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme
 
@@ -44,21 +43,33 @@ WORDS = {
 
 
 def _cycles(store: Store, report: str) -> Flame:
-    return _by_name(name_tree.cycles_by_name(store.report(report)), units.cycles_in_words)
+    return _by_name(store.report(report), name_tree.cycles_by_name, units.cycles_in_words)
 
 
 def _code(store: Store, report: str) -> Flame:
-    return _by_name(name_tree.code_by_name(store.report(report)), units.size)
+    return _by_name(store.report(report), name_tree.code_by_name, units.size)
 
 
 def _memory(store: Store, report: str) -> Flame:
-    return _by_name(name_tree.memory_by_name(store.report(report)), units.size)
+    return _by_name(store.report(report), name_tree.memory_by_name, units.size)
 
 
-def _by_name(frame: Any, write: Callable[[float], str]) -> Flame:
+def _by_name(report: Report, tree: Callable[[Report], Any], write: Callable[[float], str]) -> Flame:
+    frame = tree(report)
     paths = frame["path"].tolist()
     names = [path.rpartition("/")[2] for path in paths]
-    return Flame(paths, names, frame["parent"].to_numpy(), frame["total"].to_numpy(), write)
+    parents, total = frame["parent"].to_numpy(), frame["total"].to_numpy()
+    return Flame(paths, names, parents, total, write, _objects(report, paths))
+
+
+def _objects(report: Report, paths: Sequence[str]) -> list[str]:
+    """Return the operations and layers that paths are, "" for the others."""
+    owners = set(operations(report).tolist())
+    layers = {layer_of(owner) for owner in owners}
+    return [
+        f"operation:{path}" if path in owners else f"layer:{path}" if path in layers else ""
+        for path in paths
+    ]
 
 
 def _host(store: Store, report: str) -> Flame:
@@ -69,7 +80,12 @@ def _host(store: Store, report: str) -> Flame:
     for name, parent in zip(names, tree.parent.tolist(), strict=True):
         paths.append(f"{paths[parent]}>{name}" if parent >= 0 else name)
     total = tree.total.astype(np.int64)
-    return Flame(paths, names, tree.parent, total, lambda time: units.duration(time / 1e9))
+    longest = [f"event:{event}" for event in tree.event.tolist()]
+    return Flame(paths, names, tree.parent, total, _time, longest)
+
+
+def _time(nanoseconds: float) -> str:
+    return units.duration(nanoseconds / 1e9)
 
 
 MAKERS = {"cycles": _cycles, "code": _code, "memory": _memory, "host": _host}
@@ -110,7 +126,8 @@ frame is as wide as what it stands for, and what lies in it is below it, the lar
 Layers are the parts of names between slashes; of the host, a call lies below the one that made
 it, all threads together.
 
-Click a frame to zoom to it, click it again to zoom out; the line above leads back, too. The
+Click a frame to zoom to it, click it again to zoom out; the line above leads back, too. The drawer
+says all about the operation or layer that a frame is, of the host about its longest call. The
 frame's words say what it takes as a part of all and of the frame around it. *Search names* marks
 the frames that have the text in their names, and says what they take together; a frame in another
 one that is found counts once. The table lists what lies in the frame that is zoomed to: a row
@@ -195,9 +212,9 @@ def _trail(flame: Flame, state: Address) -> Element:
     root = flame.find(state.text(KEY))
     if root < 0:
         return html.P(f"All: {flame.write(flame.whole)}", className="note")
-    links: list[Element] = [dcc.Link("All", href=flames.link_to(state, ""))]
+    links: list[Element] = [dcc.Link("All", href=flames.link_to(state, flame, flames.NOWHERE))]
     for frame in flame.around(root)[:-1]:
-        link = flames.link_to(state, flame.paths[frame])
+        link = flames.link_to(state, flame, frame)
         links += [" › ", dcc.Link(components.prose(flame.names[frame]), href=link)]
     links += [" › ", html.Strong(components.prose(flame.names[root]))]
     return html.P([*links, f": {flames.told(flame, root)}"], className="note trail")
@@ -218,29 +235,14 @@ def inside(store: Store, state: Address, _theme: Theme) -> Element:
             "of_parent": flame.total[rows] / size,
             "of_all": flame.total[rows] / whole,
             KEY: [flame.paths[row] for row in rows],
+            OBJECT: [flame.object_of(row) or None for row in rows.tolist()],
         }
     )
     name = flame.names[root] if root >= 0 else "All"
     body = components.message("Nothing lies inside it.")
     if len(frame):
         body = components.table("flames-rows", frame, COLUMNS, picks=(KEY, KEY))
-    return section(f"Inside {components.prose(name)}", _object_link(store, state, root), body)
-
-
-def _object_link(store: Store, state: Address, root: int) -> Element:
-    """Open the drawer of the operation or layer that a frame is."""
-    path = state.text(KEY)
-    if root < 0 or state.text("tab") == "host" or not store.has_report(state.report):
-        return None
-    owners = set(operations(store.report(state.report)).tolist())
-    if path in owners:
-        kind = "operation"
-    elif "/" not in path and any(owner.startswith(f"{path}/") for owner in owners):
-        kind = "layer"
-    else:
-        return None
-    link = address.write(with_object(state, kind, path))
-    return html.P(dcc.Link(f"All about this {kind}", href=link), className="step-links")
+    return section(f"Inside {components.prose(name)}", body)
 
 
 def register(app: Dash, store: Store) -> None:

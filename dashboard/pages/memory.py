@@ -11,7 +11,7 @@ from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.declared import Declaration
 from dashboard.object_rows import object_tiles
-from dashboard.objects import object_of
+from dashboard.objects import VARIABLE, object_of
 from dashboard.overview import strip
 from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
@@ -279,7 +279,11 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
         words = analysis.category_label(category) if category else ""
         top = memory.bytes_per_tile if bounded else float(frame["bytes"].max())
         scale = state.option("scale", floor.SCALES)
-        return floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
+        drawn = floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
+        chosen, name = object_tiles(report, object_of(state))
+        if len(chosen) and object_of(state).startswith(VARIABLE):  # tiles the browser frames
+            floor.mark_tiles(drawn, frame, chosen, name, theme)
+        return drawn
     per_tile = frame.columns[0] == "tile"
     tiles = 1 if per_tile else int(report.dataset.value("target", "tiles_per_ipu"))
     whole = state.text("gaps") == "on" or state.text("breakdown") == "liveness"

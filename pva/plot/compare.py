@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -125,12 +125,19 @@ WRITTEN: dict[str, tuple[Callable[[float], str], Callable[[float], dict[str, Any
 
 
 def waterfall(
-    frame: pd.DataFrame, *, total: tuple[int, int], unit: str, names: tuple[str, str], theme: Theme
+    frame: pd.DataFrame,
+    *,
+    total: tuple[int, int],
+    unit: str,
+    names: tuple[str, str],
+    theme: Theme,
+    objects: Sequence[str | None] = (),
 ) -> go.Figure:
     """Draw the way from the total before to the total after, a bar for each change.
 
     `frame` has name, change, begin and end, as `pva.analysis.compare.waterfall` returns them;
-    `total` is before and after, in `unit`: bytes, cycles or nanoseconds.
+    `total` is before and after, in `unit`: bytes, cycles or nanoseconds. `objects` are the `ids` of
+    the bars of changes.
     """
     begin, end, change = (frame[column].to_numpy() for column in ("begin", "end", "change"))
     write, axis = WRITTEN[unit]
@@ -153,6 +160,7 @@ def waterfall(
                         for word, text in zip(words, texts, strict=True)],
             hovertemplate="%{customdata}<extra></extra>",
             width=0.62,
+            ids=["", *(one or "" for one in objects), ""] if objects else None,
         )
     )  # fmt: skip
     levels = [total[0], *end.tolist()]

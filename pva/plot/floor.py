@@ -21,6 +21,7 @@ _ENDS = {  # from little to much: the colours of each scale in the light theme, 
     "blue": (["#eef3fb", "#7ba3d8", "#12346b"], ["#222a38", "#3f74bd", "#b8d4ff"]),
     "heat": (["#fdf3e7", "#f0a04b", "#a3231b"], ["#2b2422", "#b5532c", "#ffd28a"]),
 }
+LONGEST_NAME = 40  # letters of the chosen object
 NAME_HEIGHT = 0.045  # of the plot: a line of text
 MAX_PIECES = 1500  # of an address map, the largest; the table has them all
 
@@ -32,11 +33,9 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
     """
     wide, high = (int(frame[name].max()) + 1 for name in ("row", "column"))
     ipus = int(frame["ipu"].max()) + 1
-    across = 1 if ipus == 1 else max(2, 2 ** round(np.log2(ipus) / 2))
+    across = _across(ipus)
     pitch = wide + 2, high + _room_for_names(-(-ipus // across), high)
-    place = frame["ipu"].to_numpy()
-    x = (place % across) * pitch[0] + frame["row"].to_numpy()
-    y = (place // across) * pitch[1] + frame["column"].to_numpy()
+    x, y = _places(frame)
     shape = (int(y.max()) + 1, int(x.max()) + 1)
     unit, name = scale_of(top)
     figure = go.Figure(
@@ -65,6 +64,49 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
     return figure.update_layout(
         hovermode="closest", clickmode="event", dragmode="pan", showlegend=False
     )
+
+
+def mark_tiles(
+    figure: go.Figure, frame: pd.DataFrame, tiles: Numbers, name: str, theme: Theme
+) -> None:
+    """Frame the tiles of the chosen object on a map; those beside each other have one frame."""
+    x, y = _places(frame)
+    mine = np.isin(frame["tile"].to_numpy(), tiles)
+    order = np.lexsort((x[mine], y[mine]))
+    x, y = x[mine][order], y[mine][order]
+    begins = np.ones(len(x), dtype=bool)
+    begins[1:] = (y[1:] != y[:-1]) | (x[1:] != x[:-1] + 1)
+    ends = np.append(begins[1:], True)[: len(x)]
+    left, right, row = x[begins] - 0.5, x[ends] + 0.5, y[begins]
+    top, bottom, gap = row - 0.5, row + 0.5, np.full(len(row), np.nan)
+    figure.add_scatter(
+        x=np.column_stack([left, right, right, left, left, gap]).ravel(),
+        y=np.column_stack([top, top, bottom, bottom, top, gap]).ravel(),
+        mode="lines",
+        name=escaped(shortened(name, LONGEST_NAME)),
+        line={"width": 1.2, "color": token("before", theme)},
+        cliponaxis=False,
+        hoverinfo="skip",
+        showlegend=True,
+    )
+    figure.update_layout(showlegend=True)
+
+
+def _places(frame: pd.DataFrame) -> tuple[Numbers, Numbers]:
+    """Return where the cell of each tile lies on a map: its x and y."""
+    wide, high = (int(frame[name].max()) + 1 for name in ("row", "column"))
+    ipus = int(frame["ipu"].max()) + 1
+    across = _across(ipus)
+    pitch = wide + 2, high + _room_for_names(-(-ipus // across), high)
+    place = frame["ipu"].to_numpy()
+    x = (place % across) * pitch[0] + frame["row"].to_numpy()
+    y = (place // across) * pitch[1] + frame["column"].to_numpy()
+    return x, y
+
+
+def _across(ipus: int) -> int:
+    """Return how many IPUs lie beside each other."""
+    return 1 if ipus == 1 else max(2, int(2 ** round(np.log2(ipus) / 2)))
 
 
 def _room_for_names(bands: int, high: int) -> int:

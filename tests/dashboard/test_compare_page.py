@@ -279,6 +279,20 @@ def test_the_waterfall_is_drawn_from_total_to_total(store: Store) -> None:
     ]
 
 
+def test_bars_and_curves_open_the_drawer(store: Store) -> None:
+    state = chosen("&tab=memory&by=variables")
+    frame = compare_plots.way_of(store, state)
+    made = compare_plots.way(store, state, "light")
+    figure = grid(made, "compare-way-plot").figure
+    names = store.report("first").dataset.column("variables", "name").tolist()
+    expected = [f"variable:{names.index(n)}" if n in names else "" for n in frame["name"]]
+    assert list(figure.data[0].ids) == ["", *expected, ""]
+    for tab, kind in (("memory", "tile:"), ("liveness", "program-step:")):
+        plot = compare_plots.plot_of_tab(store, chosen(f"&tab={tab}"), "light")
+        kinds = [getattr(part, "data-picks", None) for part in parts(plot)]
+        assert [one for one in kinds if one] == [kind]
+
+
 def test_the_waterfall_names_what_changed(store: Store) -> None:
     shown = compare_plots.way(store, chosen("&tab=memory&by=variables"), "light")
     assert "From before to after, by variable" in words(shown)

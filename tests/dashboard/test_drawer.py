@@ -239,10 +239,9 @@ def test_the_same_key_opens_no_drawer_where_the_page_does_not_dock_it(store: Sto
     assert drawer.details(store, parse("/liveness", "?object=tile:2"), "light") is None
 
 
-def test_a_number_that_is_not_there_is_told_once(store: Store) -> None:
-    """By the page, whose key it is; by the drawer where it alone shows it."""
-    wrong = parse("/memory", "?tile=99999&object=tile:99999")
-    assert drawer.drawer(store, wrong, "light") is None
-    for path, search in (("/memory", "?object=tile:99999"), ("/execution", "?step=999999")):
-        with pytest.raises(SelectionError, match="not there"):
-            drawer.drawer(store, parse(path, search), "light")
+@pytest.mark.parametrize(
+    "link", ["/memory?object=tile:99999", "/execution?step=999999", "/execution?object=step:99999"]
+)
+def test_a_number_that_is_not_there_is_refused(store: Store, link: str) -> None:
+    with pytest.raises(SelectionError, match="not there"):
+        drawer.drawer(store, parse(*link.split("?")), "light")

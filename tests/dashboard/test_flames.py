@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 
-from dashboard import flames
+from dashboard import drawer, flames
 from dashboard.address import Address, AddressError, parse
 from dashboard.flames import Flame
 from dashboard.pages import flames as page
 from dashboard.store import Store
 from pva.analysis.programs import elapsed
 from tests.analysis.samples import SAMPLES
-from tests.dashboard.layouts import parts, words
+from tests.dashboard.layouts import grid, parts, words
 
 # a (8: b 6, c 2) and d (2)
 SMALL = Flame(
@@ -76,12 +77,41 @@ def test_the_graph_of_cycles_holds_all_cycles_of_the_runs(store: Store) -> None:
     assert "takes most" in words(page.answer(store, Address("/flames"), "light"))
 
 
-def test_what_lies_in_a_frame_is_listed_and_an_operation_opens_its_drawer(store: Store) -> None:
-    made = page.inside(store, parse("/flames", "?frame=Layer1/Fwd/Conv_1"), "light")
-    opened = [part.href for part in parts(made) if "object=" in str(getattr(part, "href", ""))]
-    assert opened == [
-        "/flames?frame=Layer1%2FFwd%2FConv_1&object=operation%3ALayer1%2FFwd%2FConv_1"
-    ]
+def opened_by(store: Store, search: str) -> dict[str, str]:
+    """Return the object that a click on each frame opens, by its path."""
+    state = parse("/flames", search)
+    flame = page.flame_of(store, state)
+    made = parts(flames.drawn(flame, state, ""))
+    hrefs = [one.href for one in made if "frame" in getattr(one, "className", "")]
+    options = [dict(parse("/flames", href.partition("?")[2]).options) for href in hrefs if href]
+    return {one["frame"]: one.get("object", "") for one in options if "frame" in one}
+
+
+def test_a_click_on_a_frame_opens_the_drawer_of_the_operation_or_layer_that_it_is(
+    store: Store,
+) -> None:
+    opened = opened_by(store, "?tab=cycles&object=variable:3")
+    assert opened["Layer1"] == "layer:Layer1"
+    assert opened["Layer1/Fwd/Conv_1"] == "operation:Layer1/Fwd/Conv_1"
+    assert opened["Layer1/Fwd"] == ""  # neither
+    for text in {*opened.values()} - {""}:
+        drawer.drawer(store, parse("/flames", f"?object={quote(text)}"), "light")
+
+
+def test_a_click_on_a_call_opens_the_drawer_of_its_longest_event(store: Store) -> None:
+    opened = opened_by(store, "?tab=host")
+    whole = page.host(store, "").timeline
+    for path, text in opened.items():
+        label = whole.labels[whole.tracks.label[int(text.removeprefix("event:"))]]
+        assert path.rpartition(">")[2] == label
+
+
+def test_rows_of_what_is_in_a_frame_open_the_drawer_too(store: Store) -> None:
+    made = page.inside(store, parse("/flames", "?tab=cycles&frame=Layer1/Fwd"), "light")
+    rows = grid(made, "flames-rows").rowData
+    assert {row["object"] for row in rows if row["name"] == "Conv_1"} == {
+        "operation:Layer1/Fwd/Conv_1"
+    }
 
 
 def test_a_graph_that_there_is_not_is_one_line(store: Store) -> None:

@@ -177,6 +177,24 @@ def test_64_ipus_lie_eight_by_eight_with_room_for_their_names() -> None:
     assert (names[8].y - names[0].y - 2) / (low - high) > 14 / 350
 
 
+def test_the_map_frames_the_tiles_of_the_chosen_variable(store: Store) -> None:
+    data = store.report().dataset
+    pieces = data.column("variable_pieces", "variable")
+    for variable in np.unique(pieces).tolist():
+        tiles = np.unique(data.column("variable_pieces", "tile")[pieces == variable])
+        figure = memory.figure(store, at(f"graph=map&object=variable:{variable}"), "light")
+        cells, framed = np.array(figure.data[0].customdata), figure.data[-1]
+        x, y = (np.array(values).reshape(-1, 6)[:, :4] for values in (framed.x, framed.y))
+        inside = [
+            cells[row, column]
+            for left, right, low, high in zip(x.min(1), x.max(1), y.min(1), y.max(1), strict=True)
+            for row in range(int(low + 0.5), int(high + 0.5))
+            for column in range(int(left + 0.5), int(right + 0.5))
+        ]
+        assert sorted(inside) == tiles.tolist()
+        assert framed.name == data.column("variables", "name")[variable]
+
+
 def test_map_crosses_out_tiles_out_of_memory(store: Store) -> None:
     plan = floor_plan(store.report()).assign(free=lambda frame: frame["free"] - 10**6)
     figure = floor.tile_map(plan, words="", scale="blue", top=1024, theme="light")
