@@ -328,11 +328,15 @@ def _on_device(store: Store, state: Address, batch: Any) -> tuple[Range | None, 
     steps = store.report(state.report).dataset.column
     if found is not None:
         first, last = (int(runs.run[place]) for place in found)
-        if steps("runs", "end_step")[last] > steps("runs", "first_step")[first]:
+        shown = min(first, last) >= 0  # of the runs that this view is of
+        if shown and steps("runs", "end_step")[last] > steps("runs", "first_step")[first]:
             begin_cycles = int(runs.cycles_from[found[0]])
             end_cycles = int(runs.cycles_from[found[1]] + runs.cycles[found[1]])
             return Range(begin_cycles, end_cycles), ""
-    return None, "The report has no steps of it: only its first runs are recorded in full."
+    return (
+        None,
+        "No steps of it: the report has its first runs in full, and this view those counted.",
+    )
 
 
 def register(app: Dash, store: Store) -> None:

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
-from onnx.reference import ReferenceEvaluator
 
 from simulator.graph.types import Array
 from simulator.popart.tensor_info import TensorInfo
@@ -78,6 +77,9 @@ def _evaluated(
     values: Sequence[Array | None],
     opsets: Sequence[onnx.OperatorSetIdProto],
 ) -> list[Array] | None:
+    # Many models fold nothing: the evaluator takes longer to import than the rest of this module.
+    from onnx.reference import ReferenceEvaluator
+
     feeds = {
         name: value for name, value in zip(proto.input, values, strict=True) if value is not None
     }
