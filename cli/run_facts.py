@@ -19,7 +19,7 @@ NO_ITEMS = "– items/s: a PopART session or Engine.run(work=...) tells the item
 
 def run_object(report: Report) -> dict[str, Any] | None:
     """Return the figures of the run for --json, None where no execution was recorded."""
-    from pva.analysis import main_run
+    from pva.analysis.main_runs import main_run
 
     try:
         return dataclasses.asdict(main_run(report))
@@ -29,7 +29,7 @@ def run_object(report: Report) -> dict[str, Any] | None:
 
 def run_facts(report: Report) -> Iterator[tuple[str, str]]:
     """Write the figures of the run in a few lines; none where no execution was recorded."""
-    from pva.analysis import main_run
+    from pva.analysis.main_runs import main_run
 
     try:
         model_run = main_run(report)

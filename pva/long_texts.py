@@ -6,7 +6,6 @@ ones equal, in every report.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any
 from zlib import crc32
@@ -68,8 +67,12 @@ def cut_inside(value: Any, most: int) -> Any:
 
 def cut_json(text: str, most: int) -> str:
     """Cut the texts in a JSON document, or the text where it is none."""
+    if len(text) <= most:
+        return text
+    import json
+
     try:
-        return json.dumps(cut_inside(json.loads(text), most)) if len(text) > most else text
+        return json.dumps(cut_inside(json.loads(text), most))
     except (ValueError, RecursionError):
         return cut(text, most)
 

@@ -19,17 +19,17 @@ from pva.dataset import Dataset
 from pva.errors import DamagedFileError, OverwriteError, PvaError, nearest
 from pva.formats import registry
 from pva.formats.registry import Profile as Profile
-from pva.frames import Frames
 from pva.later import later
-from pva.model import views
-from pva.model.compilation import CompilationReport
-from pva.model.execution import ExecutionReport
-from pva.model.instrumentation import InstrumentationSettings
 from pva.model.show import Shown
 from pva.run_selection import WithoutRuns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pva.frames import Frames
+    from pva.model.compilation import CompilationReport
+    from pva.model.execution import ExecutionReport
+    from pva.model.instrumentation import InstrumentationSettings
 
 # What a report makes once from its dataset.
 VIEWS = ("compilation", "execution", "frames", "instrumentationSettings", "poplarVersion")
@@ -192,16 +192,22 @@ class Report(Shown):
     @cached_property
     def compilation(self) -> CompilationReport:
         """What is known at the end of compilation."""
+        from pva.model.compilation import CompilationReport  # the objects take long to import
+
         return CompilationReport(self.dataset)
 
     @cached_property
     def execution(self) -> ExecutionReport:
         """What was executed."""
+        from pva.model.execution import ExecutionReport
+
         return ExecutionReport(self.dataset)
 
     @cached_property
     def frames(self) -> Frames:
         """Every table and array as a DataFrame."""
+        from pva.frames import Frames
+
         return Frames(self.dataset)
 
     @cached_property
@@ -337,10 +343,14 @@ class Report(Shown):
     @cached_property
     def instrumentationSettings(self) -> InstrumentationSettings:
         """What was measured on the device."""
+        from pva.model.instrumentation import InstrumentationSettings
+
         return InstrumentationSettings(self.dataset)
 
     def listPrintLength(self, newLength: int) -> None:
         """Set how many items lists show when printed, those of all reports."""
+        from pva.model import views
+
         views.print_length(newLength)
 
     @property

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
+from typing import Any
 
-from pva.analysis import compare
 from pva.analysis.catalogue import Analysis, Catalogue
 from pva.analysis.columns import COLUMNS
 from pva.errors import nearest
 
-_TOOLS = {"annotations", "nearest", "isfunction", "import_module", "Iterator", "Path"}
+_TOOLS = {"annotations", "nearest", "isfunction", "import_module", "Iterator", "Path", "Any"}
 
 
 def _analyses() -> Iterator[Analysis]:
@@ -35,11 +35,11 @@ def _analyses() -> Iterator[Analysis]:
                     and analysis.__name__ in COLUMNS)  # fmt: skip
 
 
-CATALOGUE = Catalogue.of(_analyses())
+def _comparisons() -> Iterator[Analysis]:
+    """Yield the questions to two reports, before and after, in their order."""
+    from pva.analysis import compare
 
-# Questions to two reports, before and after.
-COMPARISONS = Catalogue.of(
-    (
+    yield from (
         compare.compare_figures,
         compare.compare_categories,
         compare.compare_tiles,
@@ -55,18 +55,32 @@ COMPARISONS = Catalogue.of(
         compare.compare_operation_memory,
         compare.compare_programs,
     )
-)
 
 
-def __getattr__(name: str) -> Analysis:
-    analysis = CATALOGUE.get(name) or COMPARISONS.get(name)
+# Made when one of them is first asked for: all modules take long to import.
+CATALOGUE: Catalogue
+COMPARISONS: Catalogue
+_MADE_OF = {"CATALOGUE": _analyses, "COMPARISONS": _comparisons}
+
+
+def _catalogue(name: str) -> Catalogue:
+    if name not in globals():
+        globals()[name] = Catalogue.of(_MADE_OF[name]())
+    made: Catalogue = globals()[name]
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MADE_OF:
+        return _catalogue(name)
+    known, compared = map(_catalogue, _MADE_OF)
+    analysis = known.get(name) or compared.get(name) or globals().get(name)
     if analysis is None:
-        hint = (
-            "" if name.startswith("_") else nearest(name, [*CATALOGUE, *COMPARISONS], "CATALOGUE")
-        )
+        hint = "" if name.startswith("_") else nearest(name, [*known, *compared], "CATALOGUE")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {hint}")
     return analysis
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *CATALOGUE, *COMPARISONS} - _TOOLS)
+    names = {*globals(), *_MADE_OF}.union(*map(_catalogue, _MADE_OF))
+    return sorted(names - _TOOLS)

@@ -88,9 +88,7 @@ def live_variables(
     """
     data = report.dataset
     step = chosen("step", step, len(data.column("liveness_steps", "program")))
-    begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
-    alive = data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]
-    rows = np.unique(alive)
+    rows = _alive(report, step)
     frame = pd.DataFrame(
         {
             "variable": rows,
@@ -101,6 +99,14 @@ def live_variables(
     )
     frame = frame[frame["bytes"] > 0]
     return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def _alive(report: Report, step: int) -> Rows:
+    """Return the rows of the variables that are live at a program step, ascending."""
+    data = report.dataset
+    begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
+    alive = data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]
+    return np.flatnonzero(np.bincount(alive))
 
 
 def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]:
@@ -217,9 +223,14 @@ def liveness_overview(report: Report) -> LivenessOverview:
     types, names = program_texts(report, data.column("liveness_steps", "program")[peak : peak + 1])
     largest, largest_bytes = "", 0
     if data.has("variable_intervals"):
-        variables = live_variables(report, step=peak)
-        if len(variables):
-            largest, largest_bytes = variables["name"].iloc[0], int(variables["bytes"].iloc[0])
+        rows = _alive(report, peak)
+        sizes = data.column("variables", "bytes")[rows]
+        if sizes.max(initial=0) > 0:
+            first = int(sizes.argmax())
+            largest, largest_bytes = (
+                data.column("variables", "name")[rows[first]],
+                int(sizes[first]),
+            )
     return LivenessOverview(
         always_live=always,
         peak_step=peak,

@@ -12,6 +12,7 @@ import numpy as np
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import typed_arrays
+from pva.formats.beginnings import SELF_DESCRIBED
 from pva.formats.budget import Budget
 from pva.formats.cbor_values import Decoder
 from pva.formats.document import from_file, to_file
@@ -19,7 +20,6 @@ from pva.formats.files import collector_paused, replaced
 from pva.plain_file import contents
 
 WHAT = "a profile as CBOR"
-SELF_DESCRIBED = b"\xd9\xd9\xf7"  # a tag without meaning (RFC 8949, section 3.4.6)
 
 
 def read(path: str | PathLike[str]) -> Dataset:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +16,7 @@ ATTEMPTS = 10  # to be the one whose directory is there
 
 def beside(path: Path, kind: str) -> Path:
     """Name a file or directory beside another that no other writer takes: `out.json.1f2e.part`."""
-    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.{kind}")
+    return path.with_name(f"{path.name}.{os.urandom(4).hex()}.{kind}")
 
 
 def put_in_place(part: Path, target: Path) -> None:
@@ -36,6 +34,8 @@ def put_in_place(part: Path, target: Path) -> None:
                 raise
             continue
         finally:
+            import shutil  # which takes a while
+
             shutil.rmtree(old, ignore_errors=True)
         return
 

@@ -18,12 +18,11 @@ import numpy.typing as npt
 
 from pva import kernels
 from pva.errors import DamagedFileError, UnknownFormatError
+from pva.formats.beginnings import GZIP, JSON_MARK
 from pva.progress import reading, tell
 
 Integers = npt.NDArray[np.int32]
 
-GZIP = b"\x1f\x8b"
-MARK = b"\xef\xbb\xbf"  # of a byte order
 READ = 1 << 20  # bytes at a time
 ELEMENT_LIMIT = 4 << 20  # bytes
 HEAD_LIMIT = 16 << 20  # of what stands before the array, and behind it
@@ -134,7 +133,7 @@ class Array:
     def _begin(self) -> bytes:
         """Read up to the array; give what was read of it."""
         self.before: dict[str, Any] = {}
-        text = self._text.read(READ).removeprefix(MARK).lstrip(_BLANK)
+        text = self._text.read(READ).removeprefix(JSON_MARK).lstrip(_BLANK)
         self.in_object = text.startswith(b"{")
         if text.startswith(b"["):
             return text[1:]

@@ -12,6 +12,7 @@ import orjson
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats import json_numbers
+from pva.formats.beginnings import JSON_MARK
 from pva.formats.budget import Budget
 from pva.formats.document import from_file, to_file
 from pva.formats.files import collector_paused, replaced
@@ -20,7 +21,6 @@ from pva.plain_file import contents
 from pva.progress import part_of, reading
 
 WHAT = "a profile as JSON"
-MARK = b"\xef\xbb\xbf"  # a byte order mark, which editors put before UTF-8
 
 
 def read(path: str | PathLike[str]) -> Dataset:
@@ -46,7 +46,7 @@ def decoded(file: Path, data: bytes, *, plain: bool = True) -> Any:
     with collector_paused():
         try:
             with part_of(reading(file), len(data)) as tell_done:
-                text, budget = data.removeprefix(MARK), Budget(file, len(data))
+                text, budget = data.removeprefix(JSON_MARK), Budget(file, len(data))
                 return json_numbers.decoded(text, budget, plain=plain, tell=tell_done)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DamagedFileError(file, str(error), f"{WHAT}, whole") from error

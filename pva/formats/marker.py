@@ -7,8 +7,6 @@ the process of a host trace. When its writer ends it is known by its SHA-256, to
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import stat
 from dataclasses import dataclass, field
@@ -19,8 +17,6 @@ from pva import schema
 from pva.errors import DamagedFileError, PvaError
 from pva.formats.files import replaced
 from pva.formats.sqlite_file import REPORT_ID, Declaration, open_read_only
-from pvti.schema import APPLICATION_ID as TRACE_ID
-from pvti.schema import FORMAT_VERSION as TRACE_VERSION
 
 NAME = ".tilescope-report"
 WHAT = "the marker of a report directory"
@@ -31,7 +27,6 @@ TRACE_SUFFIX = ".pvti"
 JOURNAL = "-journal"
 KINDS = ("sha256", "identity", "folder")
 _REPORT = Declaration("a report", REPORT_ID, schema.FORMAT_VERSION, {ID_TABLE: ("id",)})
-_TRACE = Declaration("a host trace", TRACE_ID, TRACE_VERSION, {"processes": ("pid",)})
 
 
 @dataclass(slots=True)
@@ -47,6 +42,8 @@ class Marker:
 
 def read(directory: Path) -> Marker | None:
     """Read the marker of a directory; None when there is none. Raises PvaError."""
+    import json
+
     path = directory / NAME
     try:
         data = _contents(path, SIZE_LIMIT)
@@ -63,6 +60,8 @@ def read(directory: Path) -> Marker | None:
 
 def write(directory: Path, marker: Marker) -> None:
     """Write the marker of a directory; raises PvaError."""
+    import json
+
     files = {name: {kind: value} for name, (kind, value) in sorted(marker.files.items())}
     value: dict[str, Any] = {"format": 1, "files": files}
     if marker.writer:
@@ -83,6 +82,8 @@ def is_own(directory: Path, name: str, recorded: tuple[str, str] | None) -> bool
 
 def digest(path: Path) -> str:
     """Return the SHA-256 of a plain file; raises OSError."""
+    import hashlib  # which takes long
+
     with os.fdopen(_opened(path), "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -91,7 +92,11 @@ def identity(path: Path) -> str:
     """Return what a growing file says of who writes it; raises PvaError and OSError."""
     os.close(_opened(path))
     if path.suffix == TRACE_SUFFIX:
-        declaration, query = _TRACE, "SELECT pid FROM processes LIMIT 1"
+        from pvti.schema import APPLICATION_ID, FORMAT_VERSION
+
+        tables = {"processes": ("pid",)}
+        declaration = Declaration("a host trace", APPLICATION_ID, FORMAT_VERSION, tables)
+        query = "SELECT pid FROM processes LIMIT 1"
     else:
         declaration, query = _REPORT, f"SELECT id FROM {ID_TABLE} LIMIT 1"
     database = open_read_only(path, declaration)

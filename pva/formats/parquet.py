@@ -31,6 +31,7 @@ from pva.errors import (
     UnknownFormatError,
 )
 from pva.formats import marker
+from pva.formats.beginnings import PARQUET_SUFFIX
 from pva.formats.budget import POINTER, TEXT, reading_limit
 from pva.formats.files import beside, put_in_place
 from pva.formats.marker import Marker
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 Values = npt.NDArray[Any]
 
 WHAT = "tables in Parquet"
-MAGIC = b"PAR1"
-SUFFIX = ".parquet"
 INSTALL = "pip install 'tilescope[parquet]'"
 PREFIX = "tilescope."  # of the keys of our metadata
 BATCH = 1 << 20  # values of an array that are turned into rows at once
@@ -53,7 +52,7 @@ AT_ONCE = 1 << 18  # rows that are read at once
 
 def files(directory: Path) -> list[Path]:
     """List the Parquet files of a directory."""
-    return sorted(file for file in directory.glob(f"*{SUFFIX}") if file.is_file())
+    return sorted(file for file in directory.glob(f"*{PARQUET_SUFFIX}") if file.is_file())
 
 
 def write(dataset: Dataset, path: str | PathLike[str]) -> None:
@@ -166,7 +165,7 @@ def _write_table(directory: Path, dataset: Dataset, table: schema.Table) -> None
         coded = column.kind == "code"
         columns.append(_coded(values, column.values) if coded else pa.array(values, field.type))
     rows = pa.Table.from_arrays(columns, schema=pa.schema(fields, metadata=_metadata(table)))
-    pq.write_table(rows, directory / f"{table.name}{SUFFIX}", compression="zstd")
+    pq.write_table(rows, directory / f"{table.name}{PARQUET_SUFFIX}", compression="zstd")
 
 
 def _write_array(directory: Path, dataset: Dataset, array: schema.Array) -> None:
@@ -181,7 +180,9 @@ def _write_array(directory: Path, dataset: Dataset, array: schema.Array) -> None
     fields.append(_field(array.value_column, array.kind, array.unit, array.meaning))
     metadata = _metadata(array, shape=json.dumps(values.shape))
     rows = pa.schema(fields, metadata=metadata)
-    with pq.ParquetWriter(directory / f"{array.name}{SUFFIX}", rows, compression="zstd") as writer:
+    with pq.ParquetWriter(
+        directory / f"{array.name}{PARQUET_SUFFIX}", rows, compression="zstd"
+    ) as writer:
         for columns in _long(array, values):
             writer.write_batch(pa.record_batch(columns, schema=rows))
 

@@ -27,8 +27,8 @@ from pva.formats.chunks import chunks_of
 from pva.formats.files import beside, collector_paused
 from pva.formats.marker import ID_TABLE
 from pva.formats.sqlite_file import (
-    APPLICATIONS,
     BATCH,
+    REPORT,
     REPORT_ID,
     Database,
     Declaration,
@@ -43,7 +43,7 @@ from pva.sources import Room, Spend
 Values = npt.NDArray[Any]
 Columns = Mapping[str, npt.ArrayLike]
 
-WHAT = APPLICATIONS[REPORT_ID]
+WHAT = REPORT
 APPLICATION_ID = REPORT_ID
 CHUNKS = "arrays"
 CHUNK_COLUMNS = ("name", "first_row", "rows", "dtype", "shape", "encoding", "crc32", "data")

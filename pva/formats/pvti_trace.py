@@ -18,7 +18,7 @@ from pva.errors import DamagedFileError
 from pva.formats.budget import SHORTER, Budget
 from pva.formats.files import collector_paused
 from pva.formats.growing import IN_RUNS, Growing, GrowingTexts
-from pva.formats.sqlite_file import APPLICATIONS, Database, Declaration, faults, open_read_only
+from pva.formats.sqlite_file import TRACE, Database, Declaration, faults, open_read_only
 from pvti.schema import (
     APPLICATION_ID,
     CHUNK_RECORDS,
@@ -37,9 +37,7 @@ from pvti.schema import (
 Integers = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 
-DECLARATION = Declaration(
-    APPLICATIONS[APPLICATION_ID], APPLICATION_ID, FORMAT_VERSION, COLUMNS, OPTIONAL
-)
+DECLARATION = Declaration(TRACE, APPLICATION_ID, FORMAT_VERSION, COLUMNS, OPTIONAL)
 _THERE = "SELECT name FROM sqlite_master WHERE type = 'table'"
 # Of each table: which column refers to rows of which other table.
 _REFERS = "row of `"

@@ -11,23 +11,26 @@ from dataclasses import dataclass
 from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pva import schema, validation
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
-from pva.formats import (
-    cbor_profile,
-    debug_cbor,
-    derived,
-    document,
-    json_profile,
-    parquet,
-    pop,
-    sqlite_outside,
-)
+from pva.formats import pop, sqlite_outside
+from pva.formats.beginnings import JSON_MARK, PARQUET, PARQUET_SUFFIX, SELF_DESCRIBED
 from pva.formats.pop import ReportWriter
+from pva.lazy import Package
 from pva.plain_file import contents, opened
+
+if TYPE_CHECKING:
+    from pva.formats import cbor_profile, debug_cbor, derived, document, json_profile, parquet
+else:  # who reads another format, or writes one, imports it then
+    cbor_profile, debug_cbor, derived, document, json_profile, parquet = (
+        Package(f"pva.formats.{name}")
+        for name in (
+            "cbor_profile", "debug_cbor", "derived", "document", "json_profile", "parquet",
+        )
+    )  # fmt: skip
 
 __all__ = [
     "FORMATS",
@@ -62,23 +65,17 @@ class Format:
 
 
 def _is_json(head: bytes) -> bool:
-    return head.removeprefix(json_profile.MARK).lstrip().startswith(b"{")
+    return head.removeprefix(JSON_MARK).lstrip().startswith(b"{")
 
 
 def _is_cbor(head: bytes) -> bool:
     """Return whether this begins a CBOR map, behind the tag of self-described CBOR or not."""
-    return head.removeprefix(cbor_profile.SELF_DESCRIBED)[:1] in [
-        bytes([b]) for b in (*range(0xA0, 0xBC), 0xBF)
-    ]
+    return head.removeprefix(SELF_DESCRIBED)[:1] in [bytes([b]) for b in (*range(0xA0, 0xBC), 0xBF)]
 
 
 def _tells_nothing(head: bytes) -> bool:
     """Return whether a document may follow: of blanks, or of a CBOR tag that is not known."""
     return not head.strip() or 0xC0 <= head[0] <= 0xDB
-
-
-def _write_plain(dataset: Dataset, path: Path) -> None:
-    cbor_profile.write(dataset, path, plain=True)
 
 
 FORMATS: tuple[Format, ...] = (
@@ -88,20 +85,25 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format(
         "json", "a graph or execution profile as JSON", (".json",), _is_json,
-        json_profile.read, json_profile.write,
+        lambda path: json_profile.read(path), lambda data, path: json_profile.write(data, path),
     ),
     Format(
         "cbor", "a graph or execution profile as CBOR", (".cbor",), _is_cbor,
-        cbor_profile.read, cbor_profile.write,
+        lambda path: cbor_profile.read(path), lambda data, path: cbor_profile.write(data, path),
     ),
-    Format("plain", "the same without tags", (), lambda _: False, cbor_profile.read, _write_plain),
+    Format(
+        "plain", "the same without tags", (), lambda _: False,
+        lambda path: cbor_profile.read(path),
+        lambda data, path: cbor_profile.write(data, path, plain=True),
+    ),
     Format(
         "debug", "debug.cbor, the debug information", (), lambda _: False,
-        debug_cbor.read, debug_cbor.write,
+        lambda path: debug_cbor.read(path), lambda data, path: debug_cbor.write(data, path),
     ),
     Format(
-        "parquet", "a directory of tables in Parquet", (parquet.SUFFIX,),
-        lambda head: head.startswith(parquet.MAGIC), parquet.read, parquet.write,
+        "parquet", "a directory of tables in Parquet", (PARQUET_SUFFIX,),
+        lambda head: head.startswith(PARQUET),
+        lambda path: parquet.read(path), lambda data, path: parquet.write(data, path),
     ),
 )  # fmt: skip
 BY_NAME = {entry.name: entry for entry in FORMATS}

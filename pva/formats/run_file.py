@@ -15,9 +15,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
-import orjson
-
 from pva.errors import DamagedFileError, NewerVersionError, NotFoundError, PvaError
 from pva.formats.files import replaced
 
@@ -125,6 +122,8 @@ def _write(path: Path, value: _File, subject: str) -> None:
     except DamagedFileError:
         remedy = "move it away, or give another directory"
         raise PvaError(path, "not written by tilescope", remedy) from None
+    import orjson
+
     replaced(path, orjson.dumps(asdict(value), option=orjson.OPT_INDENT_2) + b"\n", subject)
 
 
@@ -138,6 +137,8 @@ def _read(path: Path, kind: type[_File]) -> _File:
         raise PvaError(path, error.strerror or str(error), "a file that can be read") from None
     if len(data) > SIZE_LIMIT:
         raise DamagedFileError(path, f"more than {SIZE_LIMIT} bytes", f"the {path.name} of a run")
+    import msgspec  # takes long: who looks whether this is a run needs the names alone
+
     try:
         content: dict[str, Any] = msgspec.json.decode(data, type=dict[str, Any])
         version = content.get("format")

@@ -20,11 +20,9 @@ from typing import Any
 
 from pva.errors import DamagedFileError, NewerVersionError, PvaError, UnknownFormatError
 from pva.formats.sqlite_outside import check_outside, journal_of
-from pvti.schema import APPLICATION_ID as TRACE_ID
-from pvti.schema import WRITER_PRAGMAS
 
 REPORT_ID = 0x54534350  # "TSCP"
-APPLICATIONS = {REPORT_ID: "a report (profile.pop)", TRACE_ID: "a host trace (.pvti)"}
+REPORT, TRACE = "a report (profile.pop)", "a host trace (.pvti)"
 BLOB_LIMIT = 64 << 20  # bytes of one value; both formats cut theirs well below
 SQL_LIMIT = 16 << 10  # bytes of a query, or of what made a table
 BATCH = 1 << 12  # rows that are Python objects at once
@@ -278,11 +276,13 @@ def _connect_recovered(path: Path) -> sqlite3.Connection:
 def _check_identity(database: Database) -> None:
     declaration = database.declaration
     identity = int(database.rows("PRAGMA application_id")[0][0])
-    if identity != declaration.application_id and identity in APPLICATIONS:
-        raise UnknownFormatError(
-            database.path, APPLICATIONS[identity], f"{declaration.what} is needed"
-        )
     if identity != declaration.application_id:
+        from pvti.schema import APPLICATION_ID  # the package takes long to import
+
+        known = {REPORT_ID: REPORT, APPLICATION_ID: TRACE}
+        if identity in known:
+            wanted = f"{declaration.what} is needed"
+            raise UnknownFormatError(database.path, known[identity], wanted)
         remedy = f"{declaration.what} has {declaration.application_id:#x}"
         foreign = "; databases of Graphcore's SDK, whose layout is not public, are not read"
         raise UnknownFormatError(
@@ -351,6 +351,8 @@ def open_writer(
 def _prepare(
     connection: sqlite3.Connection, declaration: Declaration, create: Sequence[str]
 ) -> None:
+    from pvti.schema import WRITER_PRAGMAS
+
     for statement in WRITER_PRAGMAS:
         connection.execute(statement)
     if not create:

@@ -6,21 +6,17 @@ import re
 from collections.abc import Sequence
 from os import fspath
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pva.errors import PvaError, UnknownFormatError
-from pva.formats import chrome_trace, perfetto_trace
-from pva.formats.chrome_file import ChromeFile
-from pva.formats.joined_traces import JoinedFile, TraceFile
-from pva.formats.json_pieces import GZIP, MARK, READ
-from pva.formats.pvti_trace import PvtiFile
+from pva.formats.beginnings import GZIP, JSON_MARK
 from pva.formats.sqlite_outside import MAGIC
-from pva.formats.triton_file import TritonFile
-from pva.formats.triton_trace import is_triton
 from pva.plain_file import opened
-from pvti.schema import APPLICATION_ID
 
-_HEAD_BYTES = 512
+if TYPE_CHECKING:
+    from pva.formats.joined_traces import TraceFile
+
+_HEAD_BYTES, _LOOKED_AT = 512, 1 << 20
 SUFFIX = ".pvti"
 CHROME_SUFFIXES = (".json", ".json.gz")  # of what may be a Chrome trace
 NOT_TRACES = frozenset({"graph.json", "execution.json", "debug.json", "framework.json", "app.json"})
@@ -39,6 +35,8 @@ def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFil
     """Open one trace, or several as one; raises PvaError."""
     if not paths:
         raise PvaError("openTrace", "no path", "give the path of a trace, or several")
+    from pva.formats.joined_traces import JoinedFile
+
     files: list[TraceFile] = []
     try:
         files.extend(map(_open, paths))
@@ -51,6 +49,12 @@ def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFil
 
 def _open(path: Path) -> TraceFile:
     """Open a file by what it begins with; raises PvaError."""
+    # Each takes a while to import, and who asks what a file is needs none of them.
+    from pva.formats.chrome_file import ChromeFile
+    from pva.formats.pvti_trace import PvtiFile
+    from pva.formats.triton_file import TritonFile
+    from pva.formats.triton_trace import is_triton
+
     with opened(path, "a host trace") as stream:
         head = stream.read(_HEAD_BYTES)
     for begin, problem, way in OTHERS:
@@ -67,18 +71,20 @@ def _open(path: Path) -> TraceFile:
 
 def is_chrome(head: bytes) -> bool:
     """Return what may be Chrome trace JSON, packed by gzip or not."""
-    text = head.removeprefix(MARK).lstrip()
+    text = head.removeprefix(JSON_MARK).lstrip()
     return text.startswith((b"{", b"[")) or head.startswith(GZIP)
 
 
 def is_trace(path: Path) -> bool:
     """Return whether a file is a host trace, by how it begins; raises PvaError."""
     with opened(path, "a host trace") as stream:
-        head = stream.read(READ)
+        head = stream.read(_LOOKED_AT)
     if head.startswith(MAGIC):
+        from pvti.schema import APPLICATION_ID
+
         # Where SQLite keeps the application id: www.sqlite.org/fileformat.html, section 1.3.
         return head[68:72] == APPLICATION_ID.to_bytes(4, "big")
-    text = head.removeprefix(MARK).lstrip()
+    text = head.removeprefix(JSON_MARK).lstrip()
     return head.startswith(GZIP) or text.startswith(b"[") or (
         text.startswith(b"{") and b'"traceEvents"' in text
     )  # fmt: skip
@@ -97,6 +103,8 @@ def in_directory(path: Path) -> list[Path]:
 
 def write(trace: Any, out: BinaryIO, form: str) -> None:
     """Write a `pva.trace.Trace` as `chrome` or `perfetto`, in parts; raises MissingPackageError."""
+    from pva.formats import chrome_trace, perfetto_trace
+
     (chrome_trace if form == "chrome" else perfetto_trace).write(trace, out)
 
 

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 
 from pva.errors import DamagedFileError, PvaError
-from pva.formats import registry, sqlite_file
+from pva.formats import registry
+from pvti import schema
 from tests.builders import small_report
 
 
 @pytest.fixture()
 def disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let SQLite find the disk full after five pages of a file."""
-    pragmas = (*sqlite_file.WRITER_PRAGMAS, "PRAGMA max_page_count = 5")
-    monkeypatch.setattr(sqlite_file, "WRITER_PRAGMAS", pragmas)
+    pragmas = (*schema.WRITER_PRAGMAS, "PRAGMA max_page_count = 5")
+    monkeypatch.setattr(schema, "WRITER_PRAGMAS", pragmas)
 
 
 @pytest.mark.usefixtures("disk")
