@@ -1,5 +1,5 @@
-/* Passes over traces that NumPy and msgspec do in several: the text of Chrome traces, nesting, and
-   the levels of timelines.
+/* Passes that NumPy and msgspec do in several: the text of Chrome traces, lists of numbers in
+   JSON, nesting, and the levels of timelines.
 
    Built where there is a compiler; without it pva is slower and does the same. What is not as most
    traces have it is not taken: the caller gets None and looks at that text with the pure path. No
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 3                         /* as in kernels.py */
+#define INTERFACE 4                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -686,6 +686,115 @@ static PyObject *events(PyObject *module, PyObject *const *given, Py_ssize_t cou
     return result;
 }
 
+/* ---- lists of whole numbers ---- */
+
+enum { AT_ONCE = 512,                       /* numbers for which room is made */
+       LONG_ROW = 1 << 23 };                /* bytes of text of a row, which is held at once */
+
+static inline const uint8_t *behind_blanks(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    return at;
+}
+
+/* Read whole numbers with commas between them, up to the end of their list or some bytes on.
+
+   Give where that is: behind a bracket or comma; NULL where there is something else, or a number
+   that is at a limit of 64 bits. */
+static const uint8_t *whole_numbers(const uint8_t *at, const uint8_t *end, Py_ssize_t most, Bytes *found)
+{
+    const uint8_t *begin = at;
+    for (;;) {
+        int64_t *to = (int64_t *)extend(found, AT_ONCE * sizeof *to);
+        if (to == NULL)
+            return NULL;
+        for (int64_t *last = to + AT_ONCE; to < last; to++) {
+            at = behind_blanks(at, end);
+            int negative = at < end && *at == '-';
+            const uint8_t *first = at += negative;
+            uint64_t digits = 0;
+            for (; at < end && is_digit(*at) && at - first < 19; at++)
+                digits = digits * 10 + (*at - '0');
+            if (at == first || digits >= INT64_MAX || (*first == '0' && at - first > 1))
+                return NULL;
+            *to = negative ? -(int64_t)digits : (int64_t)digits;
+            at = behind_blanks(at, end);
+            if (at == end || (*at != ',' && *at != ']'))
+                return NULL;
+            if (*at++ == ']' || at - begin >= most) {
+                found->size -= (size_t)(last - to - 1) * sizeof *to;
+                return at;
+            }
+        }
+    }
+}
+
+/* Read some of a list of numbers, or of rows of `width` of them (0: as the first one, -1: of
+   numbers alone), until they are `most` bytes of text. 1 when there is more, 2 at the end of the
+   list, 0 when it is for others. */
+static int numbers_of(Reader *reader, Py_ssize_t most, Py_ssize_t *width, Bytes *found)
+{
+    const uint8_t *first = reader->at;
+    if (*width == 0 && after_blanks(reader) != '[')
+        *width = -1;
+    for (;;) {
+        if (*width < 0)
+            reader->at = whole_numbers(reader->at, reader->end, most, found);
+        else if (after_blanks(reader) == '[') {
+            size_t before = found->size;
+            reader->at = whole_numbers(reader->at + 1, reader->end, LONG_ROW, found);
+            Py_ssize_t count = (Py_ssize_t)((found->size - before) / sizeof(int64_t));
+            *width = *width ? *width : count;
+            if (reader->at == NULL || reader->at[-1] != ']' || count != *width)
+                return 0;
+            uint8_t letter = after_blanks(reader);
+            if (letter != ',' && letter != ']')
+                return 0;
+            reader->at++;
+        }
+        else
+            return 0;
+        if (reader->at == NULL)
+            return 0;
+        if (reader->at[-1] == ']')
+            return after_blanks(reader) || reader->at != reader->end ? 0 : 2;
+        if (reader->at - first >= most)
+            return 1;
+    }
+}
+
+/* numbers(text, begin, most, width): some of a list, as int64; width; where there is more, or -1
+
+   None where that is for others. `begin` is behind the bracket or a comma. */
+static PyObject *numbers(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Py_buffer text;
+    Bytes found = {0};
+    if (arguments != 4) {
+        PyErr_SetString(PyExc_TypeError, "a text, a place in it, a size and a width are needed");
+        return NULL;
+    }
+    Py_ssize_t begin = PyLong_AsSsize_t(given[1]), most = PyLong_AsSsize_t(given[2]);
+    Py_ssize_t width = PyLong_AsSsize_t(given[3]);
+    if (PyErr_Occurred() || PyObject_GetBuffer(given[0], &text, PyBUF_SIMPLE) < 0)
+        return NULL;
+    int state = 0;
+    Reader reader = {text.buf, (const uint8_t *)text.buf + text.len};
+    if (begin >= 0 && begin <= text.len) {
+        reader.at += begin;
+        Py_BEGIN_ALLOW_THREADS
+        state = numbers_of(&reader, most, &width, &found);
+        Py_END_ALLOW_THREADS
+    }
+    Py_ssize_t next_one = state == 1 ? reader.at - (const uint8_t *)text.buf : -1;
+    PyBuffer_Release(&text);
+    if (state)
+        return Py_BuildValue("Nnn", taken(&found), width, next_one);
+    free(found.data);
+    Py_RETURN_NONE;
+}
+
 /* ---- how events lie in each other ---- */
 
 typedef struct { Py_buffer view; char *first; Py_ssize_t count, step; } Column;
@@ -1140,6 +1249,7 @@ static PyMethodDef methods[] = {
     {"events", (PyCFunction)(void (*)(void))events, METH_FASTCALL, NULL},
     {"nest", (PyCFunction)(void (*)(void))nest, METH_FASTCALL, NULL},
     {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
+    {"numbers", (PyCFunction)(void (*)(void))numbers, METH_FASTCALL, NULL},
     {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -1,4 +1,4 @@
-"""The passes over traces that `_kernels.c` has in C: there where it was built, else None.
+"""The passes that `_kernels.c` has in C: there where it was built, else None.
 
 What calls one has it in Python too, and both give the same.
 """
@@ -9,7 +9,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-INTERFACE = 3  # as in _kernels.c
+INTERFACE = 4  # as in _kernels.c
 compiled: Any = None
 
 try:

@@ -40,6 +40,7 @@ KERNELS = (
     "tests/simulator_front/test_interval_kernels.py",
     "tests/simulator_back/test_summed_copies.py",
     "tests/formats/test_trace_kernels.py",
+    "tests/formats/test_json_numbers.py",
     "tests/analysis/test_level_of_detail.py",
 )
 NOT_HERE = "memory or without_it or fork or child"

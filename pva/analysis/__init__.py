@@ -73,8 +73,11 @@ def _catalogue(name: str) -> Catalogue:
 def __getattr__(name: str) -> Any:
     if name in _MADE_OF:
         return _catalogue(name)
+    folder = Path(__file__).parent
+    if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file():
+        return import_module(f"{__name__}.{name}")
     known, compared = map(_catalogue, _MADE_OF)
-    analysis = known.get(name) or compared.get(name) or globals().get(name)
+    analysis = known.get(name) or compared.get(name)
     if analysis is None:
         hint = "" if name.startswith("_") else nearest(name, [*known, *compared], "CATALOGUE")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {hint}")

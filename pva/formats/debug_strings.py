@@ -41,23 +41,24 @@ def resolved(file: object, root: Any) -> Any:
 
 def _resolved(file: object, row: int, context: Any, strings: list[Any]) -> dict[str, Any]:
     place = f"{CONTEXTS}[{row}]"
-    if not isinstance(context, Mapping):
+    if not isinstance(context, dict):
         raise DamagedFileError(file, f"found {shown(context)}", "an object", place=place)
-    resolved = {key: value for key, value in context.items() if key in OWN_KEYS}
+    resolved = dict(context)
+    further = {key: resolved.pop(key) for key in context.keys() - OWN_KEYS}
     if "name" in resolved:
         resolved["name"] = _text(file, place, resolved["name"], strings)
-    if isinstance(resolved.get(LOCATION), Mapping):
-        resolved[LOCATION] = {
-            key: _text(file, place, value, strings) if key in LOCATION_TEXTS else value
-            for key, value in resolved[LOCATION].items()
-        }
-    further = {key: value for key, value in context.items() if key not in OWN_KEYS}
-    return resolved | _as_text(file, place, further)
+    location = resolved.get(LOCATION)
+    if isinstance(location, dict):
+        texts = {key: _text(file, place, location[key], strings) for key in LOCATION_TEXTS
+                 if key in location}  # fmt: skip
+        resolved[LOCATION] = location | texts
+    if not further:
+        return resolved
+    in_order = {key: further[key] for key in context if key in further}
+    return resolved | _as_text(file, place, in_order)
 
 
 def _as_text(file: object, place: str, further: dict[Any, Any]) -> dict[str, str]:
-    if not further:
-        return {}
     try:
         return {JSON_KEY: orjson.dumps(further, option=orjson.OPT_SERIALIZE_NUMPY).decode()}
     except TypeError as error:
@@ -65,7 +66,7 @@ def _as_text(file: object, place: str, further: dict[Any, Any]) -> dict[str, str
 
 
 def _text(file: object, place: str, value: Any, strings: list[Any]) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
+    if type(value) is int:
         if 0 <= value < len(strings):
             return strings[value]
         remedy = f"an index below {len(strings)} into {STRINGS}"

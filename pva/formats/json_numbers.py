@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pva import kernels
 from pva.formats.budget import Budget, ManyRows, keys_in
 from pva.formats.nested import FURTHER_KEYS, ROW_KEYS
 from pva.formats.values import Values, narrowed
@@ -225,6 +226,9 @@ def numbers_in(text: bytes) -> Values | None:
 
     They come in the narrowest type. The syntax of the text must have been checked.
     """
+    numbers = _numbers_in_c(text) if kernels.compiled else None
+    if numbers is not None:
+        return numbers
     if text[:LONG].translate(None, NUMBERS + SPACE):
         return None
     remainder = text.translate(None, NUMBERS)
@@ -233,6 +237,27 @@ def numbers_in(text: bytes) -> Values | None:
     if remainder:
         text = text.translate(None, SPACE)
     return _long_row(text) if text[:2] != b"[[" else _table(text)
+
+
+def _numbers_in_c(text: bytes) -> Values | None:
+    """Read the same, some at a time, in one pass; None also for rows of megabytes."""
+    parts: list[Values] = []
+    begin, width = 1, 0
+    while begin > 0:
+        read = kernels.compiled.numbers(text, begin, MANY, width)
+        if read is None:
+            return None
+        data, width, begin = read
+        parts.append(narrowed(np.frombuffer(data, np.int64), SIGNED, UNSIGNED))
+    numbers = _joined(parts)
+    return numbers if width < 0 else numbers.reshape(-1, width)
+
+
+def _joined(parts: list[Values]) -> Values:
+    """Join parts to one, in the narrowest type of all."""
+    if len(parts) == 1:
+        return parts[0]
+    return narrowed(np.concatenate(parts), SIGNED, UNSIGNED)
 
 
 def _table(text: bytes) -> Values | None:
@@ -246,7 +271,7 @@ def _table(text: bytes) -> Values | None:
             return None
         parts.append(part)
         begin = end + 1
-    return np.concatenate(parts)
+    return _joined(parts)
 
 
 def _equal_rows(text: bytes) -> Values | None:
@@ -273,7 +298,7 @@ def _long_row(text: bytes) -> Values | None:
             return None
         parts.append(row)
         begin = end + 1
-    return np.concatenate(parts)
+    return _joined(parts)
 
 
 def _row(text: bytes) -> Values | None:

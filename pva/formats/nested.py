@@ -91,9 +91,16 @@ def _columns_at(file: object, rows: Any, place: str, keys: Sequence[str]) -> lis
             rows.column(head) if isinstance(rows, ManyRows) else values_at(rows, head)
         )
         if values is not None and tail:
-            values = [look_up(file, value, tail) for value in values]
+            values = _inside(file, values, tail)
         columns.append(values)
     return columns
+
+
+def _inside(file: object, values: Rows, place: str) -> list[Any]:
+    """Return what objects have at a place; None for those that are none."""
+    if "." not in place and set(map(type, values)) <= {dict, type(None)}:
+        return [None if value is None else value.get(place) for value in values]
+    return [look_up(file, value, place) for value in values]
 
 
 def _list_at(file: object, rows: Any, place: str, key: str) -> Rows | None:

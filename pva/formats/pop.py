@@ -249,11 +249,12 @@ class _Pop:
             }
             self._chunks = ChunkReader(database, self.room, self._last[CHUNKS], REPLACED)
             self._replaced = {
-                (name, column.name): self._own_columns(schema.TABLE[name], [column], spend)[0]
-                for name in self._tables
-                if schema.TABLE[name].document == "execution"
-                and schema.TABLE[name].layout == "object"
-                for column in schema.TABLE[name].columns
+                (table.name, column.name): values
+                for table in map(schema.TABLE.__getitem__, self._tables)
+                if table.document == "execution" and table.layout == "object"
+                for column, values in zip(
+                    table.columns, self._own_columns(table, table.columns, spend), strict=True
+                )
             }
 
     def _last_row(self, table: str) -> int:

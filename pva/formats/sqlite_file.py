@@ -7,6 +7,7 @@ the first query. Each fault is a `PvaError` of one line.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 import time
@@ -305,6 +306,11 @@ def _check_tables(database: Database) -> None:
         for kind, name, sql in database.rows("SELECT type, name, sql FROM sqlite_master")
         if kind in ("table", "view")
     }
+    have: dict[str, set[str]] = {}
+    names = [table for table in database.declaration.tables if kinds.get(table, False)]
+    query = "SELECT value, name FROM json_each(?), pragma_table_info(value)"
+    for table, column in database.rows(query, (json.dumps(names),)):
+        have.setdefault(table, set()).add(column)
     for table, columns in database.declaration.tables.items():
         if table not in kinds and table in database.declaration.optional:
             continue
@@ -313,8 +319,7 @@ def _check_tables(database: Database) -> None:
             raise DamagedFileError(
                 database.path, f"table {table!r} {problem}", f"{database.declaration.what} has it"
             )
-        have = {row[0] for row in database.rows("SELECT name FROM pragma_table_info(?)", (table,))}
-        missing = [column for column in columns if column not in have]
+        missing = [column for column in columns if column not in have.get(table, ())]
         if missing:
             raise DamagedFileError(
                 database.path,

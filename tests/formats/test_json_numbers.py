@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pva import kernels
 from pva.formats import json_numbers
 from pva.formats.budget import Budget
 
@@ -41,6 +42,41 @@ def test_what_is_taken_for_numbers_is_what_json_says(value: list[Any], indent: i
         assert found.tolist() == value
     elif value and all(type(item) is int and abs(item) < 2**63 - 1 for item in value):
         raise AssertionError("a list of numbers was not taken")
+
+
+@pytest.mark.skipif(kernels.compiled is None, reason="not built")
+@example(value=[-(2**63) + 1, 2**63 - 2], indent=None, at_once=1)
+@example(value=[[1, -2], [3, 400]], indent=1, at_once=1)
+@given(
+    value=st.lists(INTS) | st.lists(st.lists(INTS, min_size=2, max_size=2)),
+    indent=st.sampled_from([None, 1]),
+    at_once=st.sampled_from([1, 8, 1000]),
+)
+def test_numbers_read_in_c_are_those_read_by_numpy(
+    value: list[Any], indent: int | None, at_once: int
+) -> None:
+    text = json.dumps(value, indent=indent).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_numbers, "MANY", at_once)
+        fast = json_numbers._numbers_in_c(text)
+        patch.setattr(kernels, "compiled", None)
+        slow = json_numbers.numbers_in(text)
+    if fast is None:  # for NumPy, as numbers at the limits are
+        large = any(abs(number) >= 2**63 - 1 for number in np.ravel(np.array(value, object)))
+        assert slow is None or large
+    else:
+        assert slow is not None
+        assert (fast.tolist(), fast.dtype) == (slow.tolist(), slow.dtype)
+
+
+NO_LISTS = (
+    b"[1 2];[01];[1,];[-];[1]];[[1],2];[1.5];[;[1;[[1;[[1];[[1],[2,3]];[99999999999999999999]"
+)
+
+
+@pytest.mark.parametrize("text", NO_LISTS.split(b";"))
+def test_what_is_no_list_of_numbers_is_not_taken_in_c(text: bytes) -> None:
+    assert kernels.compiled is None or json_numbers._numbers_in_c(text) is None
 
 
 @pytest.mark.parametrize("shape", [(3000,), (50, 60)])
