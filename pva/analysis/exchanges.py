@@ -266,8 +266,7 @@ def exchange_code(report: Report) -> pd.DataFrame:
     All tiles together. Many `receive_mux` are many sources a tile; `delay` waits for the other
     tiles. Raises NotRecordedError.
     """
-    data = report.dataset
-    table = data.table("exchange_instructions")
+    table = report.dataset.table("exchange_instructions")
     programs = table.pop("program")
     frame = pd.DataFrame(
         {
@@ -278,6 +277,15 @@ def exchange_code(report: Report) -> pd.DataFrame:
         }
     )
     return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+
+
+def exchange_code_sums(report: Report) -> dict[str, int]:
+    """Return the bytes of all exchanges by kind of instruction, and in all: `total`.
+
+    Raises NotRecordedError.
+    """
+    table = report.dataset.table("exchange_instructions")
+    return {name: int(values.sum()) for name, values in table.items() if name != "program"}
 
 
 @analysis(

@@ -46,23 +46,30 @@ def liveness_curve(
     `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
     step's program lies in others. Raises SelectionError, NotRecordedError.
     """
+    columns = curve_columns(report, ipu=ipu, tile=tile)
+    always: Rows = report.dataset.array("always_live_bytes")[tiles_of(report, ipu=ipu, tile=tile)]
+    moving = columns.pop("not_always_live")
+    live = int(always.sum())
+    return pd.DataFrame(
+        columns | {"always_live": live, "not_always_live": moving, "total": live + moving}
+    )
+
+
+def curve_columns(
+    report: Report, *, ipu: int | None = None, tile: int | None = None
+) -> dict[str, Names]:
+    """Return the columns of `liveness_curve` that differ from step to step; raises as it does."""
     data = report.dataset
     programs = data.column("liveness_steps", "program")
-    always: Rows = data.array("always_live_bytes")[tiles_of(report, ipu=ipu, tile=tile)]
-    moving = _moving(report, ipu, tile)
     types, names = program_texts(report, programs)
-    return pd.DataFrame(
-        {
-            "step": np.arange(len(programs)),
-            "program": programs,
-            "type": types,
-            "name": names,
-            "depth": depths(data.column("liveness_steps", "parent")),
-            "always_live": int(always.sum()),
-            "not_always_live": moving,
-            "total": int(always.sum()) + moving,
-        }
-    )
+    return {
+        "step": np.arange(len(programs)),
+        "program": programs,
+        "type": types,
+        "name": names,
+        "depth": depths(data.column("liveness_steps", "parent")),
+        "not_always_live": _moving(report, ipu, tile),
+    }
 
 
 def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
@@ -170,13 +177,18 @@ def always_live_variables(
 
     `bytes` on all tiles, one IPU or one tile. Raises SelectionError, NotRecordedError.
     """
+    frame = pd.DataFrame(always_live_columns(report, ipu=ipu, tile=tile))
+    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+
+
+def always_live_columns(
+    report: Report, *, ipu: int | None = None, tile: int | None = None
+) -> dict[str, Any]:
+    """Return the columns of `always_live_variables` as they are recorded; raises as it does."""
     data = report.dataset
     if ipu is None and tile is None:
-        columns = {name: data.column("always_live_variables", name) for name in ("name", "bytes")}
-    else:
-        columns = _always_live_on(report, ipu, tile)
-    frame = pd.DataFrame(columns)
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+        return {name: data.column("always_live_variables", name) for name in ("name", "bytes")}
+    return _always_live_on(report, ipu, tile)
 
 
 def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, Any]:

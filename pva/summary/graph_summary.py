@@ -92,11 +92,12 @@ def optimization_lines(report: Report) -> Iterator[str]:
 def exchange_instruction_lines(report: Report) -> Iterator[str]:
     """Write the code of all internal exchanges by kind of instruction."""
     yield "Exchange Instruction Breakdown:"
-    frame = exchanges.exchange_code(report)
-    for kind in frame.columns.drop(["program", "name", "total"]).tolist():
-        if size := int(frame[kind].sum()):
+    sums = exchanges.exchange_code_sums(report)
+    total = sums.pop("total")
+    for kind, size in sums.items():
+        if size:
             yield right(2, kind.replace("_", " ").title(), size, COUNT_END, " B")
-    yield right(2, "Total", int(frame["total"].sum()), COUNT_END, " B")
+    yield right(2, "Total", total, COUNT_END, " B")
 
 
 def memory_lines(report: Report) -> Iterator[str]:

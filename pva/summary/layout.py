@@ -59,17 +59,21 @@ def printable(line: str) -> str:
     )
 
 
-class Block(str):
-    """Several lines that are printable already and have nothing to colour."""
+class Block(tuple[str, ...]):
+    """Several lines with their ends, printable already, with nothing to colour: their parts.
+
+    Most of a long summary stands in such, and is copied no more than it must be.
+    """
 
 
-def texts(lines: Iterable[str], *, colours: bool) -> Iterator[str]:
-    """Write lines and blocks of them as they are to be printed, each with its line end."""
+def texts(lines: Iterable[str | Block], *, colours: bool) -> Iterator[str]:
+    """Write lines and blocks of them as they are to be printed, lines with their ends."""
     for line in lines:
-        if not isinstance(line, Block):
-            line = printable(line).rstrip()
-            line = coloured(line) if colours else line
-        yield f"{line}\n"
+        if isinstance(line, Block):
+            yield from line
+            continue
+        line = printable(line).rstrip()
+        yield f"{coloured(line) if colours else line}\n"
 
 
 def left(indent: int, label: str, value: str, column: int) -> str:

@@ -26,7 +26,7 @@ _ANONYMOUS = {"variable": ANONYMOUS, "constant": "<const>"}
 _SILENT = frozenset({"Sequence"})
 
 
-def liveness_lines(report: Report) -> Iterator[str]:
+def liveness_lines(report: Report) -> Iterator[str | Block]:
     """Write what is always live, and what is live at each program step."""
     overview = liveness.liveness_overview(report)
     yield "  Variable Storage Liveness: All tiles"
@@ -42,22 +42,22 @@ def liveness_lines(report: Report) -> Iterator[str]:
 
 def _always_live(report: Report) -> list[tuple[str, int]]:
     """Return bytes by name, sorted; what has no name, or the same name, is added up."""
-    frame = liveness.always_live_variables(report)
+    columns = liveness.always_live_columns(report)
     sizes: dict[str, int] = {}
-    for name, size in zip(frame["name"], frame["bytes"].tolist(), strict=True):
+    for name, size in zip(columns["name"], columns["bytes"].tolist(), strict=True):
         sizes[name or ANONYMOUS] = sizes.get(name or ANONYMOUS, 0) + size
     return sorted(sizes.items())
 
 
-def _step_lines(report: Report) -> Iterator[str]:
-    curve = liveness.liveness_curve(report)
-    columns = (curve[name].tolist() for name in ("type", "name", "depth", "not_always_live"))
+def _step_lines(report: Report) -> Iterator[str | Block]:
+    curve = liveness.curve_columns(report)
+    numbers = (curve[name].tolist() for name in ("depth", "not_always_live"))
     live: Iterator[list[str]] = repeat([])
     if report.dataset.has("variable_intervals"):
-        live = _live_lines(report, len(curve))
+        live = _live_lines(report, len(curve["type"]))
     else:
         yield "    Live Vars: this report does not say when each variable is live"
-    for type_, name, depth, size in zip(*columns, strict=True):
+    for type_, name, depth, size in zip(curve["type"], curve["name"], *numbers, strict=True):
         indent = 4 + 2 * depth
         lines = next(live)
         yield f"{'':{indent}}{type_}: {name}" if name else f"{'':{indent}}{type_}"
@@ -67,7 +67,7 @@ def _step_lines(report: Report) -> Iterator[str]:
         if lines:
             yield f"{'':{indent + 2}}Live Vars (excluding always-live):"
             head = " " * (indent + 4)
-            yield Block(head + f"\n{head}".join(lines))
+            yield Block((head, f"\n{head}".join(lines), "\n"))
 
 
 def _live_lines(report: Report, steps: int) -> Iterator[list[str]]:

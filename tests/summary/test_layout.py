@@ -137,8 +137,8 @@ def test_colours_add_nothing_but_colours() -> None:
 
 
 def test_a_block_is_written_as_it_is() -> None:
-    block = layout.Block("    a:\n    b:")
-    assert list(layout.texts([block], colours=True)) == ["    a:\n    b:\n"]
+    block = layout.Block(("    a:\n", "    b:\n"))
+    assert "".join(layout.texts([block], colours=True)) == "    a:\n    b:\n"
 
 
 @pytest.mark.parametrize(("term", "expected"), [("xterm-256color", True), ("dumb", False)])
