@@ -57,7 +57,7 @@ def liveness_curve(
 
 def curve_columns(
     report: Report, *, ipu: int | None = None, tile: int | None = None
-) -> dict[str, Names]:
+) -> dict[str, Any]:
     """Return the columns of `liveness_curve` that differ from step to step; raises as it does."""
     data = report.dataset
     programs = data.column("liveness_steps", "program")

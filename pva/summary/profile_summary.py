@@ -21,7 +21,7 @@ from pva.summary.graph_summary import (
     optimization_lines,
     target_lines,
 )
-from pva.summary.layout import texts
+from pva.summary.layout import Block, texts
 from pva.summary.liveness_summary import liveness_lines
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Section:
 
     title: str
     needs: tuple[str, ...]
-    lines: Callable[[Report], Iterator[str]]
+    lines: Callable[[Report], Iterator[str | Block]]
     gap: int = 1
 
 
@@ -66,7 +66,7 @@ EXECUTION = Section(
 STEPS = Section("Steps", ("target", "programs", "steps"), step_lines, gap=0)
 
 
-def _section_lines(report: Report, section: Section) -> Iterator[str]:
+def _section_lines(report: Report, section: Section) -> Iterator[str | Block]:
     """Write a section, or one line that says why it is not there."""
     yield from [""] * section.gap
     absent = [name for name in section.needs if not report.dataset.has(name)]
