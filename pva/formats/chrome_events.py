@@ -53,7 +53,7 @@ KEY = "traceEvents"
 PROBLEMS = 1000  # kinds of them that are told apart
 # Bytes that an event takes while columns are made of it, by phase; and beside its text each
 # argument, label, thread, identity, point and line of a counter, and name of a thread.
-BYTES = np.array([50, 100, 100, 80, 130, 130, 110], np.int64)
+BYTES = np.array([41, 100, 100, 80, 130, 130, 110], np.int64)
 ARGUMENTS, LABEL, LANE, IDENTITY, POINT, LINE, NAME = 40, 100, 1500, 250, 64, 1000, 250
 POINT_OF_FLOW = 100
 IDENTITY_LIMIT = 1 << 61
