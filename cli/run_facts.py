@@ -77,14 +77,14 @@ def _flow(run: MainRun) -> Iterator[tuple[str, str]]:
 
 
 def _setup(report: Report, run: MainRun) -> str:
-    from pva.analysis.execution import other_runs
+    from pva.analysis.execution import other_runs_by_name
     from pva.analysis.steady import steady_state
 
-    frame = other_runs(steady_state(report))
+    by_name = other_runs_by_name(steady_state(report))
     parts = [
         f"{name}{f' {runs:,} times' if runs > 1 else ''}"
         f"{f' ({cycles:,} cycles)' if cycles >= 0 else ''}"
-        for name, runs, cycles in zip(frame["name"], frame["runs"], frame["cycles"], strict=True)
+        for name, (runs, cycles) in by_name.items()
     ]
     took = (
         f"{units.duration(run.setup_seconds)}, " if run.setup_seconds == run.setup_seconds else ""

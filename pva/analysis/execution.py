@@ -269,24 +269,31 @@ def other_runs(report: Report) -> pd.DataFrame:
     Such are PopART's that move weights, seeds and what an optimiser needs. No other figure counts
     their cycles. On a CPU cycles are -1, and the time is not a number. Raises NotRecordedError.
     """
-    data = report.dataset
-    cycles = data.column("other_runs", "cycles")
-    frame = pd.DataFrame(
-        {
-            "name": data.column("other_runs", "name"),
-            "cycles": np.maximum(cycles, -1),
-            "device_microseconds": device_microseconds(report, "other_runs"),
-        }
-    )
-    groups = frame.groupby("name", sort=False)
-    has_cycles = groups["cycles"].min() >= 0
+    by_name = other_runs_by_name(report)
+    names = report.dataset.column("other_runs", "name")
+    times = pd.Series(device_microseconds(report, "other_runs"))
     return pd.DataFrame(
         {
-            "runs": groups.size(),
-            "cycles": groups["cycles"].sum().where(has_cycles, -1),
-            "device_microseconds": groups["device_microseconds"].sum(min_count=1),
+            "name": np.array([*by_name], object),
+            "runs": np.array([runs for runs, _ in by_name.values()], np.int64),
+            "cycles": np.array([cycles for _, cycles in by_name.values()], np.int64),
+            "device_microseconds": times.groupby(names, sort=False).sum(min_count=1).to_numpy(),
         }
-    ).reset_index()
+    )
+
+
+def other_runs_by_name(report: Report) -> dict[str, tuple[int, int]]:
+    """Count the runs made while profiling was disabled, and their cycles; -1 where one has none.
+
+    In the order of the first of each name. Raises NotRecordedError.
+    """
+    data = report.dataset
+    names, cycles = (data.column("other_runs", name).tolist() for name in ("name", "cycles"))
+    sums: dict[str, tuple[int, int]] = {}
+    for name, spent in zip(names, cycles, strict=True):
+        runs, together = sums.get(name, (0, 0))
+        sums[name] = runs + 1, -1 if min(spent, together) < 0 else together + spent
+    return sums
 
 
 def device_microseconds(report: Report, table: str = "runs") -> npt.NDArray[np.float64]:
