@@ -46,8 +46,8 @@ def liveness_curve(
     `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
     step's program lies in others. Raises SelectionError, NotRecordedError.
     """
-    columns = curve_columns(report, ipu=ipu, tile=tile)
     always: Rows = report.dataset.array("always_live_bytes")[tiles_of(report, ipu=ipu, tile=tile)]
+    columns = curve_columns(report, ipu=ipu, tile=tile)
     moving = columns.pop("not_always_live")
     live = int(always.sum())
     return pd.DataFrame(
@@ -60,6 +60,7 @@ def curve_columns(
 ) -> dict[str, Any]:
     """Return the columns of `liveness_curve` that differ from step to step; raises as it does."""
     data = report.dataset
+    tiles_of(report, ipu=ipu, tile=tile)  # refuses what is not there
     programs = data.column("liveness_steps", "program")
     types, names = program_texts(report, programs)
     return {
