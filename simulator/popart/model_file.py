@@ -56,10 +56,23 @@ def _decoded(data: bytes, subject: str) -> onnx.ModelProto:
     try:
         model.ParseFromString(data)
     except DecodeError:
+        if not _has_room(2 * len(data)):  # protobuf does not tell this apart
+            raise popart_exception(
+                f"{subject}: too large for the memory; give an ONNX model"
+            ) from None
         raise popart_exception(
             f"{subject}: not an ONNX model (its protobuf cannot be read)"
         ) from None
     return model
+
+
+def _has_room(size: int) -> bool:
+    """Return whether the process may have so many bytes more."""
+    try:
+        np.empty(size, dtype=np.uint8)
+    except MemoryError:
+        return False
+    return True
 
 
 def _checked(model: onnx.ModelProto, subject: str) -> onnx.ModelProto:

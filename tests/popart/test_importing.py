@@ -11,7 +11,7 @@ import pytest
 from models import model, node, outcome, prepared, tiny
 
 from simulator import popart
-from simulator.popart import backend
+from simulator.popart import backend, model_file
 
 FLOW = popart.DataFlow(1, [])
 
@@ -28,6 +28,15 @@ def test_a_file_that_is_no_protobuf_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.onnx"
     path.write_bytes(b"\xff\xfe not a model")
     assert refused(path) == f"{path}: not an ONNX model (its protobuf cannot be read)"
+
+
+def test_a_model_for_which_memory_lacks_is_not_called_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\xff\xfe not read, for lack of memory")
+    monkeypatch.setattr(model_file, "_has_room", lambda size: False)
+    assert refused(path) == f"{path}: too large for the memory; give an ONNX model"
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
