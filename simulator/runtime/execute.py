@@ -36,6 +36,7 @@ from simulator.runtime.remote_buffers import RemoteBuffers
 from simulator.runtime.storage import Storage
 
 Step = Callable[[], None]
+SMALL = 1 << 12  # elements, or blocks of them: places of so many are kept at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class PreparedGroup:
 class ValueRunner:
     """Executes the values of program nodes.
 
-    What a node needs is kept; what a compute set needs, which is much, when it runs once more.
+    What is small is kept. Where many elements lie, and what a compute set needs, is kept when it is
+    needed once more: it is much, and most of a program runs once.
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class ValueRunner:
         self._text: TextIO | None = None
         self._steps: dict[Program, Step] = {}
         self._compute_sets: dict[int, list[PreparedGroup] | None] = {}  # those that ran
-        self._places: dict[Tensor, Places] = {}
+        self._places: dict[Tensor, Places | None] = {}  # None: were needed once
         self._registers: dict[str, Any] = {"replica": first + replica}
 
     def print_to(self, text: TextIO) -> None:
@@ -132,8 +134,7 @@ class ValueRunner:
             case Copy():
                 return self._copy(action)
             case CrossReplicaCopy():
-                out_of, into = self._places_of(action.src), self._places_of(action.dst)
-                return lambda: into.store(out_of.load())
+                return lambda: self.write(action.dst, self.read(action.src))
             case PrintTensor():
                 return lambda: self._print(action)
             case ErrorProgram():
@@ -141,8 +142,7 @@ class ValueRunner:
             case Abort():
                 return lambda: _abort(action)
             case AbortOnCondition():
-                predicate = self._places_of(action.predicate)
-                return lambda: _abort(action) if predicate.load().any() else None
+                return lambda: _abort(action) if self.read(action.predicate).any() else None
             case WriteUndef() | Sync() | AssumeEqualAcrossReplicas():
                 return lambda: None
             case _:
@@ -180,7 +180,7 @@ class ValueRunner:
             case RemoteBuffer() as buffer:
                 return lambda: self._remote.load(buffer, self._rows(action), self._replica)
             case tensor:
-                return self._places_of(tensor).load
+                return lambda: self.read(tensor)
 
     def _sink(self, action: Copy) -> Callable[[Array], None]:
         match action.dst:
@@ -191,16 +191,19 @@ class ValueRunner:
                     buffer, self._rows(action), values, self._replica
                 )
             case tensor:
-                return self._places_of(tensor).store
+                return lambda values: self.write(tensor, values)
 
     def _rows(self, action: Copy) -> Array:
         """Return the rows of a remote buffer that a copy moves: those of its offset, or row 0."""
         return np.zeros(1, dtype=np.int64) if action.offset is None else self.read(action.offset)
 
     def _places_of(self, tensor: Tensor) -> Places:
-        if tensor not in self._places:
-            self._places[tensor] = self._storage.places(tensor)
-        return self._places[tensor]
+        places = self._places.get(tensor)
+        if places is None:
+            places = self._storage.places(tensor)
+            is_small = places.numbers is None or len(places.numbers) <= SMALL
+            self._places[tensor] = places if is_small or tensor in self._places else None
+        return places
 
     def _fail(self, action: ErrorProgram) -> None:
         values = format_values(self._storage.read(action.tensor))
