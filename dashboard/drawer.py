@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from dash import Dash, dcc, html
 
@@ -21,7 +22,7 @@ from dashboard.declared import Declaration, page_at
 from dashboard.objects import AT, KEY, VARIABLE, Subject, describe, object_of, prose_of
 from dashboard.store import Store
 from pva.errors import PvaError
-from pva.plot.theme import Theme
+from pva.plot.theme import THEMES, Theme
 
 PANEL, DETAILS, FINDINGS = "drawer", "drawer-details", "drawer-findings"
 
@@ -63,7 +64,7 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
         text.startswith(VARIABLE) and not store.report(state.report).dataset.has("variables")
     ):
         return None
-    subject = describe(store, state, text)
+    subject = described(store, state, text)
     close = dcc.Link(
         "Close", href=address.write(_closed(state)), className="button drawer-close",
         title="Escape",
@@ -76,8 +77,7 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
             html.P(components.prose(subject.name), className="subject", title=subject.name),
             facts([*prose_of(subject.figures), *_related(state, subject)]),
             _links(state, subject, text),
-            view.panel(DETAILS, state.path, inner_keys, themed=True, inner=True),
-            view.panel(FINDINGS, state.path, inner_keys, inner=True),
+            *_inner(store, state, inner_keys),
         ],
         className="drawer",
         **{"aria-label": f"{subject.kind} {subject.name}",
@@ -95,15 +95,39 @@ def _closed(state: Address) -> Address:
     return replace(state, options=kept, steps=steps, event=event)
 
 
+def described(store: Store, state: Address, text: str) -> Subject:
+    """Return what is said of an object, once for an address; raises PvaError, AddressError."""
+    make = partial(describe, store, state, text)
+    return view.remembered(store, state, "subject of the drawer", make)
+
+
+def _inner(store: Store, state: Address, keys: tuple[str, ...]) -> list[Element]:
+    """Show details of a step, and findings: at once where all rules were asked before."""
+    from dashboard.pages.insights import is_examined
+
+    panels: list[Element] = []
+    if _step(state) >= 0:
+        panels.append(view.panel(DETAILS, state.path, keys, themed=True, inner=True))
+    if store.has_report(state.report) and is_examined(store, state):
+        return [*panels, findings(store, state, THEMES[0])]
+    return [*panels, view.panel(FINDINGS, state.path, keys, inner=True)]
+
+
+def _step(state: Address) -> int:
+    """Return the executed step that the drawer shows, -1 where it shows none."""
+    kind, _, which = shown_object(state).partition(":")
+    number = int(which) if which.isascii() and which.isdigit() and len(which) < 19 else -1
+    if kind == AT and number % 2:  # a step on the axis of device and host (dashboard/objects.py)
+        return number // 2
+    return number if kind == "step" else -1
+
+
 def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show what one execution of a step took, and where; nothing for other objects."""
     from dashboard.pages import step_details
 
-    kind, _, which = shown_object(state).partition(":")
-    number = int(which) if which.isascii() and which.isdigit() and len(which) < 19 else -1
-    if kind == AT and number % 2:  # a step on the axis of device and host (dashboard/objects.py)
-        kind, number = "step", number // 2
-    if kind != "step" or number < 0:
+    number = _step(state)
+    if number < 0:
         return None
     return step_details.details(store, replace(state, steps=(number,)), theme)
 
@@ -149,7 +173,7 @@ def findings(store: Store, state: Address, _theme: Theme) -> Element:
     text = shown_object(state)
     if not text or text.startswith("event"):
         return None
-    about = set(describe(store, state, text).about)
+    about = set(described(store, state, text).about)
     try:
         frame, _ = examined(store, state)
     except PvaError:

@@ -8,6 +8,8 @@ depends (`report`, `against` and the state of the files always count). The page 
     register:  view.draw(app, store, "memory-plot", figure)      # figure(store, chosen, theme)
                view.fill(app, store, "memory-details", details)  # details(store, chosen, theme)
 
+`object!` stands for `object` unless a key of the page itself chooses it, as a tile on Memory.
+
 So choosing another tile draws the details again and leaves the plot alone. What raises is shown as
 one line in the part's place. With `picks="tile"` (or "step", "ipu"): a click on the plot puts the
 number into the address, Shift adds to what is chosen, dragging chooses a range, the left and right

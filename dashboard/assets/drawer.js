@@ -12,6 +12,12 @@
     return [place.dataset.docked, declared()[place.dataset.docked][""]];
   }
 
+  /** Tell whether the object is what a key of the page itself chooses, which its plots mark by themselves. */
+  function isOwn(asked) {
+    const own = Object.entries(declared()).map(([key, of]) => `${of[""]}:${last(asked.get(key))}`);
+    return own.includes(asked.get("object"));
+  }
+
   const last = (text) => String(text ?? "").split(",").pop();
 
   /** The object that the address chooses, as dashboard/objects.py reads it. */
@@ -82,7 +88,7 @@
     node.setData(node.data);
   }
 
-  Object.assign(window.tilescope, { chosenObject, withObject });
+  Object.assign(window.tilescope, { chosenObject, isOwn, withObject });
   window.addEventListener("popstate", mark);
   window.tilescope.onArrival(mark);
 

@@ -23,7 +23,11 @@
     const ready = shown && shown.path === pathname && shown.asked === (asked.get("report") || "");
     if (!ready || !view || view.path !== pathname) return view;
     const part = new URLSearchParams();
-    for (const key of view.keys) if (asked.get(key)) part.set(key, asked.get(key));
+    for (const key of view.keys) {
+      const name = key.replace("!", "");
+      if (key !== name && window.tilescope.isOwn(asked)) continue;
+      if (asked.get(name)) part.set(name, asked.get(name));
+    }
     const next = Object.assign({}, view, { search: part.toString(), stamp: shown.stamp });
     if (view.themed) next.theme = theme;
     return next;

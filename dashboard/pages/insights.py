@@ -172,6 +172,11 @@ def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
     return store.derived(state.report, name, lambda: analysis.examination(report, ask))
 
 
+def is_examined(store: Store, state: Address) -> bool:
+    """Return whether all rules were asked of the report before, in the units of the reader."""
+    return store.knows(state.report, f"insights {units.manner()}")
+
+
 def _asked(store: Store, key: str, rule: analysis.Rule, report: Report) -> analysis.Answer:
     """Ask a rule once; who asks while another one does waits for this rule alone."""
     name = f"rule {rule.__name__} {units.manner()}"

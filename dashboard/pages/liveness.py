@@ -115,7 +115,7 @@ def layout(store: Store, state: Address) -> Element:
     if not report.dataset.length("liveness_steps"):
         live = analysis.liveness_overview(report)
         return html.Div([_question(), components.headline(liveness_sentence(live))])
-    drawn = (*PLACE, "show", "find", "range", "graph", KEY, VARIABLE)
+    drawn = (*PLACE, "show", "find", "range", "graph", f"{KEY}!", VARIABLE)
     plot = view.plot("liveness-plot", PATH, drawn, height=0, picks="step", zooms=True)
     small = view.panel("liveness-overview", PATH, PLACE)
     above = [_head(report), _tools(report, state), small, plot]

@@ -45,7 +45,7 @@ SCALES = tuple((name, f"Colours: {name}") for name in floor.SCALES)
 EVERYTHING = "all"
 PLOT_KEYS = (
     "graph", "breakdown", "per", "order", "gaps", "limit", "variable", "category", "scale", "range",
-    "object",
+    "object!",
 )  # fmt: skip
 
 
