@@ -62,8 +62,8 @@ def label(node: onnx.NodeProto) -> str:
 
 
 def names_of(nodes: Sequence[onnx.NodeProto]) -> list[str]:
-    """Name each node: by its own name, or what it makes; with its operator where two are alike."""
-    names = [node.name or f"{node.op_type}/{next(iter(node.output), '')}" for node in nodes]
+    """Name each node: by its own name, or its first output; with a number where two are alike."""
+    names = [node.name or next(filter(None, node.output), node.op_type) for node in nodes]
     counts, seen = Counter(names), Counter[str]()
     for place, name in enumerate(names):
         if counts[name] > 1:

@@ -14,6 +14,7 @@ from models import model, node
 
 from cli.main import tilescope
 from pva.analysis import main_run
+from pva.analysis.costs import operation_costs
 from pva.report import openReport
 
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
@@ -43,6 +44,20 @@ def test_a_model_runs_on_random_inputs_and_leaves_a_report(tmp_path: Path) -> No
     report = openReport(tmp_path / "out")
     assert [run.name for run in report.execution.runs] == ["run"]
     assert [run.name for run in report.execution.otherRuns] == ["weightsFromHost"]
+
+
+def test_nodes_without_names_have_those_of_their_outputs(tmp_path: Path) -> None:
+    """Of a file: one with a name, two without, of which one has an output of that name."""
+    nodes = [node("Sigmoid", "x", "a", name="mine"), node("Softmax", "a", "soft", axis=1),
+             node("Sqrt", "soft", "mine")]  # fmt: skip
+    path = saved(tmp_path, model(nodes, {"x": [2, 4]}, ["mine"]))
+    assert simulated(path, tmp_path / "out").exit_code == 0
+    costs = operation_costs(openReport(tmp_path / "out"), layer="popart")
+    named = dict(zip(costs["operation"], costs["kind"], strict=True))
+    assert {name: named.get(name, "").rpartition(".")[2].partition("-")[0]
+            for name in ("mine:0", "soft", "mine:1")} == {
+        "mine:0": "Sigmoid", "soft": "Softmax", "mine:1": "Sqrt",
+    }  # fmt: skip
 
 
 def test_indices_are_of_any_row_of_their_table(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_the_place_in_a_sequence_has_to_be_known() -> None:
     ]  # fmt: skip
     wrong = import_model(model(nodes, {"x": [3, 4]}, ["y"], opset=17), "model", None)[1]
     assert wrong == [
-        "model: node 'SequenceAt/y' (ai.onnx.SequenceAt-11): input 1 ('n') is computed or fed when "
+        "model: node 'y' (ai.onnx.SequenceAt-11): input 1 ('n') is computed or fed when "
         "the program runs; a constant would be needed"
     ]
 
