@@ -23,9 +23,6 @@ SIZES = range(256, 4097, 768)
 # Square products that fall below a smaller one, by more than 3 %: they take more serial slices, to
 # fit, and each slice reads the inputs again.
 DIPS = ["mk1 half n = 4,096", "mk1 float n = 3,328", "mk2 float n = 4,096"]
-# The formula of horizontal multiplications takes longer for ten channels of halves (687), which are
-# no multiple of four, than for twenty (651); two groups can go without it, one cannot.
-FALLS = ["ipu21 half/half batch 5 10->1 x 1 field (35,) kernel (4,) stride (2,) padding (2,)"] * 3
 # TFLOPS of floats on Mk2, n = 3,584 (arXiv 2310.00256, whose text was not read: docs/accuracy.md).
 PUBLISHED = 44.0
 
@@ -99,8 +96,7 @@ def test_no_exchange_is_faster_than_tiles_can_receive(plans: list[tuple[Case, Pl
 
 
 def test_plans_take_longer_when_a_dimension_grows() -> None:
-    lines = list(physics.falls(physics.cases(3)))
-    assert [line.partition(":")[0] for line in lines] == FALLS
+    assert list(physics.falls(physics.cases(3))) == []
 
 
 def test_float_products_on_mk2_reach_what_was_published() -> None:

@@ -90,6 +90,53 @@ def test_tiles_are_numbered_with_the_channel_innermost_that_shares_inputs() -> N
     assert tiles(swapped) == [((g * 2 + i) * 2 + o) * 4 + f for g, f, o, i in places]
 
 
+def test_a_row_of_an_odd_number_of_parts_leaves_a_tile_free_behind_it() -> None:
+    problem = Problem(1, 2, 8, 24, (), FLOAT, FLOAT)
+    plan = Plan(problem, Method("AMP", FLOAT, 8, 8), (1, 2, 3, 1), (), 0, 0, row=4)
+    assert plan.tiles.tolist() == [0, 1, 2, 4, 5, 6]
+    # 581 rows on Mk2: each of 11 parts of a row receives the same 5 rows of 18 floats, 360 B but
+    # for its share, at 8 B a cycle, as each of 12 does.
+    of_eleven, of_twelve = (
+        plan_convolution(
+            TARGETS["mk2"],
+            Problem(1, 581, 18, outputs, (), FLOAT, FLOAT),
+            Settings(TARGETS["mk2"].tiles_per_ipu),
+        )
+        for outputs in (11, 12)
+    )
+    assert (of_eleven.parts, of_eleven.row) == ((1, 117, 11, 1), 12)
+    assert (of_twelve.parts, of_twelve.row) == ((1, 117, 12, 1), 0)
+    assert of_eleven.tiles.max() < TARGETS["mk2"].tiles_per_ipu
+    weights = -(-(72 - 72 // 117) // 4)
+    assert dict(of_eleven.cycles)["exchange"] == -(-(360 - 360 // 11) // 8) + weights
+    assert dict(of_twelve.cycles)["exchange"] == -(-(360 - 360 // 12) // 8) + weights
+
+
+def test_sums_are_filled_up_to_whole_vectors_where_that_is_cheaper() -> None:
+    # A dot product of 7 floats takes 7 + 2 * 7 cycles, of 8 floats 7 + 8.
+    axes = Axis(31, 5, 16, stride=2, padding=4), Axis(15, 1, 15)
+    of_seven, of_eight = (
+        plan_convolution(
+            TARGETS["mk2"], Problem(1, 1, inputs, 6, axes, FLOAT, FLOAT), Settings(1472)
+        )
+        for inputs in (7, 8)
+    )
+    assert (of_seven.method.vertex, of_seven.method.dot) == ("HMAC", 8)
+    assert of_seven.total_cycles <= of_eight.total_cycles
+
+
+def test_what_does_not_fit_is_planned_with_twice_the_memory_until_it_fits() -> None:
+    problem = Problem(1, 128, 128, 128, (), FLOAT, FLOAT)
+    nothing, tight, *wide = (
+        plan_convolution(MK1, problem, Settings(16, memory_proportion=part))
+        for part in (0.0, *(2**power for power in range(-8, 0)))
+    )
+    assert tight.temporary_bytes > tight.limit
+    fitting = next(plan for plan in wide if plan.temporary_bytes <= plan.limit)
+    assert (tight.parts, tight.cycles) == (fitting.parts, fitting.cycles)
+    assert nothing.parts == fitting.parts
+
+
 def test_a_sum_of_16_parts_is_priced_as_two_stages_without_a_sync() -> None:
     # 100 floats of a part: exchanged once, 4 rows of ceil(112 / 4) = 28 added; of these 28, which
     # are exchanged, 4 rows of 7. ReduceAdd: 6 * (32 + (3 rows + 7) * loops + left over).

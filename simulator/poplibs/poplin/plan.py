@@ -76,6 +76,16 @@ def tile_order(dims: int, *, swapped: bool) -> tuple[int, ...]:
     return (0, 3 + 2 * dims, *kernel, batch, *field, outputs)
 
 
+def row_length(parts: Any, rows: Any, bus: int, tiles: int) -> Any:
+    """Return after how many tiles the next row of parts begins, each of which takes the same.
+
+    A row of other than whole buses leaves tiles free behind it, if there are so many: else the
+    tiles of a bus would take different operands, and every row would wait for these.
+    """
+    whole = ceil_div(parts, bus) * bus
+    return np.where(whole * (rows - 1) + parts <= tiles, whole, parts)
+
+
 @dataclass(frozen=True)
 class Plan:
     """The parts into which each dimension of a problem is cut; `cycles` is what each stage takes.
@@ -83,8 +93,9 @@ class Plan:
     `temporary_bytes` is the most that a tile holds besides operands and result; `limit` what it
     was allowed. The problem may be the first of `slices` of a whole one, of its outputs or of its
     kernel's first dimension, which are computed one after another. Tiles are numbered in the
-    `order` of dimensions, if not in the usual one. `workers` share a part where a vertex is one
-    worker's.
+    `order` of dimensions, if not in the usual one; a row of parts that take the same operand begins
+    every `row` tiles, 0 where none is left free, which saves `saved` cycles of a slice. `workers`
+    share a part where a vertex is one worker's.
     """
 
     problem: Problem
@@ -98,6 +109,8 @@ class Plan:
     transform: Transform = Transform()
     order: tuple[int, ...] = ()
     workers: int = 1
+    row: int = 0
+    saved: int = 0
 
     @property
     def total_cycles(self) -> int:
@@ -131,11 +144,23 @@ class Plan:
         grain = self.method.grains(self.problem)[dimension]
         return np.minimum(even_bounds(ceil_div(size, grain), self.parts[dimension]) * grain, size)
 
+    @property
+    def alike(self) -> int:
+        """Count the parts of a row: those of the positions, or of the outputs, take the same."""
+        dims = len(self.problem.axes)
+        return (
+            int(np.prod(self.parts[1 : 2 + dims])) if self.method.swapped else self.parts[2 + dims]
+        )
+
     @cached_property
     def tiles(self) -> IntArray:
         """Return the tile of each part."""
         order = self.order or tile_order(len(self.problem.axes), swapped=self.method.swapped)
-        numbers = np.arange(self.vertices).reshape([self.parts[d] for d in order])
+        numbers = np.arange(self.vertices)
+        if self.row:
+            alike = self.alike
+            numbers = numbers // alike * self.row + numbers % alike
+        numbers = numbers.reshape([self.parts[d] for d in order])
         back = sorted(range(len(order)), key=order.__getitem__)
         return numbers.transpose(back).reshape(-1)
 

@@ -17,7 +17,7 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.transpose_cycles import transpose
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray
-from simulator.poplibs.poplin.plan import Method
+from simulator.poplibs.poplin.plan import Method, row_length
 from simulator.poplibs.poplin.problem import Problem
 from simulator.poplibs.poplin.reduce_stages import received_bytes, reduction_cost
 
@@ -228,13 +228,28 @@ class Estimate(NamedTuple):
     bytes: IntArray
 
 
-def _shared_rate(target: Target, parts: IntArray) -> IntArray:
-    """Return the bytes a cycle of what neighbours receive alike: in whole buses, all at once.
+def _shared_rate(target: Target, row: IntArray) -> IntArray:
+    """Return the bytes a cycle of what neighbours receive alike: all at once in whole buses.
 
     As in PopLibs (lib/poplin/ExchangeEstimator.hpp).
     """
     bus = target.getTilesPerSharedExchangeBus()
-    return target.exchange_bytes_per_cycle * np.where(parts % bus, 1, bus)
+    return target.exchange_bytes_per_cycle * np.where(row % bus, 1, bus)
+
+
+def row_of(
+    target: Target, problem: Problem, method: Method, part: Part, split: Split, tiles: int
+) -> IntArray:
+    """Return after how many of the tiles the next row of parts begins that take the same.
+
+    At once, if there are 0.
+    """
+    alike, others = split.outputs, split.positions
+    if method.swapped:
+        alike, others = others, alike
+    rows = split.sums * others * ceil_div(problem.groups, part.groups)
+    row: IntArray = row_length(alike, rows, target.getTilesPerSharedExchangeBus(), tiles)
+    return row
 
 
 def _exchange(
@@ -242,18 +257,17 @@ def _exchange(
     method: Method,
     sizes: tuple[Any, Any],
     split: Split,
-    *,
-    shared: bool,
+    row: IntArray | None,
 ) -> IntArray:
     """Return the cycles in which so many bytes of input and weights arrive, but for a tile's own.
 
-    As in PopLibs (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates).
+    As in PopLibs (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates); of one of them, tiles take
+    the same in rows.
     """
     tiles = split.outputs, split.positions  # that take the same of each
     rates = [np.full_like(split.sums, target.exchange_bytes_per_cycle)] * 2
-    if shared:
-        alike = int(method.swapped)
-        rates[alike] = _shared_rate(target, tiles[alike])
+    if row is not None:
+        rates[int(method.swapped)] = _shared_rate(target, row)
     cycles = (ceil_div(b - b // t, r) for b, t, r in zip(sizes, tiles, rates, strict=True))
     total: IntArray = sum(cycles, np.zeros_like(split.sums))
     return total
@@ -269,7 +283,7 @@ def estimate(
     *,
     shared: bool = False,
 ) -> Estimate:
-    """Price the ways to cut a problem whose largest parts are given.
+    """Price the ways to cut a problem whose largest parts are given, as PopLibs' planner does.
 
     `shared` tells that tiles are numbered so that those of an exchange bus take the same inputs.
     """
@@ -286,18 +300,23 @@ def stage_cycles(
     taps_used: tuple[float, ...],
     *,
     shared: bool = False,
+    tiles: int = 0,
 ) -> dict[str, IntArray]:
-    """Return the cycles of the stages of an estimate."""
+    """Return the cycles of the stages of an estimate.
+
+    On so many tiles rows of parts begin with a bus, of which PopLibs' planner does not know.
+    """
     size = problem.dtype.size
     read, weights, outputs = _operands(problem, part)
     exchange, adding = reduction_cost(
         target, method.partials, outputs, split.sums, problem.out_type
     )
+    row = row_of(target, problem, method, part, split, tiles) if shared else None
     summed = part.inputs * part.taps
     # PopLibs does not count on it that rows of VMAC leave zeros out.
     taps_met = (1.0,) * len(taps_used) if method.vertex == "VMAC" else taps_used
     stages = {
-        "exchange": _exchange(target, method, (read * size, weights * size), split, shared=shared),
+        "exchange": _exchange(target, method, (read * size, weights * size), split, row),
         "arrange": np.zeros_like(outputs),
         "multiply": tile_cycles(target, problem, method, part, taps_met),
         "reduce exchange": exchange,

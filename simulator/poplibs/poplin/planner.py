@@ -10,10 +10,11 @@ import numpy as np
 
 from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
+from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 from simulator.poplibs import popsolver
-from simulator.poplibs.poplin.plan import ONE_GRAIN, Method, Plan
+from simulator.poplibs.poplin.plan import ONE_GRAIN, Method, Plan, row_length
 from simulator.poplibs.poplin.plan_cost import Part, Split, held_bytes, stage_cycles
 from simulator.poplibs.poplin.problem import (
     Problem,
@@ -28,6 +29,7 @@ SLICE_GRAIN, MAX_SLICES = 16, 64  # outputs: the most that the matrix units make
 FURTHER_SLICES = 8  # how many are tried when something fits already
 SLIC_CHANNELS, MAX_SLIC_STRIDE = (1, 2, 4), 2
 VMAC_GROUPS = 4  # halves that a worker multiplies in a cycle
+LEAST_LIMIT = 256  # part of a tile's memory that is doubled where nothing is allowed
 DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
 
 
@@ -49,32 +51,57 @@ class Settings:
 
 @lru_cache(maxsize=512)
 def plan_convolution(target: Target, problem: Problem, settings: Settings) -> Plan:
-    """Find the cheapest plan among those of all forms of a problem.
+    """Find the cheapest plan among those of all forms of a problem, within the least limit.
 
     To save time, other forms than the plain one are tried on the matrix units as they are alone.
     """
-    plans = []
+    for limit in _limits(target, settings):
+        if plans := list(_plans_of_forms(target, problem, settings, limit)):
+            return min(plans, key=lambda plan: plan.total_cycles)
+    raise PoplarError(f"convolution: no plan of {problem}")
+
+
+def _limits(target: Target, settings: Settings) -> Iterator[int]:
+    """Return the bytes of temporary data of a tile that are allowed, and more where nothing fits.
+
+    As in PopLibs (lib/poplin/ConvPlan.cpp, minimizeMemory): twice as many until they are twice a
+    tile's memory, then any number.
+    """
+    limit = allowed_bytes(target, settings)
+    yield limit
+    limit = max(limit, target.bytes_per_tile // LEAST_LIMIT)
+    while limit < 2 * target.bytes_per_tile:
+        limit *= 2
+        yield limit
+    yield popsolver.LARGEST
+
+
+def allowed_bytes(target: Target, settings: Settings) -> int:
+    """Return the bytes of temporary data that a tile should have at most."""
+    return int(target.bytes_per_tile * settings.memory_proportion)
+
+
+def _plans_of_forms(
+    target: Target, problem: Problem, settings: Settings, limit: int
+) -> Iterator[Plan]:
+    """Find the cheapest plan of each form that has one within a limit."""
     for form in transforms_of(target, problem):
         form_problem = form.problem(problem)
         all_methods = methods_of(target, form_problem, settings)
         methods = [m for m in all_methods if form == Transform() or m.describe() == "AMP"]
-        if not methods:
-            continue
-        plan = _plan_of_form(target, form_problem, settings, methods)
-        spread = form.cycles(target, problem, settings.tiles)
-        stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
-        plans.append(replace(plan, transform=form, cycles=stages))
-    return min(plans, key=lambda plan: (plan.temporary_bytes > plan.limit, plan.total_cycles))
+        if plan := _plan_of_form(target, form_problem, settings, limit, methods):
+            spread = form.cycles(target, problem, settings.tiles)
+            stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
+            yield replace(plan, transform=form, cycles=stages)
 
 
 def _plan_of_form(
-    target: Target, problem: Problem, settings: Settings, methods: list[Method]
-) -> Plan:
-    """Find the cheapest plan of those whose temporary data fits; else the one that takes least.
+    target: Target, problem: Problem, settings: Settings, limit: int, methods: list[Method]
+) -> Plan | None:
+    """Find the cheapest plan whose temporary data fits into a limit; None if there is none.
 
     A method whose data does not fit is tried again on slices, made one after another.
     """
-    limit = int(target.bytes_per_tile * settings.memory_proportion)
     fitting: list[Plan] = []
     waiting = methods
     for slices in (1 << power for power in range(MAX_SLICES.bit_length())):
@@ -83,39 +110,22 @@ def _plan_of_form(
             method: [
                 replace(plan, slices=slices, whole=problem)
                 for part in _slices_of(problem, slices, method)
-                if (plan := _solve(target, part, method, settings, limit, by_memory=False))
+                if (plan := _solve(target, part, method, settings, limit))
             ]
             for method in tried
         }
         fitting += [plan for plans in plans_by_method.values() for plan in plans]
         waiting = [method for method in tried if not plans_by_method[method]]
-    if fitting:
-        return min(fitting, key=lambda plan: plan.total_cycles)
-    return _smallest(target, problem, settings, limit, methods)
+    return min(fitting, key=lambda plan: plan.total_cycles, default=None)
 
 
 def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings) -> Plan:
     """Return the plan of another slice: the same one, if its size is the same."""
     if problem.sizes() == plan.problem.sizes():
         return replace(plan, problem=problem, slices=1)
-    plan_found = _solve(target, problem, plan.method, settings, plan.limit, by_memory=False)
-    methods = list(methods_of(target, problem, settings))
-    return plan_found or _plan_of_form(target, problem, settings, methods)
-
-
-def _smallest(
-    target: Target, problem: Problem, settings: Settings, limit: int, methods: list[Method]
-) -> Plan:
-    """Find the plan that takes the least temporary data, in as many slices as there may be."""
-    plans = []
-    for method in methods:
-        slices, parts = MAX_SLICES, list(_slices_of(problem, MAX_SLICES, method))
-        if not parts:
-            slices, parts = 1, [problem]
-        for part in parts:
-            plan = _solve(target, part, method, settings, limit, by_memory=True)
-            plans += [replace(plan, slices=slices, whole=problem)] if plan else []
-    return min(plans, key=lambda plan: plan.temporary_bytes)
+    limit = max(plan.limit, plan.temporary_bytes)
+    plan_found = _solve(target, problem, plan.method, settings, limit)
+    return plan_found or plan_convolution(target, problem, settings)
 
 
 def _slices_of(problem: Problem, slices: int, method: Method) -> Iterator[Problem]:
@@ -164,6 +174,8 @@ def _of_dot_products(problem: Problem, partials: Type) -> Iterator[Method]:
     single = problem.dtype == FLOAT or problem.inputs == 1
     dot = Method("HMAC", partials, 1 if single else 2, 1 if partials == FLOAT else 2)
     ways = [dot]
+    if problem.inputs > 1:  # a sum of whole vectors may take less than one of fewer products
+        ways.append(replace(dot, in_group=8 // problem.dtype.size))
     if not problem.axes and problem.inputs == 1:
         ways.append(Method("OuterProduct", problem.dtype, 1, 8 // problem.dtype.size))
     for way in ways:
@@ -204,9 +216,9 @@ def _of_groups(problem: Problem, partials: Type) -> Iterator[Method]:
     # A kernel row slides over neighbours: neither it nor the input has zeros between.
     slides = all(axis.kernel_step == axis.input_step == 1 for axis in problem.axes)
     if slides and problem.axes[-1].kernel > 1 and problem.axes[-1].stride <= MAX_SLIC_STRIDE:
-        for size in (size for size in SLIC_CHANNELS if size // 2 < channels <= size):
+        for size in SLIC_CHANNELS if channels <= SLIC_CHANNELS[-1] else ():
             yield Method("SLIC", partials, size, size, conv_groups=SLIC_CHANNELS[-1] // size)
-    if problem.groups > 1 and problem.outputs == 1:
+    if problem.outputs == 1:
         yield Method("VMAC", partials, 1, 1, conv_groups=VMAC_GROUPS)
 
 
@@ -216,10 +228,8 @@ def _solve(
     method: Method,
     settings: Settings,
     limit: int,
-    *,
-    by_memory: bool,
 ) -> Plan | None:
-    """Let popsolver choose the number of parts of each dimension."""
+    """Let popsolver choose the number of parts of each dimension, within a limit of bytes."""
     model = popsolver.Model()
     sizes, grains = problem.sizes(), method.grains(problem)
     parts, largest, used = [], [], model.addConstant(1)
@@ -238,10 +248,10 @@ def _solve(
     split = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
     shares = _shares_of_taps(problem)
 
-    def stages(arrays: list[IntArray]) -> dict[str, IntArray]:
+    def stages(arrays: list[IntArray], tiles: int = 0) -> dict[str, IntArray]:
         *blocks, sums, outputs, positions = arrays
         part, cut = _part(problem, method, blocks), Split(sums, outputs, positions)
-        stages = stage_cycles(target, problem, method, part, cut, shares, shared=True)
+        stages = stage_cycles(target, problem, method, part, cut, shares, shared=True, tiles=tiles)
         used = sums * outputs * positions * ceil_div(problem.groups, part.groups)
         moved = rearranging_cycles(target, problem, method, settings.purpose, used)
         return {"transform": moved, **stages}
@@ -253,19 +263,34 @@ def _solve(
 
     inputs = [*largest, *split]
     tile_bytes = model.call(inputs, room, "bytes")
-    if not by_memory:  # what does not fit is priced no further
-        model.lessOrEqual(tile_bytes, limit)
+    model.lessOrEqual(tile_bytes, limit)  # what does not fit is priced no further
     cost = model.call(inputs, lambda arrays: np.add.reduce([*stages(arrays).values()]), "cycles")
-    solution = model.minimize([tile_bytes, cost] if by_memory else [cost, tile_bytes])
+    solution = model.minimize([cost, tile_bytes])
     if not solution.validSolution():
         return None
-    stage_values = stages([np.array([solution[variable]]) for variable in inputs])
+    chosen = [np.array([solution[variable]]) for variable in inputs]
+    stage_values = stages(chosen, settings.tiles)
     cycles = tuple((name, int(np.ravel(value)[0])) for name, value in stage_values.items())
     part_counts = tuple(solution[count] for count in parts)
     plan = Plan(
-        problem, method, part_counts, cycles, solution[tile_bytes], limit, workers=target.workers
+        problem,
+        method,
+        part_counts,
+        cycles,
+        solution[tile_bytes],
+        allowed_bytes(target, settings),
+        workers=target.workers,
     )
+    saved = solution[cost] - sum(taken for _, taken in cycles)
+    plan = replace(plan, row=_row_of(target, plan, settings.tiles), saved=saved)
     return _of_whole_dots(plan) if method.vertex == "HMAC" else plan
+
+
+def _row_of(target: Target, plan: Plan, tiles: int) -> int:
+    """Return after how many tiles the next row begins of parts that take the same; 0 if at once."""
+    rows, bus = plan.vertices // plan.alike, target.getTilesPerSharedExchangeBus()
+    row = int(row_length(plan.alike, rows, bus, tiles))
+    return row if row > plan.alike and rows > 1 else 0
 
 
 def _of_whole_dots(plan: Plan) -> Plan:
