@@ -271,26 +271,25 @@ def _solve(
     chosen = [np.array([solution[variable]]) for variable in inputs]
     stage_values = stages(chosen, settings.tiles)
     cycles = tuple((name, int(np.ravel(value)[0])) for name, value in stage_values.items())
-    part_counts = tuple(solution[count] for count in parts)
     plan = Plan(
         problem,
         method,
-        part_counts,
+        tuple(solution[count] for count in parts),
         cycles,
         solution[tile_bytes],
         allowed_bytes(target, settings),
         workers=target.workers,
     )
-    saved = solution[cost] - sum(taken for _, taken in cycles)
-    plan = replace(plan, row=_row_of(target, plan, settings.tiles), saved=saved)
+    plan = _in_rows(target, plan, settings.tiles, solution[cost])
     return _of_whole_dots(plan) if method.vertex == "HMAC" else plan
 
 
-def _row_of(target: Target, plan: Plan, tiles: int) -> int:
-    """Return after how many tiles the next row begins of parts that take the same; 0 if at once."""
+def _in_rows(target: Target, plan: Plan, tiles: int, price: int) -> Plan:
+    """Let rows of parts that take the same begin with a bus; tell what that saves of the price."""
     rows, bus = plan.vertices // plan.alike, target.getTilesPerSharedExchangeBus()
     row = int(row_length(plan.alike, rows, bus, tiles))
-    return row if row > plan.alike and rows > 1 else 0
+    saved = price - sum(cycles for _, cycles in plan.cycles)
+    return replace(plan, row=row if row > plan.alike and rows > 1 else 0, saved=saved)
 
 
 def _of_whole_dots(plan: Plan) -> Plan:
