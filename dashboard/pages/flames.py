@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from dash import Dash, dcc, html
 
 from dashboard import components, controls, flames, view
@@ -14,13 +15,15 @@ from dashboard.components import OBJECT, Column, Element, section
 from dashboard.declared import Declaration
 from dashboard.flames import KEY, Flame
 from dashboard.store import Report, Store
-from dashboard.timeline.endpoint import host
+from dashboard.timeline.endpoint import host, host_trace
 from pva import units
 from pva.analysis import name_tree
 from pva.analysis.host_events import call_tree
 from pva.analysis.memory import counts_code
+from pva.analysis.profilers import is_wrapper
 from pva.analysis.programs import layer_of, operations
 from pva.errors import NotRecordedError
+from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/flames", "Flame graphs"
@@ -74,7 +77,10 @@ def _objects(report: Report, paths: Sequence[str]) -> list[str]:
 
 def _host(store: Store, report: str) -> Flame:
     whole = host(store, report).timeline
-    tree = call_tree(whole.tracks, whole.threads, *whole.extent)
+    trace = host_trace(store, report)
+    wraps = np.append(is_wrapper(trace), False)
+    own = [pair for pair in whole.threads if not _is_of_profiler(whole, pair, wraps)]
+    tree = call_tree(whole.tracks, own or whole.threads, *whole.extent)
     names = [whole.labels[label] for label in tree.label.tolist()]
     paths: list[str] = []
     for name, parent in zip(names, tree.parent.tolist(), strict=True):
@@ -82,6 +88,12 @@ def _host(store: Store, report: str) -> Flame:
     total = tree.total.astype(np.int64)
     longest = [f"event:{event}" for event in tree.event.tolist()]
     return Flame(paths, names, tree.parent, total, _time, longest)
+
+
+def _is_of_profiler(whole: Timeline, rows: tuple[int, int], wraps: npt.NDArray[np.bool_]) -> bool:
+    """Return whether all events of a thread are spans of a profiler around what it recorded."""
+    labels = whole.tracks.label[whole.tracks.offset[rows[0]] : whole.tracks.offset[rows[1]]]
+    return bool(len(labels)) and bool(wraps[labels].all())
 
 
 def _time(nanoseconds: float) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from dashboard import drawer
 from dashboard.address import parse
-from dashboard.pages import trace, trace_tables
+from dashboard.pages import flames, trace, trace_tables
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from pva.analysis.profilers import OWN_LABELS, is_wrapper
@@ -121,3 +121,11 @@ def test_the_drawer_says_what_led_to_an_event_and_chooses_it(store: Store) -> No
 def test_names_of_flows_are_no_channel_of_events(store: Store) -> None:
     shown = words(trace.channel_key(store, parse("/trace", ""), "light"))
     assert "cuda_runtime" in shown and "ac2g" not in shown
+
+
+def test_flames_leave_out_the_thread_of_the_profiler(store: Store) -> None:
+    flame = flames.flame_of(store, parse("/flames", ""))
+    assert "PyTorch Profiler (0)" not in flame.names and "aten::to" in flame.names
+    assert "cudaDeviceGetStreamPriorityRange" in words(
+        flames.answer(store, parse("/flames", ""), "light")
+    )
