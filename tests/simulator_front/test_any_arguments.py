@@ -1,15 +1,19 @@
-"""Whatever the public calls are given, only PoplarError comes out, in one line."""
+"""Whatever the public calls are given, one line comes out: a PoplarError, or that of a file."""
 
 from __future__ import annotations
 
 import inspect
 import io
+import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva.errors import UnknownFormatError
 from simulator import poplar, poplin, popops, poprand, poputil
 from simulator.poplar import program
 
@@ -65,6 +69,15 @@ def methods(found: dict[str, Any]) -> list[Any]:
     return listed
 
 
+@pytest.fixture(scope="module", autouse=True)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Write what a call writes, such as an executable, where nothing is kept."""
+    before = os.getcwd()
+    os.chdir(tmp_path_factory.mktemp("written"))
+    yield
+    os.chdir(before)
+
+
 @settings(max_examples=400, deadline=None, derandomize=True)
 @given(st.data())
 def test_only_poplar_errors_come_out(data: st.DataObject) -> None:
@@ -75,7 +88,7 @@ def test_only_poplar_errors_come_out(data: st.DataObject) -> None:
     arguments = data.draw(st.lists(values, min_size=max(most - 3, 0), max_size=most))
     try:
         call(*arguments)
-    except poplar.PoplarError as error:
+    except (poplar.PoplarError, UnknownFormatError) as error:
         assert "\n" not in str(error)
     except TypeError as error:
         assert "argument" in str(error), error  # a wrong number of them
