@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pva.analysis.execution import execution_overview
+from pva.analysis.execution.totals import execution_overview
 from pva.model.programs import Program
 from pva.report import openReport
 from simulator.codelets.convolution_cycles import conv_cycles

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import pva
-from pva.analysis.figures import figures
+from pva.analysis.whole_report.key_figures import figures
 from pva.many.fleet import addReports
 
 ROOT = Path(__file__).parent.parent

@@ -21,8 +21,8 @@ from onnx import numpy_helper
 
 from benchmarks.light_models import light_model
 from pva.analysis import main_run, overlap_io
-from pva.analysis.main_runs import MainRun
-from pva.analysis.memory import MemoryOverview, memory_overview
+from pva.analysis.execution.main_runs import MainRun
+from pva.analysis.memory.totals import MemoryOverview, memory_overview
 from pva.report import openReport
 from simulator.popart.simulate import Request, simulate_model
 from simulator.popart.transformer import GraphTransformer

@@ -90,7 +90,7 @@ def bisect(
     --budget where it breaks a limit. What is done is kept: the same call goes on where it was
     stopped. Ends with 1 where nothing got worse, or where skipped commits hide which it was.
     """
-    from pva.analysis.figures import FIGURES
+    from pva.analysis.whole_report.key_figures import FIGURES
 
     if figure and budget:
         raise click.UsageError("give --figure or --budget, not both")
@@ -176,14 +176,14 @@ def _judged(out: Path, worktree: Path, plan: Plan, ends: Sequence[str], figure: 
 
 
 def _value(report: Report, figure: str) -> float:
-    from pva.analysis.figures import FIGURES
+    from pva.analysis.whole_report.key_figures import FIGURES
 
     return FIGURES[figure].of(report)
 
 
 def _worst(reports: Sequence[Report]) -> str:
     """Name the figure of memory or cycles that grew by the largest part; empty if none did."""
-    from pva.analysis.budgets import NO_WORSE
+    from pva.analysis.whole_report.budgets import NO_WORSE
 
     grown = {}
     for name in NO_WORSE:

@@ -74,7 +74,7 @@ def verdict(reports: Reports) -> str:
 
 def _speed(reports: Reports) -> str:
     """Write how much faster a run of the model is, of as many runs as each recorded."""
-    from pva.analysis.main_runs import main_run
+    from pva.analysis.execution.main_runs import main_run
 
     try:
         runs = [main_run(report) for report in reports]
@@ -101,7 +101,7 @@ def _memory(figures: Figures) -> str:
 
 
 def _causes(frame: pd.DataFrame, unit: str, title: str) -> Iterator[str]:
-    from pva.analysis.compare import total_of, waterfall
+    from pva.analysis.whole_report.comparison import total_of, waterfall
 
     before, after, change = total_of(frame)
     yield ""

@@ -146,7 +146,7 @@ def check(
 
 def _budgets(report: Report, path: str | None, old: Report | None) -> pd.DataFrame | None:
     """Hold a report against a file of budgets, or against its baseline alone."""
-    from pva.analysis.budgets import check_budgets, no_worse, read_budgets
+    from pva.analysis.whole_report.budgets import check_budgets, no_worse, read_budgets
 
     if path is None and old is None:
         return None
@@ -164,8 +164,8 @@ def causes_of(figure: str, old: Report, new: Report) -> list[tuple[str, str, int
     import pandas as pd
 
     from pva.analysis import COMPARISONS
-    from pva.analysis.compare import total_of, waterfall
-    from pva.analysis.figures import FIGURES
+    from pva.analysis.whole_report.comparison import total_of, waterfall
+    from pva.analysis.whole_report.key_figures import FIGURES
 
     unit = FIGURES[figure].unit if figure in FIGURES else ""
     comparisons = CAUSES.get(figure) or CAUSES.get(unit, ())

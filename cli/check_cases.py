@@ -91,8 +91,8 @@ def _budget(name: str, broken: dict[str, tuple[str, str]], why: dict[str, list[s
 
 
 def _insights(report: Report) -> Iterator[Case]:
+    from pva.analysis.execution.steady import STEADY, counted
     from pva.analysis.insight_rules import RULES, examination
-    from pva.analysis.steady import STEADY, counted
 
     findings, unchecked = examination(counted(report, STEADY))
     rows = findings.to_dict("records")
@@ -104,7 +104,7 @@ def _insights(report: Report) -> Iterator[Case]:
 
 
 def _result(report: Report, row: dict[Any, Any]) -> Result:
-    from pva.analysis.debug import finding_source
+    from pva.analysis.debug_contexts import finding_source
 
     file, line, function = finding_source(report, row["variable"], row["name"])
     parts = (str(row[name]).rstrip(".") for name in ("what", "where", "advice"))

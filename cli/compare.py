@@ -113,7 +113,7 @@ def compare(
     reports = open_report(paths[0]), open_report(paths[1])
     if form == MARKDOWN:
         from cli.change_summary import change_summary
-        from pva.analysis.budgets import check_budgets, read_budgets
+        from pva.analysis.whole_report.budgets import check_budgets, read_budgets
 
         limits = None if budget is None else read_budgets(budget)
         budgets = None if limits is None else check_budgets(reports[1], limits, reports[0])
@@ -128,7 +128,7 @@ def compare(
 
 def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int | None) -> None:
     """Write what the labels of two host traces take, by themselves."""
-    from pva.analysis.compare import compare_labels, total_of
+    from pva.analysis.whole_report.comparison import compare_labels, total_of
 
     if by is not None:
         raise click.UsageError(f"--by {by} is of reports; host traces are compared by label")
@@ -157,7 +157,7 @@ def _comparison(reports: tuple[Report, Report], name: str) -> pd.DataFrame:
 
 
 def _settings(reports: tuple[Report, Report]) -> pd.DataFrame:
-    from pva.analysis.compare import compare_settings
+    from pva.analysis.whole_report.comparison import compare_settings
 
     return compare_settings(*reports)
 
@@ -177,7 +177,7 @@ def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) ->
     if by is not None:
         yield from _part(reports, by, limit)
         return
-    from pva.analysis.compare import code_of_one
+    from pva.analysis.whole_report.comparison import code_of_one
 
     for side, report in zip("AB", reports, strict=True):
         yield f"{side}: {printable(told(str(report.path)))}"
@@ -238,7 +238,7 @@ def _percent(before: float, after: float) -> str:
 
 
 def _table(reports: tuple[Report, Report], name: str, limit: int | None) -> Iterator[str]:
-    from pva.analysis.compare import total_of
+    from pva.analysis.whole_report.comparison import total_of
 
     comparison, unit, title = TABLES[name]
     frame = _comparison(reports, comparison)
@@ -280,7 +280,7 @@ def _write_object(
 
 
 def _object(reports: tuple[Report, Report], name: str, limit: int | None) -> Any:
-    from pva.analysis.compare import total_of
+    from pva.analysis.whole_report.comparison import total_of
 
     if name == SETTINGS:
         settings = _settings(reports)

@@ -80,7 +80,7 @@ def train(out: Path, even: Path) -> str:
 
 def _gain(out: Path, even: Path) -> str:
     """Write by how much the second report is faster."""
-    from pva.analysis.main_runs import main_run
+    from pva.analysis.execution.main_runs import main_run
     from pva.report import openReport
 
     slow, fast = (main_run(openReport(path)).items_per_second for path in (out, even))

@@ -87,7 +87,7 @@ def info(path: str, tables: bool, all_runs: bool, form: str, limit: int | None) 
         return
     opened = open_report(place)
     if not all_runs and not tables:
-        from pva.analysis.steady import steady_state
+        from pva.analysis.execution.steady import steady_state
 
         opened = steady_state(opened)
     if tables and form == OBJECT:
@@ -134,7 +134,7 @@ def _files(report: Report) -> list[tuple[str, int]]:
 def _parts(report: Report) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Return the names of tables and arrays that are there, and that are not, by option."""
     from pva import schema
-    from pva.analysis.memory import counts_code
+    from pva.analysis.memory.totals import counts_code
 
     parts: tuple[dict[str, list[str]], dict[str, list[str]]] = ({}, {})
     everything: tuple[schema.Table | schema.Array, ...] = (*schema.TABLES, *schema.ARRAYS)
@@ -262,7 +262,7 @@ def _graph(report: Report) -> str:
 
 
 def _memory(report: Report) -> str:
-    from pva.analysis.memory import COUNT_CODE, category_label, memory_overview
+    from pva.analysis.memory.totals import COUNT_CODE, category_label, memory_overview
 
     overview = memory_overview(report)
     over = overview.tiles_out_of_memory
@@ -280,7 +280,7 @@ def _memory(report: Report) -> str:
 
 
 def _liveness(report: Report) -> str:
-    from pva.analysis.liveness import liveness_overview
+    from pva.analysis.memory.liveness import liveness_overview
 
     overview = liveness_overview(report)
     where = overview.peak_name or overview.peak_type
@@ -299,7 +299,7 @@ def _runs_alone(report: Report) -> str:
 
 
 def _execution(report: Report) -> str:
-    from pva.analysis.execution import execution_overview
+    from pva.analysis.execution.totals import execution_overview
 
     if not (report.dataset.has("tile_cycles") and report.dataset.has("steps")):
         return (

@@ -11,7 +11,7 @@ from pva import units
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
-    from pva.analysis.main_runs import MainRun
+    from pva.analysis.execution.main_runs import MainRun
     from pva.report import Report
 
 NO_ITEMS = "– items/s: a PopART session or Engine.run(work=...) tells the items of a run"
@@ -19,7 +19,7 @@ NO_ITEMS = "– items/s: a PopART session or Engine.run(work=...) tells the item
 
 def run_object(report: Report) -> dict[str, Any] | None:
     """Return the figures of the run for --json, None where no execution was recorded."""
-    from pva.analysis.main_runs import main_run
+    from pva.analysis.execution.main_runs import main_run
 
     try:
         return dataclasses.asdict(main_run(report))
@@ -29,7 +29,7 @@ def run_object(report: Report) -> dict[str, Any] | None:
 
 def run_facts(report: Report) -> Iterator[tuple[str, str]]:
     """Write the figures of the run in a few lines; none where no execution was recorded."""
-    from pva.analysis.main_runs import main_run
+    from pva.analysis.execution.main_runs import main_run
 
     try:
         model_run = main_run(report)
@@ -77,8 +77,8 @@ def _flow(run: MainRun) -> Iterator[tuple[str, str]]:
 
 
 def _setup(report: Report, run: MainRun) -> str:
-    from pva.analysis.execution import other_runs_by_name
-    from pva.analysis.steady import steady_state
+    from pva.analysis.execution.steady import steady_state
+    from pva.analysis.execution.totals import other_runs_by_name
 
     by_name = other_runs_by_name(steady_state(report))
     parts = [

@@ -160,7 +160,7 @@ def _note(opened: Any, units: dict[str, str]) -> str:
     """Return how code is counted, below a table that has it, where it was not."""
     if not (CODE | {"code_counted"}) & set(units):
         return ""
-    from pva.analysis.memory import COUNT_CODE, counts_code
+    from pva.analysis.memory.totals import COUNT_CODE, counts_code
 
     return "" if counts_code(opened) else f"code was not counted; {COUNT_CODE}"
 

@@ -203,7 +203,7 @@ def _say_outputs(outputs: Mapping[str, Any], path: Path, out: Path, form: str | 
 
 def _fits(directory: Path) -> bool:
     """Return whether every tile has the memory that the report in a directory says it needs."""
-    from pva.analysis.memory import memory_overview
+    from pva.analysis.memory.totals import memory_overview
     from pva.report import openReport
 
     report = openReport(directory)

@@ -189,7 +189,7 @@ def show(
 
 
 def _table(opened: Trace, name: str) -> pd.DataFrame:
-    from pva.analysis import host
+    from pva.analysis.host import labels as host
 
     analyses = {"threads": host.threads, "labels": host.label_statistics}
     if name in analyses:

@@ -35,8 +35,8 @@ from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.under_way import UnderWay
+from pva.analysis.execution.steady import counted, setup_runs
 from pva.analysis.selection import SelectionError
-from pva.analysis.steady import counted, setup_runs
 from pva.errors import NotRecordedError, PvaError
 from pva.plot import theme
 from pva.plot.axes import warm

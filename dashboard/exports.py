@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.downloads import csv
-from pva.analysis.host_events import events_in_window
+from pva.analysis.host.events import events_in_window
 from pva.errors import NotFoundError, PvaError
 from pva.formats import chrome_trace, perfetto_trace
 from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns

@@ -17,17 +17,17 @@ from dashboard.store import MAX_LETTERS, Report, Store
 from dashboard.timeline.endpoint import alignment, host, host_flows
 from dashboard.timeline.flows import flows_at
 from pva import units
-from pva.analysis.alignment import RUN
-from pva.analysis.costs import operation_costs
-from pva.analysis.debug import source_of
-from pva.analysis.host_events import event_figures
-from pva.analysis.host_flows import HostFlows
-from pva.analysis.liveness import live_at_peak
-from pva.analysis.memory import category_label, memory_by_category, memory_by_tile
-from pva.analysis.one_variable import VariableFigures, variable_figures
-from pva.analysis.operation_parts import operation_programs
-from pva.analysis.program_parts import program_by_tile, program_figures
-from pva.analysis.programs import elapsed, executions, operations
+from pva.analysis.attribution import elapsed, executions, operations
+from pva.analysis.debug_contexts import source_of
+from pva.analysis.host.alignment import RUN
+from pva.analysis.host.events import event_figures
+from pva.analysis.host.flows import HostFlows
+from pva.analysis.memory.liveness import live_at_peak
+from pva.analysis.memory.one_variable import VariableFigures, variable_figures
+from pva.analysis.memory.totals import category_label, memory_by_category, memory_by_tile
+from pva.analysis.operations.costs import operation_costs
+from pva.analysis.operations.details import operation_programs
+from pva.analysis.programs.details import program_by_tile, program_figures
 from pva.analysis.selection import chosen as known_number
 from pva.errors import PvaError
 from pva.long_texts import cut

@@ -13,7 +13,7 @@ from contextlib import suppress
 from flask import Flask, has_request_context, request
 
 from dashboard.store import Store
-from pva.analysis.steady import ALL, STEADY
+from pva.analysis.execution.steady import ALL, STEADY
 from pva.errors import PvaError
 from pva.plot import theme
 from pva.units import BYTE_STEPS, Writing, write_as

@@ -23,7 +23,7 @@ import onnx
 from benchmarks.zoo.model import Model
 from benchmarks.zoo.sources import models
 from pva import openReport
-from pva.analysis.main_runs import main_run
+from pva.analysis.execution.main_runs import main_run
 
 SIMULATE = (sys.executable, "-c", "from cli.main import main; main()", "simulate")
 TARGET = ("--target", "mk2")

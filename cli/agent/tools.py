@@ -201,7 +201,7 @@ class Tools:
         figures, then ask by operations (cycles) or by categories and variables (bytes).
         """
         from pva.analysis import COMPARISONS
-        from pva.analysis.compare import total_of
+        from pva.analysis.whole_report.comparison import total_of
 
         _check("by", by, ("figures", *COMPARED))
         reports = self._store.report(before), self._store.report(after)
@@ -295,7 +295,7 @@ class Tools:
         return proof(line, self._links.page(page, report))
 
     def _figures(self, key: str, report: Report) -> Any:
-        from pva.analysis.figures import FIGURES
+        from pva.analysis.whole_report.key_figures import FIGURES
 
         for name, figure in FIGURES.items():
             try:

@@ -1,9 +1,10 @@
 """A timeline as data of a page: its events as they are, or the levels that fit where they are many.
 
 Up to a limit each event is there with its begin and length. Of more events those that are short and
-close together become one rectangle, as in any answer of the server (pva/analysis/viewport.py), with
-how many they are, how long they take, and the label that takes most. `finest` is the longest of
-these by the kind of row, which the page states: what is longer is there as it is.
+close together become one rectangle, as in any answer of the server
+(pva/analysis/timeline/viewport.py), with their number, their time, and the label that takes most.
+`finest` is the longest of these by the kind of row, which the page states: what is longer is there
+as it is.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from dashboard.export import packed
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.packing import shortened
-from pva.analysis.viewport import Rectangles, viewport
+from pva.analysis.timeline.viewport import Rectangles, viewport
 from pva.plot.lanes import Timeline
 from pva.trace import Trace
 

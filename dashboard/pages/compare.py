@@ -20,7 +20,7 @@ from dashboard.pages.compare_words import BETTER, FIGURE_WORDS
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from pva import units
-from pva.analysis.compare import code_of_one, compare_settings, total_of
+from pva.analysis.whole_report.comparison import code_of_one, compare_settings, total_of
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme
 

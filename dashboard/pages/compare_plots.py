@@ -13,8 +13,8 @@ from dashboard.pages import compare_tables as known
 from dashboard.pages.compare_tables import TABS, both, compared, tiles_of_both
 from dashboard.pages.memory import ipu_tiles
 from dashboard.store import Store
-from pva.analysis import liveness
-from pva.analysis.compare import AFTER, BEFORE, total_of, waterfall
+from pva.analysis.memory import liveness
+from pva.analysis.whole_report.comparison import AFTER, BEFORE, total_of, waterfall
 from pva.errors import NotRecordedError
 from pva.plot import compare as figures
 from pva.plot.axes import Figure

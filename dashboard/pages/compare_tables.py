@@ -13,7 +13,7 @@ from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import COMPARISONS
-from pva.analysis.figures import NO_RUN, RUN_IT
+from pva.analysis.whole_report.key_figures import NO_RUN, RUN_IT
 from pva.errors import NotFoundError
 from pva.plot.theme import step_words
 

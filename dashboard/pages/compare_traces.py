@@ -13,7 +13,7 @@ from dashboard.pages.compare_tables import WHERE, percents
 from dashboard.store import Store
 from dashboard.timeline.endpoint import host_trace
 from pva import units
-from pva.analysis.compare import compare_labels, total_of, waterfall
+from pva.analysis.whole_report.comparison import compare_labels, total_of, waterfall
 from pva.errors import NotFoundError
 from pva.plot import compare as figures
 from pva.plot.theme import Theme

@@ -17,8 +17,8 @@ from dashboard.objects import KEY
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from pva import units
-from pva.analysis.exchanges import exchange_spread, largest_exchanges
-from pva.analysis.traffic import exchange_flows, groups_of
+from pva.analysis.execution.exchanges import exchange_spread, largest_exchanges
+from pva.analysis.execution.traffic import exchange_flows, groups_of
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 

@@ -22,10 +22,11 @@ from dashboard.store import Report, Store
 from dashboard.timeline.endpoint import FLAT, MODULES, timeline
 from dashboard.timeline.filtered import filter_of
 from pva import units
-from pva.analysis import causes, ranges
-from pva.analysis import execution as analysis
-from pva.analysis import profiled_blocks as block_analysis
-from pva.analysis.modules import has_modules
+from pva.analysis.execution import profiled_blocks as block_analysis
+from pva.analysis.execution import ranges
+from pva.analysis.execution import totals as analysis
+from pva.analysis.operations.modules import has_modules
+from pva.analysis.waiting import causes
 from pva.plot.theme import Theme, step_words
 
 PATH, TITLE = "/execution", "Execution"

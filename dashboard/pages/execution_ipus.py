@@ -14,8 +14,9 @@ from dashboard.components import Column, Element, Frame
 from dashboard.store import Store
 from dashboard.timeline.endpoint import timeline
 from pva import units
-from pva.analysis import causes, ranges
+from pva.analysis.execution import ranges
 from pva.analysis.filters import texts_matching
+from pva.analysis.waiting import causes
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 

@@ -17,11 +17,11 @@ from dashboard.flames import KEY, Flame
 from dashboard.store import Report, Store
 from dashboard.timeline.endpoint import host, host_trace
 from pva import units
-from pva.analysis import name_tree
-from pva.analysis.host_events import call_tree
-from pva.analysis.memory import counts_code
-from pva.analysis.profilers import is_wrapper
-from pva.analysis.programs import layer_of, operations
+from pva.analysis.attribution import layer_of, operations
+from pva.analysis.host.events import call_tree
+from pva.analysis.host.profilers import is_wrapper
+from pva.analysis.memory.totals import counts_code
+from pva.analysis.operations import name_tree
 from pva.errors import NotRecordedError
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme

@@ -22,10 +22,10 @@ from dashboard.pages.liveness_tabs import scope_words
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis import computation_graph as analysis
-from pva.analysis.execution import vertices_by_compute_set
-from pva.analysis.memory import category_label
-from pva.analysis.placement import largest_variables, variable_by_tile
+from pva.analysis.execution.totals import vertices_by_compute_set
+from pva.analysis.memory import computation_graph as analysis
+from pva.analysis.memory.placement import largest_variables, variable_by_tile
+from pva.analysis.memory.totals import category_label
 from pva.analysis.selection import SelectionError
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme

@@ -28,12 +28,13 @@ from dashboard.pages.words import (
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import insight_rules as analysis
-from pva.analysis import liveness, memory
-from pva.analysis.costs import operation_costs
-from pva.analysis.exchanges import largest_exchanges
-from pva.analysis.layers import MODULE
-from pva.analysis.memory import CATEGORY_LABELS, category_label
-from pva.analysis.modules import has_modules
+from pva.analysis.execution.exchanges import largest_exchanges
+from pva.analysis.memory import liveness
+from pva.analysis.memory import totals as memory
+from pva.analysis.memory.totals import CATEGORY_LABELS, category_label
+from pva.analysis.operations.costs import operation_costs
+from pva.analysis.operations.layers import MODULE
+from pva.analysis.operations.modules import has_modules
 from pva.errors import NotRecordedError
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme

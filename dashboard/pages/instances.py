@@ -16,10 +16,10 @@ from dashboard.figures import instances as figures
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from pva import units
-from pva.analysis.run_clocks import clock_residual
-from pva.analysis.run_pace import instance_pace, instance_utilisation
-from pva.analysis.run_stragglers import CAUSES, stragglers
-from pva.analysis.run_totals import equal_graphs, instances
+from pva.analysis.distributed.clocks import clock_residual
+from pva.analysis.distributed.pace import instance_pace, instance_utilisation
+from pva.analysis.distributed.stragglers import CAUSES, stragglers
+from pva.analysis.distributed.totals import equal_graphs, instances
 from pva.errors import NotRecordedError
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme

@@ -24,8 +24,8 @@ from dashboard.pages.provenance import badge
 from dashboard.pages.words import liveness_sentence
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis import liveness as analysis
-from pva.analysis.live_map import liveness_map
+from pva.analysis.memory import liveness as analysis
+from pva.analysis.memory.live_map import liveness_map
 from pva.plot import liveness as figures
 from pva.plot.axes import Figure, whole
 from pva.plot.theme import Theme

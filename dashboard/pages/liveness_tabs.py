@@ -19,11 +19,11 @@ from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branc
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis import live_steps
-from pva.analysis import liveness as analysis
-from pva.analysis.memory import CATEGORY_LABELS, category_label
-from pva.analysis.module_lives import live_by_module
-from pva.analysis.modules import has_modules
+from pva.analysis.memory import liveness as analysis
+from pva.analysis.memory import step_comparison
+from pva.analysis.memory.totals import CATEGORY_LABELS, category_label
+from pva.analysis.operations.module_lives import live_by_module
+from pva.analysis.operations.modules import has_modules
 from pva.analysis.selection import chosen as known_number
 from pva.plot import liveness as figures
 from pva.plot.theme import Theme, step_words
@@ -163,7 +163,7 @@ def steps_frame(store: Store, state: Address) -> Frame:
     """Return what is live at the chosen steps, filtered, with the words of its category."""
     report = store.report(state.report)
     steps = compared_steps(store, state)
-    frame = live_steps.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
+    frame = step_comparison.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
     frame["category"] = frame["category"].map(category_label)
     return components.filtered(frame, state.filter)
 
@@ -172,7 +172,7 @@ def _step_columns(steps: list[int], kind: Any) -> list[Column]:
     """Make a column for each step, and the change when there are several."""
     what = "Bytes at this step" if kind == "bytes" else "Vertices that this step runs"
     columns = [
-        Column(f"{live_steps.STEP}{step}", f"Step {step:,}", kind, 120, what) for step in steps
+        Column(f"{step_comparison.STEP}{step}", f"Step {step:,}", kind, 120, what) for step in steps
     ]
     change: Any = "bytes change" if kind == "bytes" else "change"
     return columns + ([Column("change", "Change", change, 140, LAST)] if len(steps) > 1 else [])
@@ -182,8 +182,8 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is not always live at the chosen steps."""
     report = store.report(state.report)
     steps = compared_steps(store, state)
-    frame = live_steps.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
-    columns = [f"{live_steps.STEP}{step}" for step in steps]
+    frame = step_comparison.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
+    columns = [f"{step_comparison.STEP}{step}" for step in steps]
     total = frame[[*columns, "change"]].sum().to_frame().T.assign(name="Total", category="")
     if not len(frame):
         text = "Nothing but the always-live is live at this step."
@@ -267,7 +267,7 @@ def tiles_frame(store: Store, state: Address) -> Frame:
     """Return how evenly tiles share what is live at each chosen step."""
     report, steps = store.report(state.report), compared_steps(store, state)
     tiles = state.tiles if len(state.tiles) > 1 else ()
-    frame = live_steps.live_over_tiles(report, steps=steps, tiles=tiles)
+    frame = step_comparison.live_over_tiles(report, steps=steps, tiles=tiles)
     frame[KEY] = texts_of(STEP, frame["step"].to_numpy())
     return frame.assign(name=named(frame))
 
@@ -290,7 +290,7 @@ def vertices(store: Store, state: Address, _theme: Theme) -> Element:
 def vertices_frame(store: Store, state: Address) -> Frame:
     """Return which vertices the chosen steps run."""
     steps = compared_steps(store, state)
-    return live_steps.vertices_at_steps(store.report(state.report), steps=steps)
+    return step_comparison.vertices_at_steps(store.report(state.report), steps=steps)
 
 
 def cycles(store: Store, state: Address, _theme: Theme) -> Element:
@@ -313,7 +313,7 @@ def cycles_frame(store: Store, state: Address) -> Frame:
     import pandas as pd
 
     report, steps = store.report(state.report), compared_steps(store, state)
-    parts = [live_steps.cycle_estimates(report, step=step) for step in steps]
+    parts = [step_comparison.cycle_estimates(report, step=step) for step in steps]
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
@@ -333,7 +333,7 @@ def bars(store: Store, state: Address, theme: Theme) -> Element:
     frame = lifetimes_frame(store, state)
     picked = list(state.numbers("variable"))
     rows = picked or frame["variable"].head(MAX_BARS).tolist()
-    intervals = live_steps.lifetime_intervals(report, variables=rows)
+    intervals = step_comparison.lifetime_intervals(report, variables=rows)
     live = curve_of(store, state)
     figure = figures.lifetimes(
         intervals, steps=len(live), peak=int(live["total"].argmax()), theme=theme

@@ -17,8 +17,8 @@ from dashboard.pages import memory_tabs as tabs
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import code_sentence, fit_sentence, fit_tone, most_of_memory
 from dashboard.store import Report, Store
-from pva.analysis import memory as analysis
-from pva.analysis import tile_series
+from pva.analysis.memory import tile_series
+from pva.analysis.memory import totals as analysis
 from pva.plot import floor
 from pva.plot import memory as figures
 from pva.plot.axes import Figure

@@ -14,8 +14,9 @@ from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from dashboard.tables import Row
 from pva import units
-from pva.analysis import on_tiles, tile_series
-from pva.analysis.memory import category_label, memory_overview
+from pva.analysis.memory import tile_series
+from pva.analysis.memory.totals import category_label, memory_overview
+from pva.analysis.whole_report import tile_contents
 from pva.plot import floor
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
@@ -83,10 +84,10 @@ REGION_WORDS = {
     "overflowed": "Overflowed",
 }
 ANALYSES: dict[str, Any] = {
-    COMPUTE_SETS: on_tiles.compute_sets_on_tiles,
-    VERTICES: on_tiles.vertices_on_tiles,
-    EXCHANGES: on_tiles.exchanges_on_tiles,
-    VARIABLES: on_tiles.variables_on_tiles,
+    COMPUTE_SETS: tile_contents.compute_sets_on_tiles,
+    VERTICES: tile_contents.vertices_on_tiles,
+    EXCHANGES: tile_contents.exchanges_on_tiles,
+    VARIABLES: tile_contents.variables_on_tiles,
 }
 COUNTED = ("vertices", "code", "code_bytes")  # what may not be known
 PICKS = {VARIABLES: ("variable", "variable"), COMPUTE_SETS: (KEY, KEY), EXCHANGES: (KEY, KEY)}
@@ -148,7 +149,7 @@ def columns_of(state: Address) -> tuple[Column, ...]:
     tab = state.option("tab", [value for value, _ in TABS])
     own = (
         Column(name, name.replace("_", " ").capitalize(), "bytes", 105)
-        for name in on_tiles.own_columns(state.tiles)
+        for name in tile_contents.own_columns(state.tiles)
     )
     return (*COLUMNS.get(tab, ()), *own)
 
@@ -164,7 +165,7 @@ def rows(store: Store, state: Address) -> Any:
     tab = state.option("tab", [value for value, _ in TABS])
     report = store.report(state.report)
     if tab == DETAILS:
-        return on_tiles.tile_details(report, tiles=state.tiles)
+        return tile_contents.tile_details(report, tiles=state.tiles)
     if tab == VARIABLES and state.option("lies", [value for value, _ in LIES]) == BY_ADDRESS:
         return tile_series.address_map(report, tile=_one_tile(report, state))
     if state.tiles:
@@ -175,7 +176,7 @@ def rows(store: Store, state: Address) -> Any:
 
 def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
     """Return all rows of the table of a tab, unknown figures as missing; raises PvaError."""
-    own = on_tiles.own_columns(tiles)
+    own = tile_contents.own_columns(tiles)
     frame = ANALYSES[tab](report, tiles=tiles)
     if tab == VARIABLES:
         labels = {name: category_label(name) for name in frame["category"].unique()}
@@ -191,7 +192,7 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
 
 def details_tree(report: Report, state: Address) -> Element:
     """Show the memory of each chosen tile, or of all, as a tree; raises SelectionError."""
-    frame = on_tiles.tile_details(report, tiles=state.tiles)
+    frame = tile_contents.tile_details(report, tiles=state.tiles)
     names = list(frame.columns[2:])
     headings = ["Memory", *(name.replace("_", " ").capitalize() for name in names)]
     values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)

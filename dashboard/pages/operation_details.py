@@ -22,9 +22,9 @@ from dashboard.pages.programs import SENT
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis import operation_parts as parts
-from pva.analysis.costs import CODE, operation_totals
-from pva.analysis.memory import COUNT_CODE, counts_code
+from pva.analysis.memory.totals import COUNT_CODE, counts_code
+from pva.analysis.operations import details as parts
+from pva.analysis.operations.costs import CODE, operation_totals
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme

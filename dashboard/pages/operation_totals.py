@@ -9,7 +9,7 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.store import Store
 from pva import units
-from pva.analysis.costs import operation_costs, totals_of
+from pva.analysis.operations.costs import operation_costs, totals_of
 
 TOTAL_WORDS = {
     "cycles": "Cycles",

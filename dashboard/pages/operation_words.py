@@ -7,7 +7,7 @@ from typing import Any
 from dashboard.components import Frame
 from dashboard.pages.words import counted
 from pva import units
-from pva.analysis.layers import OUTSIDE
+from pva.analysis.operations.layers import OUTSIDE
 
 PHASES = ("compute", "exchange", "host_exchange", "sync")
 MAX_NAMED = 3  # operations that take most cycles

@@ -20,8 +20,8 @@ from dashboard.pages.operation_words import costs_sentence, outside_words, reaso
 from dashboard.pages.provenance import badge
 from dashboard.pages.words import code_sentence, other_runs_sentence
 from dashboard.store import Store
-from pva.analysis.layers import MODULE, software_layers
-from pva.analysis.memory import counts_code
+from pva.analysis.memory.totals import counts_code
+from pva.analysis.operations.layers import MODULE, software_layers
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/operations", "Operations"

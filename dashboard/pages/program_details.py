@@ -20,10 +20,10 @@ from dashboard.pages.program_stage import known_stages, stage_of, whole_tree
 from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis import program_parts as parts
-from pva.analysis.compilation import WRITTEN, origins_of
-from pva.analysis.layers import DEFAULT, owners_in
-from pva.analysis.program_parts import ProgramFigures
+from pva.analysis.operations.layers import DEFAULT, owners_in
+from pva.analysis.programs import details as parts
+from pva.analysis.programs.compilation import WRITTEN, origins_of
+from pva.analysis.programs.details import ProgramFigures
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme, step_words

@@ -16,16 +16,16 @@ from dashboard import controls
 from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.store import Report, Store
-from pva.analysis.compilation import (
+from pva.analysis.operations.layers import DEFAULT, owners_in
+from pva.analysis.programs.compilation import (
     COMPILED,
     WRITTEN,
     first_programs,
     origins_of,
     owners_of_written,
 )
-from pva.analysis.layers import DEFAULT, owners_in
-from pva.analysis.program_hierarchy import program_tree
-from pva.analysis.written_programs import written_tree
+from pva.analysis.programs.hierarchy import program_tree
+from pva.analysis.programs.written import written_tree
 
 WORDS = {COMPILED: "As compiled", WRITTEN: "As written"}
 ONE_STAGE = (

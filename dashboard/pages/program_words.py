@@ -12,7 +12,7 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.pages.words import counted
 from pva import units
-from pva.analysis.program_outline import AROUND, PART
+from pva.analysis.programs.outline import AROUND, PART
 from pva.plot.theme import SERIES, step_words
 
 MAX_STAGES = 6  # of a sentence

@@ -31,10 +31,10 @@ from dashboard.pages.program_words import (
 )
 from dashboard.pages.provenance import badge
 from dashboard.store import Store
-from pva.analysis import program_lines as lines
-from pva.analysis.compilation import WRITTEN, compiled_types
-from pva.analysis.layers import software_layers
-from pva.analysis.program_outline import program_stages
+from pva.analysis.operations.layers import software_layers
+from pva.analysis.programs import lines
+from pva.analysis.programs.compilation import WRITTEN, compiled_types
+from pva.analysis.programs.outline import program_stages
 from pva.analysis.selection import SelectionError
 from pva.plot.theme import Theme
 

@@ -6,9 +6,9 @@ from dashboard.components import Element, card
 from dashboard.pages.words import counted, known_run
 from dashboard.store import Report
 from pva import units
-from pva.analysis.execution import other_runs
-from pva.analysis.main_runs import MainRun
-from pva.analysis.steady import steady_state
+from pva.analysis.execution.main_runs import MainRun
+from pva.analysis.execution.steady import steady_state
+from pva.analysis.execution.totals import other_runs
 
 NO_ITEMS = "a PopART session or Engine.run(work=...) records the items of a run"
 DASH = "–"

@@ -17,7 +17,12 @@ from dashboard.pages.words import counted
 from dashboard.still import Still
 from dashboard.store import Store
 from pva import units
-from pva.analysis.overview import ReportOverview, recorded_parts, report_overview, report_sketch
+from pva.analysis.whole_report.overview import (
+    ReportOverview,
+    recorded_parts,
+    report_overview,
+    report_sketch,
+)
 from pva.errors import PvaError
 from pva.plot.theme import Theme
 

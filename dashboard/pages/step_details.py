@@ -16,12 +16,13 @@ from dashboard.figures.steps import tile_histogram
 from dashboard.pages import memory
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis import execution, ranges
-from pva.analysis.segments import are_internal
+from pva.analysis.execution import ranges
+from pva.analysis.execution import totals as execution
+from pva.analysis.execution.stream_tensors import stream_ends, stream_variables
+from pva.analysis.execution.tile_activity import SYNCS
 from pva.analysis.selection import chosen as existing
-from pva.analysis.stream_tensors import stream_ends, stream_variables
-from pva.analysis.sync_arrivals import arrivals
-from pva.analysis.tile_activity import SYNCS
+from pva.analysis.waiting.segments import are_internal
+from pva.analysis.waiting.sync_arrivals import arrivals
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme
 

@@ -26,10 +26,10 @@ from dashboard.pages.words import (
 from dashboard.sources import REPORT_FILES
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis.execution import execution_overview, runs
-from pva.analysis.liveness import liveness_overview
-from pva.analysis.memory import category_label, memory_overview
-from pva.analysis.overview import recorded_parts
+from pva.analysis.execution.totals import execution_overview, runs
+from pva.analysis.memory.liveness import liveness_overview
+from pva.analysis.memory.totals import category_label, memory_overview
+from pva.analysis.whole_report.overview import recorded_parts
 from pva.errors import NotRecordedError
 from pva.plain_file import as_text
 from pva.plot.theme import Theme

@@ -17,8 +17,8 @@ from dashboard.pages.words import counted
 from dashboard.store import Store
 from dashboard.timeline.endpoint import alignment, axis_of, host
 from pva import units
-from pva.analysis.alignment import CALLBACK, PHASES, RUN, Alignment, Waits, gaps, waits
-from pva.analysis.host_events import label_figures
+from pva.analysis.host.alignment import CALLBACK, PHASES, RUN, Alignment, Waits, gaps, waits
+from pva.analysis.host.events import label_figures
 from pva.errors import PvaError
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme

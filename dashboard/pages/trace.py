@@ -24,7 +24,7 @@ from dashboard.pages.words import counted
 from dashboard.store import JOIN, Store, Trace
 from dashboard.timeline.endpoint import host, host_trace, unmerged
 from pva import units
-from pva.analysis.profilers import is_wrapper
+from pva.analysis.host.profilers import is_wrapper
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 

@@ -15,9 +15,9 @@ from dashboard.components import Column, Element
 from dashboard.store import Align, Store
 from dashboard.timeline.endpoint import align_of, host_trace, unmerged
 from pva import units
-from pva.analysis.host import label_statistics
-from pva.analysis.host_events import CallTree, call_tree, callers, label_figures
-from pva.analysis.profilers import wrappers_last
+from pva.analysis.host.events import CallTree, call_tree, callers, label_figures
+from pva.analysis.host.labels import label_statistics
+from pva.analysis.host.profilers import wrappers_last
 from pva.analysis.selection import SelectionError
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme

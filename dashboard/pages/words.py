@@ -5,10 +5,10 @@ from __future__ import annotations
 from dashboard.components import Tone
 from dashboard.store import Report
 from pva import units
-from pva.analysis.execution import ExecutionOverview, other_runs
-from pva.analysis.liveness import LivenessOverview
-from pva.analysis.main_runs import MainRun, main_run
-from pva.analysis.memory import COUNT_CODE, MemoryOverview, category_label
+from pva.analysis.execution.main_runs import MainRun, main_run
+from pva.analysis.execution.totals import ExecutionOverview, other_runs
+from pva.analysis.memory.liveness import LivenessOverview
+from pva.analysis.memory.totals import COUNT_CODE, MemoryOverview, category_label
 from pva.errors import NotRecordedError
 
 

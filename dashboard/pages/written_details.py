@@ -16,10 +16,10 @@ from dashboard.pages.program_words import line_words, program_link
 from dashboard.pages.words import counted
 from dashboard.store import Store
 from pva import units
-from pva.analysis.compilation import WRITTEN, compiled_of
-from pva.analysis.layers import DEFAULT
+from pva.analysis.operations.layers import DEFAULT
+from pva.analysis.programs.compilation import WRITTEN, compiled_of
+from pva.analysis.programs.written import WrittenFigures, written_figures
 from pva.analysis.selection import SelectionError
-from pva.analysis.written_programs import WrittenFigures, written_figures
 from pva.plot.theme import Theme, step_words
 
 MAX_ROWS = 200  # of what a program became; a copy of many parts may become more

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.store import Trace
-from pva.analysis.charts import heat_columns, held_until, line_points
+from pva.analysis.host.charts import heat_columns, held_until, line_points
 
 POINTS, COLUMNS = 400, 240  # of a chart in an answer
 MAX_CHARTS = 40

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Lane, RowItems, Timeline
 
 Integers = npt.NDArray[Any]

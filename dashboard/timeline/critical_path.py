@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dashboard.store import Report
-from pva.analysis.causes import path_steps
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.pyramid import build
+from pva.analysis.waiting.causes import path_steps
 from pva.plot.lanes import Lane, RowItems, Timeline
 from pva.plot.theme import STEP_COLOURS, step_words
 

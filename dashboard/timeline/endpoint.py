@@ -47,10 +47,10 @@ from dashboard.timeline.search import search
 from dashboard.timeline.tiles import tiles_answer
 from dashboard.timeline.together import together_timeline
 from dashboard.timeline.waits import waits_in
-from pva.analysis.alignment import AXES, Alignment, Axis, align
-from pva.analysis.host_flows import HostFlows
-from pva.analysis.modules import has_modules
-from pva.analysis.viewport import MAX_ROWS, viewport
+from pva.analysis.host.alignment import AXES, Alignment, Axis, align
+from pva.analysis.host.flows import HostFlows
+from pva.analysis.operations.modules import has_modules
+from pva.analysis.timeline.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
 from pva.plot.device import device_timeline, run_label
 from pva.plot.host import HostTimeline, host_timeline

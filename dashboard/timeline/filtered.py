@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.filters import Filter, parse_filter, texts_matching
-from pva.analysis.level_of_detail import Tracks
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.level_of_detail import Tracks
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Lane, RowItems, Timeline
 
 Integers = npt.NDArray[Any]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dashboard.store import Trace
-from pva.analysis.host_flows import HostFlows, host_flows
+from pva.analysis.host.flows import HostFlows, host_flows
 from pva.plot.host import threads_in_order
 from pva.plot.lanes import Lane, Timeline
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dashboard.store import Trace
-from pva.analysis.growth import joined
-from pva.analysis.level_of_detail import Tracks
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.growth import joined
+from pva.analysis.timeline.level_of_detail import Tracks
+from pva.analysis.timeline.pyramid import build
 from pva.plot.host import (
     HostTimeline,
     Integers,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.pyramid import build
 from pva.analysis.spans import without_overlap
+from pva.analysis.timeline.pyramid import build
 from pva.plot.host import flag_names
 from pva.plot.lanes import Lane, RowItems, Timeline
 

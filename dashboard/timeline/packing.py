@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.viewport import Rectangles
+from pva.analysis.timeline.viewport import Rectangles
 
 MAGIC = b"TSV2"
 COLUMNS = (

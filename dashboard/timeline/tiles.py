@@ -18,7 +18,7 @@ import json
 import numpy as np
 
 from dashboard.store import Report
-from pva.analysis.tile_activity import ACTIVITIES, tile_activity
+from pva.analysis.execution.tile_activity import ACTIVITIES, tile_activity
 from pva.plot.theme import step_words
 
 MAGIC = b"TSB1"

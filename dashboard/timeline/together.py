@@ -1,4 +1,4 @@
-"""Device and host on one axis (pva/analysis/alignment.py), in nanoseconds since the trace began.
+"""Device and host on one axis, in nanoseconds since the trace began.
 
 As on the device it begins with the model's first run.
 
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.alignment import PHASES, Alignment, Axis
-from pva.analysis.pyramid import build
+from pva.analysis.host.alignment import PHASES, Alignment, Axis
 from pva.analysis.spans import without_overlap
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Lane, RowItems, Timeline
 
 Integers = npt.NDArray[Any]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dashboard.store import Store
-from pva.analysis.longest_syncs import longest_waits
+from pva.analysis.waiting.longest_syncs import longest_waits
 
 MAX_KEPT = 200_000  # of the longest waits of a report
 MAX_DRAWN = 60

@@ -21,13 +21,13 @@ _TOOLS = {"annotations", "nearest", "isfunction", "import_module", "Iterator", "
 
 
 def _analyses() -> Iterator[Analysis]:
-    """Import the modules of this folder that have analyses; yield these in their order."""
+    """Import the modules of this package that have analyses; yield these in their order."""
     folder = Path(__file__).parent
-    sources = [*folder.glob("*.py"), *folder.glob("*/__init__.py")]
     # A module without the word cannot declare one: importing such as well would cost 10 ms.
-    files = [path for path in sources if b"ORDER" in path.read_bytes()]
-    names = [path.parent.name if path.stem == "__init__" else path.stem for path in files]
-    modules = [import_module(f"{__name__}.{name}") for name in names if name != folder.name]
+    files = [path for path in folder.rglob("*.py") if b"ORDER" in path.read_bytes()]
+    places = [path.relative_to(folder).with_suffix("").parts for path in files]
+    names = [".".join(part for part in place if part != "__init__") for place in places]
+    modules = [import_module(f"{__name__}.{name}") for name in names if name]
     declaring = [module for module in modules if hasattr(module, "ORDER")]
     for module in sorted(declaring, key=lambda module: int(module.ORDER)):
         members = [member for member in vars(module).values() if isfunction(member)]
@@ -37,23 +37,23 @@ def _analyses() -> Iterator[Analysis]:
 
 def _comparisons() -> Iterator[Analysis]:
     """Yield the questions to two reports, before and after, in their order."""
-    from pva.analysis import compare
+    from pva.analysis.whole_report import comparison
 
     yield from (
-        compare.compare_figures,
-        compare.compare_categories,
-        compare.compare_tiles,
-        compare.compare_variables,
-        compare.compare_vertex_types,
-        compare.compare_compute_sets,
-        compare.compare_always_live,
-        compare.compare_live_at_peak,
-        compare.compare_causes,
-        compare.compare_phases,
-        compare.compare_layers,
-        compare.compare_operations,
-        compare.compare_operation_memory,
-        compare.compare_programs,
+        comparison.compare_figures,
+        comparison.compare_categories,
+        comparison.compare_tiles,
+        comparison.compare_variables,
+        comparison.compare_vertex_types,
+        comparison.compare_compute_sets,
+        comparison.compare_always_live,
+        comparison.compare_live_at_peak,
+        comparison.compare_causes,
+        comparison.compare_phases,
+        comparison.compare_layers,
+        comparison.compare_operations,
+        comparison.compare_operation_memory,
+        comparison.compare_programs,
     )
 
 

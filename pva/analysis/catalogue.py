@@ -76,7 +76,7 @@ def _check(analysis: str, name: str, argument: Any) -> None:
 
 
 def _kind(name: str) -> type:
-    from pva.analysis.run_events import SeveralInstances
+    from pva.analysis.distributed.events import SeveralInstances
     from pva.report import Report
     from pva.trace import Trace
 

@@ -21,7 +21,7 @@ from pva.queueing.rules import Rules
 from pva.queueing.what_if import nanoseconds, read_choices, replayed, table, variants
 
 if TYPE_CHECKING:
-    from pva.analysis.alignment import Alignment
+    from pva.analysis.host.alignment import Alignment
     from pva.trace import Trace
 
 ORDER = 410  # of its analyses in the catalogue

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pva.analysis import CATALOGUE
-from pva.analysis.figures import FIGURES
+from pva.analysis.whole_report.key_figures import FIGURES
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
 from pva.frames import NAMES

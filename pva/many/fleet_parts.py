@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pva.analysis.figures import FIGURES, Figure
+from pva.analysis.whole_report.key_figures import FIGURES, Figure
 from pva.errors import DamagedFileError, MissingPackageError, NotFoundError, PvaError
 from pva.formats import registry
 from pva.formats.files import replaced, replacing

@@ -13,8 +13,8 @@ import tarfile
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from pva.analysis.run_clocks import Clock, compared
-from pva.analysis.run_events import host_events
+from pva.analysis.distributed.clocks import Clock, compared
+from pva.analysis.distributed.events import host_events
 from pva.errors import NotRecordedError
 from pva.formats.run_file import folder_name
 from pva.formats.trace_files import write

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.execution import execution_overview
-from pva.analysis.liveness import live_at_peak, liveness_overview
-from pva.analysis.main_runs import main_run
-from pva.analysis.memory import memory_overview
+from pva.analysis.execution.main_runs import main_run
+from pva.analysis.execution.totals import execution_overview
+from pva.analysis.memory.liveness import live_at_peak, liveness_overview
+from pva.analysis.memory.totals import memory_overview
 from pva.errors import PvaError
 
 if TYPE_CHECKING:

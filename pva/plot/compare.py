@@ -135,8 +135,9 @@ def waterfall(
 ) -> go.Figure:
     """Draw the way from the total before to the total after, a bar for each change.
 
-    `frame` has name, change, begin and end, as `pva.analysis.compare.waterfall` returns them;
-    `total` is before and after, in `unit`: bytes, cycles or nanoseconds. `objects` are the `ids` of
+    `frame` has name, change, begin and end, as `waterfall` of
+    `pva.analysis.whole_report.comparison` returns them; `total` is before and after, in `unit`:
+    bytes, cycles or nanoseconds. `objects` are the `ids` of
     the bars of changes.
     """
     begin, end, change = (frame[column].to_numpy() for column in ("begin", "end", "change"))

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.layers import MODULE, OUTSIDE, owners_in
-from pva.analysis.modules import around, modules_of, name_of_whole
-from pva.analysis.pyramid import build
+from pva.analysis.operations.layers import MODULE, OUTSIDE, owners_in
+from pva.analysis.operations.modules import around, modules_of, name_of_whole
 from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Labels, Lane, RowItems, Timeline
 from pva.plot.theme import STEP_COLOURS, step_words
 from pva.report import Report

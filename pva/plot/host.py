@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.alignment import RUN
-from pva.analysis.growth import joined
-from pva.analysis.level_of_detail import Tracks
-from pva.analysis.pyramid import build
+from pva.analysis.host.alignment import RUN
 from pva.analysis.spans import without_overlap
+from pva.analysis.timeline.growth import joined
+from pva.analysis.timeline.level_of_detail import Tracks
+from pva.analysis.timeline.pyramid import build
 from pva.plain_file import as_text
 from pva.plot.lanes import Lane, Timeline
 from pva.plot.theme import SERIES

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.level_of_detail import Tracks
+from pva.analysis.timeline.level_of_detail import Tracks
 
 Integers = npt.NDArray[Any]
 

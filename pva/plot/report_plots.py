@@ -7,13 +7,13 @@ from typing import Any, Literal, get_args
 import plotly.graph_objects as go
 
 from pva import units
-from pva.analysis import memory as memory_analysis
-from pva.analysis import tile_series
-from pva.analysis.compare import compare_causes, compare_tiles, total_of, waterfall
-from pva.analysis.costs import operation_costs
-from pva.analysis.liveness import liveness_curve
-from pva.analysis.operations import cycles_by_phase
+from pva.analysis.memory import tile_series
+from pva.analysis.memory import totals as memory_analysis
+from pva.analysis.memory.liveness import liveness_curve
+from pva.analysis.operations.costs import operation_costs
+from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.analysis.selection import SelectionError
+from pva.analysis.whole_report.comparison import compare_causes, compare_tiles, total_of, waterfall
 from pva.plot import compare as comparing
 from pva.plot import floor, liveness, memory, operations, spans
 from pva.plot.device import device_timeline

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
-from pva.analysis.viewport import Rectangles, viewport
+from pva.analysis.timeline.viewport import Rectangles, viewport
 from pva.plot.axes import escaped, shortened, time_scale
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme, colours, plot_layout, token

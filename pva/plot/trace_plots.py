@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import plotly.graph_objects as go
 
-from pva.analysis.host import label_statistics
+from pva.analysis.host.labels import label_statistics
 from pva.analysis.selection import SelectionError
 from pva.plot import operations, spans
 from pva.plot.finished import finished

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pva.analysis import execution
+from pva.analysis.execution import totals as execution
 from pva.summary.layout import descending, left, vertex_lines
 
 if TYPE_CHECKING:

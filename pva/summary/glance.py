@@ -7,10 +7,10 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from pva import units
-from pva.analysis.execution import execution_overview
+from pva.analysis.execution.totals import execution_overview
 from pva.analysis.insight_rules import insights
-from pva.analysis.liveness import liveness_overview
-from pva.analysis.memory import memory_overview
+from pva.analysis.memory.liveness import liveness_overview
+from pva.analysis.memory.totals import memory_overview
 from pva.errors import NotRecordedError, PvaError
 
 if TYPE_CHECKING:

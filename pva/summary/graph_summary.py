@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pva.analysis import exchanges, memory
+from pva.analysis.execution import exchanges
+from pva.analysis.memory import totals as memory
 from pva.summary.layout import descending, histogram, left, names, right
 from pva.units import KILOBYTE, MEGABYTE
 

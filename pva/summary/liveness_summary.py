@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis import liveness
+from pva.analysis.memory import liveness
 from pva.summary.layout import LONGEST_NAME, NAME_GAP, Block, names, printable
 
 if TYPE_CHECKING:

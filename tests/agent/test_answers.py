@@ -19,7 +19,7 @@ from cli.agent.tools import Tools
 from dashboard.pages import PAGES
 from dashboard.store import Store
 from pva.analysis import CATALOGUE
-from pva.analysis.figures import FIGURES
+from pva.analysis.whole_report.key_figures import FIGURES
 from pva.errors import NotFoundError, PvaError
 from tests.browser.reports import hostile
 from tests.builders import small_report, write_report

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis.alignment import RUN, Alignment, align, gaps, waits
-from pva.analysis.pyramid import build
+from pva.analysis.host.alignment import RUN, Alignment, align, gaps, waits
+from pva.analysis.timeline.pyramid import build
 from pva.errors import NotRecordedError
 from pva.model.events import Metadata, Names, ThreadColumns
 from pva.report import Report

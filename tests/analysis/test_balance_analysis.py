@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pva.analysis import balance
+from pva.analysis.execution import balance
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from tests.analysis.samples import ARRAYS, every_report, executed, longer, opened, small

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pva.analysis.profiled_blocks import blocks
+from pva.analysis.execution.profiled_blocks import blocks
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from tests.builders import small_report

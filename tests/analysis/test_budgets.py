@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pva.analysis.budgets import BudgetError, check_budgets, no_worse, read_budgets
+from pva.analysis.whole_report.budgets import BudgetError, check_budgets, no_worse, read_budgets
 from pva.errors import NotRecordedError, PvaError
 from pva.report import Report
 from tests.analysis.samples import never_run, small

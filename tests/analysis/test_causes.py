@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import pva
-from pva.analysis import causes, cycles_by_tile
+from pva.analysis import cycles_by_tile
+from pva.analysis.waiting import causes
 from pva.errors import NotRecordedError
 from pva.report import Report
 from tests.analysis.samples import NAMES, executed, never_run, opened, rows, small

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from pva.analysis.charts import heat_columns, line_points
+from pva.analysis.host.charts import heat_columns, line_points
 
 
 def test_few_points_are_given_as_they_are_with_the_one_before() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pva.analysis import code
+from pva.analysis.memory import code
 from pva.errors import NotRecordedError
 from tests.analysis.samples import ARRAYS, WITHOUT_CODE, every_report, opened, rows, small
 

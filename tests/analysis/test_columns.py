@@ -30,7 +30,7 @@ SOURCES: dict[str, Any] = {
 def given_columns(name: str) -> list[str]:
     subject, *more = inspect.signature(CATALOGUE[name]).parameters.values()
     required = {p.name: 0 for p in more if p.default is inspect.Parameter.empty}
-    wing = CATALOGUE[name].__module__.removeprefix("pva.analysis.")
+    wing = CATALOGUE[name].__module__.rpartition(".")[2]
     source = {"serving": "served", "delays": "traced"}.get(wing, subject.name)
     result = CATALOGUE[name](SOURCES[source](), **required)
     if dataclasses.is_dataclass(result):

@@ -6,8 +6,9 @@ import math
 
 import pytest
 
-from pva.analysis import COMPARISONS, compare
-from pva.analysis.compare import total_of
+from pva.analysis import COMPARISONS
+from pva.analysis.whole_report import comparison as compare
+from pva.analysis.whole_report.comparison import total_of
 from pva.errors import NotRecordedError
 from pva.report import Report
 from tests.analysis.samples import never_run, opened, small

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis import computation_graph as graph
+from pva.analysis.memory import computation_graph as graph
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened, rows, small
 from tests.builders import small_report

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pva import schema
-from pva.analysis import exchanges
+from pva.analysis.execution import exchanges
 from pva.dataset import Dataset
 from pva.errors import NotRecordedError
 from pva.report import Report

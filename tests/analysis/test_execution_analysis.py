@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pva.analysis import execution
+from pva.analysis.execution import totals as execution
 from pva.analysis.selection import SelectionError
 from tests.builders import small_report
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from pva.analysis import flops
+from pva.analysis.execution import flops
 from pva.errors import NotRecordedError
 from tests.analysis.samples import every_report, executed, opened, small
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pva
-from pva.analysis.hidden_io import io_tiles_wanted, overlap_io
+from pva.analysis.execution.hidden_io import io_tiles_wanted, overlap_io
 from pva.analysis.insight_rules import insights
 from pva.dataset import Dataset
 from pva.report import Report

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis import delays
-from pva.analysis.alignment import RUN, align, gaps
-from pva.analysis.delays import host_delays
+from pva.analysis.host import delays
+from pva.analysis.host.alignment import RUN, align, gaps
+from pva.analysis.host.delays import host_delays
 from pva.analysis.insight_rules.causes import delayed_by_host
 from pva.errors import NotRecordedError
 from pva.model.events import Metadata, Names, ThreadColumns

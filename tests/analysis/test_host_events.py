@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pva.analysis.host_events import (
+from pva.analysis.host.events import (
     CallTree,
     call_tree,
     callers,
@@ -21,9 +21,9 @@ from pva.analysis.host_events import (
     events_in_window,
     label_figures,
 )
-from pva.analysis.level_of_detail import Tracks
-from pva.analysis.pyramid import build
 from pva.analysis.selection import SelectionError
+from pva.analysis.timeline.level_of_detail import Tracks
+from pva.analysis.timeline.pyramid import build
 
 A, B, C = 0, 1, 2
 

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pva import kernels
-from pva.analysis import pyramid
-from pva.analysis.growth import joined
-from pva.analysis.level_of_detail import SMALL, Tracks
-from pva.analysis.pyramid import build
 from pva.analysis.spans import bridged, grouped, without_overlap
-from pva.analysis.viewport import Rectangles, viewport
+from pva.analysis.timeline import pyramid
+from pva.analysis.timeline.growth import joined
+from pva.analysis.timeline.level_of_detail import SMALL, Tracks
+from pva.analysis.timeline.pyramid import build
+from pva.analysis.timeline.viewport import Rectangles, viewport
 
 Row = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 

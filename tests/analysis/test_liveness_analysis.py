@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pva import schema
-from pva.analysis import liveness
+from pva.analysis.memory import liveness
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened, rows
 from tests.builders import small_report

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pva.analysis import main_run
-from pva.analysis.batch_times import BatchTimes
+from pva.analysis.execution.batch_times import BatchTimes
 from pva.errors import NotRecordedError
 from tests.analysis.samples import every_report, never_run, opened, rows, small
 from tests.builders import small_report

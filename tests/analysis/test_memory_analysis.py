@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pva import schema
-from pva.analysis import memory
-from pva.analysis.costs import operation_costs
-from pva.analysis.exchanges import largest_exchanges
-from pva.analysis.overview import recorded_parts
-from pva.analysis.program_parts import program_figures
+from pva.analysis.execution.exchanges import largest_exchanges
+from pva.analysis.memory import totals as memory
+from pva.analysis.operations.costs import operation_costs
+from pva.analysis.programs.details import program_figures
 from pva.analysis.selection import SelectionError
+from pva.analysis.whole_report.overview import recorded_parts
 from pva.errors import PvaError
 from tests.analysis.samples import WITHOUT_CODE, every_report, opened, small
 from tests.builders import TILES, replicated_report, small_report

@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pva.analysis.costs import operation_costs
-from pva.analysis.name_tree import code_by_name, cycles_by_name, memory_by_name, tree_of
+from pva.analysis.operations.costs import operation_costs
+from pva.analysis.operations.name_tree import code_by_name, cycles_by_name, memory_by_name, tree_of
 from tests.analysis.samples import NAMES, executed, opened, rows
 
 

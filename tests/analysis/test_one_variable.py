@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pva.analysis.one_variable import variable_contexts, variable_figures
+from pva.analysis.memory.one_variable import variable_contexts, variable_figures
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened, rows, small
 

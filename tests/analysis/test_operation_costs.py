@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis.costs import operation_costs, operation_totals
-from pva.analysis.layers import OUTSIDE, owners_in, software_layers
-from pva.analysis.operation_parts import (
+from pva.analysis.operations.costs import operation_costs, operation_totals
+from pva.analysis.operations.cycle_breakdown import cycles_by_operation
+from pva.analysis.operations.details import (
     operation_by_tile,
     operation_compute_sets,
     operation_contexts,
 )
-from pva.analysis.operations import cycles_by_operation
+from pva.analysis.operations.layers import OUTSIDE, owners_in, software_layers
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import WITHOUT_CODE, every_report, opened, small
 from tests.builders import TILE

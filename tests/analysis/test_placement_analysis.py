@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from pva.analysis import placement
-from pva.analysis.liveness import liveness_overview
+from pva.analysis.memory import placement
+from pva.analysis.memory.liveness import liveness_overview
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from tests.analysis.samples import every_report, opened, rows, small

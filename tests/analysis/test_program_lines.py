@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pva.analysis.layers import owners_in
-from pva.analysis.program_hierarchy import program_tree
-from pva.analysis.program_lines import (
+from pva.analysis.operations.layers import owners_in
+from pva.analysis.programs.hierarchy import program_tree
+from pva.analysis.programs.lines import (
     closed_above,
     following,
     found_lines,

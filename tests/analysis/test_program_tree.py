@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis.program_hierarchy import program_tree
-from pva.analysis.program_outline import program_stages
-from pva.analysis.program_parts import (
+from pva.analysis.programs.details import (
     contexts_of_program,
     program_by_tile,
     program_figures,
     variables_of_program,
     vertices_of_program,
 )
+from pva.analysis.programs.hierarchy import program_tree
+from pva.analysis.programs.outline import program_stages
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, executed, longer, opened, rows, small
 from tests.builders import TILE, code

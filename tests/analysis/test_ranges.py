@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pva.analysis.execution import execution_overview
-from pva.analysis.ranges import (
+from pva.analysis.execution.ranges import (
     range_by_ipu,
     range_by_program,
     step_executions,
     tile_cycles_of_step,
 )
+from pva.analysis.execution.totals import execution_overview
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from pva.report import Report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pva.analysis import regions
+from pva.analysis.memory import regions
 from tests.analysis.samples import every_report, opened, rows, small
 
 

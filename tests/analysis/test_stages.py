@@ -8,7 +8,7 @@ import pytest
 
 from pva import Report
 from pva.analysis.insight_rules import insights
-from pva.analysis.stages import ipu_balance, layer_moves
+from pva.analysis.waiting.stages import ipu_balance, layer_moves
 from tests.analysis.samples import never_run, opened
 from tests.shared_work import THREADS, report_of
 

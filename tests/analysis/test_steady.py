@@ -7,8 +7,8 @@ import pytest
 
 from pva import openReport
 from pva.analysis import critical_path, execution_overview, insights, main_run, other_runs
-from pva.analysis.steady import setup_runs, steady_state
-from pva.analysis.tile_activity import tile_ends
+from pva.analysis.execution.steady import setup_runs, steady_state
+from pva.analysis.execution.tile_activity import tile_ends
 from pva.errors import PvaError
 from pva.report import Report
 from simulator import poplar, popops

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from pva import Report
-from pva.analysis.segments import joins_of
 from pva.analysis.selection import SelectionError
-from pva.analysis.sync_arrivals import arrivals
+from pva.analysis.waiting.segments import joins_of
+from pva.analysis.waiting.sync_arrivals import arrivals
 from tests.analysis.samples import NAMES, opened
 from tests.shared_work import THREADS, TILES, report_of
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pva.analysis.longest_syncs import longest_waits
-from pva.analysis.segments import joins_of
-from pva.analysis.stream_tensors import stream_ends, stream_variables
-from pva.analysis.sync_arrivals import arrivals
+from pva.analysis.execution.stream_tensors import stream_ends, stream_variables
+from pva.analysis.waiting.longest_syncs import longest_waits
+from pva.analysis.waiting.segments import joins_of
+from pva.analysis.waiting.sync_arrivals import arrivals
 from tests.analysis.samples import NAMES, opened
 from tests.shared_work import THREADS, TILES, report_of
 

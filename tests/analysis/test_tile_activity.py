@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pva.analysis import tile_activity as module
-from pva.analysis.tile_activity import ACTIVITIES, CLOCK_INTERVAL, tile_activity
+from pva.analysis.execution import tile_activity as module
+from pva.analysis.execution.tile_activity import ACTIVITIES, CLOCK_INTERVAL, tile_activity
 from pva.dataset import Dataset
 from pva.report import Report, openReport
 

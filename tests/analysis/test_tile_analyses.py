@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pva.analysis.memory import memory_by_tile
-from pva.analysis.on_tiles import (
-    compute_sets_on_tiles,
-    exchanges_on_tiles,
-    own_columns,
-    tile_details,
-    variables_on_tiles,
-    vertices_on_tiles,
-)
-from pva.analysis.selection import SelectionError
-from pva.analysis.tile_series import (
+from pva.analysis.memory.tile_series import (
     BREAKDOWNS,
     address_map,
     floor_plan,
     hardware_order,
     memory_series,
     variables_by_tile,
+)
+from pva.analysis.memory.totals import memory_by_tile
+from pva.analysis.selection import SelectionError
+from pva.analysis.whole_report.tile_contents import (
+    compute_sets_on_tiles,
+    exchanges_on_tiles,
+    own_columns,
+    tile_details,
+    variables_on_tiles,
+    vertices_on_tiles,
 )
 from pva.report import Report
 from tests.builders import small_report

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pva.analysis import timing
+from pva.analysis.execution import timing
 from pva.analysis.selection import SelectionError
 from pva.analysis.spans import common, length, merged
 from pva.errors import NotRecordedError

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pva.analysis import exchange_flows, exchange_matrix, largest_exchanges
-from pva.analysis.programs import executions_of_rows, moved_bytes
+from pva.analysis.attribution import executions_of_rows, moved_bytes
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened, small
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pva.analysis.compilation import compiled_programs, compiled_types
-from pva.analysis.program_hierarchy import program_tree
+from pva.analysis.programs.compilation import compiled_programs, compiled_types
+from pva.analysis.programs.hierarchy import program_tree
+from pva.analysis.programs.written import written_figures
 from pva.analysis.selection import SelectionError
-from pva.analysis.written_programs import written_figures
 from pva.errors import NotRecordedError
 from tests.analysis.samples import every_report, opened, small
 

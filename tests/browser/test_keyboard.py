@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 import pva
-from pva.analysis import tile_series
+from pva.analysis.memory import tile_series
 from tests.browser.names import Opener
 from tests.browser.waiting import in_address, settled, whole
 

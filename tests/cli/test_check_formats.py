@@ -137,7 +137,7 @@ def test_a_report_that_keeps_everything_ends_with_0(report: Path) -> None:
 
 
 def test_variables_lead_to_the_line_that_made_them() -> None:
-    from pva.analysis.debug import finding_source, source_of
+    from pva.analysis.debug_contexts import finding_source, source_of
 
     report = openReport(Path(__file__).parents[2] / "sample_reports" / "mlp_digits_tiny")
     # In its debug contexts number 4 is "Layer1/Fwd/weights", made at line 127 of mlp_digits.py.

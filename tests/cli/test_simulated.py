@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from cli.demo import beside
 from cli.main import tilescope
 from pva import schema
-from pva.analysis.main_runs import main_run
+from pva.analysis.execution.main_runs import main_run
 from pva.report import openReport
 from pva.trace import openTrace
 

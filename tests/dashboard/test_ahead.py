@@ -21,7 +21,7 @@ from dashboard.pages import broken_laws, insights
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.under_way import UnderWay
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Timeline
 from tests.builders import write_report
 

@@ -9,7 +9,7 @@ from dashboard.address import Address
 from dashboard.pages import compare, compare_traces
 from dashboard.store import Store
 from pva import openTrace
-from pva.analysis.compare import compare_labels
+from pva.analysis.whole_report.comparison import compare_labels
 from tests.builders import write_report
 
 TRACES = Path(__file__).parents[1] / "traces"

@@ -17,9 +17,9 @@ from dashboard.object_rows import object_steps, object_tiles
 from dashboard.objects import KINDS
 from dashboard.store import Store
 from dashboard.tables import served
-from pva.analysis.exchanges import largest_exchanges
+from pva.analysis.attribution import elapsed
+from pva.analysis.execution.exchanges import largest_exchanges
 from pva.analysis.insight_rules import insights
-from pva.analysis.programs import elapsed
 from pva.analysis.selection import SelectionError
 from pva.report import Report
 from tests.analysis.samples import SAMPLES

@@ -12,8 +12,8 @@ from dashboard.pages import execution, execution_ipus, step_details
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.waits import waits_in
-from pva.analysis import causes
-from pva.analysis.segments import joins_of
+from pva.analysis.waiting import causes
+from pva.analysis.waiting.segments import joins_of
 from tests.analysis.samples import SAMPLES
 from tests.dashboard.layouts import words
 from tests.shared_work import THREADS, report_of

@@ -15,7 +15,7 @@ import pytest
 from dashboard.export import packed, timelines, write
 from dashboard.store import Store
 from dashboard.timeline.endpoint import timeline
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.pyramid import build
 from pva.formats import registry
 from pva.plot.lanes import Lane, Timeline
 from tests.builders import small_report, write_report

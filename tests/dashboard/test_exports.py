@@ -13,7 +13,7 @@ import pytest
 
 from dashboard import downloads
 from dashboard.exports import exported
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.pyramid import build
 from pva.errors import PvaError
 from pva.plot.lanes import Lane, Timeline
 

@@ -15,7 +15,7 @@ from dashboard.timeline.filtered import Filtered, filter_of, filtered_timeline
 from dashboard.timeline.packing import unpack
 from dashboard.timeline.search import search
 from pva.analysis.filters import FilterError
-from pva.analysis.pyramid import build
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Lane, Timeline
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import words

@@ -13,7 +13,7 @@ from dashboard.address import Address, AddressError, parse
 from dashboard.flames import Flame
 from dashboard.pages import flames as page
 from dashboard.store import Store
-from pva.analysis.programs import elapsed
+from pva.analysis.attribution import elapsed
 from tests.analysis.samples import SAMPLES
 from tests.dashboard.layouts import grid, parts, words
 

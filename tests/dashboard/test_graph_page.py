@@ -12,7 +12,7 @@ from dashboard.address import Address, parse
 from dashboard.figures import graph as figures
 from dashboard.pages import graph
 from dashboard.store import Store
-from pva.analysis.computation_graph import neighbourhood
+from pva.analysis.memory.computation_graph import neighbourhood
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened
 from tests.builders import small_report, write_report

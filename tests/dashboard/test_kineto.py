@@ -12,7 +12,7 @@ from dashboard.address import parse
 from dashboard.pages import flames, trace, trace_tables
 from dashboard.store import Store
 from dashboard.timeline import endpoint
-from pva.analysis.profilers import OWN_LABELS, is_wrapper
+from pva.analysis.host.profilers import OWN_LABELS, is_wrapper
 from pva.trace import openTrace
 from tests.dashboard.layouts import parts, words
 

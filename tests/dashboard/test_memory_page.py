@@ -17,9 +17,9 @@ from dashboard.pages import memory, memory_tabs
 from dashboard.store import Store
 from dashboard.tables import rows_asked
 from pva import schema
-from pva.analysis.memory import memory_by_tile
-from pva.analysis.on_tiles import compute_sets_on_tiles
-from pva.analysis.tile_series import address_map, floor_plan
+from pva.analysis.memory.tile_series import address_map, floor_plan
+from pva.analysis.memory.totals import memory_by_tile
+from pva.analysis.whole_report.tile_contents import compute_sets_on_tiles
 from pva.plot import floor
 from pva.plot.memory import Limit, Series, add_ipu_borders, over_tiles
 from pva.plot.theme import THEMES, Theme

@@ -15,8 +15,8 @@ from dashboard.address import parse
 from dashboard.pages import execution, insights, liveness_tabs
 from dashboard.store import Store
 from dashboard.timeline.endpoint import timeline
-from pva.analysis.layers import MODULE, variable_owners_in
-from pva.analysis.module_lives import live_by_module
+from pva.analysis.operations.layers import MODULE, variable_owners_in
+from pva.analysis.operations.module_lives import live_by_module
 from pva.report import Report
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts

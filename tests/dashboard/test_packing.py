@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.timeline.packing import COLUMNS, LABEL_LETTERS, NO_LABEL, pack, unpack
-from pva.analysis.viewport import MAX_RECTANGLES, MAX_ROWS, Rectangles
+from pva.analysis.timeline.viewport import MAX_RECTANGLES, MAX_ROWS, Rectangles
 
 LIMIT = 100_000
 

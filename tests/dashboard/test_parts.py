@@ -22,9 +22,9 @@ from dashboard.pages.words import (
 )
 from dashboard.server import free_socket
 from dashboard.store import Store
-from pva.analysis.execution import execution_overview
-from pva.analysis.liveness import liveness_overview
-from pva.analysis.memory import memory_overview
+from pva.analysis.execution.totals import execution_overview
+from pva.analysis.memory.liveness import liveness_overview
+from pva.analysis.memory.totals import memory_overview
 from pva.errors import PvaError
 from pva.plot import axes, theme
 from pva.report import Report

@@ -13,8 +13,8 @@ from dashboard import tables
 from dashboard.address import AddressError, parse
 from dashboard.pages import program_details, program_words, programs, written_details
 from dashboard.store import Store
-from pva.analysis.program_hierarchy import program_tree
-from pva.analysis.program_outline import program_stages
+from pva.analysis.programs.hierarchy import program_tree
+from pva.analysis.programs.outline import program_stages
 from pva.analysis.selection import SelectionError
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words

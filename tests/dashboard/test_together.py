@@ -16,8 +16,8 @@ from dashboard.pages import execution
 from dashboard.store import Store
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.together import together_timeline
-from pva.analysis.alignment import Alignment
-from pva.analysis.pyramid import build
+from pva.analysis.host.alignment import Alignment
+from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Lane, RowItems, Timeline
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import words

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from cli.main import tilescope
 from pva.analysis import stragglers
-from pva.analysis.run_stragglers import CAUSES, _median_of_others
+from pva.analysis.distributed.stragglers import CAUSES, _median_of_others
 from tests.many.planted import PHASES, Plan, planted, write_planted
 from tests.many.runs import write_instances
 

@@ -14,7 +14,7 @@ from models import model, node
 
 from cli.main import tilescope
 from pva.analysis import main_run
-from pva.analysis.costs import operation_costs
+from pva.analysis.operations.costs import operation_costs
 from pva.report import openReport
 
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)

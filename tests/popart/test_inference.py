@@ -11,7 +11,7 @@ import onnx.reference
 import pytest
 from models import model, node, outcome, prepared, tiny
 
-from pva.analysis.operations import cycles_by_operation
+from pva.analysis.operations.cycle_breakdown import cycles_by_operation
 from pva.report import openReport
 from simulator import popart
 from simulator.graph.types import Array

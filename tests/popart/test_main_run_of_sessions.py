@@ -10,8 +10,8 @@ import pytest
 from models import model, node, prepared, tiny
 
 from pva.analysis import main_run
+from pva.analysis.execution.main_runs import MainRun
 from pva.analysis.insight_rules import insights
-from pva.analysis.main_runs import MainRun
 from pva.report import openReport
 from simulator import popart, poplar
 

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from models import model, node, tiny
 
-from pva.analysis.costs import operation_costs
+from pva.analysis.operations.costs import operation_costs
 from pva.report import openReport
 from simulator import popart
 from simulator.graph.types import Array

@@ -13,8 +13,8 @@ import pytest
 
 from dashboard.address import parse
 from dashboard.pages.operations import branches
-from pva.analysis.costs import operation_costs
-from pva.analysis.operation_parts import operation_programs
+from pva.analysis.operations.costs import operation_costs
+from pva.analysis.operations.details import operation_programs
 from pva.analysis.selection import SelectionError
 from simulator import popart
 from simulator.popart.origins import Origin, origin_of, shown_file, users_line

@@ -13,7 +13,7 @@ pytest.importorskip("torch", reason="needs torch: make test-torch")
 pytest.importorskip("onnxscript", reason="needs onnxscript: make test-torch")
 
 from pva import openReport  # noqa: E402 - asked for behind torch
-from pva.analysis.costs import operation_costs  # noqa: E402
+from pva.analysis.operations.costs import operation_costs  # noqa: E402
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "poptorch"
 

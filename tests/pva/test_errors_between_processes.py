@@ -12,7 +12,8 @@ import pytest
 
 import simulator.popart
 import simulator.poplar
-from pva.analysis import CATALOGUE, budgets, filters, selection
+from pva.analysis import CATALOGUE, filters, selection
+from pva.analysis.whole_report import budgets
 from pva.errors import NotRecordedError, PvaError
 from pva.report import Report, openReport
 from simulator.poplar import PoplarError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pva
-from pva.analysis import tile_activity
+from pva.analysis.execution import tile_activity
 from pva.check import check
 from pva.dataset import Dataset
 from pva.formats import registry

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pvti
-from pva.analysis.host import channel_statistics, label_statistics, longest_events, threads
+from pva.analysis.host.labels import channel_statistics, label_statistics, longest_events, threads
 from pva.trace import Trace
 
 Finish = Callable[[], Trace]

@@ -14,7 +14,7 @@ from dashboard.address import Range, parse
 from dashboard.pages import serving
 from dashboard.store import Store
 from pva.analysis import batch_what_if, batches, requests
-from pva.analysis.alignment import Alignment
+from pva.analysis.host.alignment import Alignment
 from pva.analysis.serving import batch_runs
 from pva.errors import PvaError
 from simulator.serving import program

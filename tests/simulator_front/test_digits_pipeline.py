@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pva.analysis.execution.main_runs import main_run
 from pva.analysis.insight_rules.causes import bound_by_an_ipu
-from pva.analysis.liveness import liveness_curve
-from pva.analysis.main_runs import main_run
-from pva.analysis.memory import fullest_tiles
-from pva.analysis.stages import ipu_balance
+from pva.analysis.memory.liveness import liveness_curve
+from pva.analysis.memory.totals import fullest_tiles
+from pva.analysis.waiting.stages import ipu_balance
 from pva.report import Report, openReport
 from simulator.examples import digits_pipeline as example
 

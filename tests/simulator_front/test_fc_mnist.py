@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pva.analysis.execution import cycles_by_vertex_type
+from pva.analysis.execution.totals import cycles_by_vertex_type
 from pva.check import check
 from pva.formats import registry
 from pva.report import openReport

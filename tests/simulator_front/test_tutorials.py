@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from pva.analysis.execution import execution_overview
+from pva.analysis.execution.totals import execution_overview
 from pva.check import check
 from pva.report import Report, openReport
 from simulator import poplar

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pva import schema
-from pva.analysis.memory import CATEGORY_LABELS
+from pva.analysis.memory.totals import CATEGORY_LABELS
 from pva.dataset import Dataset
 from pva.summary.graph_summary import CATEGORY_ORDER
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from pva.analysis import execution, liveness, memory
+from pva.analysis.execution import totals as execution
+from pva.analysis.memory import liveness
+from pva.analysis.memory import totals as memory
 from pva.report import Report, openReport
 from pva.summary import profile_summary
 from tests.builders import write_report

@@ -1,5 +1,5 @@
 // The events of a timeline in the page, and what a window, a search or a filter shows of them: what
-// the server answers (pva/analysis/viewport.py, dashboard/timeline/search.py and filtered.py).
+// the server answers (pva/analysis/timeline/viewport.py, dashboard/timeline/search.py and filtered.py).
 (function () {
   "use strict";
 

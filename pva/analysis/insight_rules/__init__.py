@@ -10,10 +10,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from pva.analysis.columns import analysis
+from pva.analysis.execution.steady import STEADY, counted
 from pva.analysis.insight_rules import causes, lives, runs, space, speed
 from pva.analysis.insight_rules.finding import UNITS, Finding, part
 from pva.analysis.insight_rules.fitting import with_what_lacks
-from pva.analysis.steady import STEADY, counted
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 

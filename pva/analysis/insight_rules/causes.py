@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.causes import SYNC, critical_path, waits
-from pva.analysis.delays import BETWEEN, host_delays
+from pva.analysis.attribution import labels, operations
+from pva.analysis.host.delays import BETWEEN, host_delays
 from pva.analysis.insight_rules.finding import RECORDED_RUNS, RUNS_AND_WAITS, Finding, part
-from pva.analysis.programs import labels, operations
-from pva.analysis.stages import ipu_balance, layer_moves
+from pva.analysis.waiting.causes import SYNC, critical_path, waits
+from pva.analysis.waiting.stages import ipu_balance, layer_moves
 from pva.lazy import pandas as pd
 from pva.units import count, cycles_in_words, duration, listed, share, times
 

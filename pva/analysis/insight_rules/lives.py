@@ -11,13 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.insight_rules.finding import AT_PEAK, VARIABLES, Finding, part
-from pva.analysis.liveness import (
+from pva.analysis.memory.liveness import (
     LivenessOverview,
     added_up,
     bytes_by_step,
     liveness_overview,
 )
-from pva.analysis.memory import CATEGORY_LABELS, memory_overview
+from pva.analysis.memory.totals import CATEGORY_LABELS, memory_overview
 from pva.units import count, share, size
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pva.analysis.execution.main_runs import MainRun, main_run
 from pva.analysis.insight_rules.finding import RECORDED_RUNS, Finding, part
-from pva.analysis.main_runs import MainRun, main_run
 from pva.units import count, cycles_in_words, duration, rate, share
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.exchanges import KINDS, largest_exchanges
+from pva.analysis.attribution import OPERANDS
+from pva.analysis.execution.exchanges import KINDS, largest_exchanges
 from pva.analysis.insight_rules.finding import (
     ALL_KINDS,
     ALL_TILES,
@@ -21,7 +22,8 @@ from pva.analysis.insight_rules.finding import (
     Finding,
     part,
 )
-from pva.analysis.memory import (
+from pva.analysis.memory.placement import variable_spread
+from pva.analysis.memory.totals import (
     CODE_CATEGORIES,
     COUNT_CODE,
     VERTEX_PARTS,
@@ -31,8 +33,6 @@ from pva.analysis.memory import (
     memory_overview,
     memory_usage,
 )
-from pva.analysis.placement import variable_spread
-from pva.analysis.programs import OPERANDS
 from pva.lazy import pandas as pd
 from pva.tile_sets import IO, has_io_tiles, tiles_of_sets
 from pva.units import count, share, size

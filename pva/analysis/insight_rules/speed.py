@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.balance import sync_waits, thread_balance, tile_balance
-from pva.analysis.exchanges import stream_bandwidth
-from pva.analysis.flops import flop_utilisation, flops_by_compute_set
-from pva.analysis.hidden_io import io_tiles_wanted
+from pva.analysis.attribution import PHASES, SYNC, elapsed, phases
+from pva.analysis.execution.balance import sync_waits, thread_balance, tile_balance
+from pva.analysis.execution.exchanges import stream_bandwidth
+from pva.analysis.execution.flops import flop_utilisation, flops_by_compute_set
+from pva.analysis.execution.hidden_io import io_tiles_wanted
 from pva.analysis.insight_rules.finding import NOWHERE, RECORDED_RUNS, Finding, part
-from pva.analysis.operations import cycles_by_phase
-from pva.analysis.programs import PHASES, SYNC, elapsed, phases
+from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.lazy import pandas as pd
 from pva.tile_sets import has_io_tiles
 from pva.units import count, cycles_in_words, share

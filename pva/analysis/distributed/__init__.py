@@ -1,0 +1,1 @@
+"""Analyses of runs of several instances: their clocks, pace, totals and stragglers."""

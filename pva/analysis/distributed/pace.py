@@ -1,0 +1,110 @@
+"""The instances of a run over time: the pace of a label, and what each does when."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from pva.analysis.columns import analysis
+from pva.analysis.distributed.clocks import Clock, compared, residual_ns
+from pva.analysis.distributed.events import KINDS, Events, Integers, SeveralInstances, host_events
+from pva.analysis.selection import rows_wanted
+from pva.analysis.spans import merged
+from pva.lazy import pandas as pd
+
+ORDER = 440  # of its analyses in the catalogue
+
+
+@analysis("instance host occurrence begin_ns:ns duration_ns:ns period_ns:ns late_ns:ns")
+def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.DataFrame:
+    """Return when each instance came to the nth event of a label, and how late it was.
+
+    `begin_ns` counts from the begin of the run, `late_ns` from the first instance that came to it:
+    0 where that is no more than the clocks may be off (`clock_residual`), and both are missing
+    where times are not compared. `period_ns` lasts from the event before to this one.
+    """
+    events = host_events(run, {"label": re.compile(re.escape(label))})
+    clocks = {one.instance: one for one in compared(host_events(run))}
+    parts = [_paced(one, clocks[one.instance]) for one in events]
+    frame = pd.concat(parts, ignore_index=True) if parts else _paced_nothing()
+    first = frame.groupby("occurrence")["begin_ns"].transform("min")
+    late = frame["begin_ns"] - first
+    frame["late_ns"] = late.where(~(late <= residual_ns(clocks.values())), 0)
+    return frame
+
+
+def _paced(one: Events, clock: Clock) -> pd.DataFrame:
+    begin, end = one.of("label")
+    period = pd.array([pd.NA] * min(len(begin), 1) + np.diff(begin).tolist(), dtype="Int64")
+    aligned = clock.begin_ns is not None
+    return pd.DataFrame(
+        {
+            "instance": np.full(len(begin), one.instance, np.int64),
+            "host": pd.array([one.host] * len(begin), dtype="str"),
+            "occurrence": np.arange(len(begin)),
+            "begin_ns": pd.array(begin + (clock.begin_ns or 0), dtype="Int64") if aligned
+            else pd.array([pd.NA] * len(begin), dtype="Int64"),
+            "duration_ns": end - begin,
+            "period_ns": period,
+        }
+    )  # fmt: skip
+
+
+def _paced_nothing() -> pd.DataFrame:
+    empty = np.zeros(0, np.int64)
+    return _paced(Events(0, "", 0, 0, {"label": (empty, empty)}), Clock(0, "", "none"))
+
+
+@analysis(
+    "instance host part begin_ns:ns end_ns:ns run:fraction callback:fraction collective:fraction"
+)
+def instance_utilisation(run: SeveralInstances, *, count: int = 60) -> pd.DataFrame:
+    """Return what part of the time each instance spends in runs, callbacks and collectives.
+
+    A row for each instance and each of at most `count` parts of the run's time, none shorter than
+    the clocks may be off (`clock_residual`). `run` has what is inside of it, too: callbacks, in
+    which the device waits for the host, and collectives, in which instances wait for each other.
+    Instances whose times are not compared are left out.
+    """
+    events = host_events(run)
+    clocks = {one.instance: one for one in compared(events)}
+    placed = [(one, clocks[one.instance].begin_ns or 0) for one in events
+              if clocks[one.instance].begin_ns is not None]  # fmt: skip
+    edges = _edges(placed, list(clocks.values()), rows_wanted(count))
+    rows = [
+        pd.DataFrame(
+            {"instance": one.instance, "host": pd.array([one.host] * (len(edges) - 1), dtype="str"),
+             "part": np.arange(len(edges) - 1), "begin_ns": edges[:-1], "end_ns": edges[1:]}
+            | {kind: _covered(one, kind, edges - at) for kind in KINDS}
+        )
+        for one, at in placed
+    ]  # fmt: skip
+    if rows:
+        return pd.concat(rows, ignore_index=True)
+    numbers = dict.fromkeys(("instance", "part", "begin_ns", "end_ns"), np.zeros(0, np.int64))
+    shares = dict.fromkeys(KINDS, np.zeros(0))
+    frame = pd.DataFrame(numbers | shares)
+    frame.insert(1, "host", pd.Series([], dtype="str"))
+    return frame
+
+
+def _edges(placed: list[tuple[Events, int]], clocks: list[Clock], count: int) -> Integers:
+    """Cut the time from the first event to the last into parts of one length."""
+    begins = [at + int(begin[0]) for one, at in placed for begin, _ in one.spans.values()
+              if len(begin)]  # fmt: skip
+    ends = [at + int(end.max()) for one, at in placed for _, end in one.spans.values() if len(end)]
+    first, last = min(begins, default=0), max(ends, default=0)
+    parts = max(min(count, (last - first) // max(residual_ns(clocks), 1)), 1)
+    return np.linspace(first, max(last, first + 1), parts + 1).astype(np.int64)
+
+
+def _covered(one: Events, kind: str, edges: Integers) -> Integers:
+    """Return what part of the time between edges lies in events of a kind."""
+    begin, end = merged(*one.of(kind))
+    moments = np.stack([begin, end], axis=1).ravel().astype(np.float64)
+    spent = np.repeat(np.cumsum(end - begin), 2).astype(np.float64)
+    spent[::2] -= end - begin
+    before = np.interp(edges, moments, spent) if len(moments) else np.zeros(len(edges))
+    shares: Integers = np.clip(np.diff(before) / np.maximum(np.diff(edges), 1), 0, 1)
+    return shares

@@ -1,0 +1,1 @@
+"""Analyses of host traces: labels, calls, and what the device waits for."""

@@ -1,0 +1,1 @@
+"""Analyses of memory: where it goes, what is live when, where variables lie."""

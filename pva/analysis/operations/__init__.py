@@ -1,0 +1,1 @@
+"""Analyses of operations: what each layer of software, module or name costs."""

@@ -1,0 +1,1 @@
+"""Analyses of programs: their tree at either stage of the compilation, and each program."""

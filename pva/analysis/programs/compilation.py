@@ -1,0 +1,117 @@
+"""From one stage of the compilation to the other: what programs became, and what they were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pva.analysis.attribution import Integers, Texts, elapsed, summed
+from pva.analysis.columns import analysis
+from pva.analysis.programs.hierarchy import COMPILED, WRITTEN, program_tree
+from pva.analysis.programs.written import origins_of, outermost
+from pva.analysis.selection import chosen
+from pva.lazy import pandas as pd
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+ORDER = 240  # of its analyses in the catalogue
+__all__ = [
+    "COMPILED",
+    "WRITTEN",
+    "compiled_of",
+    "compiled_programs",
+    "compiled_types",
+    "first_programs",
+    "origins_of",
+    "owners_of_written",
+]
+
+OWN = ""  # stands for what the compiler adds, which nobody wrote
+UNKNOWN = -1
+
+
+@analysis(
+    "program depth type name sync_type executions cycles:cycles share:fraction "
+    "estimated_cycles:cycles parts"
+)
+def compiled_programs(report: Report, *, program: int) -> pd.DataFrame:
+    """Return the programs that one as it was written was compiled to, in order, with their cost.
+
+    `program` is a row of `written_programs`. `depth` is 0 for those that lie in none of the others:
+    their cycles add up to its own, as in `program_tree` of the stage written. `parts` counts the
+    programs in each, which its parts became. Raises SelectionError, NotRecordedError.
+    """
+    return compiled_of(report, program_tree(report), program)
+
+
+def compiled_of(report: Report, tree: pd.DataFrame, program: int) -> pd.DataFrame:
+    """List what one program was compiled to, as lines of the `program_tree` that is given."""
+    count = len(report.dataset.column("written_programs", "type"))
+    row = chosen("written program", program, count)
+    origins = origins_of(report)[tree["program"].to_numpy()]
+    lines = np.flatnonzero(origins == row)
+    depth = tree["depth"].to_numpy()[lines]
+    tops = outermost(origins, tree["parent"].to_numpy())
+    tops = tops[origins[tops] == row]
+    around = np.searchsorted(tops, lines, side="right") - 1
+    names = ("program", "type", "name", "sync_type", "executions", "cycles", "share",
+             "estimated_cycles")  # fmt: skip
+    frame = tree.loc[lines, list(names)].reset_index(drop=True)
+    frame.insert(1, "depth", depth - tree["depth"].to_numpy()[tops[around]] if len(tops) else depth)
+    frame["parts"] = tree["end"].to_numpy()[lines] - lines - 1
+    return frame
+
+
+@analysis("written compiled programs cycles:cycles")
+def compiled_types(report: Report) -> pd.DataFrame:
+    """Count the programs by their type as written and as compiled, with the cycles of their steps.
+
+    `written` is empty for what the compiler adds; `cycles` are those by which they made the
+    recorded runs longer, -1 without steps. Most programs first. Raises NotRecordedError.
+    """
+    data = report.dataset
+    origins = origins_of(report)
+    types = np.append(data.texts("written_programs", "type"), OWN)
+    cycles = np.full(len(origins), UNKNOWN)
+    if data.has("steps"):
+        steps = data.column("steps", "program")
+        valid = (steps >= 0) & (steps < len(origins))
+        cycles = summed(steps[valid], elapsed(report)[valid], len(origins))
+    frame = pd.DataFrame(
+        {"written": types[origins], "compiled": data.texts("programs", "type"), "cycles": cycles}
+    )
+    grouped = frame.groupby(["written", "compiled"], as_index=False, sort=False)
+    table = grouped.agg(programs=("cycles", "size"), cycles=("cycles", "sum"))
+    if not data.has("steps"):
+        table["cycles"] = UNKNOWN
+    table = table[["written", "compiled", "programs", "cycles"]]
+    return table.sort_values("programs", ascending=False, kind="stable", ignore_index=True)
+
+
+def first_programs(report: Report, tree: pd.DataFrame) -> Integers:
+    """Return by written program the first that it was compiled to, -1 for one that became none.
+
+    `tree` is the `program_tree` of the compiled.
+    """
+    programs = tree["program"].to_numpy()
+    first = np.full(len(report.dataset.column("written_programs", "type")), UNKNOWN)
+    rows, lines = np.unique(origins_of(report)[programs], return_index=True)
+    first[rows[rows >= 0]] = programs[lines[rows >= 0]]
+    return first
+
+
+def owners_of_written(report: Report, owners: Texts) -> Texts:
+    """Name the operation of each written program: that of the first it became that has one.
+
+    `owners` are by compiled program, and last that of an unknown one, which ends the answer, too.
+    """
+    count = len(report.dataset.column("written_programs", "type"))
+    names: Texts = np.full(count + 1, owners[-1], dtype=object)
+    origins = origins_of(report)
+    named = np.array([not str(owner).startswith("(") for owner in owners[:-1]], dtype=bool)
+    for chosen_ones in (~named, named):
+        rows = np.flatnonzero(chosen_ones & (origins >= 0))[::-1]
+        names[origins[rows]] = owners[rows]
+    return names

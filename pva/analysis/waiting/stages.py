@@ -1,0 +1,115 @@
+"""How a program is shared out among IPUs: which of them bounds it, and which layer could move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from pva.analysis.attribution import operations, summed
+from pva.analysis.columns import analysis
+from pva.analysis.execution.tile_activity import SYNCS
+from pva.analysis.operations.layers import OUTSIDE, owners_in
+from pva.analysis.waiting.causes import SYNC, waits
+from pva.analysis.waiting.segments import recorded_runs
+from pva.lazy import pandas as pd
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
+ORDER = 320  # of its analyses in the catalogue
+LAYER = "popart"  # in whose operations users place their layers on IPUs
+Numbers = npt.NDArray[np.float64]
+
+
+@analysis("ipu own_cycles:cycles waits:fraction waited_for:fraction")
+def ipu_balance(report: Report) -> pd.DataFrame:
+    """Return how long each IPU works while others wait for it, the one that bounds the runs first.
+
+    `own_cycles` are those in which its tiles do not wait for another IPU, `waits` the share of the
+    cycles of the recorded runs in which they do, and `waited_for` how much of the waits of all
+    other IPUs is for this one. Raises NotRecordedError.
+    """
+    total = _all_cycles(report)
+    ipus = report.dataset.of_replica("num_ipus")
+    frame = waits(report)
+    frame = frame[(frame["ipu"] != frame["for_ipu"]) & (frame["type"] != SYNC)]
+    waiting, waited_for = (_sums(frame, by, ipus) for by in ("ipu", "for_ipu"))
+    table = pd.DataFrame(
+        {
+            "ipu": np.arange(ipus),
+            "own_cycles": total - waiting,
+            "waits": waiting / max(total, 1),
+            "waited_for": waited_for / max(float(waited_for.sum()), 1),
+        }
+    )
+    return table.sort_values("waited_for", ascending=False, kind="stable", ignore_index=True)
+
+
+@analysis("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles")
+def layer_moves(report: Report) -> pd.DataFrame:
+    """Return how even the IPUs would be if layers moved to a neighbour, the best move first.
+
+    The first layers that run on `from_ipu`, the one that works longest, can go to the IPU before
+    it, the last ones to the one behind it: `layers` of them, from `first` to `last`. They take
+    `cycles` along: their part of the IPU's own cycles, by how long their steps take there.
+    `longest` are then the most own cycles of any IPU, and `saving` how much less that is than now:
+    what the runs are shorter by at most. Moves that save nothing are left out. Layers are PopART's
+    operations, else those of `cycles_by_operation`. Raises NotRecordedError.
+    """
+    own_cycles = ipu_balance(report).sort_values("ipu")["own_cycles"].to_numpy()
+    bound = int(own_cycles.argmax())
+    names, spent = _layers(report, bound, len(own_cycles))
+    part = spent / max(float(spent.sum()), 1) * own_cycles[bound]
+    parts = []
+    for beside, order in ((bound - 1, slice(None)), (bound + 1, slice(None, None, -1))):
+        if not 0 <= beside < len(own_cycles) or not len(names):
+            continue
+        moved = part[order].cumsum()
+        longest_other = np.delete(own_cycles, [bound, beside]).max(initial=0)
+        longest = np.maximum(
+            np.maximum(own_cycles[bound] - moved, own_cycles[beside] + moved), longest_other
+        )
+        ends = [np.repeat(names[order][:1], len(names)), names[order]]
+        first, last = ends if beside < bound else ends[::-1]
+        count = np.arange(1, len(names) + 1)
+        to = np.full(len(names), beside)
+        parts.append((np.full(len(names), bound), to, count, first, last, moved, longest))
+    columns = ["from_ipu", "to_ipu", "layers", "first", "last", "cycles", "longest"]
+    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    frame = pd.DataFrame(dict(zip(columns, joined or [own_cycles[:0]] * len(columns), strict=True)))
+    frame["saving"] = own_cycles[bound] - frame["longest"]
+    frame = frame[frame["saving"] > 0]
+    return frame.sort_values("saving", ascending=False, kind="stable", ignore_index=True)
+
+
+def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_], Numbers]:
+    """Return the layers that an IPU runs most of, in order, and how long their steps take there."""
+    data = report.dataset
+    owners = owners_in(report, LAYER)
+    if (owners == OUTSIDE).all():
+        owners = operations(report)
+    names, owner = np.unique(owners.astype(str), return_inverse=True)
+    step, place, cycles = (data.column("steps_by_ipu", name) for name in ("step", "ipu", "cycles"))
+    works = ~np.isin(data.texts("steps", "type"), SYNCS)[step]
+    step, place, cycles = step[works], place[works], np.maximum(cycles[works], 0)
+    layer = owner.reshape(-1)[data.column("steps", "program")[step]]
+    spent = summed(layer * ipus + place, cycles, len(names) * ipus).reshape(-1, ipus)
+    mine = (2 * spent[:, ipu] > spent.sum(axis=1)) & (names != OUTSIDE)
+    layers_of_ipu = layer[(place == ipu) & (cycles > 0) & mine[layer]]
+    order = layers_of_ipu[np.sort(np.unique(layers_of_ipu, return_index=True)[1])]
+    return names[order].astype(object), spent[order, ipu].astype(np.float64)
+
+
+def _sums(frame: pd.DataFrame, by: str, count: int) -> Numbers:
+    """Add up the cycles of waits by IPU."""
+    sums: Numbers = np.zeros(count)
+    np.add.at(sums, frame[by].to_numpy(), frame["cycles"].to_numpy())
+    return sums
+
+
+def _all_cycles(report: Report) -> int:
+    """Return the cycles of the runs that were recorded step by step."""
+    rows, _, _ = recorded_runs(report)
+    return int(report.dataset.column("runs", "cycles")[rows].sum())

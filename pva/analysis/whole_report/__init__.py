@@ -1,0 +1,1 @@
+"""Analyses of whole reports: at a glance, against budgets, against another report."""
