@@ -26,10 +26,11 @@ from dashboard import (
 from dashboard.address import Address, AddressError
 from dashboard.ahead import Ahead, ahead_of
 from dashboard.declared import page_at
-from dashboard.pages import PAGES, broken_laws, documentation, start
+from dashboard.pages import PAGES, broken_laws, documentation
 from dashboard.pages.documentation import help_link
+from dashboard.pages.headlines import counted as counted_words
+from dashboard.pages.start import page as start
 from dashboard.pages.targets import target_words
-from dashboard.pages.words import counted as counted_words
 from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store

@@ -124,7 +124,7 @@ def _step(state: Address) -> int:
 
 def details(store: Store, state: Address, theme: Theme) -> Element:
     """Show what one execution of a step took, and where; nothing for other objects."""
-    from dashboard.pages import step_details
+    from dashboard.pages.execution import step_details
 
     number = _step(state)
     if number < 0:

@@ -13,7 +13,8 @@ from dash import Dash
 from dashboard.address import Address
 from dashboard.ahead import Ahead, ahead_of
 from dashboard.app import show
-from dashboard.pages import PAGES, memory
+from dashboard.pages import PAGES
+from dashboard.pages.memory import page as memory
 from dashboard.store import KEPT_OPEN, Store
 from dashboard.view import makers
 from pva.errors import PvaError

@@ -5,7 +5,7 @@
   const { go, read } = window.tilescope;
   const GRID = "programs-tree";
   const INDENT = 16;
-  const ROW = 26; // pixels, as in dashboard/pages/programs.py
+  const ROW = 26; // pixels, as in dashboard/pages/programs/page.py
   const DEEPEST = 24; // levels that are drawn further in
 
   const gridOf = (id) => {

@@ -1,9 +1,9 @@
-"""The pages: the modules of this folder that declare one, in the order of the menu."""
+"""The pages: the modules of this package that declare one, in the order of the menu."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import cast
 
 from dashboard.declared import register
@@ -11,7 +11,8 @@ from dashboard.shell import Page
 
 
 def _pages() -> tuple[Page, ...]:
-    modules = [import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)]
+    packaged = walk_packages(__path__, f"{__name__}.")
+    modules = [import_module(module.name) for module in packaged]
     pages = [cast(Page, module) for module in modules if hasattr(module, "PAGE")]
     for page in pages:
         register(page.PAGE)

@@ -17,7 +17,7 @@ from dashboard import components, view
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.declared import page_at
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva.check import LAWS, Law, Violation
 from pva.plot.axes import shortened

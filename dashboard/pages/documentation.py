@@ -23,7 +23,7 @@ from dashboard.manual.chapters import (
     place_of,
 )
 from dashboard.manual.search import Hit, search, words_of
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.still import Node, Still
 from dashboard.store import Store
 from pva.plot.theme import Theme

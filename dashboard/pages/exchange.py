@@ -14,7 +14,7 @@ from dashboard.declared import Declaration
 from dashboard.figures.exchange import exchange_matrix
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
 from pva.analysis.execution.exchanges import exchange_spread, largest_exchanges

@@ -14,7 +14,7 @@ from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
 from dashboard.figures import explore as figures
 from dashboard.figures.explore import Axis
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
 from pva.errors import NotRecordedError

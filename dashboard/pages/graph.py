@@ -18,8 +18,8 @@ from dashboard.figures import graph as figures
 from dashboard.object_rows import node_objects
 from dashboard.objects import KEY
 from dashboard.overview import magnifier
-from dashboard.pages.liveness_tabs import scope_words
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
+from dashboard.pages.liveness.tabs import scope_words
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.execution.totals import vertices_by_compute_set

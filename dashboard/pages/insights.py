@@ -16,8 +16,7 @@ from dashboard.figures import insights as figures
 from dashboard.finding_links import finding_address
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY, with_object
-from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branches
-from dashboard.pages.words import (
+from dashboard.pages.headlines import (
     code_sentence,
     counted,
     fit_sentence,
@@ -25,6 +24,7 @@ from dashboard.pages.words import (
     other_runs_sentence,
     run_sentence,
 )
+from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branches
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import insight_rules as analysis

@@ -13,7 +13,7 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
 from dashboard.figures import instances as figures
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
 from pva.analysis.distributed.clocks import clock_residual

@@ -14,7 +14,7 @@ from dashboard.address import Address, Range
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
 from dashboard.figures import serving as figures
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from dashboard.timeline.endpoint import alignment
 from pva import units

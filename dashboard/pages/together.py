@@ -13,7 +13,7 @@ from dashboard.components import Element, section
 from dashboard.declared import Declaration
 from dashboard.objects import AT
 from dashboard.pages.canvas import canvas, follow
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from dashboard.timeline.endpoint import alignment, axis_of, host
 from pva import units

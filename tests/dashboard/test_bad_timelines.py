@@ -16,7 +16,7 @@ import pytest
 from dashboard import drawer
 from dashboard.address import parse
 from dashboard.app import create_app
-from dashboard.pages import trace as page
+from dashboard.pages.trace import page
 from dashboard.store import Store
 from dashboard.timeline.packing import unpack
 from pvti import schema

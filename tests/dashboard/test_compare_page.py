@@ -12,7 +12,9 @@ import pytest
 from dashboard import components, downloads, view
 from dashboard.address import Address, parse
 from dashboard.app import create_app
-from dashboard.pages import compare, compare_plots, compare_tables
+from dashboard.pages.compare import page as compare
+from dashboard.pages.compare import plots as compare_plots
+from dashboard.pages.compare import tables as compare_tables
 from dashboard.store import Store
 from pva.analysis import COMPARISONS
 from pva.plot import compare as figures

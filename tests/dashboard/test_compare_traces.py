@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from dashboard.address import Address
-from dashboard.pages import compare, compare_traces
+from dashboard.pages.compare import page as compare
+from dashboard.pages.compare import traces as compare_traces
 from dashboard.store import Store
 from pva import openTrace
 from pva.analysis.whole_report.comparison import compare_labels

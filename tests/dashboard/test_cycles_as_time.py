@@ -11,7 +11,10 @@ import pytest
 
 from dashboard.address import parse
 from dashboard.figures.steps import tile_histogram
-from dashboard.pages import liveness, operation_details, operations, program_details
+from dashboard.pages.liveness import page as liveness
+from dashboard.pages.operations import details as operation_details
+from dashboard.pages.operations import page as operations
+from dashboard.pages.programs import details as program_details
 from dashboard.store import Store
 from pva.plot.axes import cycle_axis
 from pva.units import Writing, write_as

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from dashboard.address import parse
-from dashboard.pages.equal_names import grouped, opened
+from dashboard.pages.liveness.equal_names import grouped, opened
 
 FRAME = pd.DataFrame(
     {

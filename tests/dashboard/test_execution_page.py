@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from dashboard.address import Address, parse
-from dashboard.pages import execution, execution_ipus, step_details
+from dashboard.pages.execution import ipus as execution_ipus
+from dashboard.pages.execution import page as execution
+from dashboard.pages.execution import step_details
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.waits import waits_in

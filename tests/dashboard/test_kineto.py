@@ -9,7 +9,9 @@ import pytest
 
 from dashboard import drawer
 from dashboard.address import parse
-from dashboard.pages import flames, trace, trace_tables
+from dashboard.pages import flames
+from dashboard.pages.trace import page as trace
+from dashboard.pages.trace import tables as trace_tables
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from pva.analysis.host.profilers import OWN_LABELS, is_wrapper

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dashboard.address import parse
-from dashboard.pages import execution
+from dashboard.pages.execution import page as execution
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.packing import unpack

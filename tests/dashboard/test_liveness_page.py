@@ -11,7 +11,8 @@ import pytest
 
 from dashboard import address
 from dashboard.address import Address
-from dashboard.pages import liveness, liveness_tabs
+from dashboard.pages.liveness import page as liveness
+from dashboard.pages.liveness import tabs as liveness_tabs
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
 from pva.plot import liveness as figures

@@ -15,7 +15,11 @@ from dashboard.declared import Declaration, declared, register
 from dashboard.manual import markup
 from dashboard.manual.chapters import DOCUMENTS, REFERENCE, Chapter, Section, place_of, sections
 from dashboard.manual.search import search
-from dashboard.pages import PAGES, documentation, execution, liveness, memory, programs
+from dashboard.pages import PAGES, documentation
+from dashboard.pages.execution import page as execution
+from dashboard.pages.liveness import page as liveness
+from dashboard.pages.memory import page as memory
+from dashboard.pages.programs import page as programs
 from dashboard.store import Store
 from tests.builders import write_report
 from tests.dashboard.layouts import parts, words

@@ -13,7 +13,8 @@ import pytest
 
 from dashboard import address
 from dashboard.address import AddressError
-from dashboard.pages import memory, memory_tabs
+from dashboard.pages.memory import page as memory
+from dashboard.pages.memory import tabs as memory_tabs
 from dashboard.store import Store
 from dashboard.tables import rows_asked
 from pva import schema

@@ -10,7 +10,10 @@ import pytest
 
 from dashboard.address import Address, parse
 from dashboard.components import EXPECTED
-from dashboard.pages import operation_details, operations, program_details, programs
+from dashboard.pages.operations import details as operation_details
+from dashboard.pages.operations import page as operations
+from dashboard.pages.programs import details as program_details
+from dashboard.pages.programs import page as programs
 from pva import schema
 from pva.report import Report
 from tests.builders import small_report

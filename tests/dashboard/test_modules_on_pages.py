@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from dashboard.address import parse
-from dashboard.pages import execution, insights, liveness_tabs
+from dashboard.pages import insights
+from dashboard.pages.execution import page as execution
+from dashboard.pages.liveness import tabs as liveness_tabs
 from dashboard.store import Store
 from dashboard.timeline.endpoint import timeline
 from pva.analysis.operations.layers import MODULE, variable_owners_in

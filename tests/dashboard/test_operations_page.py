@@ -13,8 +13,9 @@ from dashboard import tables
 from dashboard.address import parse
 from dashboard.app import create_app
 from dashboard.components import column_definition
-from dashboard.pages import operation_details, operations
-from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
+from dashboard.pages.operations import details as operation_details
+from dashboard.pages.operations import page as operations
+from dashboard.pages.operations.headlines import costs_sentence, outside_words, reasons_sentence
 from dashboard.store import Store
 from pva.analysis.selection import SelectionError
 from tests.builders import report_without_code, small_report, write_report

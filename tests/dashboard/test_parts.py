@@ -14,7 +14,7 @@ from dashboard.address import Filter
 from dashboard.components import Column
 from dashboard.pages import PAGES
 from dashboard.pages.documents import flat_pairs
-from dashboard.pages.words import (
+from dashboard.pages.headlines import (
     execution_sentence,
     fit_sentence,
     liveness_sentence,

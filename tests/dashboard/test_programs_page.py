@@ -11,7 +11,9 @@ from dash import Dash
 
 from dashboard import tables
 from dashboard.address import AddressError, parse
-from dashboard.pages import program_details, program_words, programs, written_details
+from dashboard.pages.programs import details as program_details
+from dashboard.pages.programs import headlines, written_details
+from dashboard.pages.programs import page as programs
 from dashboard.store import Store
 from pva.analysis.programs.hierarchy import program_tree
 from pva.analysis.programs.outline import program_stages
@@ -44,9 +46,9 @@ def shown(store: Store, search: str) -> Any:
 
 def test_bar_of_the_stages_tells_the_shares_of_the_sentence() -> None:
     found = stages(load=90, solve=810)
-    sentence = program_words.stages_sentence(found, recorded=True)
+    sentence = headlines.stages_sentence(found, recorded=True)
     assert sentence == "batch takes 90.0 % of all 1,000 cycles: load 9.0 %, solve 81.0 %."
-    bar = program_words.stage_shares(found, parse(programs.PATH, ""))
+    bar = headlines.stage_shares(found, parse(programs.PATH, ""))
     assert words(bar).strip() == "load 9.0 % solve 81.0 %"
     assert find(bar, "title").title == "load: 9.0 % of all cycles"
 

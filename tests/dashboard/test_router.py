@@ -14,7 +14,12 @@ from plotly.io.json import to_json_plotly
 from dashboard import components
 from dashboard.address import Address
 from dashboard.app import show
-from dashboard.pages import PAGES, execution, memory, memory_tabs, provenance, step_details, summary
+from dashboard.pages import PAGES, provenance
+from dashboard.pages.execution import page as execution
+from dashboard.pages.execution import step_details
+from dashboard.pages.memory import page as memory
+from dashboard.pages.memory import tabs as memory_tabs
+from dashboard.pages.summary import page as summary
 from dashboard.store import Store
 from dashboard.timeline.endpoint import host
 from pva import schema

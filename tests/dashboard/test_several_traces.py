@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from dashboard.address import parse
-from dashboard.pages import start, trace_tables
-from dashboard.pages import trace as page
+from dashboard.pages.start import page as start
+from dashboard.pages.trace import page
+from dashboard.pages.trace import tables as trace_tables
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.timeline.charts import chart_list, charts_in

@@ -14,8 +14,10 @@ from dashboard import demo as demo_module
 from dashboard.address import Address, parse
 from dashboard.app import show
 from dashboard.demo import Demo
-from dashboard.pages import run_list, start, summary
 from dashboard.pages.documents import dotted, leaves, tree
+from dashboard.pages.start import page as start
+from dashboard.pages.start import run_list
+from dashboard.pages.summary import page as summary
 from dashboard.store import Store
 from pva.errors import NotFoundError
 from pva.summary import profile_summary

@@ -12,7 +12,7 @@ import pytest
 
 from dashboard.address import parse
 from dashboard.exports import exported
-from dashboard.pages import execution
+from dashboard.pages.execution import page as execution
 from dashboard.store import Store
 from dashboard.timeline.compared import compared_timeline
 from dashboard.timeline.together import together_timeline

@@ -12,7 +12,7 @@ import onnx
 import pytest
 
 from dashboard.address import parse
-from dashboard.pages.operations import branches
+from dashboard.pages.operations.page import branches
 from pva.analysis.operations.costs import operation_costs
 from pva.analysis.operations.details import operation_programs
 from pva.analysis.selection import SelectionError

@@ -12,12 +12,12 @@ from dashboard.address import Address
 from dashboard.components import GREW, SHRANK, Element, Frame, section
 from dashboard.declared import ALL_TABLES, Declaration
 from dashboard.objects import KEY
-from dashboard.pages import compare_plots as plots
-from dashboard.pages import compare_tables as known
-from dashboard.pages import compare_traces
-from dashboard.pages.compare_tables import TABS, both, compared, percent
-from dashboard.pages.compare_words import BETTER, FIGURE_WORDS
-from dashboard.pages.words import counted
+from dashboard.pages.compare import plots
+from dashboard.pages.compare import tables as known
+from dashboard.pages.compare import traces as compare_traces
+from dashboard.pages.compare.figure_names import BETTER, FIGURE_WORDS
+from dashboard.pages.compare.tables import TABS, both, compared, percent
+from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
 from pva.analysis.whole_report.comparison import code_of_one, compare_settings, total_of

@@ -14,9 +14,9 @@ from dashboard.address import Address
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
 from dashboard.object_rows import texts_of, variables_named
 from dashboard.objects import KEY
-from dashboard.pages import equal_names
+from dashboard.pages.headlines import counted
+from dashboard.pages.liveness import equal_names
 from dashboard.pages.module_tree import MODULE_CLASS, MODULE_NAME, SOURCE, branches
-from dashboard.pages.words import counted
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.memory import liveness as analysis

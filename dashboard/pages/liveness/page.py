@@ -18,10 +18,10 @@ from dashboard.figures.live_map import live_map, mark_object
 from dashboard.object_rows import object_steps, object_tiles
 from dashboard.objects import KEY, VARIABLE, object_of
 from dashboard.overview import strip
-from dashboard.pages import liveness_tabs as tabs
-from dashboard.pages.liveness_tabs import curve_of, scope_words
+from dashboard.pages.headlines import liveness_sentence
+from dashboard.pages.liveness import tabs
+from dashboard.pages.liveness.tabs import curve_of, scope_words
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import liveness_sentence
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.memory import liveness as analysis

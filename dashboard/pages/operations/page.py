@@ -13,12 +13,12 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
 from dashboard.objects import KEY
-from dashboard.pages import operation_details
+from dashboard.pages.headlines import code_sentence, other_runs_sentence
 from dashboard.pages.module_tree import LEVELS, MODULE_NAME, SOURCE, branches
-from dashboard.pages.operation_totals import costs_in
-from dashboard.pages.operation_words import costs_sentence, outside_words, reasons_sentence
+from dashboard.pages.operations import details as operation_details
+from dashboard.pages.operations.headlines import costs_sentence, outside_words, reasons_sentence
+from dashboard.pages.operations.totals import costs_in
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import code_sentence, other_runs_sentence
 from dashboard.store import Store
 from pva.analysis.memory.totals import counts_code
 from pva.analysis.operations.layers import MODULE, software_layers

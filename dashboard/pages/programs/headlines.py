@@ -10,7 +10,7 @@ from dash import dcc, html
 from dashboard import address
 from dashboard.address import Address
 from dashboard.components import Element, Frame
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from pva import units
 from pva.analysis.programs.outline import AROUND, PART
 from pva.plot.theme import SERIES, step_words

@@ -13,21 +13,21 @@ from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
-from dashboard.pages import program_details
-from dashboard.pages.program_stage import (
+from dashboard.pages.programs import details as program_details
+from dashboard.pages.programs.headlines import (
+    line_words,
+    more_words,
+    stage_shares,
+    stages_sentence,
+    written_sentence,
+)
+from dashboard.pages.programs.stage import (
     StageTree,
     owners_at,
     selector,
     stage_of,
     stage_tree,
     whole_tree,
-)
-from dashboard.pages.program_words import (
-    line_words,
-    more_words,
-    stage_shares,
-    stages_sentence,
-    written_sentence,
 )
 from dashboard.pages.provenance import badge
 from dashboard.store import Store

@@ -14,10 +14,10 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.objects import with_object
-from dashboard.pages import written_details
 from dashboard.pages.documents import flat_pairs
-from dashboard.pages.program_stage import known_stages, stage_of, whole_tree
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
+from dashboard.pages.programs import written_details
+from dashboard.pages.programs.stage import known_stages, stage_of, whole_tree
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.operations.layers import DEFAULT, owners_in

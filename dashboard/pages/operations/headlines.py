@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dashboard.components import Frame
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
 from pva import units
 from pva.analysis.operations.layers import OUTSIDE
 

@@ -12,8 +12,8 @@ from dashboard import address, components
 from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.figures.sketch import sketch
+from dashboard.pages.headlines import counted
 from dashboard.pages.targets import ARCHITECTURES, KINDS
-from dashboard.pages.words import counted
 from dashboard.still import Still
 from dashboard.store import Store
 from pva import units

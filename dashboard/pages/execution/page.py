@@ -14,10 +14,10 @@ from dashboard.components import Column, Element, section
 from dashboard.declared import ONE_IPU, Declaration
 from dashboard.object_rows import texts_of
 from dashboard.objects import KEY
-from dashboard.pages import execution_ipus
 from dashboard.pages.canvas import canvas, follow
+from dashboard.pages.execution import ipus as execution_ipus
+from dashboard.pages.headlines import counted, execution_sentence, other_runs_sentence
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import counted, execution_sentence, other_runs_sentence
 from dashboard.store import Report, Store
 from dashboard.timeline.endpoint import FLAT, MODULES, timeline
 from dashboard.timeline.filtered import filter_of

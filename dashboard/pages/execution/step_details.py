@@ -13,7 +13,7 @@ from dashboard import address, components
 from dashboard.address import Address
 from dashboard.components import Column, Element, facts
 from dashboard.figures.steps import tile_histogram
-from dashboard.pages import memory
+from dashboard.pages.memory import page as memory
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.execution import ranges

@@ -9,7 +9,7 @@ from dash import Dash, dcc, html
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
 from dashboard.components import Column, Element, Frame, section
-from dashboard.pages.compare_tables import WHERE, percents
+from dashboard.pages.compare.tables import WHERE, percents
 from dashboard.store import Store
 from dashboard.timeline.endpoint import host_trace
 from pva import units

@@ -14,9 +14,9 @@ from dashboard.address import Address
 from dashboard.components import Column, Element, section
 from dashboard.declared import Declaration
 from dashboard.demo import Demo
-from dashboard.pages import run_list
-from dashboard.pages.run_list import summary_link
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
+from dashboard.pages.start import run_list
+from dashboard.pages.start.run_list import summary_link
 from dashboard.store import Store
 from pva.errors import NotFoundError
 from pva.plot.theme import Theme

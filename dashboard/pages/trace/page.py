@@ -12,7 +12,8 @@ from dashboard.address import Address
 from dashboard.components import Element, section
 from dashboard.declared import Declaration
 from dashboard.pages.canvas import canvas, follow
-from dashboard.pages.trace_tables import (
+from dashboard.pages.headlines import counted
+from dashboard.pages.trace.tables import (
     LABEL_COLUMNS,
     TABS,
     aligned,
@@ -20,7 +21,6 @@ from dashboard.pages.trace_tables import (
     label_frame,
     time_tables,
 )
-from dashboard.pages.words import counted
 from dashboard.store import JOIN, Store, Trace
 from dashboard.timeline.endpoint import host, host_trace, unmerged
 from pva import units

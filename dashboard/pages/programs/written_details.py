@@ -11,9 +11,9 @@ from dash import dcc, html
 from dashboard import address, components, controls
 from dashboard.address import Address
 from dashboard.components import Element, Frame, facts
-from dashboard.pages.program_stage import owners_at, stage_tree, whole_tree
-from dashboard.pages.program_words import line_words, program_link
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
+from dashboard.pages.programs.headlines import line_words, program_link
+from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree
 from dashboard.store import Store
 from pva import units
 from pva.analysis.operations.layers import DEFAULT

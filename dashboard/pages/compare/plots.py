@@ -9,9 +9,9 @@ from dash import dcc, html
 from dashboard import components, controls, downloads
 from dashboard.address import Address
 from dashboard.components import ANY, PICKED_BY_KEYS, PLOT_CONFIG, Element, Frame
-from dashboard.pages import compare_tables as known
-from dashboard.pages.compare_tables import TABS, both, compared, tiles_of_both
-from dashboard.pages.memory import ipu_tiles
+from dashboard.pages.compare import tables as known
+from dashboard.pages.compare.tables import TABS, both, compared, tiles_of_both
+from dashboard.pages.memory.page import ipu_tiles
 from dashboard.store import Store
 from pva.analysis.memory import liveness
 from pva.analysis.whole_report.comparison import AFTER, BEFORE, total_of, waterfall

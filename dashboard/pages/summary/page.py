@@ -12,10 +12,7 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame, card, facts, section
 from dashboard.declared import ALL_TABLES, Declaration
 from dashboard.pages.documents import dotted, flat_pairs, leaves, tree
-from dashboard.pages.provenance import trust_section
-from dashboard.pages.run_cards import run_cards
-from dashboard.pages.targets import architecture_words, kind_words
-from dashboard.pages.words import (
+from dashboard.pages.headlines import (
     code_sentence,
     counted,
     execution_sentence,
@@ -23,6 +20,9 @@ from dashboard.pages.words import (
     fit_tone,
     other_runs_sentence,
 )
+from dashboard.pages.provenance import trust_section
+from dashboard.pages.summary.run_cards import run_cards
+from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.sources import REPORT_FILES
 from dashboard.store import Report, Store
 from pva import units

@@ -13,9 +13,9 @@ from dashboard.declared import Declaration
 from dashboard.object_rows import object_tiles
 from dashboard.objects import VARIABLE, object_of
 from dashboard.overview import strip
-from dashboard.pages import memory_tabs as tabs
+from dashboard.pages.headlines import code_sentence, fit_sentence, fit_tone, most_of_memory
+from dashboard.pages.memory import tabs
 from dashboard.pages.provenance import badge
-from dashboard.pages.words import code_sentence, fit_sentence, fit_tone, most_of_memory
 from dashboard.store import Report, Store
 from pva.analysis.memory import tile_series
 from pva.analysis.memory import totals as analysis

@@ -14,12 +14,12 @@ from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.object_rows import compute_set_objects
 from dashboard.objects import KEY
-from dashboard.pages.operation_totals import totals_table
-from dashboard.pages.program_details import contexts_table, with_time
-from dashboard.pages.program_stage import whole_tree
-from dashboard.pages.program_words import line_words, program_link
-from dashboard.pages.programs import SENT
-from dashboard.pages.words import counted
+from dashboard.pages.headlines import counted
+from dashboard.pages.operations.totals import totals_table
+from dashboard.pages.programs.details import contexts_table, with_time
+from dashboard.pages.programs.headlines import line_words, program_link
+from dashboard.pages.programs.page import SENT
+from dashboard.pages.programs.stage import whole_tree
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.memory.totals import COUNT_CODE, counts_code

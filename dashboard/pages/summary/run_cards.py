@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.components import Element, card
-from dashboard.pages.words import counted, known_run
+from dashboard.pages.headlines import counted, known_run
 from dashboard.store import Report
 from pva import units
 from pva.analysis.execution.main_runs import MainRun

@@ -1,0 +1,1 @@
+"""The page Execution: the device timeline, its IPUs and steps."""

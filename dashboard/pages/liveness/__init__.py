@@ -1,0 +1,1 @@
+"""The page Liveness: the curve of what is live, and the tabs below it."""

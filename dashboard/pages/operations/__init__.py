@@ -1,0 +1,1 @@
+"""The page Operations: what each operation costs, and its details."""

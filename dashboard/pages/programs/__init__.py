@@ -1,0 +1,1 @@
+"""The page Program tree: the programs at either stage, and their details."""

@@ -1,0 +1,1 @@
+"""The page Start: reports, traces and runs to open."""

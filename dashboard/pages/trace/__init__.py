@@ -1,0 +1,1 @@
+"""The page Host trace: the host timeline, and its tables."""
