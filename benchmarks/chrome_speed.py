@@ -67,7 +67,7 @@ def msgspec() -> Opened:
     """Make objects of the fields that are looked at with msgspec."""
     import msgspec as library
 
-    from pva.formats.chrome_events import Event
+    from pva.formats.traces.chrome_events import Event
 
     file = library.defstruct("File", [("traceEvents", list[Event])])
     decoder = library.json.Decoder(file)

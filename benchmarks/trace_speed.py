@@ -207,7 +207,7 @@ def perfetto_export(folder: Path, _: int) -> float:
 def _export(folder: Path, form: str) -> float:
     _imports()
     import pva
-    from pva.formats.trace_files import write
+    from pva.formats.traces.registry import write
 
     trace = pva.openTrace(folder / SMALL)
     count = sum(len(thread.columns.depth) for thread in trace.threads)
@@ -270,7 +270,7 @@ def row(line: Line, figure: float) -> str:
 def prepare(folder: Path, events: int) -> None:
     """Write the files that are not there."""
     import pva
-    from pva.formats.trace_files import write
+    from pva.formats.traces.registry import write
 
     if not (folder / TRACE).exists():
         make(folder / TRACE, events)

@@ -118,7 +118,7 @@ def _is_large_trace(path: Path) -> bool:
 
 def _timelines(path: Path) -> list[list[Path]]:
     """List the files of each timeline at a path: all `.pvti` of a directory, or a Chrome trace."""
-    from pva.formats import trace_files
+    from pva.formats.traces import registry as trace_files
 
     try:
         files = trace_files.in_directory(path) if path.is_dir() else [path]
@@ -162,7 +162,8 @@ def reports_below(directory: Path) -> list[Path]:
 
 
 def _holds_report(directory: Path) -> bool:
-    from pva.formats import registry, trace_files
+    from pva.formats import registry
+    from pva.formats.traces import registry as trace_files
 
     parts = {"profile", "graph", "execution", "trace"}
     try:

@@ -200,8 +200,8 @@ def _check_spans(path: Path) -> None:
 
 
 def _write_spans(path: Path, outcome: Outcome, model: str, version: str) -> None:
-    from pva.formats import triton_trace
     from pva.formats.files import replaced, replacing
+    from pva.formats.traces import triton_trace
     from pva.queueing.spans import as_triton, request_spans
 
     if path.suffix.lower() == ".csv":

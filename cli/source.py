@@ -73,7 +73,7 @@ def told(text: str) -> str:
 def is_trace(path: Path) -> bool:
     """Return whether this is a host trace, or a directory of some and no report."""
     from pva.formats import registry
-    from pva.formats.trace_files import in_directory, is_trace
+    from pva.formats.traces.registry import in_directory, is_trace
 
     if path.is_dir():
         parts = {"profile", "graph", "execution", "debug"} & set(registry.directory_files(path))

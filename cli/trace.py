@@ -225,7 +225,7 @@ def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, fo
     counters, and so is each bin of a heatmap. What a file has and cannot be shown is told on
     stderr. Perfetto's format needs the package perfetto: pip install 'tilescope[perfetto]'.
     """
-    from pva.formats.trace_files import write as written
+    from pva.formats.traces.registry import write as written
 
     target = Path(out)
     if out != "-" and target.exists() and not force:

@@ -17,7 +17,7 @@ import numpy as np
 from dashboard.downloads import csv
 from pva.analysis.host.events import events_in_window
 from pva.errors import NotFoundError, PvaError
-from pva.formats import chrome_trace, perfetto_trace
+from pva.formats.traces import chrome_trace, perfetto_trace
 from pva.model.events import Metadata, Names, Process, Thread, ThreadColumns
 from pva.model.nesting import begin_order
 from pva.model.series import Instants, no_flows

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import NotFoundError, PvaError
-from pva.formats import trace_files
-from pva.formats.trace_files import CHROME_SUFFIXES as CHROME_SUFFIXES
-from pva.formats.trace_files import SUFFIX as SUFFIX
+from pva.formats.traces import registry
+from pva.formats.traces.registry import CHROME_SUFFIXES as CHROME_SUFFIXES
+from pva.formats.traces.registry import SUFFIX as SUFFIX
 from pva.later import later
 from pva.model.events import Process, Thread, ThreadColumns
 from pva.model.series import Flows, Heatmap, Instants, Series
@@ -50,7 +50,7 @@ def openTrace(
 
 def isTrace(path: TracePath) -> bool:
     """Return whether a file is a host trace, by how it begins; raises PvaError."""
-    return trace_files.is_trace(Path(fspath(path)))
+    return registry.is_trace(Path(fspath(path)))
 
 
 class Trace(Shown):
@@ -73,7 +73,7 @@ class Trace(Shown):
         sources = [path] if isinstance(path, str | PathLike) else list(path)
         self._align, self._longest = align, longest
         self.paths = tuple(file for one in sources for file in _files(Path(expanduser(one))))
-        self._file = trace_files.open_files(self.paths, by_wall_clock=align == "wall")
+        self._file = registry.open_files(self.paths, by_wall_clock=align == "wall")
         self.path = self._file.path
         try:
             self._content = TraceContent(self._file, self._longest)
@@ -233,13 +233,13 @@ def _moment(name: str, value: Any) -> Any:
 
 def _files(path: Path) -> list[Path]:
     """List the traces at a path: the file itself, or those of a directory."""
-    if not trace_files.is_directory(path):
+    if not registry.is_directory(path):
         return [path]
-    traces = trace_files.in_directory(path)
+    traces = registry.in_directory(path)
     if not traces:
         remedy = "give the path of a trace"
         raise NotFoundError(path, "no .pvti file or Chrome trace in this directory", remedy)
-    if len(traces) > 1 and traces[0].suffix == trace_files.SUFFIX:
+    if len(traces) > 1 and traces[0].suffix == registry.SUFFIX:
         remedy = f"give one of them, such as {traces[-1].name}, or a list of all"
         raise PvaError(path, f"{len(traces)} traces", remedy)
     return traces

@@ -65,7 +65,7 @@ TABLE = {
     "pva.document": Row(("pva",)),
     "pva.report": Row((*MIDDLE, *READERS, "pva.query", "pva.later"), ("pandas",)),
     "pva.trace": Row(
-        (*MIDDLE, "pva.formats.trace_files", "pva.later", "pva.model", "pva.trace_frames"),
+        (*MIDDLE, "pva.formats.traces.registry", "pva.later", "pva.model", "pva.trace_frames"),
         ("pandas", "pva.query"),
     ),
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
@@ -74,7 +74,7 @@ TABLE = {
         + ("pva.tile_sets", "pva.graph_hash", "pva.kernels", "pva.queueing")
     ),
     "pva.queueing": Row(
-        ("pva.errors", "pva.plain_file", "pva.formats.triton_trace", "msgspec"), ("pandas",)
+        ("pva.errors", "pva.plain_file", "pva.formats.traces.triton_trace", "msgspec"), ("pandas",)
     ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "pva.plot": Row(
@@ -99,7 +99,7 @@ TABLE = {
         ("simulator", *MIDDLE, "pva.dask_client"), ("pandas", "pyarrow", "optuna", "distributed")
     ),
     "simulator.serving": Row(
-        ("simulator", "pvti", *MIDDLE, "pva.queueing", "pva.formats.triton_trace")
+        ("simulator", "pvti", *MIDDLE, "pva.queueing", "pva.formats.traces.triton_trace")
         + ("pva.formats.files", "google.protobuf"), ("grpc", "waitress"),
     ),
     "simulator.engine_report": Row(("simulator", "pva.report", "pva.summary", "pva.errors")),

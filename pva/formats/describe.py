@@ -6,10 +6,12 @@ import sys
 from collections.abc import Iterator
 
 from pva import schema
-from pva.formats import chunks, document, document_steps, parquet, pop, typed_arrays
-from pva.formats.document_places import INSIDE
+from pva.formats import parquet
+from pva.formats.database import chunks, pop
+from pva.formats.documents import document, steps, typed_arrays
+from pva.formats.documents.places import INSIDE
 
-VERSION_KEY = document_steps.VERSION_KEY
+VERSION_KEY = steps.VERSION_KEY
 ABSENT_KEY = document.ABSENT_KEY
 INNER = ", ".join(f"`{name}`" for name in INSIDE)
 DOCUMENT_KEYS = ", ".join(f"`{key}`" for key in document.COMBINED.values())

@@ -15,8 +15,8 @@ from typing import Any
 
 from pva import schema
 from pva.errors import DamagedFileError, PvaError
+from pva.formats.database.sqlite_file import REPORT_ID, Declaration, open_read_only
 from pva.formats.files import replaced
-from pva.formats.sqlite_file import REPORT_ID, Declaration, open_read_only
 
 NAME = ".tilescope-report"
 WHAT = "the marker of a report directory"

@@ -32,9 +32,9 @@ from pva.errors import (
 )
 from pva.formats import marker
 from pva.formats.beginnings import PARQUET_SUFFIX
-from pva.formats.budget import POINTER, TEXT, reading_limit
 from pva.formats.files import beside, put_in_place
 from pva.formats.marker import Marker
+from pva.formats.memory_limit import POINTER, TEXT, reading_limit
 from pva.formats.values import column_of
 from pva.sources import Room, Spend
 

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any
 from pva import schema, validation
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
-from pva.formats import pop, sqlite_outside
 from pva.formats.beginnings import JSON_MARK, PARQUET, PARQUET_SUFFIX, SELF_DESCRIBED
-from pva.formats.pop import ReportWriter
+from pva.formats.database import pop, sqlite_outside
+from pva.formats.database.pop import ReportWriter
 from pva.lazy import Package
 from pva.plain_file import contents, opened
 
 if TYPE_CHECKING:
-    from pva.formats import cbor_profile, debug_cbor, derived, document, json_profile, parquet
+    from pva.formats import parquet
+    from pva.formats.documents import cbor_profile, debug_cbor, document, json_profile
+    from pva.formats.documents import completion as derived
 else:  # who reads another format, or writes one, imports it then
     cbor_profile, debug_cbor, derived, document, json_profile, parquet = (
         Package(f"pva.formats.{name}")

@@ -17,7 +17,7 @@ from pva.analysis.distributed.clocks import Clock, compared
 from pva.analysis.distributed.events import host_events
 from pva.errors import NotRecordedError
 from pva.formats.run_file import folder_name
-from pva.formats.trace_files import write
+from pva.formats.traces.registry import write
 from pva.many.run import Run
 
 MANIFEST = "perfetto_manifest.json"

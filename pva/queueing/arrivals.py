@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from pva.errors import DamagedFileError, PvaError, UnknownFormatError
-from pva.formats import triton_trace
+from pva.formats.traces import triton_trace
 from pva.plain_file import contents, opened
 from pva.queueing.replay import Arrivals, Integers
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.formats.triton_trace import MISSING, STAGES, TritonRequests
+from pva.formats.traces.triton_trace import MISSING, STAGES, TritonRequests
 from pva.queueing.replay import DONE, Outcome
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from pva.formats.files import replacing
-from pva.formats.triton_trace import MISSING, STAGES, TritonRequests, write
+from pva.formats.traces.triton_trace import MISSING, STAGES, TritonRequests, write
 from simulator.serving.server import InferResponse
 
 MOST = 1_000_000  # requests that are held

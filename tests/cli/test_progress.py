@@ -17,7 +17,7 @@ import pytest
 from cli import progress as shown
 from cli.progress import ERASE, Line
 from pva import progress
-from pva.formats import trace_files
+from pva.formats.traces import registry
 from pva.report import openReport
 from pva.trace import openTrace
 from simulator import poplar, popops
@@ -149,7 +149,7 @@ def test_readers_and_writers_tell_how_far_they_are(trace: Path, tmp_path: Path, 
     with progress.listening(told):
         openReport(tmp_path / "report.json")
         openTrace(packed)
-        trace_files.write(openTrace(trace), io.BytesIO(), form)
+        registry.write(openTrace(trace), io.BytesIO(), form)
     works = ["reading report.json", "reading packed.json.gz", "reading trace.json", "writing"]
     assert list(told) == works
     assert all(map(_goes_to_its_end, told.values()))

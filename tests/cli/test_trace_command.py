@@ -84,7 +84,7 @@ def test_a_conversion_that_fails_leaves_what_was_there(
 ) -> None:
     out = folder / "there.json"
     out.write_text("before")
-    monkeypatch.setattr("pva.formats.chrome_trace._counters", lambda *_: 1 / 0)
+    monkeypatch.setattr("pva.formats.traces.chrome_trace._counters", lambda *_: 1 / 0)
     arguments = ["trace", "convert", str(folder / "host.pvti"), "-o", str(out), "--force"]
     with pytest.raises(ZeroDivisionError):
         CliRunner().invoke(tilescope, arguments, catch_exceptions=False)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pva.formats import chrome_trace
+from pva.formats.traces import chrome_trace
 from pva.trace import Trace, openTrace
 from tests.formats.test_chrome_trace import trace_of
 

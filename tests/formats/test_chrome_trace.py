@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from pva.errors import DamagedFileError, UnknownFormatError
-from pva.formats import budget, chrome_events, json_pieces
+from pva.formats import memory_limit
+from pva.formats.traces import chrome_events, json_pieces
 from pva.trace import Trace, openTrace
 
 Row = tuple[str, int, int, int]  # label, begin, duration and depth
@@ -275,7 +276,7 @@ def test_an_event_without_end_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_was_exported_opens_with_the_same_events(tmp_path: Path) -> None:
-    from pva.formats import chrome_trace
+    from pva.formats.traces import chrome_trace
     from tests.fuzz.seeds import write_trace
 
     write_trace(tmp_path / "host.pvti")
@@ -306,8 +307,8 @@ def test_what_was_exported_opens_with_the_same_events(tmp_path: Path) -> None:
 def test_more_events_than_fit_are_told_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, event: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(budget, "LEAST", budget.ASIDE)
-    monkeypatch.setattr(budget, "TIMES_THE_FILE", 1)
+    monkeypatch.setattr(memory_limit, "LEAST", memory_limit.ASIDE)
+    monkeypatch.setattr(memory_limit, "TIMES_THE_FILE", 1)
     with pytest.raises(DamagedFileError, match=r"json: traceEvents.*: more values than fit into"):
         trace_of(tmp_path, event)
 

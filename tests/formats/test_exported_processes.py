@@ -8,8 +8,8 @@ from types import SimpleNamespace as Of
 
 import pytest
 
-from pva.formats import trace_files
-from pva.formats.identifiers import identifiers
+from pva.formats.traces import registry
+from pva.formats.traces.identifiers import identifiers
 from pva.trace import Trace, openTrace
 
 
@@ -28,7 +28,7 @@ def of_one_identifier(tmp_path: Path) -> Trace:
 
 def written(trace: Trace, path: Path, form: str) -> bytes:
     with path.open("wb") as out:
-        trace_files.write(trace, out, form)
+        registry.write(trace, out, form)
     return path.read_bytes()
 
 

@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pva import kernels
-from pva.formats import json_numbers
-from pva.formats.budget import Budget
+from pva.formats.documents import json_numbers
+from pva.formats.memory_limit import Budget
 
 INTS = st.integers(-(2**63), 2**64)
 VALUES = st.recursive(

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats import cbor_profile, registry, typed_arrays, values
+from pva.formats import registry, values
+from pva.formats.documents import cbor_profile, typed_arrays
 from pva.model.instrumentation import ComputeInstrumentationLevel, InstrumentationSettings
 from pva.report import Report, openReport
 from pva.summary import profile_summary

@@ -25,7 +25,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from pva.formats import registry, report_directory
-from pva.formats.pop import ReportWriter
+from pva.formats.database.pop import ReportWriter
 from tests.builders import small_report
 
 claim = report_directory.claim(Path(sys.argv[1]), ["profile.pop", "app.json"])

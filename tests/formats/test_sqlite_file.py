@@ -18,8 +18,8 @@ from pva.errors import (
     PvaError,
     UnknownFormatError,
 )
-from pva.formats import sqlite_file
-from pva.formats.sqlite_file import Declaration, open_read_only, open_writer, transaction
+from pva.formats.database import sqlite_file
+from pva.formats.database.sqlite_file import Declaration, open_read_only, open_writer, transaction
 
 DECLARATION = Declaration("a sample file", 0x5A4D504C, 2, {"rows": ("id", "data")})
 CREATE = ("CREATE TABLE rows (id INTEGER PRIMARY KEY, data BLOB)",)
@@ -339,7 +339,7 @@ def test_process_ends_cleanly_while_a_daemon_thread_reads(tmp_path: Path) -> Non
     script = f"""
 import sys, threading, time
 from pathlib import Path
-from pva.formats.sqlite_file import Declaration, open_read_only
+from pva.formats.database.sqlite_file import Declaration, open_read_only
 database = open_read_only(Path(sys.argv[1]), {DECLARATION!r})
 threading.Thread(target=database.rows, args=({endless!r},), daemon=True).start()
 time.sleep(0.5)

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pva import kernels
-from pva.formats import chrome_events, chrome_order, chrome_pieces
-from pva.formats.budget import Budget
-from pva.formats.chrome_flows import FlowPoints
-from pva.formats.json_pieces import Piece, scan
+from pva.formats.memory_limit import Budget
+from pva.formats.traces import chrome_events, chrome_order, chrome_pieces
+from pva.formats.traces.chrome_flows import FlowPoints
+from pva.formats.traces.json_pieces import Piece, scan
 from pva.model.label_sums import label_sums
 from pva.model.nesting import nest, self_times
 from pva.model.trace_lanes import Stretch

@@ -17,8 +17,8 @@ from pva.analysis import (
     requests,
 )
 from pva.errors import NotRecordedError, PvaError
-from pva.formats.triton_file import rows_of_time
-from pva.formats.triton_trace import read, write
+from pva.formats.traces.triton_file import rows_of_time
+from pva.formats.traces.triton_trace import read, write
 
 START = 2_259_961_222_771_924  # ns
 # Two requests of one batch and one behind them, in ns since START; stages in any order.

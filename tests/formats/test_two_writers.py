@@ -10,8 +10,8 @@ import pytest
 from pva.dataset import Dataset
 from pva.errors import PvaError
 from pva.formats import registry
+from pva.formats.database.pop import ReportWriter
 from pva.formats.files import replacing
-from pva.formats.pop import ReportWriter
 from pva.report import openReport
 from tests.builders import small_report
 

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from pva.errors import PvaError, UnknownFormatError
-from pva.formats import parquet, pvti_trace, registry, sqlite_outside
+from pva.formats import parquet, registry
+from pva.formats.database import sqlite_outside
+from pva.formats.traces import pvti_trace
 from pva.plain_file import contents
 from pva.trace import openTrace
 from tests.builders import small_report

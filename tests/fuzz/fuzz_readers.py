@@ -18,7 +18,7 @@ from typing import Any
 import atheris
 
 # The instrumentation keeps every large text that is cut or compared in json_pieces for ever.
-with atheris.instrument_imports(include=["pva"], exclude=["pva.formats.json_pieces"]):
+with atheris.instrument_imports(include=["pva"], exclude=["pva.formats.traces.json_pieces"]):
     from tests.fuzz.mutations import spoilt
     from tests.fuzz.seeds import Seed, seeds
     from tests.fuzz.walk import walk

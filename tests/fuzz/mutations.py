@@ -19,7 +19,7 @@ import cbor2
 import numpy as np
 import orjson
 
-from pva.formats.chunks import chunks_of
+from pva.formats.database.chunks import chunks_of
 from tests.fuzz.seeds import Seed
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ from pva.analysis import CATALOGUE
 from pva.check import check
 from pva.errors import PvaError
 from pva.formats import registry
-from pva.formats.trace_files import write
+from pva.formats.traces.registry import write
 from pva.model.programs import ProgramVisitor
 from pva.query import by_sqlite
 from pva.report import Report, openReport

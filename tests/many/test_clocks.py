@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from cli.main import tilescope
 from pva.analysis import clock_residual, instance_pace, instance_utilisation
 from pva.analysis.distributed.clocks import Clock
-from pva.formats.perfetto_trace import END
+from pva.formats.traces.perfetto_trace import END
 from pva.many.perfetto_archive import _files
 from tests.many.planted import HOUR, Plan, instance, planted, write_planted
 

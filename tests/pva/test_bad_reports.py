@@ -295,7 +295,7 @@ def test_a_machine_without_end_is_refused(tmp_path: Path) -> None:
 
 def test_a_killed_program_leaves_the_runs_that_ended(tmp_path: Path) -> None:
     script = (
-        "import os, sys; from pva.formats.pop import ReportWriter; "
+        "import os, sys; from pva.formats.database.pop import ReportWriter; "
         "from tests.builders import small_report; report = small_report(); "
         "writer = ReportWriter(sys.argv[1], report.select('graph')); "
         "writer.append_run({name: report.table(name) for name in ('runs', 'steps')}); "

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from pva import schema
 from pva.dataset import Dataset
-from pva.formats import cbor_profile, document, json_profile, registry, typed_arrays
+from pva.formats import registry
+from pva.formats.documents import cbor_profile, document, json_profile, typed_arrays
 from tests.builders import small_report
 from tests.strategies import TOGETHER, datasets
 

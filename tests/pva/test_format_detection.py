@@ -7,7 +7,7 @@ import pytest
 
 from pva.errors import PvaError
 from pva.formats import registry
-from pva.formats.json_profile import encoded
+from pva.formats.documents.json_profile import encoded
 from tests.builders import small_report
 
 FORMATS = ("pop", "json", "cbor", "plain")

@@ -12,17 +12,17 @@ from hypothesis import HealthCheck, given, settings
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError, InconsistentDataError
-from pva.formats import (
+from pva.formats import registry
+from pva.formats.database import pop
+from pva.formats.documents import (
     cbor_profile,
     cbor_values,
     document,
     json_numbers,
     json_profile,
-    pop,
-    registry,
     typed_arrays,
 )
-from pva.formats.document_places import INSIDE
+from pva.formats.documents.places import INSIDE
 from tests.builders import small_report, write_report
 from tests.strategies import datasets
 

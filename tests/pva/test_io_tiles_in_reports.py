@@ -12,7 +12,7 @@ from pva.analysis.execution import tile_activity
 from pva.check import check
 from pva.dataset import Dataset
 from pva.formats import registry
-from pva.formats.replay import replay
+from pva.formats.documents.replay import replay
 from pva.model.sync_cycles import sync_cycles
 from tests.io_tiles import clocks, report_of
 

@@ -11,7 +11,7 @@ import pytest
 
 import pva
 from pva.errors import NotRecordedError, PvaError
-from pva.formats import pop
+from pva.formats.database import pop
 from pva.report import Report, openReport
 from tests import builders
 from tests.builders import small_report, write_report

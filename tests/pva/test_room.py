@@ -9,8 +9,9 @@ import pytest
 
 from pva import openReport
 from pva.errors import DamagedFileError
-from pva.formats import parquet, pop, registry
-from pva.formats.chunks import chunks_of
+from pva.formats import parquet, registry
+from pva.formats.database import pop
+from pva.formats.database.chunks import chunks_of
 from pva.sources import Room
 from tests.builders import small_report
 from tests.fuzz.bombs import KINDS, in_place

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pva.errors import DamagedFileError
-from pva.formats import budget
+from pva.formats import memory_limit
 from pva.model import nesting
 from pva.trace import Trace, openTrace
 from pva.trace_frames import NAMES
@@ -124,8 +124,8 @@ def test_twenty_thousand_threads_and_labels_open(tmp_path: Path) -> None:
 
 
 def change_limits(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
-    monkeypatch.setattr(budget, "LEAST", budget.ASIDE + least)
-    monkeypatch.setattr(budget, "TIMES_THE_FILE", 1)
+    monkeypatch.setattr(memory_limit, "LEAST", memory_limit.ASIDE + least)
+    monkeypatch.setattr(memory_limit, "TIMES_THE_FILE", 1)
 
 
 def test_a_table_of_very_many_rows_is_refused_before_it_is_read(
@@ -140,7 +140,7 @@ def test_a_table_of_very_many_rows_is_refused_before_it_is_read(
 
 def test_frames_that_do_not_fit_are_told_and_the_rest_is_read(path: Path) -> None:
     trace = openTrace(path)
-    trace._content._file.budget.left = budget.ALWAYS - budget.ASIDE
+    trace._content._file.budget.left = memory_limit.ALWAYS - memory_limit.ASIDE
     told = {}
     for name in NAMES:
         try:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pvti
-from pva.formats import perfetto_trace
+from pva.formats.traces import perfetto_trace
 from pva.trace import Trace
 
 protos: Any = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import pvti
-from pva.formats import chrome_trace
+from pva.formats.traces import chrome_trace
 from pva.trace import Trace
 
 Finish = Callable[[], Trace]

@@ -13,9 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import kernels
-from pva.formats import chrome_events
-from pva.formats.budget import Budget
-from pva.formats.chrome_events import (
+from pva.formats.builders import Codes, Numbers, looked_up
+from pva.formats.files import collector_paused
+from pva.formats.memory_limit import Budget
+from pva.formats.traces import chrome_events
+from pva.formats.traces.chrome_events import (
     ARGUMENTS,
     BYTES,
     DECODER,
@@ -29,9 +31,7 @@ from pva.formats.chrome_events import (
     Read,
     numbered,
 )
-from pva.formats.files import collector_paused
-from pva.formats.growing import Codes, Numbers, looked_up
-from pva.formats.json_pieces import Array
+from pva.formats.traces.json_pieces import Array
 
 _UNKNOWN = 255
 _PHASES = bytearray([_UNKNOWN]) * 256

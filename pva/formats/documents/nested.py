@@ -10,7 +10,7 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats.budget import ManyRows, check_size, values_at
+from pva.formats.memory_limit import ManyRows, check_size, values_at
 from pva.formats.values import Rows, Values, column_of, shown
 
 # What is read of lists of objects; keys of any name stand in debug contexts alone.

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from pva.errors import PvaError, UnknownFormatError
 from pva.formats.beginnings import GZIP, JSON_MARK
-from pva.formats.sqlite_outside import MAGIC
+from pva.formats.database.sqlite_outside import MAGIC
 from pva.plain_file import opened
 
 if TYPE_CHECKING:
-    from pva.formats.joined_traces import TraceFile
+    from pva.formats.traces.joined_traces import TraceFile
 
 _HEAD_BYTES, _LOOKED_AT = 512, 1 << 20
 SUFFIX = ".pvti"
@@ -35,7 +35,7 @@ def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFil
     """Open one trace, or several as one; raises PvaError."""
     if not paths:
         raise PvaError("openTrace", "no path", "give the path of a trace, or several")
-    from pva.formats.joined_traces import JoinedFile
+    from pva.formats.traces.joined_traces import JoinedFile
 
     files: list[TraceFile] = []
     try:
@@ -50,10 +50,10 @@ def open_files(paths: Sequence[Path], *, by_wall_clock: bool = True) -> TraceFil
 def _open(path: Path) -> TraceFile:
     """Open a file by what it begins with; raises PvaError."""
     # Each takes a while to import, and who asks what a file is needs none of them.
-    from pva.formats.chrome_file import ChromeFile
-    from pva.formats.pvti_trace import PvtiFile
-    from pva.formats.triton_file import TritonFile
-    from pva.formats.triton_trace import is_triton
+    from pva.formats.traces.chrome_file import ChromeFile
+    from pva.formats.traces.pvti_trace import PvtiFile
+    from pva.formats.traces.triton_file import TritonFile
+    from pva.formats.traces.triton_trace import is_triton
 
     with opened(path, "a host trace") as stream:
         head = stream.read(_HEAD_BYTES)
@@ -103,7 +103,7 @@ def in_directory(path: Path) -> list[Path]:
 
 def write(trace: Any, out: BinaryIO, form: str) -> None:
     """Write a `pva.trace.Trace` as `chrome` or `perfetto`, in parts; raises MissingPackageError."""
-    from pva.formats import chrome_trace, perfetto_trace
+    from pva.formats.traces import chrome_trace, perfetto_trace
 
     (chrome_trace if form == "chrome" else perfetto_trace).write(trace, out)
 

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from pva.formats.budget import Budget
-from pva.formats.chrome_events import KEY, object_of
-from pva.formats.growing import BLOCK, GrowingTexts, Texts
+from pva.formats.builders import BLOCK, GrowingTexts, Texts
+from pva.formats.memory_limit import Budget
+from pva.formats.traces.chrome_events import KEY, object_of
 
 Integers = npt.NDArray[np.int64]
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import MissingPackageError
-from pva.formats.identifiers import identifiers
+from pva.formats.traces.identifiers import identifiers
 from pva.progress import WRITING, part_of
 
 Integers = npt.NDArray[np.int64]

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError, UnknownFormatError
-from pva.formats.budget import SHORTER, Budget
 from pva.formats.files import collector_paused
-from pva.formats.json_pieces import Array
+from pva.formats.memory_limit import SHORTER, Budget
+from pva.formats.traces.json_pieces import Array
 from pva.plain_file import opened
 from pva.progress import part_of, reading
 

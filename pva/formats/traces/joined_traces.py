@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
-from pva.formats import chrome_flows, pvti_trace
-from pva.formats.budget import Budget
-from pva.formats.growing import Texts
+from pva.formats.builders import Texts
+from pva.formats.memory_limit import Budget
+from pva.formats.traces import chrome_flows, pvti_trace
 
 Columns = dict[str, Any]
 OF_A_PROCESS = ("series", "heatmaps")

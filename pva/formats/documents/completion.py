@@ -12,7 +12,7 @@ import numpy as np
 
 from pva import schema
 from pva.dataset import DTYPES, Dataset
-from pva.formats.replay import (
+from pva.formats.documents.replay import (
     CODES,
     EXTENTS,
     MOVED,

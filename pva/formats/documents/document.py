@@ -21,10 +21,10 @@ from pva.errors import (
     NewerVersionError,
     UnknownFormatError,
 )
-from pva.formats import document_places as places
-from pva.formats.debug_strings import resolved
-from pva.formats.document_steps import VERSION_KEY
-from pva.formats.nested import columns_of, look_up, put, rows_of
+from pva.formats.documents import places
+from pva.formats.documents.debug_strings import resolved
+from pva.formats.documents.nested import columns_of, look_up, put, rows_of
+from pva.formats.documents.steps import VERSION_KEY
 from pva.formats.values import Values, column_of, numbers_of, shown
 
 Nested = dict[str, Any]

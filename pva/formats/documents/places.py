@@ -11,8 +11,8 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats.document_steps import read_steps, write_steps
-from pva.formats.nested import column_values, columns_of, look_up, put, rows_of
+from pva.formats.documents.nested import column_values, columns_of, look_up, put, rows_of
+from pva.formats.documents.steps import read_steps, write_steps
 from pva.formats.values import Rows, Values, array_of, shown
 
 Nested = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.formats.growing import Codes, Numbers, looked_up, used
+from pva.formats.builders import Codes, Numbers, looked_up, used
 
 PROCESS = 1  # number of the first row
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva import kernels
-from pva.formats.budget import Budget, ManyRows, keys_in
-from pva.formats.nested import FURTHER_KEYS, ROW_KEYS
+from pva.formats.documents.nested import FURTHER_KEYS, ROW_KEYS
+from pva.formats.memory_limit import Budget, ManyRows, keys_in
 from pva.formats.values import Values, narrowed
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import orjson
 
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats import json_numbers
 from pva.formats.beginnings import JSON_MARK
-from pva.formats.budget import Budget
-from pva.formats.document import from_file, to_file
+from pva.formats.documents import json_numbers
+from pva.formats.documents.document import from_file, to_file
 from pva.formats.files import collector_paused, replaced
+from pva.formats.memory_limit import Budget
 from pva.formats.values import shown
 from pva.plain_file import contents
 from pva.progress import part_of, reading

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from pva.formats.growing import Codes, Growing
+from pva.formats.builders import Codes, Growing
 
 Integers = npt.NDArray[np.int64]
 

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import UnknownFormatError
-from pva.formats import chrome_events as events
-from pva.formats import triton_trace
-from pva.formats.budget import SHORTER, Budget
-from pva.formats.chrome_events import Read
-from pva.formats.chrome_file import TEXT, ChromeFile, tables_of_nothing
-from pva.formats.triton_trace import MISSING, TritonRequests
+from pva.formats.memory_limit import SHORTER, Budget
+from pva.formats.traces import chrome_events as events
+from pva.formats.traces import triton_trace
+from pva.formats.traces.chrome_events import Read
+from pva.formats.traces.chrome_file import TEXT, ChromeFile, tables_of_nothing
+from pva.formats.traces.triton_trace import MISSING, TritonRequests
 from pva.plain_file import opened
 
 Integers = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.formats.growing import Codes
+from pva.formats.builders import Codes
 
 Integers = npt.NDArray[np.int64]
 Rows = Sequence["slice | npt.NDArray[np.signedinteger[Any]]"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pva.errors import DamagedFileError, NewerVersionError, PvaError, UnknownFormatError
-from pva.formats.sqlite_outside import check_outside, journal_of
+from pva.formats.database.sqlite_outside import check_outside, journal_of
 
 REPORT_ID = 0x54534350  # "TSCP"
 REPORT, TRACE = "a report (profile.pop)", "a host trace (.pvti)"

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
-from pva.formats.chunks import CHUNK_BYTES, CHUNK_LIMIT, DTYPES
-from pva.formats.sqlite_file import Database, faults
+from pva.formats.database.chunks import CHUNK_BYTES, CHUNK_LIMIT, DTYPES
+from pva.formats.database.sqlite_file import Database, faults
 from pva.formats.values import Values
 from pva.sources import Room, Spend
 

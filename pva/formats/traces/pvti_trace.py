@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
-from pva.formats.budget import SHORTER, Budget
+from pva.formats.builders import IN_RUNS, Growing, GrowingTexts
+from pva.formats.database.sqlite_file import TRACE, Database, Declaration, faults, open_read_only
 from pva.formats.files import collector_paused
-from pva.formats.growing import IN_RUNS, Growing, GrowingTexts
-from pva.formats.sqlite_file import TRACE, Database, Declaration, faults, open_read_only
+from pva.formats.memory_limit import SHORTER, Budget
 from pvti.schema import (
     APPLICATION_ID,
     CHUNK_RECORDS,

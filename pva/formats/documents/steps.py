@@ -15,7 +15,7 @@ import numpy as np
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats.nested import columns_of, look_up, put, rows_of
+from pva.formats.documents.nested import columns_of, look_up, put, rows_of
 from pva.formats.values import Values, column_of
 
 Nested = dict[str, Any]

@@ -17,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
-from pva.formats import chrome_events as events
-from pva.formats import chrome_pieces
-from pva.formats.budget import SHORTER, Budget
-from pva.formats.chrome_arguments import of_begins
-from pva.formats.chrome_events import KEY, Read
-from pva.formats.chrome_flows import arrows
-from pva.formats.chrome_order import backward, taken
-from pva.formats.chrome_threads import Threads
-from pva.formats.growing import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
-from pva.formats.json_pieces import Array
-from pva.formats.matching import matched
+from pva.formats.builders import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
+from pva.formats.memory_limit import SHORTER, Budget
+from pva.formats.traces import chrome_events as events
+from pva.formats.traces import chrome_pieces
+from pva.formats.traces.chrome_arguments import of_begins
+from pva.formats.traces.chrome_events import KEY, Read
+from pva.formats.traces.chrome_flows import arrows
+from pva.formats.traces.chrome_order import backward, taken
+from pva.formats.traces.chrome_threads import Threads
+from pva.formats.traces.json_pieces import Array
+from pva.formats.traces.matching import matched
 from pva.plain_file import opened
 from pva.progress import part_of, reading
 from pvti.schema import TABLES

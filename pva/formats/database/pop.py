@@ -21,12 +21,9 @@ import numpy.typing as npt
 from pva import schema
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError, OverwriteError, PvaError
-from pva.formats.budget import reading_limit
-from pva.formats.chunk_reader import ChunkReader
-from pva.formats.chunks import chunks_of
-from pva.formats.files import beside, collector_paused
-from pva.formats.marker import ID_TABLE
-from pva.formats.sqlite_file import (
+from pva.formats.database.chunk_reader import ChunkReader
+from pva.formats.database.chunks import chunks_of
+from pva.formats.database.sqlite_file import (
     BATCH,
     REPORT,
     REPORT_ID,
@@ -37,6 +34,9 @@ from pva.formats.sqlite_file import (
     open_writer,
     transaction,
 )
+from pva.formats.files import beside, collector_paused
+from pva.formats.marker import ID_TABLE
+from pva.formats.memory_limit import reading_limit
 from pva.formats.values import columns_in_parts, numbers_of
 from pva.sources import Room, Spend
 

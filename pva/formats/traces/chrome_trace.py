@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from pva.formats.identifiers import identifiers
+from pva.formats.traces.identifiers import identifiers
 from pva.progress import WRITING, part_of
 
 Integers = npt.NDArray[np.int64]

@@ -11,12 +11,12 @@ import numpy as np
 
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
-from pva.formats import typed_arrays
 from pva.formats.beginnings import SELF_DESCRIBED
-from pva.formats.budget import Budget
-from pva.formats.cbor_values import Decoder
-from pva.formats.document import from_file, to_file
+from pva.formats.documents import typed_arrays
+from pva.formats.documents.cbor_values import Decoder
+from pva.formats.documents.document import from_file, to_file
 from pva.formats.files import collector_paused, replaced
+from pva.formats.memory_limit import Budget
 from pva.plain_file import contents
 
 WHAT = "a profile as CBOR"

@@ -22,10 +22,10 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from pva.formats.budget import Budget
-from pva.formats.chrome_flows import FlowPoints
-from pva.formats.growing import Codes, Growing, GrowingTexts, Numbers, Once
-from pva.formats.json_pieces import Piece
+from pva.formats.builders import Codes, Growing, GrowingTexts, Numbers, Once
+from pva.formats.memory_limit import Budget
+from pva.formats.traces.chrome_flows import FlowPoints
+from pva.formats.traces.json_pieces import Piece
 
 Integers = npt.NDArray[np.int64]
 

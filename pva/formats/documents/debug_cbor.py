@@ -6,9 +6,9 @@ from os import PathLike
 from pathlib import Path
 
 from pva.dataset import Dataset
-from pva.formats import cbor_profile
-from pva.formats.debug_strings import shared
-from pva.formats.document import to_document
+from pva.formats.documents import cbor_profile
+from pva.formats.documents.debug_strings import shared
+from pva.formats.documents.document import to_document
 from pva.formats.files import replaced
 
 WHAT = "debug information (debug.cbor)"

@@ -1,0 +1,1 @@
+"""Host traces: PVTI files, Chrome JSON, Perfetto, and the traces of Triton."""
