@@ -14,7 +14,7 @@ import numpy as np
 from pva.analysis.execution.totals import execution_overview
 from pva.model.programs import Program
 from pva.report import openReport
-from simulator.codelets.convolution_cycles import conv_cycles
+from simulator.codelets.products.convolution_cycles import conv_cycles
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.exchange import exchange_cost, host_exchange_cost
 from simulator.compiler.executable import Executable

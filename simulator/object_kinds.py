@@ -27,9 +27,9 @@ from simulator.graph.vertex import Vertex
 
 _NO_VERTICES = ("catalogue", "document")
 CODELETS = tuple(
-    f"{codelets.__name__}.{module.name}"
-    for module in pkgutil.iter_modules(codelets.__path__)
-    if not module.name.startswith(_NO_VERTICES)
+    module.name
+    for module in pkgutil.walk_packages(codelets.__path__, f"{codelets.__name__}.")
+    if not module.ispkg and not module.name.endswith(_NO_VERTICES)
 )
 FUNCTIONS = (
     *CODELETS,

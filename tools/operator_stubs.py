@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simulator.codelets.operations import BY_OPERANDS
+from simulator.codelets.elementwise.operations import BY_OPERANDS
 
 FOLDER = Path(__file__).parents[1] / "simulator/poplibs/popops"
 POPOPS = "simulator.poplibs.popops"
@@ -65,7 +65,12 @@ def operators() -> str:
 
 def _page(lines: list[str]) -> str:
     return (
-        "\n".join(["# Written by `make documents` from simulator/codelets/operations.py.", *lines])
+        "\n".join(
+            [
+                "# Written by `make documents` from simulator/codelets/elementwise/operations.py.",
+                *lines,
+            ]
+        )
         + "\n"
     )
 

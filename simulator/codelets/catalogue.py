@@ -6,7 +6,7 @@ It is what the modules of this package declare. `docs/vertex-costs.md` is made f
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 from simulator import codelets
 from simulator.codelets.vertex_type import VertexType
@@ -16,8 +16,8 @@ LIBRARIES = ("popops", "poplin", "popnn", "poprand", "popsys", "poplar_rt")
 
 def _declared() -> tuple[VertexType, ...]:
     """Return the types of all modules, library by library."""
-    names = (f"{codelets.__name__}.{module.name}" for module in iter_modules(codelets.__path__))
-    modules = map(import_module, names)
+    packaged = walk_packages(codelets.__path__, f"{codelets.__name__}.")
+    modules = [import_module(module.name) for module in packaged]
     tables = [module.TYPES for module in modules if hasattr(module, "TYPES")]
     return tuple(sorted((entry for table in tables for entry in table.types), key=_library))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simulator.codelets import catalogue
-from simulator.codelets.operation import Step, Steps
-from simulator.codelets.operations import BINARY, UNARY
+from simulator.codelets.elementwise.operation import Step, Steps
+from simulator.codelets.elementwise.operations import BINARY, UNARY
 from simulator.codelets.vertex_type import VertexType
 
 _HEAD = """# Vertex costs

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.codelets.clock import RECORD_BLOCK, record_cycles
+from simulator.codelets.system.clock import RECORD_BLOCK, record_cycles
 from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
 from simulator.compiler.instrumentation import EVENT_BYTES, BlockOptions

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets.copy_cycles import (
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.system.copies import (
     TYPES,
     long_copy,
     short_copy,
     strided_copy,
     strided_copy_64,
 )
-from simulator.codelets.costs import ceil_div
 from simulator.graph.intervals import spread
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Operands, VertexGroup

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.registers import MODIFY, PUT, put_cycles
+from simulator.codelets.system.registers import MODIFY, PUT, put_cycles
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence

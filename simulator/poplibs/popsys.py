@@ -10,7 +10,7 @@ from typing import overload
 
 import numpy as np
 
-from simulator.codelets import clock
+from simulator.codelets.system import clock
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64

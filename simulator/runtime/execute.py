@@ -10,7 +10,7 @@ from typing import Any, NoReturn, TextIO
 
 import numpy as np
 
-from simulator.codelets.clock import CLOCKS
+from simulator.codelets.system.clock import CLOCKS
 from simulator.graph.errors import PoplarError, application_runtime_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import (

@@ -12,7 +12,7 @@ from pva import schema
 from pva.check import check
 from pva.formats import registry
 from simulator import poplar
-from simulator.codelets.clock import EVENT_CYCLES
+from simulator.codelets.system.clock import EVENT_CYCLES
 from simulator.compiler.block_recording import HEADER_BYTES
 from simulator.device import Device
 from simulator.graph.target import Target

@@ -9,7 +9,7 @@ import pytest
 
 from pva.schema import REGIONS
 from simulator import poplar
-from simulator.codelets.convolution import worklists
+from simulator.codelets.products.convolution import worklists
 from simulator.compiler.allocate import Demand, allocate
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.exchange import exchange_cost, host_exchange_cost

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
-from simulator.codelets import ternary
-from simulator.codelets.elementwise import broadcast_scalar
-from simulator.codelets.scaled_add import ScaledSum, scaled_sum
+from simulator.codelets.elementwise import ternary
+from simulator.codelets.elementwise.scaled_add import ScaledSum, scaled_sum
+from simulator.codelets.elementwise.vertices import broadcast_scalar
 from simulator.graph.target import TARGETS
 from simulator.graph.types import (
     BOOL,

@@ -7,20 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.codelets import (
-    convolution_cycles,
-    copy_cycles,
-    elementwise_cycles,
-    indexing_cycles,
-    loss_cycles,
-    nonlinearity_cycles,
-    operator_cycles,
-    random_cycles,
-    reduction,
-    ternary,
-    transpose_cycles,
-)
-from simulator.codelets.convolution import row_worklists
+from simulator.codelets.elementwise import cycles as elementwise_cycles
+from simulator.codelets.elementwise import operator_cycles, ternary
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.layers import loss_cycles, nonlinearity_cycles
+from simulator.codelets.products import convolution_cycles, reduction, transpose_cycles
+from simulator.codelets.products.convolution import row_worklists
+from simulator.codelets.random import cycles as random_cycles
+from simulator.codelets.system import copies
 from simulator.graph.target import TARGETS
 from simulator.graph.types import BOOL, CHAR, FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT
 
@@ -70,9 +64,9 @@ def test_small_reductions_of_the_guides_sample() -> None:
 
 
 def test_small_copies_of_the_guides_sample_and_of_tutorial_7() -> None:
-    assert copy_cycles.short_copy(n(4, 64, 128)).tolist() == [72, 72, 72]
+    assert copies.short_copy(n(4, 64, 128)).tolist() == [72, 72, 72]
     assert 73 * 72 == 5_256 and 63 * 72 == 4_536
-    assert one(copy_cycles.zero(n(4))) == 15 and 2 * one(copy_cycles.zero_64(n(8))) == 26
+    assert one(copies.zero(n(4))) == 15 and 2 * one(copies.zero_64(n(8))) == 26
 
 
 def test_dot_products_of_tutorial_7() -> None:
@@ -457,5 +451,5 @@ def test_dropout_and_todays_seed() -> None:
 
 
 def test_copies_move_8_bytes_a_cycle() -> None:
-    assert one(copy_cycles.long_copy(n(2048))) == 40 + 256  # the sample's mean is 291
-    assert one(copy_cycles.strided_copy(n(16), n(2))) == 40 + 2 + 24
+    assert one(copies.long_copy(n(2048))) == 40 + 256  # the sample's mean is 291
+    assert one(copies.strided_copy(n(16), n(2))) == 40 + 2 + 24

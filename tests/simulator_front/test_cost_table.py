@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from simulator.codelets.catalogue import CATALOGUE, rows_of, source_of
 from simulator.codelets.document import markdown
-from simulator.codelets.fused import Node
-from simulator.codelets.operations import BINARY
+from simulator.codelets.elementwise.fused import Node
+from simulator.codelets.elementwise.operations import BINARY
 from simulator.codelets.vertex_type import VertexType, VertexTypes, worker
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF
@@ -140,8 +140,9 @@ def test_a_codelet_without_a_declared_type_is_an_error() -> None:
 
 
 def test_the_catalogue_has_the_types_of_every_module() -> None:
-    declared = [file.stem for file in FOLDER.glob("*.py") if "\nTYPES = " in file.read_text()]
-    tables = [import_module(f"simulator.codelets.{name}").TYPES.types for name in declared]
+    files = [file for file in FOLDER.rglob("*.py") if "\nTYPES = " in file.read_text()]
+    places = [".".join(file.relative_to(FOLDER).with_suffix("").parts) for file in files]
+    tables = [import_module(f"simulator.codelets.{place}").TYPES.types for place in places]
     assert sorted(t.name for table in tables for t in table) == sorted(t.name for t in CATALOGUE)
 
 

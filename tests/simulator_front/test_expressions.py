@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator import poplar
-from simulator.codelets.fused import fused
+from simulator.codelets.elementwise.fused import fused
 from simulator.graph.target import TARGETS
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
 from simulator.poplibs import popops, poputil

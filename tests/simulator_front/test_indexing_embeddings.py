@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from simulator import popops
 from simulator.codelets.catalogue import rows_of
-from simulator.codelets.iota import iota_codelet
-from simulator.codelets.slicing import (
+from simulator.codelets.indexing.iota import iota_codelet
+from simulator.codelets.indexing.slicing import (
     dynamic_slice_codelet,
     multi_slice_codelet,
     multi_update_codelet,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simulator import popops
 from simulator.codelets.catalogue import rows_of
-from simulator.codelets.cumulative_sum import add_carry_codelet, cumulative_sum_codelet
+from simulator.codelets.indexing.cumulative_sum import add_carry_codelet, cumulative_sum_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT
 

@@ -9,7 +9,7 @@ import pytest
 from value_program import Values, numbers
 
 from simulator import poplin
-from simulator.codelets.convolution_cycles import outer_product
+from simulator.codelets.products.convolution_cycles import outer_product
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.poplin.joint_plan import PASSES, plan_of

@@ -14,7 +14,7 @@ from value_program import Values, numbers
 from pva.check import check
 from pva.formats import registry
 from simulator import poplin, popnn, poputil
-from simulator.codelets.deviation import inverse_deviation
+from simulator.codelets.layers.deviation import inverse_deviation
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT

@@ -9,7 +9,7 @@ import pytest
 from device_program import DeviceProgram
 
 from simulator import popops
-from simulator.codelets.operations import BINARY, TERNARY, UNARY
+from simulator.codelets.elementwise.operations import BINARY, TERNARY, UNARY
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.program import Execute
 from simulator.graph.types import BOOL, FLOAT, INT

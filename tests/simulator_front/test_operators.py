@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
-from simulator.codelets.operations import BINARY, TERNARY, UNARY
+from simulator.codelets.elementwise.operations import BINARY, TERNARY, UNARY
 from simulator.graph.types import (
     BOOL,
     FLOAT,

@@ -14,7 +14,7 @@ from value_program import Values, numbers
 from pva.check import check
 from pva.formats import registry
 from simulator import popnn, poputil
-from simulator.codelets.pooling_cycles import (
+from simulator.codelets.layers.pooling_cycles import (
     initial_shares,
     max_pooling,
     max_pooling_gradient,

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from value_program import Values
 
 from simulator import popops, poprand, poputil
-from simulator.codelets import random_cycles
-from simulator.codelets.philox import draw, philox
+from simulator.codelets.random import cycles as random_cycles
+from simulator.codelets.random.philox import draw, philox
 from simulator.graph.program import Copy, Repeat, Sequence
 from simulator.graph.target import TARGETS
 from simulator.graph.tensor import concat

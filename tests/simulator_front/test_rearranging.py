@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
-from simulator.codelets.sorting_cycles import normalise_image
+from simulator.codelets.indexing.sorting_cycles import normalise_image
 from simulator.graph.program import Execute
 from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
-from simulator.codelets.sorting import Step
-from simulator.codelets.sorting_cycles import compare_and_swap, heap_sort_key_value
+from simulator.codelets.indexing.sorting import Step
+from simulator.codelets.indexing.sorting_cycles import compare_and_swap, heap_sort_key_value
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT
 from simulator.poplibs import popops, poputil

@@ -7,16 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simulator.codelets import (
-    convolution,
-    convolution_cycles,
-    elementwise,
-    losses,
-    nonlinearity,
-    reduction,
-)
 from simulator.codelets.catalogue import source_of
-from simulator.codelets.scaled_add import ScaledSum, scaled_sum
+from simulator.codelets.elementwise import vertices as elementwise
+from simulator.codelets.elementwise.scaled_add import ScaledSum, scaled_sum
+from simulator.codelets.layers import losses, nonlinearity
+from simulator.codelets.products import convolution, convolution_cycles, reduction
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from simulator.codelets.operation import Operation
-from simulator.codelets.operations import BINARY, TERNARY, UNARY
+from simulator.codelets.elementwise.operation import Operation
+from simulator.codelets.elementwise.operations import BINARY, TERNARY, UNARY
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program

@@ -7,7 +7,7 @@ from functools import reduce
 
 import numpy as np
 
-from simulator.codelets.operations import BINARY, TERNARY
+from simulator.codelets.elementwise.operations import BINARY, TERNARY
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, INT, UNSIGNED_INT
 from simulator.popart.ir import Ir, Node

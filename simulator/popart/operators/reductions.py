@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simulator.codelets.reduction import REDUCTIONS
+from simulator.codelets.products.reduction import REDUCTIONS
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, element_count
 from simulator.popart.errors import popart_exception

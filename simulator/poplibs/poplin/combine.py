@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import reduce_add, reduce_add_codelet
+from simulator.codelets.products.reduction import reduce_add, reduce_add_codelet
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.program import Execute, Sequence

@@ -8,7 +8,7 @@ from math import ceil, gcd
 
 import numpy as np
 
-from simulator.codelets.block_layout import Layout
+from simulator.codelets.products.block_layout import Layout
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence

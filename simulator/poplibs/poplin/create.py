@@ -6,7 +6,7 @@ from math import gcd
 
 import numpy as np
 
-from simulator.codelets.block_layout import Layout
+from simulator.codelets.products.block_layout import Layout
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type

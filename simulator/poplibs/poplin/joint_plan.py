@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
+from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs import popsolver

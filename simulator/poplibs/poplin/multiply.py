@@ -7,8 +7,9 @@ from math import gcd
 
 import numpy as np
 
-from simulator.codelets.block_layout import Layout
-from simulator.codelets.convolution import (
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.products.block_layout import Layout
+from simulator.codelets.products.convolution import (
     AXIS,
     WORKLIST_ENTRIES,
     Steps,
@@ -17,8 +18,7 @@ from simulator.codelets.convolution import (
     row_worklists,
     worklists,
 )
-from simulator.codelets.convolution_cycles import input_group
-from simulator.codelets.costs import ceil_div
+from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Sequence

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets.deviation import inverse_deviation_vertices
+from simulator.codelets.layers.deviation import inverse_deviation_vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence

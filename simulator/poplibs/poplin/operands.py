@@ -7,7 +7,7 @@ from math import gcd
 
 import numpy as np
 
-from simulator.codelets.block_layout import Layout
+from simulator.codelets.products.block_layout import Layout
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import ascending, common_length, offsets_of, present
 from simulator.graph.strides import Strides

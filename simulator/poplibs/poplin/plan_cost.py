@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simulator.codelets import convolution_cycles as units
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.transpose_cycles import transpose
+from simulator.codelets.products import convolution_cycles as units
+from simulator.codelets.products.transpose_cycles import transpose
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs.poplin.plan import Method, row_length

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
+from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import reduce_add
+from simulator.codelets.products.reduction import reduce_add
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 

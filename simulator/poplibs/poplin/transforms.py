@@ -11,9 +11,9 @@ from math import gcd
 
 import numpy as np
 
-from simulator.codelets.block_layout import Layout
-from simulator.codelets.convolution_cycles import input_group
 from simulator.codelets.costs import ceil_div
+from simulator.codelets.products.block_layout import Layout
+from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.target import Target

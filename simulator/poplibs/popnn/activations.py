@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from simulator.codelets.nonlinearity import nonlinearity, nonlinearity_gradient
+from simulator.codelets.layers.nonlinearity import nonlinearity, nonlinearity_gradient
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Copy, Execute, Sequence

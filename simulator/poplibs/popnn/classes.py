@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.classification import (
+from simulator.codelets.costs import ceil_div
+from simulator.codelets.elementwise.vertices import Cycles
+from simulator.codelets.layers.classification import (
     accuracy_codelet,
     class_gather_codelet,
     class_sparse_codelet,
     partial_type,
 )
-from simulator.codelets.costs import ceil_div
-from simulator.codelets.elementwise import Cycles
-from simulator.codelets.loss_cycles import CLASSES_A_WORKER
+from simulator.codelets.layers.loss_cycles import CLASSES_A_WORKER
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Program, Sequence

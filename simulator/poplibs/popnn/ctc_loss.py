@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets import ctc_loss as vertices
+from simulator.codelets.layers import ctc_loss as vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence

@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
-from simulator.codelets.losses import cross_entropy_transform, sum_squared_transform
+from simulator.codelets.layers.losses import cross_entropy_transform, sum_squared_transform
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import offsets_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.pooling import coordinates
+from simulator.codelets.layers.pooling import coordinates
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.tensor import Tensor

@@ -13,7 +13,7 @@ from math import lcm, prod
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.pooling_cycles import COSTS, PLANNED_UNPACKING, initial_shares
+from simulator.codelets.layers.pooling_cycles import COSTS, PLANNED_UNPACKING, initial_shares
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popnn.pool_windows import PoolShape

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.codelets import pooling as codelets
-from simulator.codelets import pooling_cycles as cycles
+from simulator.codelets.layers import pooling as codelets
+from simulator.codelets.layers import pooling_cycles as cycles
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import overload
 
-from simulator.codelets import elementwise as codelets
+from simulator.codelets.elementwise import vertices as codelets
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Copy, Execute, Program, Sequence

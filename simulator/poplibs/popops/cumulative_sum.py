@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.cumulative_sum import (
+from simulator.codelets.indexing.cumulative_sum import (
     add_carry_codelet,
     cumulative_sum_codelet,
     cumulative_sum_cycles,

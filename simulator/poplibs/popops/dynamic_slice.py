@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles
-from simulator.codelets.slicing import dynamic_slice_codelet
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.indexing.slicing import dynamic_slice_codelet
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph

@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.slicing import UpdateKind
+from simulator.codelets.indexing.slicing import UpdateKind
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.slicing import UpdateKind
+from simulator.codelets.indexing.slicing import UpdateKind
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.slice_layout import INDICES_PER_TILE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets.classification import one_hot_codelet
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.indexing_cycles import one_hot_2019
+from simulator.codelets.indexing.cycles import one_hot_2019
+from simulator.codelets.layers.classification import one_hot_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import offsets_of

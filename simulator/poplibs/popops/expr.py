@@ -7,7 +7,7 @@ Numbers become constants of the type of what they are combined with. C++'s `&&`,
 
 from __future__ import annotations
 
-from simulator.codelets.operations import BY_OPERANDS
+from simulator.codelets.elementwise.operations import BY_OPERANDS
 from simulator.poplibs.popops.expression import BinaryOp as BinaryOp
 from simulator.poplibs.popops.expression import Cast as Cast
 from simulator.poplibs.popops.expression import Const as Const

@@ -1,4 +1,4 @@
-# Written by `make documents` from simulator/codelets/operations.py.
+# Written by `make documents` from simulator/codelets/elementwise/operations.py.
 from simulator.poplibs.popops.expression import BinaryOp as BinaryOp
 from simulator.poplibs.popops.expression import Cast as Cast
 from simulator.poplibs.popops.expression import Const as Const

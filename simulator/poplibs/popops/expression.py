@@ -8,8 +8,8 @@ from operator import index as whole_number
 
 import numpy as np
 
-from simulator.codelets.operation import Operation
-from simulator.codelets.operations import BY_OPERANDS
+from simulator.codelets.elementwise.operation import Operation
+from simulator.codelets.elementwise.operations import BY_OPERANDS
 from simulator.graph.errors import poplibs_error
 from simulator.graph.types import (
     BOOL,

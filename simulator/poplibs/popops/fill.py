@@ -7,8 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles
-from simulator.codelets.fill import fill_codelet
+from simulator.codelets.elementwise import cycles as elementwise_cycles
+from simulator.codelets.elementwise.fill import fill_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph, TileIntervals
 from simulator.graph.intervals import ascending, crossings, offsets_of, spread

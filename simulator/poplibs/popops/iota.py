@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles
-from simulator.codelets.iota import iota_codelet
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.indexing.iota import iota_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import offsets_of

@@ -7,9 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.slicing import UpdateKind, multi_slice_codelet, multi_update_codelet
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.indexing.slicing import (
+    UpdateKind,
+    multi_slice_codelet,
+    multi_update_codelet,
+)
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.target import Target

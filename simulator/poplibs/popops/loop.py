@@ -7,8 +7,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from simulator.codelets.copy_cycles import loop_counter
-from simulator.codelets.loops import for_loop_counter
+from simulator.codelets.system.copies import loop_counter
+from simulator.codelets.system.loops import for_loop_counter
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import as_int64

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
-from simulator.codelets.fused import Node, fused
+from simulator.codelets.elementwise.fused import Node, fused
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import checked

@@ -6,8 +6,8 @@ from collections.abc import Sequence as Numbers
 
 import numpy as np
 
-from simulator.codelets.images import CHANNELS, PADDED, normalise_image_codelet
-from simulator.codelets.sorting_cycles import normalise_image
+from simulator.codelets.indexing.sorting_cycles import normalise_image
+from simulator.codelets.layers.images import CHANNELS, PADDED, normalise_image_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence

@@ -1,15 +1,15 @@
 """PopLibs' enumerations of operators (popops/ExprOp.hpp); a member's value is its name.
 
-They have the operators of `simulator.codelets.operations`. `op_types.pyi` lists them (`make
-documents`).
+They have the operators of `simulator.codelets.elementwise.operations`. `op_types.pyi` lists them
+(`make documents`).
 """
 
 from __future__ import annotations
 
 from enum import Enum
 
-from simulator.codelets.operation import Table
-from simulator.codelets.operations import BINARY, TERNARY, UNARY
+from simulator.codelets.elementwise.operation import Table
+from simulator.codelets.elementwise.operations import BINARY, TERNARY, UNARY
 
 
 def _enumeration(name: str, operations: Table, does: str) -> type[Enum]:

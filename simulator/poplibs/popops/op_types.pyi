@@ -1,4 +1,4 @@
-# Written by `make documents` from simulator/codelets/operations.py.
+# Written by `make documents` from simulator/codelets/elementwise/operations.py.
 from enum import Enum
 
 class UnaryOpType(Enum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeVar
 
-from simulator.codelets.operation import Operation
+from simulator.codelets.elementwise.operation import Operation
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor

@@ -1,4 +1,4 @@
-# Written by `make documents` from simulator/codelets/operations.py.
+# Written by `make documents` from simulator/codelets/elementwise/operations.py.
 from simulator.graph.tensor import Tensor
 from simulator.poplibs.popops.operator_functions import (
     Binary,

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from simulator.codelets import elementwise as codelets
-from simulator.codelets.broadcast import has_vector
-from simulator.codelets.elementwise import ElementwiseVertices
-from simulator.codelets.operation import Operation
-from simulator.codelets.ternary import BROADCASTS, FIELDS, ternary
+from simulator.codelets.elementwise import vertices as codelets
+from simulator.codelets.elementwise.broadcast import has_vector
+from simulator.codelets.elementwise.operation import Operation
+from simulator.codelets.elementwise.ternary import BROADCASTS, FIELDS, ternary
+from simulator.codelets.elementwise.vertices import ElementwiseVertices
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph

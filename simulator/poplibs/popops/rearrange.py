@@ -12,10 +12,10 @@ from zlib import crc32
 
 import numpy as np
 
-from simulator.codelets.convolution import transpose_codelet
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.transpose_cycles import transpose, transpose_2d
-from simulator.codelets.transposing import transpose_worker_codelet
+from simulator.codelets.products.convolution import transpose_codelet
+from simulator.codelets.products.transpose_cycles import transpose, transpose_2d
+from simulator.codelets.products.transposing import transpose_worker_codelet
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import ComputeSet, Graph

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from simulator.codelets.reduction import REAL, REDUCTIONS
+from simulator.codelets.products.reduction import REAL, REDUCTIONS
 from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.option_table import Option, checked, defaults

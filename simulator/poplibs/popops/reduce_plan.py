@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
-from simulator.codelets.reduction import REAL, REDUCTIONS, lanes
+from simulator.codelets.products.reduction import REAL, REDUCTIONS, lanes
 from simulator.graph.intervals import ascending, present
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.reduction import scalar_reduce_cycles, strided_reduce_cycles
+from simulator.codelets.products.reduction import scalar_reduce_cycles, strided_reduce_cycles
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import (
     as_int64,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from simulator.codelets.reduction import REDUCTIONS
+from simulator.codelets.products.reduction import REDUCTIONS
 from simulator.graph.errors import TileMappingError
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import present

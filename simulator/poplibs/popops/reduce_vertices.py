@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.codelets.costs import sum_by_vertex
-from simulator.codelets.reduction import (
+from simulator.codelets.products.reduction import (
     CONTINUOUS,
     GENERAL,
     GENERAL_START,

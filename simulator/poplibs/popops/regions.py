@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
-from simulator.codelets.elementwise import ElementwiseVertices
+from simulator.codelets.elementwise.vertices import ElementwiseVertices
 from simulator.graph import strides
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.graph import ComputeSet, Graph

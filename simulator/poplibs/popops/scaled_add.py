@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, overload
 
-from simulator.codelets.scaled_add import ScaledSum, scaled_sum
+from simulator.codelets.elementwise.scaled_add import ScaledSum, scaled_sum
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles, sorting_cycles
-from simulator.codelets.sorting import heap_sort_codelet, heap_sort_key_value_codelet
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.indexing import sorting_cycles
+from simulator.codelets.indexing.sorting import heap_sort_codelet, heap_sort_key_value_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import crossings

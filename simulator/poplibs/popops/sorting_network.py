@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.sorting import Step, compare_and_swap_codelet
-from simulator.codelets.sorting_cycles import Values, compare_and_swap
+from simulator.codelets.indexing.sorting import Step, compare_and_swap_codelet
+from simulator.codelets.indexing.sorting_cycles import Values, compare_and_swap
 from simulator.graph.graph import Graph
 from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Copy, Execute, Sequence

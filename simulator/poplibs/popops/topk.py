@@ -7,8 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from simulator.codelets.sorting import Step
-from simulator.codelets.sorting_cycles import Values
+from simulator.codelets.indexing.sorting import Step
+from simulator.codelets.indexing.sorting_cycles import Values
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence

@@ -12,9 +12,9 @@ from itertools import product
 
 import numpy as np
 
-from simulator.codelets import broadcast, broadcast_cycles
-from simulator.codelets import elementwise as codelets
-from simulator.codelets.operation import Operation
+from simulator.codelets.elementwise import broadcast, broadcast_cycles
+from simulator.codelets.elementwise import vertices as codelets
+from simulator.codelets.elementwise.operation import Operation
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.intervals import among, cut, offsets_of, spread
 from simulator.graph.types import HALF, BoolArray, IntArray, Type

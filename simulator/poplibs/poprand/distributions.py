@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simulator.codelets import random_cycles
-from simulator.codelets.random_values import truncation_tries
-from simulator.codelets.random_vertices import random_codelet
+from simulator.codelets.random import cycles as random_cycles
+from simulator.codelets.random.values import truncation_tries
+from simulator.codelets.random.vertices import random_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence

@@ -6,8 +6,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from simulator.codelets import random_cycles
-from simulator.codelets.random_vertices import dropout_codelet
+from simulator.codelets.random import cycles as random_cycles
+from simulator.codelets.random.vertices import dropout_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from simulator.codelets import random_cycles
-from simulator.codelets.philox import STATE_WORDS
-from simulator.codelets.random_vertices import (
+from simulator.codelets.random import cycles as random_cycles
+from simulator.codelets.random.philox import STATE_WORDS
+from simulator.codelets.random.vertices import (
     get_seeds_codelet,
     set_seed_codelet,
     set_seeds_codelet,

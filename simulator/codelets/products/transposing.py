@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simulator.codelets import transpose_cycles
-from simulator.codelets.convolution import transpose_codelet
+from simulator.codelets.products import transpose_cycles
+from simulator.codelets.products.convolution import transpose_codelet
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Type
 from simulator.graph.vertex import Codelet

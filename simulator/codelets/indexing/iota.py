@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from simulator.codelets import indexing_cycles
+from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, worker
 from simulator.graph.intervals import spread
 from simulator.graph.types import Array, Type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets import copy_cycles
+from simulator.codelets.system import copies
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import BOOL, Array, Type
 from simulator.graph.vertex import Codelet, Operands
@@ -14,7 +14,7 @@ TYPES = VertexTypes(
         worker(
             "popops::ForLoopCounter<type>",
             "count limit increment comparisonResult",
-            copy_cycles.loop_counter,
+            copies.loop_counter,
             "our estimate, from the C++ codelet of PopLibs",
             (16, 60),
             exact=False,

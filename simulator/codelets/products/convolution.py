@@ -17,10 +17,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from simulator.codelets import convolution_cycles, transpose_cycles
-from simulator.codelets.block_layout import Layout
 from simulator.codelets.costs import runs_of_equals
-from simulator.codelets.reduction import accumulator
+from simulator.codelets.products import convolution_cycles, transpose_cycles
+from simulator.codelets.products.block_layout import Layout
+from simulator.codelets.products.reduction import accumulator
 from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
 from simulator.graph.intervals import offsets_of
 from simulator.graph.types import Array, IntArray, Type

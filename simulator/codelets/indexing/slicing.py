@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles
+from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.vertex_type import (
     POPOPS_CYCLES,
     POPOPS_ESTIMATES,

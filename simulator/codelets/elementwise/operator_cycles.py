@@ -7,8 +7,8 @@ inner loop. Source: PopLibs lib/popops/popopsCycleEstimators.cpp.
 from __future__ import annotations
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
-from simulator.codelets.operation import Step, step_of
-from simulator.codelets.operations import BINARY, UNARY
+from simulator.codelets.elementwise.operation import Step, step_of
+from simulator.codelets.elementwise.operations import BINARY, UNARY
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
 

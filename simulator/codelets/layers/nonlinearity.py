@@ -12,9 +12,9 @@ from math import pi, sqrt
 
 import numpy as np
 
-from simulator.codelets import nonlinearity_cycles as cycles
-from simulator.codelets.elementwise import ElementwiseVertices, codelet_pair
-from simulator.codelets.operator_values import as_float, erf, gelu, relu, sigmoid
+from simulator.codelets.elementwise.operator_values import as_float, erf, gelu, relu, sigmoid
+from simulator.codelets.elementwise.vertices import ElementwiseVertices, codelet_pair
+from simulator.codelets.layers import nonlinearity_cycles as cycles
 from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.errors import PoplarError
 from simulator.graph.target import Target

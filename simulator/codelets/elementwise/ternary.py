@@ -12,9 +12,9 @@ from functools import cache, partial
 import numpy as np
 
 from simulator.codelets.costs import sum_by_vertex
-from simulator.codelets.elementwise import Cycles, ElementwiseVertices, computing, flops_of
-from simulator.codelets.operation import step_of
-from simulator.codelets.operations import TERNARY
+from simulator.codelets.elementwise.operation import step_of
+from simulator.codelets.elementwise.operations import TERNARY
+from simulator.codelets.elementwise.vertices import Cycles, ElementwiseVertices, computing, flops_of
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexType, VertexTypes, worker
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type

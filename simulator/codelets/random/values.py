@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.philox import Words
+from simulator.codelets.random.philox import Words
 from simulator.graph.types import Array, Type
 
 Parameters = Mapping[str, float]

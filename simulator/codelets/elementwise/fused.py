@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
-from simulator.codelets.elementwise import ElementwiseVertices, flops_of, values_of
-from simulator.codelets.operation import Operation, step_of
+from simulator.codelets.elementwise import cycles as elementwise_cycles
+from simulator.codelets.elementwise.operation import Operation, step_of
+from simulator.codelets.elementwise.vertices import ElementwiseVertices, flops_of, values_of
 from simulator.codelets.vertex_type import ONE_REGION, VertexTypes, supervisor, worker
 from simulator.graph.target import Target
 from simulator.graph.types import Array, IntArray, Type

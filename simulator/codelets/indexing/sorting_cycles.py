@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.indexing_cycles import heap_sort
+from simulator.codelets.indexing.cycles import heap_sort
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, partial
 
-from simulator.codelets import elementwise_cycles
-from simulator.codelets.elementwise import Cycles, ElementwiseVertices, codelet_pair, values_of
+from simulator.codelets.elementwise import cycles as elementwise_cycles
+from simulator.codelets.elementwise.vertices import (
+    Cycles,
+    ElementwiseVertices,
+    codelet_pair,
+    values_of,
+)
 from simulator.codelets.vertex_type import (
     ONE_REGION,
     POPOPS_CYCLES,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets import loss_cycles
-from simulator.codelets.elementwise import Compute, Cycles
+from simulator.codelets.elementwise.vertices import Compute, Cycles
+from simulator.codelets.layers import loss_cycles
 from simulator.codelets.vertex_type import POPNN_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets import operator_values as values
-from simulator.codelets.operation import (
+from simulator.codelets.elementwise import operator_values as values
+from simulator.codelets.elementwise.operation import (
     Operation,
     Step,
     Table,
@@ -27,7 +27,7 @@ from simulator.codelets.operation import (
     vector,
     whole,
 )
-from simulator.codelets.operator_values import as_float
+from simulator.codelets.elementwise.operator_values import as_float
 
 _TWO = floats(vector(2), vector(2))
 

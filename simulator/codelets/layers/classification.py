@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles, loss_cycles
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.elementwise import Cycles
-from simulator.codelets.loss_cycles import (
+from simulator.codelets.elementwise.vertices import Cycles
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.layers import loss_cycles
+from simulator.codelets.layers.loss_cycles import (
     CLASSES_A_WORKER,
     accuracy,
     class_gather,

@@ -13,10 +13,10 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles
-from simulator.codelets import operator_cycles as cycles
-from simulator.codelets.operation import step_of
-from simulator.codelets.operations import BINARY, UNARY
+from simulator.codelets.elementwise import cycles as elementwise_cycles
+from simulator.codelets.elementwise import operator_cycles as cycles
+from simulator.codelets.elementwise.operation import step_of
+from simulator.codelets.elementwise.operations import BINARY, UNARY
 from simulator.codelets.vertex_type import (
     ONE_REGION,
     POPOPS_CYCLES,

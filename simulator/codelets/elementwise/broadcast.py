@@ -12,9 +12,9 @@ from typing import Literal
 
 import numpy as np
 
-from simulator.codelets import broadcast_cycles
-from simulator.codelets.elementwise import flops_of
-from simulator.codelets.operations import BINARY
+from simulator.codelets.elementwise import broadcast_cycles
+from simulator.codelets.elementwise.operations import BINARY
+from simulator.codelets.elementwise.vertices import flops_of
 from simulator.codelets.vertex_type import (
     ONE_REGION,
     POPOPS_CYCLES,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
-from simulator.codelets.operation import step_of
-from simulator.codelets.operations import BINARY
+from simulator.codelets.elementwise.operation import step_of
+from simulator.codelets.elementwise.operations import BINARY
 from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 

@@ -11,9 +11,9 @@ from functools import cache
 
 import numpy as np
 
-from simulator.codelets import random_cycles
-from simulator.codelets.philox import STATE_WORDS, Words, draw, seeded
-from simulator.codelets.random_values import DISTRIBUTIONS, as_type, bernoulli
+from simulator.codelets.random import cycles as random_cycles
+from simulator.codelets.random.philox import STATE_WORDS, Words, draw, seeded
+from simulator.codelets.random.values import DISTRIBUTIONS, as_type, bernoulli
 from simulator.codelets.vertex_type import VertexTypes, supervisor
 from simulator.graph.intervals import spread
 from simulator.graph.target import Target

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.codelets import indexing_cycles, sorting_cycles
-from simulator.codelets.sorting_cycles import Values
+from simulator.codelets.indexing import cycles as indexing_cycles
+from simulator.codelets.indexing import sorting_cycles
+from simulator.codelets.indexing.sorting_cycles import Values
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.intervals import spread
 from simulator.graph.types import Array, IntArray, Type

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
-from simulator.codelets.elementwise import ElementwiseVertices
+from simulator.codelets.elementwise.vertices import ElementwiseVertices
 from simulator.codelets.vertex_type import VertexTypes, worker
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Operands, VertexGroup

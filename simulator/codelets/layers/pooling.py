@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from simulator.codelets import pooling_cycles
+from simulator.codelets.layers import pooling_cycles
 from simulator.codelets.vertex_type import (
     POPNN_CYCLES,
     POPNN_ESTIMATES,

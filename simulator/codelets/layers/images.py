@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from simulator.codelets import sorting_cycles
+from simulator.codelets.indexing import sorting_cycles
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor
 from simulator.graph.types import FLOAT, Array, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from simulator.codelets import elementwise_cycles
+from simulator.codelets.elementwise import cycles as elementwise_cycles
 from simulator.codelets.vertex_type import POPOPS_ESTIMATES, VertexTypes, worker
 from simulator.graph.types import Array, Type
 from simulator.graph.vertex import Codelet, Operands

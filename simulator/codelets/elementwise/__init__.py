@@ -1,0 +1,1 @@
+"""Vertices that work element by element, and the operators that they compute."""

@@ -1,0 +1,1 @@
+"""Vertices of neural networks: non-linearities, pooling, losses, classes."""

@@ -1,0 +1,1 @@
+"""Vertices of convolutions, products and reductions, and how their operands lie."""

@@ -1,0 +1,1 @@
+"""Vertices that draw random numbers, and the generator of each worker."""

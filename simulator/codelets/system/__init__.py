@@ -1,0 +1,1 @@
+"""Vertices of Poplar's run-time library: copies, counters of loops, clocks, registers."""
