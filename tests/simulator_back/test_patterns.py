@@ -19,7 +19,7 @@ from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT
 from simulator.popart.stash import moved
 from simulator.poplar import program
-from simulator.poplibs.popops.reduce_regions import in_memory
+from simulator.poplibs.popops.reduction.regions import in_memory
 from simulator.poplibs.popops.regions import in_memory_order
 from simulator.poplibs.poputil import createBroadcastOperand
 from simulator.poplibs.poputil.use import joint_broadcast_operand

@@ -12,7 +12,7 @@ from simulator.graph.intervals import spread
 from simulator.graph.strides import stepped
 from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT
-from simulator.poplibs.popops.block_fields import _stacked_columns
+from simulator.poplibs.popops.slicing.block_fields import _stacked_columns
 
 SHAPES = {
     "whole": ([6, 4], [0, 1], (6, 4)),

@@ -10,7 +10,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation
-from simulator.poplibs.popops.reduce_plan import parts_of_rows
+from simulator.poplibs.popops.reduction.plan import parts_of_rows
 
 
 def one_row_a_tile(rows: int, columns: int) -> tuple[Values, Tensor, np.ndarray]:

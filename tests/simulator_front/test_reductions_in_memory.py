@@ -10,7 +10,8 @@ from value_program import Values, numbers
 
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import popops, poputil
-from simulator.poplibs.popops import Operation, reduce_stages
+from simulator.poplibs.popops import Operation
+from simulator.poplibs.popops.reduction import stages
 
 
 def vertices(values: Values) -> list[tuple[str, list[int]]]:
@@ -102,7 +103,5 @@ def test_blocks_of_channels_are_reduced_by_the_vertices_of_their_channels(
     size: int, tiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_blocks = of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
-    monkeypatch.setattr(
-        reduce_stages, "find_blocks", lambda partials, number, *_: (1, partials, number)
-    )
+    monkeypatch.setattr(stages, "find_blocks", lambda partials, number, *_: (1, partials, number))
     assert in_blocks == of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)

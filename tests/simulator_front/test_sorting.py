@@ -16,7 +16,7 @@ from simulator.graph.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops import SortOrder, TopKParams
-from simulator.poplibs.popops.sorting_network import kept_rows, layout_of, steps
+from simulator.poplibs.popops.sorting.network import kept_rows, layout_of, steps
 
 MK1 = TARGETS["mk1"]
 

@@ -17,7 +17,7 @@ from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.poplibs.poplin.multiply import Partials
 from simulator.poplibs.poplin.plan import Plan
 from simulator.poplibs.poplin.reduce_stages import depths
-from simulator.poplibs.popops.cast import cast
+from simulator.poplibs.popops.elementwise.cast import cast
 
 
 def combine(graph: Graph, plan: Plan, partials: Partials, prog: Sequence, name: str) -> Tensor:

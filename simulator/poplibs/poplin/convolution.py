@@ -39,10 +39,10 @@ from simulator.poplibs.poplin.problem import (
     total,
 )
 from simulator.poplibs.poplin.regroup import regrouped, transposed_where_it_lies
-from simulator.poplibs.popops.cast import cast
-from simulator.poplibs.popops.fill import zero
+from simulator.poplibs.popops.elementwise.cast import cast
+from simulator.poplibs.popops.elementwise.fill import zero
+from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.scaled_add import scaledAddTo
 from simulator.poplibs.poputil import mapTensorLinearly
 
 Options = Mapping[str, object] | None

@@ -19,9 +19,9 @@ from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.options import MATMUL, settings_of
 from simulator.poplibs.poplin.params import ConvParams, Sizes
 from simulator.poplibs.poplin.problem import problem_of
-from simulator.poplibs.popops.fill import zero
+from simulator.poplibs.popops.elementwise.fill import zero
+from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.scaled_add import scaledAddTo
 from simulator.poplibs.poputil import mapTensorLinearly
 
 Options = Mapping[str, object] | None

@@ -22,9 +22,9 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, IntArray, Type
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
 from simulator.logging import library_call
-from simulator.poplibs.popops.cast import cast
+from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.regions import debug_name
-from simulator.poplibs.popops.topk import SortOrder, TopKParams, topKWithPermutation
+from simulator.poplibs.popops.sorting.topk import SortOrder, TopKParams, topKWithPermutation
 
 Pair = tuple[Tensor, Tensor]
 

@@ -12,7 +12,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field
 from simulator.logging import library_call
-from simulator.poplibs.popops.cast import cast
+from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.regions import debug_name
 
 

@@ -18,10 +18,10 @@ from simulator.graph.types import FLOAT, HALF, INT
 from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs.popnn.classes import calcAccuracy
-from simulator.poplibs.popops.cast import cast
+from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.encoding import encodeOneHot
 from simulator.poplibs.popops.operators import mulInPlace, neq
-from simulator.poplibs.popops.reduce import Operation, reduceWithOutput
+from simulator.poplibs.popops.reduction.reduce import Operation, reduceWithOutput
 from simulator.poplibs.popops.regions import (
     Operand,
     debug_name,

@@ -8,23 +8,23 @@ Numbers become constants of the type of what they are combined with. C++'s `&&`,
 from __future__ import annotations
 
 from simulator.codelets.elementwise.operations import BY_OPERANDS
-from simulator.poplibs.popops.expression import BinaryOp as BinaryOp
-from simulator.poplibs.popops.expression import Cast as Cast
-from simulator.poplibs.popops.expression import Const as Const
-from simulator.poplibs.popops.expression import ConstBool as ConstBool
-from simulator.poplibs.popops.expression import ConstFloat as ConstFloat
-from simulator.poplibs.popops.expression import ConstHalf as ConstHalf
-from simulator.poplibs.popops.expression import ConstInt as ConstInt
-from simulator.poplibs.popops.expression import ConstUnsignedInt as ConstUnsignedInt
-from simulator.poplibs.popops.expression import Expr as Expr
-from simulator.poplibs.popops.expression import Operator as Operator
-from simulator.poplibs.popops.expression import PlaceHolder as PlaceHolder
-from simulator.poplibs.popops.expression import Term as Term
-from simulator.poplibs.popops.expression import TernaryOp as TernaryOp
-from simulator.poplibs.popops.expression import UnaryOp as UnaryOp
-from simulator.poplibs.popops.expression import function_of
-from simulator.poplibs.popops.expression import operator as operator
-from simulator.poplibs.popops.expression import term as term
+from simulator.poplibs.popops.elementwise.expression import BinaryOp as BinaryOp
+from simulator.poplibs.popops.elementwise.expression import Cast as Cast
+from simulator.poplibs.popops.elementwise.expression import Const as Const
+from simulator.poplibs.popops.elementwise.expression import ConstBool as ConstBool
+from simulator.poplibs.popops.elementwise.expression import ConstFloat as ConstFloat
+from simulator.poplibs.popops.elementwise.expression import ConstHalf as ConstHalf
+from simulator.poplibs.popops.elementwise.expression import ConstInt as ConstInt
+from simulator.poplibs.popops.elementwise.expression import ConstUnsignedInt as ConstUnsignedInt
+from simulator.poplibs.popops.elementwise.expression import Expr as Expr
+from simulator.poplibs.popops.elementwise.expression import Operator as Operator
+from simulator.poplibs.popops.elementwise.expression import PlaceHolder as PlaceHolder
+from simulator.poplibs.popops.elementwise.expression import Term as Term
+from simulator.poplibs.popops.elementwise.expression import TernaryOp as TernaryOp
+from simulator.poplibs.popops.elementwise.expression import UnaryOp as UnaryOp
+from simulator.poplibs.popops.elementwise.expression import function_of
+from simulator.poplibs.popops.elementwise.expression import operator as operator
+from simulator.poplibs.popops.elementwise.expression import term as term
 from simulator.poplibs.popops.op_types import BinaryOpType as BinaryOpType
 from simulator.poplibs.popops.op_types import TernaryOpType as TernaryOpType
 from simulator.poplibs.popops.op_types import UnaryOpType as UnaryOpType

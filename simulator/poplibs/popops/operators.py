@@ -10,9 +10,9 @@ from __future__ import annotations
 from simulator.codelets.elementwise.operations import BINARY as _BINARY
 from simulator.codelets.elementwise.operations import TERNARY as _TERNARY
 from simulator.codelets.elementwise.operations import UNARY as _UNARY
-from simulator.poplibs.popops.operator_functions import binary as _binary
-from simulator.poplibs.popops.operator_functions import ternary as _ternary
-from simulator.poplibs.popops.operator_functions import unary as _unary
+from simulator.poplibs.popops.elementwise.operator_functions import binary as _binary
+from simulator.poplibs.popops.elementwise.operator_functions import ternary as _ternary
+from simulator.poplibs.popops.elementwise.operator_functions import unary as _unary
 
 for _make, _operations in ((_unary, _UNARY), (_binary, _BINARY), (_ternary, _TERNARY)):
     for _operation in _operations.values():

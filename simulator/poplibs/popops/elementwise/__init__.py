@@ -1,0 +1,1 @@
+"""Operations element by element: operators, expressions, types, fills, scaled sums."""

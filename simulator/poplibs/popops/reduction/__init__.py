@@ -1,0 +1,1 @@
+"""Reductions and cumulative sums: plans, stages, regions and vertices."""

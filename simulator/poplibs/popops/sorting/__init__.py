@@ -1,0 +1,1 @@
+"""Sorting and the best k elements, by a network over all tiles."""
