@@ -25,9 +25,9 @@ from simulator.graph.errors import PoplarError, poplibs_error
 from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT, HALF, INT, Type
 from simulator.poplar import Engine, Graph, IPUModel, program
-from simulator.poplibs.popnn.pool_plan import Partition, Problem, cheapest
-from simulator.poplibs.popnn.pool_tiles import Wishes, in_turn
-from simulator.poplibs.popnn.pool_windows import PoolShape, Window
+from simulator.poplibs.popnn.pools.plan import Partition, Problem, cheapest
+from simulator.poplibs.popnn.pools.tiles import Wishes, in_turn
+from simulator.poplibs.popnn.pools.windows import PoolShape, Window
 
 pooling = popnn.pooling
 MAX, AVG, SUM = pooling.PoolingType.MAX, pooling.PoolingType.AVG, pooling.PoolingType.SUM

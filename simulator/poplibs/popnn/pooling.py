@@ -20,9 +20,9 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
 from simulator.poplibs import popops
-from simulator.poplibs.popnn.pool_implementation import Request, add_pass
-from simulator.poplibs.popnn.pool_transforms import inside
-from simulator.poplibs.popnn.pool_windows import PoolShape, Window
+from simulator.poplibs.popnn.pools.implementation import Request, add_pass
+from simulator.poplibs.popnn.pools.transforms import inside
+from simulator.poplibs.popnn.pools.windows import PoolShape, Window
 from simulator.poplibs.popops.ordered_copy import ordered_copy
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import mapTensorLinearly

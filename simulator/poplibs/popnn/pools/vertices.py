@@ -15,17 +15,17 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_ranges
-from simulator.poplibs.popnn.pool_lists import (
+from simulator.poplibs.popnn.pools.parts import Boxes, Parts, Ranges, cut_into_parts
+from simulator.poplibs.popnn.pools.plan import Partition
+from simulator.poplibs.popnn.pools.tiles import nearest_tiles
+from simulator.poplibs.popnn.pools.windows import PoolShape
+from simulator.poplibs.popnn.pools.work import counted_work, share_rows, work_list
+from simulator.poplibs.popnn.pools.work_lists import (
     divisor_field,
     divisor_lists,
     list_fields,
     make_lists,
 )
-from simulator.poplibs.popnn.pool_parts import Boxes, Parts, Ranges, cut_into_parts
-from simulator.poplibs.popnn.pool_plan import Partition
-from simulator.poplibs.popnn.pool_tiles import nearest_tiles
-from simulator.poplibs.popnn.pool_windows import PoolShape
-from simulator.poplibs.popnn.pool_work import counted_work, share_rows, work_list
 
 
 class Kind(NamedTuple):

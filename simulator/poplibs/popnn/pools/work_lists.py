@@ -16,8 +16,8 @@ from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Array, IntArray
 from simulator.graph.vertex import Field, cut_field, cut_ranges
-from simulator.poplibs.popnn.pool_parts import Boxes, Parts
-from simulator.poplibs.popnn.pool_work import Items, Rows
+from simulator.poplibs.popnn.pools.parts import Boxes, Parts
+from simulator.poplibs.popnn.pools.work import Items, Rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)

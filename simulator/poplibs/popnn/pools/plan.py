@@ -16,8 +16,8 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.layers.pooling_cycles import COSTS, PLANNED_UNPACKING, initial_shares
 from simulator.graph.target import Target
 from simulator.graph.types import IntArray, Type
-from simulator.poplibs.popnn.pool_windows import PoolShape
-from simulator.poplibs.popnn.pool_work import Work, planned_work
+from simulator.poplibs.popnn.pools.windows import PoolShape
+from simulator.poplibs.popnn.pools.work import Work, planned_work
 
 MAX_GRAINS = 8  # of 64 bits in a group of channels: more take much memory to arrange
 PREFERRED_BYTES = 32  # of a group of channels: what other operations like best

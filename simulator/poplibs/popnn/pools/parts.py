@@ -9,8 +9,8 @@ import numpy as np
 
 from simulator.graph.intervals import spread
 from simulator.graph.types import IntArray
-from simulator.poplibs.popnn.pool_plan import Partition
-from simulator.poplibs.popnn.pool_windows import PoolShape
+from simulator.poplibs.popnn.pools.plan import Partition
+from simulator.poplibs.popnn.pools.windows import PoolShape
 
 
 @dataclass(frozen=True, slots=True, eq=False)

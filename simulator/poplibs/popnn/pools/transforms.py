@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from simulator.graph.tensor import Tensor
-from simulator.poplibs.popnn.pool_windows import PoolShape, Window
+from simulator.poplibs.popnn.pools.windows import PoolShape, Window
 
 
 @dataclass(frozen=True, slots=True)

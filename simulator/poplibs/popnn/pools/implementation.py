@@ -12,17 +12,17 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor, concat
 from simulator.logging import enabled, log
-from simulator.poplibs.popnn import pool_transforms as transforms
-from simulator.poplibs.popnn.pool_plan import (
+from simulator.poplibs.popnn.pools import transforms
+from simulator.poplibs.popnn.pools.plan import (
     Plan,
     Problem,
     cheapest,
     flattening,
     preferred_channels,
 )
-from simulator.poplibs.popnn.pool_transforms import Form
-from simulator.poplibs.popnn.pool_vertices import Grouped, Pooling, add_pooling
-from simulator.poplibs.popnn.pool_windows import PoolShape
+from simulator.poplibs.popnn.pools.transforms import Form
+from simulator.poplibs.popnn.pools.vertices import Grouped, Pooling, add_pooling
+from simulator.poplibs.popnn.pools.windows import PoolShape
 
 DEARER, THAN = 4, 3  # what a plan with the preferred groups may cost beside the cheapest
 

@@ -14,7 +14,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.intervals import offsets_of, present, spread
 from simulator.graph.types import IntArray
-from simulator.poplibs.popnn.pool_windows import NOWHERE, Window
+from simulator.poplibs.popnn.pools.windows import NOWHERE, Window
 
 
 class Work(NamedTuple):

@@ -15,7 +15,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.intervals import crossings
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
-from simulator.poplibs.popnn.pool_parts import Ranges
+from simulator.poplibs.popnn.pools.parts import Ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,1 @@
+"""How a pooling is cut into parts, transformed, placed and done by vertices."""
