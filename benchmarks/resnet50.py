@@ -24,8 +24,8 @@ from pva.analysis import main_run, overlap_io
 from pva.analysis.execution.main_runs import MainRun
 from pva.analysis.memory.totals import MemoryOverview, memory_overview
 from pva.report import openReport
+from simulator.popart.importing.transformer import GraphTransformer
 from simulator.popart.simulate import Request, simulate_model
-from simulator.popart.transformer import GraphTransformer
 
 BATCHES = (1, 4, 16)
 STEP = 6  # batches

@@ -128,7 +128,8 @@ def model_command(
         _check_free(save_outputs)
         options = checked_options(option)
         from simulator import popart  # noqa: F401 - which says what to install
-        from simulator.popart import input_values, simulate
+        from simulator.popart import simulate
+        from simulator.popart.importing import input_values
 
         pairs = {name: input_values.read_value(text, f"--input {name}")
                  for name, text in _pairs(input)}  # fmt: skip

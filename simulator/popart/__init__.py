@@ -40,6 +40,7 @@ from simulator.popart.choices import (
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
+from simulator.popart.importing.transformer import GraphTransformer
 from simulator.popart.input_settings import ExchangeStrategy, InputSettings, TileSet
 from simulator.popart.logging import Logger, getLogger
 from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
@@ -84,12 +85,11 @@ from simulator.popart.optimizers import (
 )
 from simulator.popart.patterns import Patterns, PatternsLevel
 from simulator.popart.session import InferenceSession
-from simulator.popart.session_options import SessionOptions
-from simulator.popart.session_weights import PyWeightsIO
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.sessions.weights import PyWeightsIO
 from simulator.popart.supported import getSupportedOperations, getUnsupportedOperations
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
-from simulator.popart.transformer import GraphTransformer
 
 __all__ = [
     "AccumulateOuterFragmentSchedule",

@@ -12,16 +12,16 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from simulator.popart.builder_domain import Domain
-from simulator.popart.builder_forms import TYPED, attribute_of, is_set, type_number
-from simulator.popart.builder_notes import Notes, annotate
-from simulator.popart.builder_windows import WINDOWED, check_window
 from simulator.popart.errors import popart_exception
-from simulator.popart.external_data import save_externally
-from simulator.popart.importing import known_infos
+from simulator.popart.importing.external_data import save_externally
+from simulator.popart.importing.from_onnx import known_infos
+from simulator.popart.importing.model_file import Model, opsets_of, read_model, typed_tensor
 from simulator.popart.input_settings import InputSettings, note_settings
 from simulator.popart.ir import GRAPHCORE, ONNX, SLICES_ATTRIBUTE
-from simulator.popart.model_file import Model, opsets_of, read_model, typed_tensor
+from simulator.popart.model_builder.domain import Domain
+from simulator.popart.model_builder.forms import TYPED, attribute_of, is_set, type_number
+from simulator.popart.model_builder.notes import Notes, annotate
+from simulator.popart.model_builder.windows import WINDOWED, check_window
 from simulator.popart.operators.reductions import names_no_axis
 from simulator.popart.operators.signatures import Signature
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type

@@ -17,9 +17,9 @@ from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
 from simulator.popart.operators.losses import through_softmax
-from simulator.popart.outlined import Use, functions_of
-from simulator.popart.outlined_gradients import comes_again, lower_back
-from simulator.popart.recompute import Again
+from simulator.popart.scheduling.outlined import Use, functions_of
+from simulator.popart.scheduling.outlined_gradients import comes_again, lower_back
+from simulator.popart.scheduling.recompute import Again
 from simulator.poplibs import popops
 
 ALL_OUTPUTS = ("LSTM", "RNN", "Split")  # whose gradients take those of all outputs

@@ -8,7 +8,7 @@ from simulator.graph.target import Target, with_ipus
 from simulator.instances.placement import placement
 from simulator.instances.share import Share
 from simulator.popart.errors import popart_exception
-from simulator.popart.session_options import SessionOptions
+from simulator.popart.sessions.options import SessionOptions
 
 
 def share_of(options: SessionOptions, subject: str) -> Share | None:

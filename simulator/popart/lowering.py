@@ -19,7 +19,7 @@ from simulator.popart.ir import MEMORY_ATTRIBUTE, PARTIALS_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.origins import Origin, within_module
-from simulator.popart.placement import brought, graphs_of
+from simulator.popart.scheduling.placement import brought, graphs_of
 from simulator.popart.tensor_info import TensorInfo, to_device
 from simulator.poplibs import poputil
 

@@ -19,42 +19,42 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.heap import give_back_much, reused_memory
-from simulator.popart import dot, reports
 from simulator.popart import programs as parts
-from simulator.popart.anchors import anchor_tensor, check_anchors
 from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing import import_model
+from simulator.popart.importing.from_onnx import import_model
+from simulator.popart.importing.model_file import Model, read_model
 from simulator.popart.indices import check_places, looked_up, static_inputs
 from simulator.popart.input_settings import settings_of
 from simulator.popart.instances import share_of, target_of_all
-from simulator.popart.io_tiles import ways_of
 from simulator.popart.ir import Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.model_file import Model, read_model
 from simulator.popart.names import VirtualGraphMode
 from simulator.popart.optimizers import Optimizer
-from simulator.popart.outlined import functions_of, outlining_of
 from simulator.popart.patterns import Patterns, apply
-from simulator.popart.pipeline import Pipeline, check_pipeline, pipeline_of
-from simulator.popart.pipeline_steps import cycles_of
-from simulator.popart.placement import place_nodes
-from simulator.popart.planned import planned_cycles
 from simulator.popart.programs import Programs
-from simulator.popart.report_folders import Folder
-from simulator.popart.serialised_ir import serialised
-from simulator.popart.session_calls import LOADING, unprepared
-from simulator.popart.session_files import Files
-from simulator.popart.session_generators import Generators
-from simulator.popart.session_options import SessionOptions
-from simulator.popart.session_reports import Reports
-from simulator.popart.session_weights import Weights, flat
-from simulator.popart.session_work import work_of
+from simulator.popart.scheduling.io_tiles import ways_of
+from simulator.popart.scheduling.outlined import functions_of, outlining_of
+from simulator.popart.scheduling.pipeline import Pipeline, check_pipeline, pipeline_of
+from simulator.popart.scheduling.pipeline_steps import cycles_of
+from simulator.popart.scheduling.placement import place_nodes
+from simulator.popart.scheduling.predicted_cost import planned_cycles
+from simulator.popart.sessions import dot, report_texts
+from simulator.popart.sessions.anchors import anchor_tensor, check_anchors
+from simulator.popart.sessions.calls import LOADING, unprepared
+from simulator.popart.sessions.files import Files
+from simulator.popart.sessions.generators import Generators
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.sessions.report_folders import Folder
+from simulator.popart.sessions.reports import Reports
+from simulator.popart.sessions.serialised_ir import serialised
+from simulator.popart.sessions.tile_map import write_tile_map
+from simulator.popart.sessions.weights import Weights, flat
+from simulator.popart.sessions.work import work_of
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
-from simulator.popart.tile_map import write_tile_map
 from simulator.runtime.arrangement import arranged, restored
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
@@ -94,7 +94,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._flow, self._device, self._progress = flow, deviceInfo, progress
         self._options = userOptions or SessionOptions()
         engine_settings = engine_options.resolve(self._options.engineOptions)
-        self._profiled = reports.is_profiled(engine_settings)
+        self._profiled = report_texts.is_profiled(engine_settings)
         self._values = bool(engine_settings[VALUES_OPTION])
         self._folder = Folder(self.default_name if name is None else name, engine_settings)
         given_model = fnModel if isinstance(fnModel, tuple) else read_model(fnModel)

@@ -12,11 +12,15 @@ import onnx
 
 from simulator.graph.types import Array
 from simulator.heap import reused_memory
-from simulator.popart.bounded import chosen, with_roots
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing import import_model
+from simulator.popart.importing.bounded import chosen, with_roots
+from simulator.popart.importing.from_onnx import import_model
+from simulator.popart.importing.input_values import fitted, shapes_of, with_inputs
+from simulator.popart.importing.model_file import read_model, value_info
+from simulator.popart.importing.sequence_inputs import tensors_of
+from simulator.popart.importing.transformer import GraphTransformer
 from simulator.popart.indices import looked_up
 from simulator.popart.input_settings import (
     ExchangeStrategy,
@@ -24,20 +28,16 @@ from simulator.popart.input_settings import (
     TileSet,
     note_settings,
 )
-from simulator.popart.input_values import fitted, shapes_of, with_inputs
 from simulator.popart.ir import ONNX, Ir
 from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
 from simulator.popart.lowering import Progress
-from simulator.popart.model_file import read_model, value_info
 from simulator.popart.names import RecomputationType
 from simulator.popart.optimizers import SGD, Adam, Optimizer
-from simulator.popart.report_folders import give_back
-from simulator.popart.sequence_inputs import tensors_of
 from simulator.popart.session import InferenceSession
-from simulator.popart.session_options import SessionOptions
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.sessions.report_folders import give_back
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
-from simulator.popart.transformer import GraphTransformer
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 RATE, SEED = 0.01, 1

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import onnx
 
-from simulator.popart.composites.table import COMPOSITES
+from simulator.popart.importing.composites.table import COMPOSITES
 from simulator.popart.ir import ONNX
 from simulator.popart.operators.layer_gradients import GRADIENTS
 from simulator.popart.operators.table import OPERATORS

@@ -30,7 +30,7 @@ from simulator.popart.mandatory_patterns import check_gradients
 from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
-from simulator.popart.recompute import Again, recomputed
+from simulator.popart.scheduling.recompute import Again, recomputed
 from simulator.popart.session import InferenceSession
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo
 from simulator.popart.updates import OPTIMIZER_FROM_HOST, Updates, numbers_of

@@ -17,9 +17,9 @@ from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
-from simulator.popart.placement import brought, lies_on
-from simulator.popart.replicas import summed
-from simulator.popart.session_options import SessionOptions
+from simulator.popart.scheduling.placement import brought, lies_on
+from simulator.popart.scheduling.replicas import summed
+from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.tensor_info import ELEMENT_TYPES
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation, expr

@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 import torch
 
-from simulator.popart.builder_notes import annotate
 from simulator.popart.ir import TORCH_ATTRIBUTE
+from simulator.popart.model_builder.notes import annotate
 from simulator.popart.origins import Origin, origin_of
 from simulator.poptorch.errors import Error
 from simulator.poptorch.export_program import export_program

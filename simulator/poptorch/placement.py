@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Self
 import onnx
 import torch
 
-from simulator.popart.builder_notes import annotate
 from simulator.popart.ir import IPU_ATTRIBUTE
+from simulator.popart.model_builder.notes import annotate
 from simulator.popart.origins import origin_of
 from simulator.poptorch import marks
 from simulator.poptorch.enums import AutoStage

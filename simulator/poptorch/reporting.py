@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from simulator.popart.report_folders import give_back
+from simulator.popart.sessions.report_folders import give_back
 from simulator.poptorch.executor import PoplarExecutor
 from simulator.poptorch.options import Options
 

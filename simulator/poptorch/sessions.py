@@ -11,8 +11,8 @@ import torch
 from onnx import TensorProto
 
 from simulator import popart
-from simulator.popart.builder_notes import annotate
 from simulator.popart.ir import MEMORY_ATTRIBUTE, RECOMPUTE_ATTRIBUTE
+from simulator.popart.model_builder.notes import annotate
 from simulator.popart.origins import SCOPES
 from simulator.poptorch import marks
 from simulator.poptorch.enums import OutputMode, ReductionType

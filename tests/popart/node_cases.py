@@ -16,9 +16,9 @@ import numpy as np
 import onnx
 
 from simulator.popart import backend, popart_exception
-from simulator.popart.composites.table import COMPOSITES
+from simulator.popart.importing.composites.table import COMPOSITES
+from simulator.popart.importing.sequences import OPERATORS_OF_SEQUENCES
 from simulator.popart.operators.table import OPERATORS
-from simulator.popart.sequences import OPERATORS_OF_SEQUENCES
 
 # Those without a row that run by the nodes of the function that ONNX defines them by.
 DEFINED = (

@@ -11,7 +11,7 @@ from models import model, node, outcome
 from onnx.reference import ReferenceEvaluator
 
 from simulator.popart import backend
-from simulator.popart.importing import import_model
+from simulator.popart.importing.from_onnx import import_model
 from simulator.popart.simulate import Request, simulate_model
 
 X = np.float32([[0, 2, 0], [3, 0, 4]])

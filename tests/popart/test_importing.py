@@ -11,7 +11,8 @@ import pytest
 from models import model, node, outcome, prepared, tiny
 
 from simulator import popart
-from simulator.popart import backend, model_file
+from simulator.popart import backend
+from simulator.popart.importing import model_file
 
 FLOW = popart.DataFlow(1, [])
 

@@ -8,7 +8,7 @@ import pytest
 from models import model, node, outcome, prepared, tiny
 
 from simulator import popart
-from simulator.popart.importing import import_model
+from simulator.popart.importing.from_onnx import import_model
 
 X = np.float32([[-3.0, -0.5, 0.0, 200.0]])
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from simulator.popart import dot, logging, patterns, session_options, tile_map
+from simulator.popart import logging, patterns
+from simulator.popart.sessions import dot, tile_map
+from simulator.popart.sessions import options as session_options
 
 PAGE = (Path(__file__).parents[2] / "docs" / "popart.md").read_text()
 

@@ -14,7 +14,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.tensor import concat
 from simulator.graph.types import FLOAT, Array
 from simulator.popart.lowering import Lowering
-from simulator.popart.placement import lies_on
+from simulator.popart.scheduling.placement import lies_on
 
 
 def guides_example() -> tuple[bytes, list[str], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.popart.repeats import Repeat, chosen_repeats, maximal_repeats
+from simulator.popart.scheduling.repeats import Repeat, chosen_repeats, maximal_repeats
 
 
 def ids(text: str) -> np.ndarray:

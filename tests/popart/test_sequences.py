@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from simulator import popart
 from simulator.popart import backend
-from simulator.popart.importing import import_model
+from simulator.popart.importing.from_onnx import import_model
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 

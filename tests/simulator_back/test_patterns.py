@@ -17,7 +17,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.patterns import Shifted
 from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT
-from simulator.popart.stash import moved
+from simulator.popart.scheduling.stash import moved
 from simulator.poplar import program
 from simulator.poplibs.popops.reduction.regions import in_memory
 from simulator.poplibs.popops.regions import in_memory_order

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from simulator.popart.names import Choice
-from simulator.popart.session_options import OPTIONS
+from simulator.popart.sessions.options import OPTIONS
 from simulator.poptorch.enums import ReductionType
 from simulator.poptorch.errors import Error
 from simulator.poptorch.options.part import Part

@@ -1,0 +1,1 @@
+"""From an ONNX model to the intermediate representation: checks, inference, folding, bodies."""

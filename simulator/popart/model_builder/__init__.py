@@ -1,0 +1,1 @@
+"""What the builder of models takes: domains of operators, forms, notes, windows."""

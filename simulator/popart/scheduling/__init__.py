@@ -1,0 +1,1 @@
+"""Who computes what, when: pipelines, replicas, I/O tiles, functions that are called again."""

@@ -1,0 +1,136 @@
+"""The weights of a session: to the device and back, to arrays and to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from simulator.engine import Engine
+from simulator.graph.tensor import Tensor
+from simulator.graph.types import Array
+from simulator.popart import programs as parts
+from simulator.popart.errors import popart_exception
+from simulator.popart.importing.model_file import Model, read_model, weights_of, write_model
+from simulator.popart.ir import Ir
+from simulator.popart.programs import Programs
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.tensor_info import to_device
+from simulator.runtime.arrangement import arranged, restored
+
+
+@dataclass(slots=True)
+class PyWeightsIO:
+    """Arrays of weights by name, to be filled or to be taken from."""
+
+    weights: Mapping[str, Array]
+
+
+class Weights:
+    """The methods of a session that move weights, with what an optimiser keeps of them."""
+
+    _ir: Ir
+    _model: onnx.ModelProto | None
+    _options: SessionOptions
+    _programs: Programs
+    _values: bool
+    _uploaded: bool
+    _weights: dict[str, Array | None]
+    _kept: dict[str, Tensor]  # what an optimiser keeps between batches
+
+    def _loaded(self, caller: str) -> Engine:
+        raise NotImplementedError
+
+    def weightsFromHost(self) -> None:
+        """Copy the weights to the device."""
+        engine = self._loaded("weightsFromHost")
+        for name, handle in self._programs.weights_in.items():
+            if self._values:
+                values = self._weights[name]
+                if values is None:
+                    raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
+                info = self._ir.infos[name]
+                device_values = flat(to_device(values, info, f"weight {name!r}"))
+                upload = partial(_fill, tensor=self._programs.weights[name], values=device_values)
+                engine.connectStreamToCallback(handle, upload)
+        if self._programs.weights_in:
+            self._programs.run_apart(engine, parts.WEIGHTS_FROM_HOST)
+        self._uploaded = True
+
+    def weightsToHost(self) -> None:
+        """Copy the weights from the device; `readWeights` and `modelToHost` give them."""
+        engine = self._loaded("weightsToHost")
+        if not self._values:
+            raise popart_exception("weightsToHost: the session has no values")
+        arrays = {}
+        for name, handle in self._programs.weights_out.items():
+            info = self._ir.infos[name]
+            arrays[name] = np.zeros(info.nelms() * self._options.replicas, info.device.numpy)
+            engine.connectStream(handle, arrays[name])
+        self._programs.run_apart(engine, parts.WEIGHTS_TO_HOST)
+        for name, values in arrays.items():
+            info = self._ir.infos[name]
+            device_values = restored(
+                self._programs.weights[name], values[: info.nelms()]
+            )  # of the first
+            self._weights[name] = device_values.reshape(info.dims).astype(info.host)
+
+    def readWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
+        """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""
+        arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
+        for name, out in arrays.items():
+            values = self._weights.get(name)
+            if values is None or out.size != values.size:
+                raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
+            out[...] = values.reshape(out.shape)
+
+    def writeWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
+        """Take the values of weights from arrays for the next `weightsFromHost`."""
+        arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
+        for name, array in arrays.items():
+            if name not in self._weights or self._ir.infos[name].dims != np.shape(array):
+                shape = list(np.shape(array))
+                raise popart_exception(f"writeWeights: {name!r} is no weight of shape {shape}")
+            self._weights[name] = np.array(array, dtype=self._ir.infos[name].host)
+
+    def modelToHost(self, path: str | Path) -> None:
+        """Write the model with the weights of the device to a file."""
+        self.weightsToHost()
+        if self._model is None:
+            raise popart_exception("modelToHost: the model has been let go of")
+        write_model(self._model, self._weights, path, more=self._kept)
+
+    def let_go_of_model(self) -> None:
+        """Give back the memory of the model that was given; `modelToHost` then refuses."""
+        self._model = None
+
+    def resetHostWeights(
+        self, model: Model, ignoreWeightsInModelWithoutCorrespondingHostWeight: bool = False
+    ) -> None:
+        """Take the weights of another model for the next `weightsFromHost`; it may have more."""
+        stored = weights_of(*read_model(model))
+        for name, values in self._weights.items():
+            if name in self._kept and name not in stored:
+                continue  # the optimiser goes on with what it has
+            array = stored.get(name)
+            dims = self._ir.infos[name].dims
+            if array is None or array.shape != dims:
+                shape = "missing" if array is None else f"of shape {list(array.shape)}"
+                raise popart_exception(
+                    f"resetHostWeights: weight {name!r} is {shape}; {list(dims)} is needed"
+                )
+            self._weights[name] = array if values is None else array.astype(values.dtype)
+
+
+def flat(values: Array) -> Array:
+    """Return an array's elements in order."""
+    return np.ascontiguousarray(values).reshape(-1)
+
+
+def _fill(buffer: Array, tensor: Tensor, values: Array) -> None:
+    """Fill the buffer of a transfer with a weight's values."""
+    buffer[:] = arranged(tensor, values)
