@@ -20,7 +20,7 @@ from simulator.compiler.exchange import exchange_cost, host_exchange_cost
 from simulator.compiler.executable import Executable
 from simulator.examples import matmul_chain
 from simulator.graph.graph import Graph
-from simulator.graph.target import MK1, MK2, Target
+from simulator.graph.machine.target import MK1, MK2, Target
 from simulator.graph.types import FLOAT
 from simulator.runtime.run import Runner
 from tests import matrix_vector

@@ -17,7 +17,7 @@ import numpy as np
 
 from simulator import poplar
 from simulator.graph.graph import Graph
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.graph.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import FLOAT, program
 

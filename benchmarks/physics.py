@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator import poplar
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform
 from simulator.poplibs.poplin.joint_plan import plan_of

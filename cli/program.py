@@ -150,8 +150,8 @@ def _machine(part: str, ipus: int) -> str:
 
 
 def _say_what_is_kept(path: Path, compiled: Sequence[Event], target: Mapping[str, object]) -> None:
-    from simulator.graph.target import part_name
-    from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
+    from simulator.graph.machine.options import DEFAULT_IPUS, DEFAULT_PART
+    from simulator.graph.machine.target import part_name
 
     last = compiled[-1]
     part, ipus = target.get(DEFAULT_PART, last.part), target.get(DEFAULT_IPUS, last.ipus)

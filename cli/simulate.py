@@ -120,9 +120,9 @@ def _checked_options(pairs: tuple[str, ...]) -> dict[str, str]:
 
 def _checked_target(part: str | None, ipus: int | None) -> dict[str, object]:
     """Return the target options for a part and a number of IPUs; raises PoplarError."""
-    from simulator.graph.machine_files import SUFFIX as MACHINE
-    from simulator.graph.target import part_name
-    from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART
+    from simulator.graph.machine.files import SUFFIX as MACHINE
+    from simulator.graph.machine.options import DEFAULT_IPUS, DEFAULT_PART
+    from simulator.graph.machine.target import part_name
 
     name = part and part_name("--target", part)
     if part and part.endswith(MACHINE):  # processes that the program starts read it, too

@@ -13,9 +13,9 @@ import numpy as np
 
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
-from simulator.graph.machines import GlobalExchangeConstraint, TargetType
-from simulator.graph.target import TARGETS, Target, make_target, part_name
-from simulator.graph.target_options import DEFAULT_IPUS, DEFAULT_PART, model_defaults
+from simulator.graph.machine.constants import GlobalExchangeConstraint, TargetType
+from simulator.graph.machine.options import DEFAULT_IPUS, DEFAULT_PART, model_defaults
+from simulator.graph.machine.target import TARGETS, Target, make_target, part_name
 from simulator.logging import log
 
 MANAGED_PART = "mk2"  # what the manager lists: one system of so many IPUs of this part

@@ -18,8 +18,8 @@ from simulator.graph.errors import PoplarError, graph_memory_allocation_error
 from simulator.graph.graph import Graph, frozen
 from simulator.graph.program import Program, Sequence
 from simulator.graph.tensor import Tensor
-from simulator.graph.validate_programs import check_programs
-from simulator.graph.validate_streams import check_outside_copies
+from simulator.graph.validation.programs import check_programs
+from simulator.graph.validation.streams import check_outside_copies
 from simulator.logging import log
 
 ProgressFunc = Callable[[int, int], object]

@@ -33,7 +33,7 @@ CODELETS = tuple(
 )
 FUNCTIONS = (
     *CODELETS,
-    "simulator.compiler.block_recording",
+    "simulator.compiler.lowering.block_recording",
     "simulator.compiler.copies",
     "simulator.graph.user_compute",
 )
@@ -46,13 +46,13 @@ CLASSES = (
     "simulator.graph.element_view",
     "simulator.graph.graph",
     "simulator.graph.host_functions",
-    "simulator.graph.machines",
+    "simulator.graph.machine.constants",
     "simulator.graph.mapping",
-    "simulator.graph.patterns",
+    "simulator.graph.geometry.patterns",
     "simulator.graph.program",
     "simulator.graph.streams",
-    "simulator.graph.strides",
-    "simulator.graph.target",
+    "simulator.graph.geometry.strides",
+    "simulator.graph.machine.target",
     "simulator.graph.tensor",
     "simulator.graph.types",
     "simulator.graph.user_vertices",

@@ -29,20 +29,20 @@ from simulator.graph.errors import (
     application_runtime_error,
     graph_memory_allocation_error,
 )
+from simulator.graph.geometry.intervals import Interval
 from simulator.graph.graph import ComputeSet, Function, Graph
 from simulator.graph.host_functions import HostFunction, HostFunctionArgument
-from simulator.graph.intervals import Interval
-from simulator.graph.machines import (
+from simulator.graph.machine.constants import (
     GlobalExchangeConstraint,
     GlobalExchangeFlow,
     IpuLinkConfiguration,
     IpuLinkTopology,
     TargetType,
 )
+from simulator.graph.machine.target import Target
 from simulator.graph.option_table import OptionFlags
 from simulator.graph.program import SyncType
 from simulator.graph.streams import DataStream, RemoteBuffer, ReplicatedStreamMode, Stream
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, UpsampleMethod, append, concat
 from simulator.graph.types import (
     BOOL,

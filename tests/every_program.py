@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator import poplar
 from simulator.device import Device
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.poplar import FLOAT, INT, Graph, Input, Output, Vector, Vertex, program
 
 COUNT = 8

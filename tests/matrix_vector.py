@@ -11,8 +11,8 @@ import numpy as np
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.executable import Executable
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import make_target
 from simulator.graph.program import Execute, Program, Sequence
-from simulator.graph.target import make_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT
 from simulator.graph.vertex import Codelet, VertexGroup, cut_field

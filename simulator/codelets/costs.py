@@ -6,7 +6,7 @@ from typing import overload
 
 import numpy as np
 
-from simulator.graph.intervals import offsets_of
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import IntArray
 
 SUPERVISOR_CALL = 11  # popops/PerformanceEstimation.cpp: basic supervisor overhead

@@ -17,7 +17,7 @@ import numpy as np
 
 from pva.progress import each
 from simulator.graph import kernels
-from simulator.graph.intervals import ascending, spread
+from simulator.graph.geometry.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
 ALIGNMENT = 8  # bytes: one 64-bit word, the width of the data path

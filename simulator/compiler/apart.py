@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.compiler.executable import Lowered
+from simulator.graph.geometry.intervals import ascending
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import ascending
 from simulator.graph.types import IntArray
 
 PAIRS_OF_A_SET = 64  # of larger compute sets, those of several operations, no pairs are listed

@@ -20,11 +20,11 @@ from simulator.compiler.fixed_data import CODE_CATEGORIES, COMPUTED_STACKS, Stac
 from simulator.compiler.instrument import counted_exchanges, counted_vertices, counter_cycles
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
 from simulator.compiler.liveness import find_liveness
-from simulator.compiler.lower import lower
+from simulator.compiler.lowering.lower import lower
 from simulator.compiler.memory import measure_memory
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
-from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
 from simulator.logging import enabled, log

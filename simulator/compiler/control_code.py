@@ -14,7 +14,7 @@ import numpy as np
 from simulator.compiler.executable import Lowered
 from simulator.compiler.instrument import COUNTER_CODE_BYTES, counting_on, vertices_run
 from simulator.compiler.instrumentation import Instrumentation
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 
 CONTROL_BASE, CONTROL_BYTES = 60, 8

@@ -12,7 +12,7 @@ from simulator.codelets.system.copies import (
     strided_copy,
     strided_copy_64,
 )
-from simulator.graph.intervals import spread
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Operands, VertexGroup
 

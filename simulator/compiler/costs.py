@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from simulator.compiler.executable import ComputeCosts
-from simulator.graph.intervals import ascending
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import ascending
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
 

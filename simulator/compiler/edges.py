@@ -9,8 +9,7 @@ import numpy as np
 
 from simulator.compiler.executable import BoolArray
 from simulator.graph import kernels
-from simulator.graph.graph import Graph
-from simulator.graph.intervals import (
+from simulator.graph.geometry.intervals import (
     ascending,
     crossings,
     distinct,
@@ -20,6 +19,7 @@ from simulator.graph.intervals import (
     sorted_runs,
     uniform,
 )
+from simulator.graph.graph import Graph
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup

@@ -15,8 +15,8 @@ from pva.schema import EXCHANGE_INSTRUCTIONS
 from simulator.compiler.executable import Exchange
 from simulator.compiler.flows import flows
 from simulator.graph import kernels
-from simulator.graph.intervals import ascending, distinct
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import ascending, distinct
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 
 # The latency of a machine is a fit of two printed steps of the user guide's sample: a word from

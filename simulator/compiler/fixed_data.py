@@ -16,8 +16,8 @@ from simulator.compiler.control_code import control_code
 from simulator.compiler.executable import Exchange, Lowered
 from simulator.compiler.instrument import result_bytes
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
+from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Codelet, Field, VertexGroup
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 
 MAX_GROUPS = 32  # of all tiles together; an IPU has at least one

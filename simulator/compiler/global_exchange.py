@@ -24,9 +24,9 @@ import numpy as np
 from simulator.compiler.exchange import INSTRUCTION_BYTES, repetition
 from simulator.compiler.executable import Exchange
 from simulator.compiler.flows import flows as flows_of_groups
-from simulator.graph.intervals import distinct
-from simulator.graph.machines import GlobalExchangeFlow, Machine
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import distinct
+from simulator.graph.machine.constants import GlobalExchangeFlow, Machine
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 
 GLOBAL_EXCHANGE = "/GlobalExchange"  # how its name ends, as in the user guide's example

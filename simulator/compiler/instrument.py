@@ -15,7 +15,7 @@ import numpy as np
 
 from simulator.compiler.executable import Exchange, Lowered
 from simulator.compiler.instrumentation import Instrumentation
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup
 

@@ -21,8 +21,8 @@ from simulator.compiler.executable import (
 )
 from simulator.graph import kernels
 from simulator.graph.errors import PoplarError
+from simulator.graph.geometry.intervals import ascending, spread
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
 CHOICES = (

@@ -11,8 +11,8 @@ from pva import schema
 from simulator.compiler.allocate import Allocation, shares_its_place, union_bytes
 from simulator.compiler.executable import BoolArray, Liveness, Lowered, MemoryUse, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, types_on_tiles, vertex_bytes
+from simulator.graph.geometry.intervals import among, present
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import among, present
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pva.version import VERSION
 from simulator.graph.errors import PoplarError
-from simulator.graph.machine_files import SUFFIX as MACHINE
-from simulator.graph.target import part_name
+from simulator.graph.machine.files import SUFFIX as MACHINE
+from simulator.graph.machine.target import part_name
 
 MODEL = ".onnx"
 OPTION = "option:"

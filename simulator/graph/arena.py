@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.graph.variables import Bounds, Variable
 from simulator.graph.views import Window

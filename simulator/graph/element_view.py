@@ -12,7 +12,7 @@ from simulator.graph import regions
 from simulator.graph.arena import Arena
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import (
+from simulator.graph.geometry.intervals import (
     Interval,
     ascending,
     common_length,
@@ -20,8 +20,8 @@ from simulator.graph.intervals import (
     overlap,
     spread,
 )
-from simulator.graph.patterns import Pattern, Shifted, extent_of, intervals_from, placed
-from simulator.graph.strides import Strides, intervals_of
+from simulator.graph.geometry.patterns import Pattern, Shifted, extent_of, intervals_from, placed
+from simulator.graph.geometry.strides import Strides, intervals_of
 from simulator.graph.types import IntArray, Type, element_count
 
 Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths

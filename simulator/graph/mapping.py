@@ -9,7 +9,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simulator.graph.intervals import as_int64, ascending, crossings, offsets_of, present, spread
+from simulator.graph.geometry.intervals import (
+    as_int64,
+    ascending,
+    crossings,
+    offsets_of,
+    present,
+    spread,
+)
 from simulator.graph.types import IntArray
 
 TileIntervals = Sequence[Sequence[tuple[int, int]]]  # the parts [begin, end) on each tile

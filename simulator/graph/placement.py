@@ -8,9 +8,9 @@ import numpy as np
 
 from simulator.graph.arena import Arena
 from simulator.graph.errors import TileMappingError
-from simulator.graph.intervals import as_int64, cut
+from simulator.graph.geometry.intervals import as_int64, cut
+from simulator.graph.geometry.patterns import Shifted, recent, relative
 from simulator.graph.mapping import Mapping, MappingTable, TileIntervals, listed_pieces
-from simulator.graph.patterns import Shifted, recent, relative
 from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.replicas import everywhere
 from simulator.graph.tensor import Tensor

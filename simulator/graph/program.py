@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.arguments import refuse_in
-from simulator.graph.checks import check_writable
 from simulator.graph.copy_ends import End, check_ends, check_same, moved_rows
 from simulator.graph.errors import PoplarError
 from simulator.graph.host_functions import HostFunction
 from simulator.graph.replicas import everywhere
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type, checked_values
+from simulator.graph.validation.checks import check_writable
 from simulator.graph.vertex import ComputeSet
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.graph import kernels
 from simulator.graph.arena import Arena
-from simulator.graph.intervals import Interval, crossings, offsets_of, touch
+from simulator.graph.geometry.intervals import Interval, crossings, offsets_of, touch
 from simulator.graph.types import BoolArray, IntArray, Type
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.graph.arena import Arena
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import as_int64, offsets_of
+from simulator.graph.geometry.intervals import as_int64, offsets_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Field, VertexGroup

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import offsets_of
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.output_array import (
     OutputReadError,
     as_output,

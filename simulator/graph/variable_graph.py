@@ -11,14 +11,13 @@ import numpy as np
 
 from simulator.graph import placement
 from simulator.graph.arena import Arena
-from simulator.graph.checks import check_writable
 from simulator.graph.debug import DebugContext, inside, users_location
 from simulator.graph.errors import PoplarError
+from simulator.graph.geometry.patterns import Shifted, packed, placed
+from simulator.graph.geometry.strides import Strides, stepped
+from simulator.graph.machine.target import Target
 from simulator.graph.mapping import Mapping, MappingTable, TileIntervals
-from simulator.graph.patterns import Shifted, packed, placed
 from simulator.graph.replicas import everywhere
-from simulator.graph.strides import Strides, stepped
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import (
     UNSIGNED_INT,
@@ -30,6 +29,7 @@ from simulator.graph.types import (
     checked_type,
     element_count,
 )
+from simulator.graph.validation.checks import check_writable
 from simulator.graph.variables import VariableMappingMethod, filled, method_and_name, type_last
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import as_int64
+from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.types import (
     Array,
     IntArray,

@@ -24,7 +24,7 @@ import numpy as np
 
 from simulator.graph.arena import Arena
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import as_int64, cut, offsets_of, spread
+from simulator.graph.geometry.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, checked_type
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.graph.errors import PoplarError, TileMappingError
-from simulator.graph.intervals import as_int64
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import as_int64
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 
 

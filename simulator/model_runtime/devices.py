@@ -10,7 +10,7 @@ from simulator.device import Device
 from simulator.device import DeviceManager as SystemDevices
 from simulator.executable import Executable
 from simulator.graph.errors import PoplarError
-from simulator.graph.machines import TargetType
+from simulator.graph.machine.constants import TargetType
 from simulator.model_runtime.config import DeviceWaitConfig
 
 T = TypeVar("T")

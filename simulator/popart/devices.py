@@ -8,8 +8,8 @@ from typing import Any
 
 from simulator import device as poplar_device
 from simulator.graph.errors import PoplarError
-from simulator.graph.machines import TargetType
-from simulator.graph.target import Target
+from simulator.graph.machine.constants import TargetType
+from simulator.graph.machine.target import Target
 from simulator.popart.choices import DeviceType
 from simulator.popart.errors import popart_exception
 from simulator.popart.names import DeviceConnectionType

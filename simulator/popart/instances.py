@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulator.graph.target import Target, with_ipus
+from simulator.graph.machine.target import Target, with_ipus
 from simulator.instances.placement import placement
 from simulator.instances.share import Share
 from simulator.popart.errors import popart_exception

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from simulator import device
 from simulator.graph.errors import PoplarError
-from simulator.graph.machines import TargetType
+from simulator.graph.machine.constants import TargetType
 from simulator.instances import sockets
 from simulator.instances.placement import Placement, placement
 

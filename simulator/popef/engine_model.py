@@ -13,7 +13,7 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.program import Copy, Program
 from simulator.graph.streams import ReplicatedStreamMode, Stream
 from simulator.graph.types import Array
-from simulator.graph.validate_programs import all_nodes
+from simulator.graph.validation.programs import all_nodes
 from simulator.popef.declaration import TensorType
 from simulator.popef.program import (
     content_of,

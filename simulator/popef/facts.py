@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.executable_file import versions
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.popef.declaration import BLOBS, BlobType, TensorType
 from simulator.popef.reader import ExecutableReader, FeedReader, Reader, TensorReader
 

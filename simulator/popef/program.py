@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from simulator.executable import Executable
-from simulator.graph.machines import TargetType
-from simulator.graph.target import Target
+from simulator.graph.machine.constants import TargetType
+from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Type
 from simulator.popef.structures import (

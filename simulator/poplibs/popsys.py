@@ -12,8 +12,8 @@ import numpy as np
 
 from simulator.codelets.system import clock
 from simulator.graph.errors import PoplarError
+from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64
 from simulator.graph.program import Execute, Sequence, Sync, SyncType
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT

@@ -13,7 +13,7 @@ from pva.version import VERSION
 from simulator.compiler.control_code import control_stretches
 from simulator.compiler.executable import Exchange, Executable
 from simulator.compiler.flows import group_borders
-from simulator.graph.target import Target, told_differences
+from simulator.graph.machine.target import Target, told_differences
 from simulator.graph.types import IntArray
 from simulator.options import as_texts
 from simulator.profile.debug_info import program_contexts

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 from simulator.codelets.catalogue import source_of
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.vertex import Codelet
 
 EXACT, ESTIMATE, MEASURED = "exact", "estimate", "measured"

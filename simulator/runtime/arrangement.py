@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.graph.intervals import join, offsets_of, spread
-from simulator.graph.strides import Strides, listed
+from simulator.graph.geometry.intervals import join, offsets_of, spread
+from simulator.graph.geometry.strides import Strides, listed
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from simulator.compiler.block_recording import recording_tiles
 from simulator.compiler.executable import Executable, LoweredProgram
+from simulator.compiler.lowering.block_recording import recording_tiles
 from simulator.graph.types import IntArray
 
 Flags = npt.NDArray[np.bool_]

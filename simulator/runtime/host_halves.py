@@ -13,7 +13,7 @@ import numpy as np
 
 from simulator.graph.arguments import refusing
 from simulator.graph.errors import HostAccessError
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import DOUBLE, FLOAT, HALF, Type
 from simulator.runtime.host_data import host_array
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.graph.intervals import join, spread
+from simulator.graph.geometry.intervals import join, spread
 from simulator.graph.types import Array, IntArray
 
 

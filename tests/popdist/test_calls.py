@@ -16,7 +16,7 @@ from cli.info import info
 from cli.sdk import importable
 from simulator import popart, popdist, poplar
 from simulator.compiler.global_exchange import cross_replica_cost
-from simulator.graph.target import TARGETS, Target
+from simulator.graph.machine.target import TARGETS, Target
 from simulator.instances.placement import VARIABLE, Placement
 from simulator.popdist import calls
 from simulator.popdist import popart as popdist_popart

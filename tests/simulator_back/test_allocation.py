@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from simulator.compiler.allocate import Demand, allocate, conflicts_of, union_bytes
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import make_target
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT
 from simulator.poplibs import popops
 

@@ -13,9 +13,9 @@ from pva.check import check
 from pva.formats import registry
 from simulator import poplar
 from simulator.codelets.system.clock import EVENT_CYCLES
-from simulator.compiler.block_recording import HEADER_BYTES
+from simulator.compiler.lowering.block_recording import HEADER_BYTES
 from simulator.device import Device
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.poplar import INT, Graph, program
 from simulator.profile.values import dataset_of
 from tests import every_program

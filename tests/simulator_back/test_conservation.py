@@ -9,7 +9,7 @@ from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.examples import matmul_chain, mlp_digits
 from simulator.graph.graph import Graph
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.poplar import program
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simulator import poplar
 from simulator.compiler.compile import compile_graph
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.poplar import program
 from tests.poisoned_run import live_variables
 

@@ -13,7 +13,7 @@ from simulator.codelets.products.convolution import worklists
 from simulator.compiler.allocate import Demand, allocate
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.exchange import exchange_cost, host_exchange_cost
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.poplar import CHAR, program
 from tests.stream_copies import HOST_COPY
 

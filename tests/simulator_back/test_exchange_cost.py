@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.compiler.exchange import exchange_cost, host_exchange_cost
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 
 MK1, TINY = TARGETS["mk1"], TARGETS["tiny"]
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import poplar
-from simulator.compiler.building import Building
-from simulator.compiler.gather import lower_gathered
+from simulator.compiler.lowering.packet_gathering import lower_gathered
+from simulator.compiler.lowering.state import Building
 from simulator.graph.graph import Graph
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.poplar import FLOAT, program
 from tests.stream_copies import HOST_COPY
 

@@ -13,8 +13,8 @@ from simulator.compiler.global_exchange import (
     latency,
     link_cycles,
 )
-from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow
-from simulator.graph.target import MK2, make_target
+from simulator.graph.machine.constants import GlobalExchangeConstraint, GlobalExchangeFlow
+from simulator.graph.machine.target import MK2, make_target
 
 MEGABYTE = 1 << 20
 

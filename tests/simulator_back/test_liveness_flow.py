@@ -15,7 +15,7 @@ from simulator.compiler.executable import (
 )
 from simulator.compiler.liveness import find_liveness
 from simulator.graph.graph import Graph
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT
 
 VARIABLES = 3

@@ -6,7 +6,7 @@ import pytest
 from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import program
 from simulator.poplibs.poplin.operands import with_edges

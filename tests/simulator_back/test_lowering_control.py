@@ -6,6 +6,7 @@ import pytest
 from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import (
     Block,
     Call,
@@ -18,7 +19,6 @@ from simulator.graph.program import (
     Switch,
     WriteUndef,
 )
-from simulator.graph.target import TARGETS
 from tests.stream_copies import PHASES
 
 PREAMBLE = 14  # rows: the control Sequence, its preamble and the Switch

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import poplar
-from simulator.graph import patterns
+from simulator.graph.geometry import patterns
+from simulator.graph.geometry.patterns import Shifted
 from simulator.graph.graph import Graph
-from simulator.graph.patterns import Shifted
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.graph.types import FLOAT
 from simulator.popart.scheduling.stash import moved
 from simulator.poplar import program

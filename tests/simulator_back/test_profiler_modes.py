@@ -17,7 +17,7 @@ from pva.report import openReport
 from pva.summary import profile_summary
 from simulator import poplar
 from simulator.device import Device
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.poplar import FLOAT, Graph, Input, Output, Vector, Vertex, program
 from tests.every_program import engine
 

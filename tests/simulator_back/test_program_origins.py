@@ -12,8 +12,9 @@ from simulator import poplar
 from simulator.compiler.compile import compile_graph
 from simulator.compiler.executable import Executable, Lowered
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, BlockOptions, Instrumentation
-from simulator.compiler.lower import lower
+from simulator.compiler.lowering.lower import lower
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import (
     Block,
     Call,
@@ -27,7 +28,6 @@ from simulator.graph.program import (
     Sync,
     WriteUndef,
 )  # fmt: skip
-from simulator.graph.target import TARGETS
 from simulator.profile.written import TYPES, written_tables
 
 

@@ -10,7 +10,7 @@ import pytest
 from simulator.compiler.compile import compile_graph
 from simulator.examples import matmul_chain
 from simulator.graph.graph import Graph
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.runtime.run import Runner
 from tests import matrix_vector
 from tests.matrix_vector import SPLIT, NoValues, user_cycles

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator import poplar
-from simulator.compiler import reuse
+from simulator.compiler.lowering import reuse
 from simulator.graph.graph import Graph
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.poplar import FLOAT, program
 from simulator.poplibs import poplin, popops
 from tests.random_programs import Drawn

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.graph.geometry.intervals import spread
+from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import spread
-from simulator.graph.strides import stepped
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.graph.types import FLOAT
 from simulator.poplibs.popops.slicing.block_fields import _stacked_columns
 

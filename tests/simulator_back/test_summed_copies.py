@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import poplar
-from simulator.compiler.building import Building
 from simulator.compiler.compile import compile_graph
-from simulator.compiler.lower_copy import fragments
-from simulator.graph import kernels, strides
+from simulator.compiler.lowering.copy import fragments
+from simulator.compiler.lowering.state import Building
+from simulator.graph import kernels
+from simulator.graph.geometry import strides
+from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
-from simulator.graph.strides import stepped
 from simulator.poplar import HALF, program
 
 pytestmark = pytest.mark.skipif(kernels.compiled is None, reason="not built: all are listed")

@@ -13,7 +13,7 @@ from value_program import Values, numbers
 from simulator.codelets.elementwise import ternary
 from simulator.codelets.elementwise.scaled_add import ScaledSum, scaled_sum
 from simulator.codelets.elementwise.vertices import broadcast_scalar
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import (
     BOOL,
     CHAR,

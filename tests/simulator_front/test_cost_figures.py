@@ -15,7 +15,7 @@ from simulator.codelets.products import convolution_cycles, reduction, transpose
 from simulator.codelets.products.convolution import row_worklists
 from simulator.codelets.random import cycles as random_cycles
 from simulator.codelets.system import copies
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import BOOL, CHAR, FLOAT, HALF, INT, LONGLONG, UNSIGNED_INT
 
 MK1 = TARGETS["mk1"]

@@ -18,7 +18,7 @@ from simulator.codelets.document import markdown
 from simulator.codelets.elementwise.fused import Node
 from simulator.codelets.elementwise.operations import BINARY
 from simulator.codelets.vertex_type import VertexType, VertexTypes, worker
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF
 
 MK1 = TARGETS["mk1"]

@@ -18,7 +18,11 @@ from simulator.device import (
 from simulator.engine import Engine
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.machines import GlobalExchangeConstraint, GlobalExchangeFlow, TargetType
+from simulator.graph.machine.constants import (
+    GlobalExchangeConstraint,
+    GlobalExchangeFlow,
+    TargetType,
+)
 from simulator.graph.program import Sequence
 
 

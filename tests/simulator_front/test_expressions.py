@@ -12,7 +12,7 @@ from value_program import Values, numbers
 
 from simulator import poplar
 from simulator.codelets.elementwise.fused import fused
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops import expr

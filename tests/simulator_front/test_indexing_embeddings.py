@@ -21,7 +21,7 @@ from simulator.codelets.indexing.slicing import (
     multi_update_codelet,
 )
 from simulator.graph.errors import PoplarError, poplibs_error
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.graph.vertex import Codelet

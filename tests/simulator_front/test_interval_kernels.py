@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from simulator.compiler import allocate, edges, exchange, liveness
 from simulator.compiler.executable import Pieces
-from simulator.graph import intervals, kernels, regions
+from simulator.graph import kernels, regions
+from simulator.graph.geometry import intervals
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from tests.every_program import engine

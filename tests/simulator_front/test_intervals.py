@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simulator.graph.intervals import ascending, distinct, first_of_each, kinds, overlap, present
+from simulator.graph.geometry.intervals import (
+    ascending,
+    distinct,
+    first_of_each,
+    kinds,
+    overlap,
+    present,
+)
 
 NUMBERS = {"near": [5, 3, 5, 0, 3], "far apart": [1 << 40, 7, 1 << 40], "none": []}
 

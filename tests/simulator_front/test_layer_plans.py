@@ -10,7 +10,7 @@ from value_program import Values, numbers
 
 from simulator import poplin
 from simulator.codelets.products.convolution_cycles import outer_product
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.poplin.joint_plan import PASSES, plan_of
 from simulator.poplibs.poplin.plan import Method, Plan

@@ -9,14 +9,14 @@ import pytest
 import pva
 from simulator.examples import matmul_chain
 from simulator.graph.errors import PoplarError
-from simulator.graph.machine_files import FOLDER, PROVENANCES, constants
-from simulator.graph.target import TARGETS, make_target, part_name, told_differences
+from simulator.graph.machine.files import FOLDER, PROVENANCES, constants
+from simulator.graph.machine.target import TARGETS, make_target, part_name, told_differences
 
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Write the lines of a machine to a file; TARGETS are afterwards what they were."""
-    monkeypatch.setattr("simulator.graph.target.TARGETS", dict(TARGETS))
+    monkeypatch.setattr("simulator.graph.machine.target.TARGETS", dict(TARGETS))
 
     def write(*lines: str) -> str:
         path = tmp_path / "mine.toml"

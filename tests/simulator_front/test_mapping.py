@@ -12,11 +12,11 @@ from value_program import Values
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import TARGETS, make_target
 from simulator.graph.mapping import Mapping, MappingTable, last_wins
 from simulator.graph.program import Copy
-from simulator.graph.target import TARGETS, make_target
 from simulator.graph.types import CHAR, FLOAT, HALF, LONGLONG, Type
-from simulator.graph.validate import check_mapped
+from simulator.graph.validation.graphs import check_mapped
 from simulator.poplibs import poputil
 
 INTERVALS = st.lists(

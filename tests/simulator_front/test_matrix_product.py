@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs import poplin
 from simulator.poplibs.poplin.planner import Settings, plan_convolution

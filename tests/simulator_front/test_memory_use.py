@@ -10,7 +10,7 @@ from simulator.compiler.compile import compile_graph
 from simulator.compiler.executable import Executable
 from simulator.examples import mlp_digits
 from simulator.graph.graph import Graph
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["with code", "without code"])

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import spread
+from simulator.graph.machine.target import make_target
 from simulator.graph.program import Sequence
-from simulator.graph.target import make_target
 from simulator.graph.types import FLOAT
 from simulator.poplibs import popops
 from simulator.poplibs.poputil import mapTensorLinearly

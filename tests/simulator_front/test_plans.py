@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import TARGETS, Target
+from simulator.graph.machine.target import TARGETS, Target
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.poplin.combine import grain_of, shares_of

@@ -22,7 +22,7 @@ from simulator.codelets.layers.pooling_cycles import (
     unpacking_of,
 )
 from simulator.graph.errors import PoplarError, poplibs_error
-from simulator.graph.target import make_target
+from simulator.graph.machine.target import make_target
 from simulator.graph.types import FLOAT, HALF, INT, Type
 from simulator.poplar import Engine, Graph, IPUModel, program
 from simulator.poplibs.popnn.pools.plan import Partition, Problem, cheapest

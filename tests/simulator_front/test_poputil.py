@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from value_program import Values, numbers
 
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import TARGETS, make_target
 from simulator.graph.program import Copy
-from simulator.graph.target import TARGETS, make_target
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
 from simulator.poplibs import popops, poputil

@@ -14,8 +14,8 @@ from value_program import Values
 from simulator import popops, poprand, poputil
 from simulator.codelets.random import cycles as random_cycles
 from simulator.codelets.random.philox import draw, philox
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Copy, Repeat, Sequence
-from simulator.graph.target import TARGETS
 from simulator.graph.tensor import concat
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 

@@ -12,7 +12,7 @@ from value_program import Values, numbers
 
 from simulator.codelets.indexing.sorting import Step
 from simulator.codelets.indexing.sorting_cycles import compare_and_swap, heap_sort_key_value
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT, SHORT, UNSIGNED_INT
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops import SortOrder, TopKParams

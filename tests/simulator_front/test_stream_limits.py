@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_ends import mapped
 
-from simulator.compiler.building import Building, Part
-from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
+from simulator.compiler.lowering.state import Building, Part
+from simulator.compiler.lowering.stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import make_target
 from simulator.graph.streams import Stream
-from simulator.graph.target import make_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from tests.stream_copies import HOST_COPY, PHASES

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simulator.graph.errors import InvalidOptionError, PoplarError
-from simulator.graph.machines import IpuLinkConfiguration, IpuLinkTopology, TargetType
-from simulator.graph.target import TARGETS, Target, make_target
+from simulator.graph.machine.constants import IpuLinkConfiguration, IpuLinkTopology, TargetType
+from simulator.graph.machine.target import TARGETS, Target, make_target
 from simulator.graph.types import FLOAT, HALF
 
 

@@ -12,15 +12,15 @@ from value_program import Values
 from view_chains import REORDERS, REPEATS, chain
 
 from simulator.graph.errors import GraphConnectionError, PoplarError
+from simulator.graph.geometry.intervals import from_elements
+from simulator.graph.geometry.strides import Strides
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import from_elements
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Copy
 from simulator.graph.regions import variables_of
-from simulator.graph.strides import Strides
-from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor, broadcast_to, concat
 from simulator.graph.types import FLOAT, HALF, INT, SHORT
-from simulator.graph.validate import check_writers
+from simulator.graph.validation.graphs import check_writers
 from simulator.graph.vertex import Output, Vector, Vertex
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from value_program import Values
 
 from simulator.codelets.elementwise import broadcast_cycles
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import popops
 

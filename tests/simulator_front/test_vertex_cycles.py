@@ -13,7 +13,7 @@ from simulator.codelets.elementwise.scaled_add import ScaledSum, scaled_sum
 from simulator.codelets.layers import losses, nonlinearity
 from simulator.codelets.products import convolution, convolution_cycles, reduction
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT
 
 MK1 = TARGETS["mk1"]

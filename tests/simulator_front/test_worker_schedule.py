@@ -9,7 +9,7 @@ from value_program import Values, numbers
 
 from simulator.compiler.costs import busiest_worker, compute_costs
 from simulator.compiler.fixed_data import vertex_bytes
-from simulator.graph.target import TARGETS
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.vertex import Codelet, VertexGroup
 from simulator.poplibs import poplin
 

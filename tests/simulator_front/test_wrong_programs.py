@@ -6,11 +6,11 @@ import pytest
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.program import Copy, Execute, Repeat, Sequence
-from simulator.graph.target import TARGETS
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
-from simulator.graph.validate import check_writers
+from simulator.graph.validation.graphs import check_writers
 from simulator.graph.vertex import Input, Output, Vector, Vertex
 
 

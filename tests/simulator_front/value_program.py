@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import make_target
 from simulator.graph.program import Program, Repeat, Sequence
-from simulator.graph.target import make_target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
-from simulator.graph.validate import check_mapped, check_writers
+from simulator.graph.validation.graphs import check_mapped, check_writers
 from simulator.poplibs import poputil
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_streams import HostStreams

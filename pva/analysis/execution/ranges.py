@@ -199,7 +199,7 @@ def remote_copies(report: Report) -> npt.NDArray[np.bool_]:
     """Return which steps are exchanges with a remote buffer.
 
     The host takes no part in these, so that no external sync goes before them
-    (simulator/compiler/lower_stream.py).
+    (simulator/compiler/lowering/stream.py).
     """
     data = report.dataset
     types, syncs = data.column("steps", "type"), data.column("steps", "sync_type")

@@ -24,7 +24,7 @@ from simulator.codelets.vertex_type import (
     supervisor,
     worker,
 )
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 

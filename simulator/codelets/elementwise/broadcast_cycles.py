@@ -12,7 +12,7 @@ import numpy as np
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
 from simulator.codelets.elementwise.operation import step_of
 from simulator.codelets.elementwise.operations import BINARY
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 _DIVISION = 3  # cycles of a float's division, the most that it takes

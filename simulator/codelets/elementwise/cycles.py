@@ -13,7 +13,7 @@ import numpy as np
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import CHAR, FLOAT, HALF, INT, SHORT, IntArray, Type
 
 CAST_2D, SCALED_ADD_2D, SCALED_ADD_2D_2019 = 5, 10, 9

@@ -19,7 +19,7 @@ from simulator.codelets.elementwise import cycles as elementwise_cycles
 from simulator.codelets.elementwise.operation import Operation, step_of
 from simulator.codelets.elementwise.vertices import ElementwiseVertices, flops_of, values_of
 from simulator.codelets.vertex_type import ONE_REGION, VertexTypes, supervisor, worker
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Operands, VertexGroup
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from simulator.graph.errors import PoplarError, poplibs_error
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import BOOL, Array, Type
 
 

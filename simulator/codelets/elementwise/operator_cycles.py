@@ -9,7 +9,7 @@ from __future__ import annotations
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
 from simulator.codelets.elementwise.operation import Step, step_of
 from simulator.codelets.elementwise.operations import BINARY, UNARY
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
 
 # Cycles of a 2D vertex before its first region, and of a broadcast one for each region.

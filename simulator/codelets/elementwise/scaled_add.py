@@ -24,7 +24,7 @@ from simulator.codelets.vertex_type import (
     supervisor,
     worker,
 )
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, Type
 from simulator.graph.vertex import Operands
 

@@ -16,7 +16,7 @@ from simulator.codelets.elementwise.operation import step_of
 from simulator.codelets.elementwise.operations import TERNARY
 from simulator.codelets.elementwise.vertices import Cycles, ElementwiseVertices, computing, flops_of
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexType, VertexTypes, worker
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.graph.vertex import VertexGroup
 

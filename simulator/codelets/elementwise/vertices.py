@@ -26,7 +26,7 @@ from simulator.codelets.vertex_type import (
     supervisor,
     worker,
 )
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.vertex_type import VertexTypes, worker
-from simulator.graph.intervals import offsets_of
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import offsets_of
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 

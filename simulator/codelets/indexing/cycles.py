@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import SUPERVISOR_CALL, ceil_div, sum_by_vertex
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 ONE_HOT_INDEX = 100  # of the C++ codelet, an index

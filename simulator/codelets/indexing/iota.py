@@ -6,7 +6,7 @@ from functools import cache
 
 from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, worker
-from simulator.graph.intervals import spread
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import Array, Type
 from simulator.graph.vertex import Codelet, Operands
 

@@ -11,7 +11,7 @@ from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.indexing import sorting_cycles
 from simulator.codelets.indexing.sorting_cycles import Values
 from simulator.codelets.vertex_type import POPOPS_CYCLES, VertexTypes, supervisor, worker
-from simulator.graph.intervals import spread
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands
 

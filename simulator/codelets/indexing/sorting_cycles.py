@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.indexing.cycles import heap_sort
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 Values = Literal["none", "moved", "compared"]

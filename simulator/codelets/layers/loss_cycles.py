@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 CLASSES_A_WORKER = 32  # PopLibs lib/popnn/Loss.cpp of 2019

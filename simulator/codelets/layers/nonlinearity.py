@@ -17,7 +17,7 @@ from simulator.codelets.elementwise.vertices import ElementwiseVertices, codelet
 from simulator.codelets.layers import nonlinearity_cycles as cycles
 from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, supervisor, worker
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Array, Type
 from simulator.graph.vertex import Operands
 

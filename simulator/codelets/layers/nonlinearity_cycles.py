@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
 
 # Of one step, on floats and on halves. ESTIMATE, as no public source has them: GELU_ERF, as the

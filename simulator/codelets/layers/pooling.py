@@ -18,7 +18,7 @@ from simulator.codelets.vertex_type import (
     supervisor,
     worker,
 )
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 

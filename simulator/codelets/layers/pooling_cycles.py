@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray
 
 WORKERS = 6  # unless a target has others

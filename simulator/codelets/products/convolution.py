@@ -22,7 +22,7 @@ from simulator.codelets.products import convolution_cycles, transpose_cycles
 from simulator.codelets.products.block_layout import Layout
 from simulator.codelets.products.reduction import accumulator
 from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
-from simulator.graph.intervals import offsets_of
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 

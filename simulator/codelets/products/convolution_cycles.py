@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 
 WHOLE_ROW = 1 << 40  # a width that all positions fit into

@@ -14,8 +14,8 @@ import numpy as np
 from simulator.codelets.costs import ceil_div, runs_of_equals, sum_by_vertex
 from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
 from simulator.graph.errors import PoplarError
-from simulator.graph.intervals import offsets_of, spread
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import offsets_of, spread
+from simulator.graph.machine.target import Target
 from simulator.graph.types import (
     BOOL,
     FLOAT,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray, Type
 
 

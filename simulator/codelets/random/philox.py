@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.codelets.costs import ceil_div
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import IntArray
 
 Words = npt.NDArray[np.uint32]

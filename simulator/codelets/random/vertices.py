@@ -15,8 +15,8 @@ from simulator.codelets.random import cycles as random_cycles
 from simulator.codelets.random.philox import STATE_WORDS, Words, draw, seeded
 from simulator.codelets.random.values import DISTRIBUTIONS, as_type, bernoulli
 from simulator.codelets.vertex_type import VertexTypes, supervisor
-from simulator.graph.intervals import spread
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import spread
+from simulator.graph.machine.target import Target
 from simulator.graph.types import Array, IntArray, Type
 from simulator.graph.vertex import Codelet, Operands, VertexGroup
 

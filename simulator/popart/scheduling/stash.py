@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from simulator.graph.geometry.intervals import join, present
+from simulator.graph.geometry.patterns import Shifted
+from simulator.graph.geometry.strides import Strides, stepped
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import join, present
-from simulator.graph.patterns import Shifted
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import parts_of, variables_of
-from simulator.graph.strides import Strides, stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs import popops

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.graph.intervals import offsets_of, spread
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.types import IntArray
 
 

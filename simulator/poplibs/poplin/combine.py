@@ -8,8 +8,8 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.reduction import reduce_add, reduce_add_codelet
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray

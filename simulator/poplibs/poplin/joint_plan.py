@@ -16,7 +16,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.convolution_cycles import input_group
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import Method, Plan

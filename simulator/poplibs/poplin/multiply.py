@@ -19,10 +19,10 @@ from simulator.codelets.products.convolution import (
     worklists,
 )
 from simulator.codelets.products.convolution_cycles import input_group
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import offsets_of
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Array, IntArray
 from simulator.graph.vertex import Field, VertexGroup, cut_field

@@ -8,9 +8,9 @@ from math import gcd
 import numpy as np
 
 from simulator.codelets.products.block_layout import Layout
+from simulator.graph.geometry.intervals import ascending, common_length, offsets_of, present
+from simulator.graph.geometry.strides import Strides
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import ascending, common_length, offsets_of, present
-from simulator.graph.strides import Strides
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, cut_ranges

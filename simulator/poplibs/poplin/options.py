@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 
 from simulator.graph.errors import poplibs_error
+from simulator.graph.machine.target import Target
 from simulator.graph.option_table import Option, OptionValue, checked, defaults
-from simulator.graph.target import Target
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs.poplin.joint_plan import PASSES
 from simulator.poplibs.poplin.planner import Settings

@@ -15,7 +15,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products import convolution_cycles as units
 from simulator.codelets.products.transpose_cycles import transpose
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs.poplin.plan import Method, row_length
 from simulator.poplibs.poplin.problem import Problem

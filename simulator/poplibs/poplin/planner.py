@@ -11,7 +11,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.errors import PoplarError
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, IntArray, Type
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import ONE_GRAIN, Method, Plan, row_length

@@ -13,7 +13,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.reduction import reduce_add
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
 
 STAGES = ((125, 3), (16, 2), (2, 1), (0, 0))  # parts from which on there are so many stages

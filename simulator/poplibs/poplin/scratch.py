@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray

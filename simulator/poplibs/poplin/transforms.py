@@ -15,8 +15,8 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.block_layout import Layout
 from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs.poplin.problem import Axis, Problem, total

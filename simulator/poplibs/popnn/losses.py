@@ -10,8 +10,8 @@ import numpy as np
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.layers.losses import cross_entropy_transform, sum_squared_transform
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Program, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT

@@ -8,8 +8,8 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.indexing.cycles import one_hot_2019
 from simulator.codelets.layers.classification import one_hot_codelet
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT

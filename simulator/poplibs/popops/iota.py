@@ -7,8 +7,8 @@ import numpy as np
 from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.indexing.iota import iota_codelet
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT, checked_values

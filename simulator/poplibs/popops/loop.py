@@ -10,8 +10,8 @@ import numpy as np
 from simulator.codelets.system.copies import loop_counter
 from simulator.codelets.system.loops import for_loop_counter
 from simulator.graph.errors import PoplarError, poplibs_error
+from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64
 from simulator.graph.program import Copy, Execute, Program, RepeatWhileTrue, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Type

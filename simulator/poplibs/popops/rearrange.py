@@ -18,10 +18,10 @@ from simulator.codelets.products.transpose_cycles import transpose, transpose_2d
 from simulator.codelets.products.transposing import transpose_worker_codelet
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import spread
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Execute
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import (
     FLOAT,

@@ -8,12 +8,12 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise.vertices import ElementwiseVertices
-from simulator.graph import strides
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
+from simulator.graph.geometry import strides
+from simulator.graph.geometry.intervals import ascending, offsets_of, present, spread
+from simulator.graph.geometry.patterns import Shifted
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import ascending, offsets_of, present, spread
-from simulator.graph.patterns import Shifted
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import Array, BoolArray, IntArray, Type
 from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges

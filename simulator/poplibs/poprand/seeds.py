@@ -20,8 +20,8 @@ from simulator.codelets.random.vertices import (
 )
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Execute, Sequence
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Array, IntArray
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field

@@ -9,9 +9,9 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.graph.errors import poplibs_error
-from simulator.graph.intervals import Interval, as_int64, ascending, cut, join, offsets_of
+from simulator.graph.geometry.intervals import Interval, as_int64, ascending, cut, join, offsets_of
+from simulator.graph.machine.target import Target
 from simulator.graph.mapping import listed_pieces
-from simulator.graph.target import Target
 from simulator.graph.types import IntArray
 from simulator.logging import library_call
 

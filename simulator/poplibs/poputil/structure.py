@@ -10,8 +10,8 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type, checked_shape
 from simulator.logging import library_call

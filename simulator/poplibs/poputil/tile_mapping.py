@@ -9,10 +9,10 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.graph.errors import PoplarError, poplibs_error
+from simulator.graph.geometry.intervals import ascending, offsets_of, spread
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import ascending, offsets_of, spread
+from simulator.graph.machine.target import Target
 from simulator.graph.mapping import listed_pieces
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, IntArray, Type, checked_shape, element_count
 from simulator.logging import library_call

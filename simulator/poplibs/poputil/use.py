@@ -9,10 +9,10 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import offsets_of, present, spread
+from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of, present, spread
 from simulator.graph.regions import parts_of
-from simulator.graph.strides import stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.logging import library_call

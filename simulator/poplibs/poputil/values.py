@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.errors import poplibs_error
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.logging import library_call
 

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from simulator.graph.intervals import spread
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.types import IntArray
 from simulator.poplibs.popnn.pools.plan import Partition
 from simulator.poplibs.popnn.pools.windows import PoolShape

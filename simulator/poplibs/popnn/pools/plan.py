@@ -14,7 +14,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.layers.pooling_cycles import COSTS, PLANNED_UNPACKING, initial_shares
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popnn.pools.windows import PoolShape
 from simulator.poplibs.popnn.pools.work import Work, planned_work

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.graph.geometry.intervals import crossings
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.poplibs.popnn.pools.parts import Ranges

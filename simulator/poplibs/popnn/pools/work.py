@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.graph.intervals import offsets_of, present, spread
+from simulator.graph.geometry.intervals import offsets_of, present, spread
 from simulator.graph.types import IntArray
 from simulator.poplibs.popnn.pools.windows import NOWHERE, Window
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.codelets.layers.pooling import coordinates
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_SHORT, Array, IntArray
 from simulator.graph.vertex import Field, cut_field, cut_ranges

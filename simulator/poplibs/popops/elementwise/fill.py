@@ -10,8 +10,8 @@ import numpy as np
 from simulator.codelets.elementwise import cycles as elementwise_cycles
 from simulator.codelets.elementwise.fill import fill_codelet
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import ascending, crossings, offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph, TileIntervals
-from simulator.graph.intervals import ascending, crossings, offsets_of, spread
 from simulator.graph.mapping import listed_pieces
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor

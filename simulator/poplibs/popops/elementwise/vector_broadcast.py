@@ -15,8 +15,8 @@ import numpy as np
 from simulator.codelets.elementwise import broadcast, broadcast_cycles
 from simulator.codelets.elementwise import vertices as codelets
 from simulator.codelets.elementwise.operation import Operation
+from simulator.graph.geometry.intervals import among, cut, offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import among, cut, offsets_of, spread
 from simulator.graph.types import HALF, BoolArray, IntArray, Type
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_ranges
 from simulator.poplibs.popops.regions import (

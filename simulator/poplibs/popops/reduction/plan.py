@@ -9,8 +9,8 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.codelets.products.reduction import REAL, REDUCTIONS, lanes
-from simulator.graph.intervals import ascending, present
-from simulator.graph.target import Target
+from simulator.graph.geometry.intervals import ascending, present
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.reduction.regions import Partials, region_cycles
 

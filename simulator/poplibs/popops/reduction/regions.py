@@ -8,8 +8,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.reduction import scalar_reduce_cycles, strided_reduce_cycles
-from simulator.graph.graph import Graph
-from simulator.graph.intervals import (
+from simulator.graph.geometry.intervals import (
     as_int64,
     ascending,
     from_elements,
@@ -18,7 +17,8 @@ from simulator.graph.intervals import (
     present,
     spread,
 )
-from simulator.graph.patterns import Pattern, Shifted, placed, recent, relative
+from simulator.graph.geometry.patterns import Pattern, Shifted, placed, recent, relative
+from simulator.graph.graph import Graph
 from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type

@@ -8,8 +8,8 @@ import numpy as np
 
 from simulator.codelets.products.reduction import REDUCTIONS
 from simulator.graph.errors import TileMappingError
+from simulator.graph.geometry.intervals import present
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import present
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type

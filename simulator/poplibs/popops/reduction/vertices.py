@@ -20,8 +20,8 @@ from simulator.codelets.products.reduction import (
     scalar_reduce_cycles,
     strided_reduce_cycles,
 )
+from simulator.graph.geometry.intervals import cut, offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field, cut_ranges

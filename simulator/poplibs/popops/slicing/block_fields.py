@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.graph.arena import Arena
-from simulator.graph.intervals import cut, offsets_of, spread
-from simulator.graph.strides import Loops, Strides, by_dimension, stepped
+from simulator.graph.geometry.intervals import cut, offsets_of, spread
+from simulator.graph.geometry.strides import Loops, Strides, by_dimension, stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.graph.vertex import Direction, Field

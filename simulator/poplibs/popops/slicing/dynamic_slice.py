@@ -11,8 +11,8 @@ from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.indexing.slicing import dynamic_slice_codelet
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Direction, VertexGroup, cut_field

@@ -12,7 +12,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.indexing.slicing import UpdateKind
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.slicing.slice_layout import INDICES_PER_TILE
 

@@ -14,9 +14,9 @@ from simulator.codelets.indexing.slicing import (
     multi_slice_codelet,
     multi_update_codelet,
 )
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.intervals import offsets_of, spread
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.graph.vertex import Field, VertexGroup, cut_field

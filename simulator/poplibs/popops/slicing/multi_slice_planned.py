@@ -10,8 +10,8 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph import program
+from simulator.graph.geometry.intervals import spread
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import spread
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, IntArray, Type
 from simulator.poplibs.popops import expr

@@ -8,8 +8,8 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph import program
+from simulator.graph.geometry.intervals import as_int64
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64
 from simulator.graph.option_table import OptionValue
 from simulator.graph.tensor import Tensor
 from simulator.poplibs.popops.loop import countedLoop

@@ -12,9 +12,9 @@ from math import prod
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
+from simulator.graph.geometry.intervals import join
+from simulator.graph.geometry.strides import Strides, stepped
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import join
-from simulator.graph.strides import Strides, stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type, element_count
 

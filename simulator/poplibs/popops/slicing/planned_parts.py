@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.graph import program
+from simulator.graph.geometry.intervals import offsets_of
+from simulator.graph.geometry.strides import stepped
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.mapping import Mapping
-from simulator.graph.strides import stepped
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.poplibs.popops.slicing.block_fields import Pieces, cut_blocks

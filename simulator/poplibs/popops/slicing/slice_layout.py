@@ -14,7 +14,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.slicing.partitioned import Partition, add_partitioned

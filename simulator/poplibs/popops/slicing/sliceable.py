@@ -15,7 +15,7 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.target import Target
+from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_type
 from simulator.logging import library_call

@@ -16,8 +16,8 @@ import numpy as np
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.indexing.sorting import Step, compare_and_swap_codelet
 from simulator.codelets.indexing.sorting_cycles import Values, compare_and_swap
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import offsets_of
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import IntArray, Type

@@ -16,8 +16,8 @@ from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.indexing import sorting_cycles
 from simulator.codelets.indexing.sorting import heap_sort_codelet, heap_sort_key_value_codelet
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import crossings
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings
 from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray

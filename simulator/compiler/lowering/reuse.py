@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
-from simulator.compiler.lower_execute import FORMS, lower_compute_set
-from simulator.graph.intervals import present
+from simulator.compiler.lowering.execute import FORMS, lower_compute_set
+from simulator.compiler.lowering.state import Building, Part
+from simulator.graph.geometry.intervals import present
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Field, VertexGroup

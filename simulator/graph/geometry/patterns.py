@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
-from simulator.graph.intervals import blocks, from_elements, overlap
+from simulator.graph.geometry.intervals import blocks, from_elements, overlap
+from simulator.graph.geometry.strides import FEW
 from simulator.graph.mapping import Mapping
-from simulator.graph.strides import FEW
 from simulator.graph.types import IntArray
 
 _T = TypeVar("_T")

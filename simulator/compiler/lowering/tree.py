@@ -12,13 +12,13 @@ from functools import partial
 
 import numpy as np
 
-from simulator.compiler.block_recording import BlockRecording
-from simulator.compiler.building import Building, Part, consensus, sync
 from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
-from simulator.compiler.lower_leaf import lower_leaf
-from simulator.compiler.merge_streams import can_join
-from simulator.compiler.reuse import Reuse
-from simulator.compiler.tile_sets import apart
+from simulator.compiler.lowering.block_recording import BlockRecording
+from simulator.compiler.lowering.leaf import lower_leaf
+from simulator.compiler.lowering.merge_streams import can_join
+from simulator.compiler.lowering.reuse import Reuse
+from simulator.compiler.lowering.state import Building, Part, consensus, sync
+from simulator.compiler.lowering.tile_sets import apart
 from simulator.graph.program import (
     Block,
     Call,

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.exchange import HOST_LATENCY, host_exchange_cost
 from simulator.compiler.executable import Exchange, LoweredProgram
-from simulator.compiler.lower_copy import Side, side_of
-from simulator.graph.intervals import first_of_each, kinds, offsets_of, present, uniform
+from simulator.compiler.lowering.copy import Side, side_of
+from simulator.compiler.lowering.state import Building, Part, sync, with_access
+from simulator.graph.geometry.intervals import first_of_each, kinds, offsets_of, present, uniform
+from simulator.graph.machine.target import Target
 from simulator.graph.streams import RemoteBuffer, Stream
-from simulator.graph.target import Target
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part
 from simulator.compiler.global_exchange import cross_replica_cost
-from simulator.compiler.lower_copy import fragments, lower_copy
+from simulator.compiler.lowering.copy import fragments, lower_copy
+from simulator.compiler.lowering.state import Building, Part
 from simulator.graph.program import CrossReplicaCopy
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from simulator.graph.errors import GraphConnectionError, TileMappingError
+from simulator.graph.geometry.intervals import as_int64, ascending, crossings
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import as_int64, ascending, crossings
 from simulator.graph.tensor import Tensor
 from simulator.graph.variables import Variable
 from simulator.graph.vertex import Field, VertexGroup

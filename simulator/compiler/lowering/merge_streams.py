@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.compiler.building import NONE, Building, Part
+from simulator.compiler.lowering.state import NONE, Building, Part
 from simulator.graph.types import IntArray
 
 BEGIN = ("External", "StreamCopyBegin", "StreamCopy")

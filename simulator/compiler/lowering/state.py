@@ -18,8 +18,8 @@ from simulator.compiler.executable import (
     LoweredProgram,
 )
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
+from simulator.graph.geometry.intervals import crossings, kinds, present
 from simulator.graph.graph import Graph
-from simulator.graph.intervals import crossings, kinds, present
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from simulator.compiler.building import Building, Part, consensus, sync, with_access
 from simulator.compiler.executable import LoweredProgram
-from simulator.compiler.gather import lower_gathered
 from simulator.compiler.host_work import with_host_work
-from simulator.compiler.lower_copy import lower_copy
-from simulator.compiler.lower_cross import lower_cross_replica
-from simulator.compiler.lower_stream import lower_remote, lower_stream, transfer_limit
+from simulator.compiler.lowering.copy import lower_copy
+from simulator.compiler.lowering.cross import lower_cross_replica
+from simulator.compiler.lowering.packet_gathering import lower_gathered
+from simulator.compiler.lowering.state import Building, Part, consensus, sync, with_access
+from simulator.compiler.lowering.stream import lower_remote, lower_stream, transfer_limit
 from simulator.graph.program import (
     Abort,
     AbortOnCondition,

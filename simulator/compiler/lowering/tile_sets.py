@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part
 from simulator.compiler.executable import LoweredProgram
+from simulator.compiler.lowering.state import Building, Part
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import VertexGroup
 

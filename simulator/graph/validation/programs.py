@@ -14,7 +14,7 @@ from simulator.graph.program import (
     tensors_of,
 )
 from simulator.graph.types import checked_name
-from simulator.graph.validate import check_mapped, check_writers
+from simulator.graph.validation.graphs import check_mapped, check_writers
 
 
 def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:

@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simulator.codelets.system.clock import RECORD_BLOCK, record_cycles
-from simulator.compiler.building import Building, Part, sync, with_access
 from simulator.compiler.executable import CompilerVariable, LoweredProgram
 from simulator.compiler.instrumentation import EVENT_BYTES, BlockOptions
-from simulator.compiler.lower_stream import in_phases, stream_copy
+from simulator.compiler.lowering.state import Building, Part, sync, with_access
+from simulator.compiler.lowering.stream import in_phases, stream_copy
 from simulator.graph.errors import PoplarError
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
-from simulator.graph.target import Target
 from simulator.graph.types import IntArray
-from simulator.graph.validate_programs import all_nodes
+from simulator.graph.validation.programs import all_nodes
 from simulator.graph.vertex import VertexGroup
 
 # Estimate. Before the events: how many there are, when the first was dropped, when the last flush

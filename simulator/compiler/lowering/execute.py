@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.building import NONE, Building, Part, sides_of, with_access
 from simulator.compiler.edges import (
     Arrays,
     Brought,
@@ -22,7 +21,8 @@ from simulator.compiler.edges import (
     union_by_tile,
 )
 from simulator.compiler.executable import BoolArray, LoweredProgram
-from simulator.graph.intervals import among, kinds, present
+from simulator.compiler.lowering.state import NONE, Building, Part, sides_of, with_access
+from simulator.graph.geometry.intervals import among, kinds, present
 from simulator.graph.types import IntArray
 
 MESSAGE, REARRANGED, OUTPUT_EDGE = "<message:{}>", "{}Rearranged", "<outputEdge:{}>"

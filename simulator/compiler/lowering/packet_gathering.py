@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.building import Building, Part, with_access
-from simulator.compiler.lower_copy import Side, side_of
-from simulator.compiler.lower_stream import host_copy, lower_stream, split_by_ipu, stream_copy
-from simulator.graph.intervals import among, first_of_each, kinds, present
-from simulator.graph.target import Target
+from simulator.compiler.lowering.copy import Side, side_of
+from simulator.compiler.lowering.state import Building, Part, with_access
+from simulator.compiler.lowering.stream import host_copy, lower_stream, split_by_ipu, stream_copy
+from simulator.graph.geometry.intervals import among, first_of_each, kinds, present
+from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor
 
 PACKET, REARRANGED = "{}Packet", "{}Rearranged"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.compiler.building import NONE, Building, Part, with_access
 from simulator.compiler.executable import BoolArray
+from simulator.compiler.lowering.state import NONE, Building, Part, with_access
 from simulator.graph import kernels
-from simulator.graph.intervals import among, offsets_of, present
-from simulator.graph.strides import Strides
+from simulator.graph.geometry.intervals import among, offsets_of, present
+from simulator.graph.geometry.strides import Strides
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from pva.progress import part_of
-from simulator.compiler.block_recording import start_recording
-from simulator.compiler.building import Building, Part, with_access
 from simulator.compiler.executable import Access, CompilerVariable, Lowered, LoweredProgram
 from simulator.compiler.instrument import sync_around
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
-from simulator.compiler.lower_stream import host_copy, stream_copy
-from simulator.compiler.lower_tree import WORD, Tree, broadcast_word
+from simulator.compiler.lowering.block_recording import start_recording
+from simulator.compiler.lowering.state import Building, Part, with_access
+from simulator.compiler.lowering.stream import host_copy, stream_copy
+from simulator.compiler.lowering.tree import WORD, Tree, broadcast_word
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program, children_of
 from simulator.graph.tile_sets import io_tiles

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.graph.machines import IpuLinkConfiguration, IpuLinkTopology
+from simulator.graph.machine.constants import IpuLinkConfiguration, IpuLinkTopology
 from simulator.graph.option_table import Option, OptionValue, checked, from_environment
 from simulator.logging import enabled, log
 

@@ -12,8 +12,7 @@ import numpy as np
 
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
-from simulator.graph.machine_files import SUFFIX, built_in, differences, read_machine
-from simulator.graph.machines import (
+from simulator.graph.machine.constants import (
     Delays,
     IpuLinkConfiguration,
     IpuLinkTopology,
@@ -22,7 +21,8 @@ from simulator.graph.machines import (
     global_sync,
     sync_line,
 )
-from simulator.graph.target_options import option_fields
+from simulator.graph.machine.files import SUFFIX, built_in, differences, read_machine
+from simulator.graph.machine.options import option_fields
 
 if TYPE_CHECKING:
     from simulator.graph.types import Type

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from simulator.graph.intervals import join, uniform
+from simulator.graph.geometry.intervals import join, uniform
 from simulator.graph.types import IntArray
 
 Loop: TypeAlias = tuple[int, int]  # how often, and how many elements from one to the next

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from simulator.graph.errors import PoplarError
-from simulator.graph.machines import Machine, TargetType, sync_line
+from simulator.graph.machine.constants import Machine, TargetType, sync_line
 
 SUFFIX = ".toml"
-FOLDER = Path(__file__).parent.parent / "machines"
+FOLDER = Path(__file__).parents[2] / "machines"
 PROVENANCES = ("exact", "formula", "fitted", "guessed")
 NAME, LIKE, ARCHITECTURE, FARTHEST = "name", "like", "architecture", "max_sync_delay"
 TEXTS = (NAME, LIKE, ARCHITECTURE)

@@ -1,0 +1,1 @@
+"""Places of elements: intervals, patterns and strides, and arithmetic on them."""

@@ -1,0 +1,1 @@
+"""What a program is compiled for: machines as data, targets and their options."""

@@ -1,0 +1,1 @@
+"""What must hold of graphs, programs and streams before they are compiled."""
