@@ -78,13 +78,13 @@ class Device:
                 del _HELD[ipu]
         self._attached = False
 
-    def take(self, what: str) -> None:
+    def take(self, subject: str) -> None:
         """Attach the device if it is not; raises PoplarError when another device holds it."""
         if self._attached or self.attach():
             return
         holder = self._holder()
-        held = f"as device {holder.id}" if holder is not None else "elsewhere"
-        raise PoplarError(f"{what}: device {self.id} is attached {held}; detach it first")
+        place = f"as device {holder.id}" if holder is not None else "elsewhere"
+        raise PoplarError(f"{subject}: device {self.id} is attached {place}; detach it first")
 
     def createVirtualDevice(self, tilesPerIPU: int) -> Device:
         """Return a device of the first tiles of each IPU, attached in the place of this one."""
@@ -102,8 +102,8 @@ class Device:
         return self.target.gateway_mode
 
     def _holder(self) -> Device | None:
-        found = (_HELD.get(ipu) for ipu in self.driver_ids)
-        return next((device for device in found if device not in (None, self)), None)
+        holders = (_HELD.get(ipu) for ipu in self.driver_ids)
+        return next((device for device in holders if device not in (None, self)), None)
 
 
 @refuse_in
@@ -139,8 +139,8 @@ class DeviceManager:
         kind = None if targetType is None else _target_type(targetType)
         if kind is TargetType.CPU:
             return [Device.createCPUDevice()] if numIPUs in (None, 1) else []
-        chosen = [g for g, ipus in enumerate(_GROUPS) if numIPUs in (None, len(ipus))]
-        return [self.getDevice(group, options) for group in chosen]
+        groups = [g for g, ipus in enumerate(_GROUPS) if numIPUs in (None, len(ipus))]
+        return [self.getDevice(group, options) for group in groups]
 
     def getDevice(
         self, deviceManagerId: int, options: Mapping[str, object] | None = None
@@ -177,8 +177,8 @@ class DeviceManager:
         for device in devices:
             if device.attach():
                 return device
-        found = f"all {len(devices)} are attached" if devices else f"there are {_SIZES_TEXT}"
-        raise PoplarError(f"DeviceManager: no device with {numIPUs} IPUs is free; {found}")
+        reason = f"all {len(devices)} are attached" if devices else f"there are {_SIZES_TEXT}"
+        raise PoplarError(f"DeviceManager: no device with {numIPUs} IPUs is free; {reason}")
 
 
 _GROUPS = [
@@ -189,12 +189,12 @@ _GROUPS = [
 _SIZES_TEXT = "groups of " + ", ".join(map(str, GROUP_SIZES))
 
 
-def _target_type(found: TargetType | str) -> TargetType:
+def _target_type(kind: TargetType | str) -> TargetType:
     try:
-        return TargetType(found)
+        return TargetType(kind)
     except ValueError:
-        known = ", ".join(TargetType)
-        raise PoplarError(f"DeviceManager: target type {found!r}; it must be {known}") from None
+        types = ", ".join(TargetType)
+        raise PoplarError(f"DeviceManager: target type {kind!r}; it must be {types}") from None
 
 
 class RelativeSyncDelayType(Enum):
@@ -352,17 +352,19 @@ def _check_number(member: str, value: Any) -> None:
     if kind is bool and not isinstance(value, bool):
         raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
     _, least, most = MEMBERS[member]
-    whole = isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())
-    if kind is int and not (whole and not isinstance(value, bool) and least <= value <= most):
-        found = f"{member} is {value!r}"
-        raise PoplarError(f"IPUModel: {found}; a number from {least} to {most} is needed")
+    is_integer = isinstance(value, int | np.integer) or (
+        isinstance(value, float) and value.is_integer()
+    )
+    if kind is int and not (is_integer and not isinstance(value, bool) and least <= value <= most):
+        problem = f"{member} is {value!r}"
+        raise PoplarError(f"IPUModel: {problem}; a number from {least} to {most} is needed")
 
 
 def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
     def check(member: str, value: Any) -> None:
         if not isinstance(value, kind):
-            known = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
-            raise PoplarError(f"IPUModel: {member} is {value!r}; it must be one of {known}")
+            names = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
+            raise PoplarError(f"IPUModel: {member} is {value!r}; it must be one of {names}")
         if value is IPUExchangeType.BARE_NAKED_WITH_MULTICAST:
             log("PO", "TARGET", "WARN", f"{member}: multicast is modelled as aggressive")
 
@@ -377,11 +379,11 @@ def _check_half(member: str, value: Any) -> None:
 
 
 def _check_constraints(member: str, value: Any) -> None:
-    given = value if isinstance(value, list | tuple) else [value]
-    wrong = [c for c in given if not isinstance(c, GlobalExchangeConstraint)]
-    if wrong or given is not value:
-        found = wrong[0] if wrong else value
-        raise PoplarError(f"IPUModel: {member}: {found!r}; GlobalExchangeConstraints are needed")
+    values = value if isinstance(value, list | tuple) else [value]
+    wrong = [c for c in values if not isinstance(c, GlobalExchangeConstraint)]
+    if wrong or values is not value:
+        fault = wrong[0] if wrong else value
+        raise PoplarError(f"IPUModel: {member}: {fault!r}; GlobalExchangeConstraints are needed")
     broken = next(
         (c for c in value if c.bandwidth <= 0 or min(map(min, c.flows), default=0) < 0), None
     )

@@ -93,13 +93,17 @@ class Engine:
         self._called = f"engine {name!r}" if name else "engine"
         self._logged = enabled("PO", "INFO", "ENGINE")  # asked once, so that a run costs nothing
         with _attempted("Engine::compile"):
-            made, given = _compiled(graph, programs, options, progressFunc)
-            self._options = options_for(made, given)
+            executable, overrides = _compiled(graph, programs, options, progressFunc)
+            self._options = options_for(executable, overrides)
             self._directory = Path(str(self._options["autoReport.directory"])) / name
-            self._graph = graph = made.graph
+            self._graph = graph = executable.graph
             self._share, copies = share, graph.replication if share is None else share.count
             self._replicas = copies
-            self._programs, self._executable, self._made = made.programs, made.compiled, made
+            self._programs, self._executable, self._made = (
+                executable.programs,
+                executable.compiled,
+                executable,
+            )
             self._report = self._open_report()
         log(
             "PO", "ENGINE", "INFO", f"{self._called} compiled for {_described(graph.device_target)}"
@@ -110,7 +114,7 @@ class Engine:
         self._tell("compiled")
         self._write_graph_report()
         path = "" if self._report is None else str(self._directory)
-        check_memory(made, self._options, self._called, path)
+        check_memory(executable, self._options, self._called, path)
         self._streams = HostStreams(
             graph.streams,
             copies,
@@ -142,13 +146,13 @@ class Engine:
 
     def _checked_replica(self) -> int:
         """Return the replica that is profiled; raises PoplarError when there is none."""
-        chosen = int(self._options["profiler.replicaToProfile"])
-        if chosen >= self._replicas:
+        replica = int(self._options["profiler.replicaToProfile"])
+        if replica >= self._replicas:
             raise PoplarError(
-                f"profiler.replicaToProfile is {chosen}; the graph has replicas 0 to "
+                f"profiler.replicaToProfile is {replica}; the graph has replicas 0 to "
                 f"{self._replicas - 1}"
             )
-        return chosen
+        return replica
 
     def _write_graph_report(self) -> None:
         destination = str(self._options["debug.graphReportDestination"])
@@ -233,12 +237,12 @@ class Engine:
             for replica, storage in enumerate(self._storages)
         ]
 
-    def _check_target(self, found: Target) -> None:
-        whole = self._graph.device_target
-        ipus = whole.num_ipus // self._graph.replication * self._replicas
-        wanted, given = _described(replace(whole, num_ipus=ipus)), _described(found)
-        if given != wanted:
-            raise PoplarError(f"Engine: the graph is for {wanted}, the device is {given}")
+    def _check_target(self, target: Target) -> None:
+        graph_target = self._graph.device_target
+        ipus = graph_target.num_ipus // self._graph.replication * self._replicas
+        expected, actual = _described(replace(graph_target, num_ipus=ipus)), _described(target)
+        if actual != expected:
+            raise PoplarError(f"Engine: the graph is for {expected}, the device is {actual}")
 
     def run(self, prog: int = 0, debugName: str = "", *, work: Work = NOTHING_KNOWN) -> None:
         """Run a program by its number; the first runs are recorded step by step.
@@ -266,15 +270,17 @@ class Engine:
         kind = "run" if self._profiling else "other_run"
         place = {kind: self._ended[kind], "name": name, "report": self._directory.absolute().name}
         with _attempted("Engine::run", place):
-            done = self._runner.run(prog, name, work, record=record, other=not self._profiling)
+            run_record = self._runner.run(
+                prog, name, work, record=record, other=not self._profiling
+            )
         self._ended[kind] += 1
         self._recorded += record
         if self._logged:
-            log_run(self._executable, done)
-        self._records.append(done)
+            log_run(self._executable, run_record)
+        self._records.append(run_record)
         if self._report is not None:
             with _traced("write execution profile"):
-                self._report.append(done)
+                self._report.append(run_record)
         self._tell("ran")
 
     def _tell(self, kind: Literal["compiled", "ran"]) -> None:
@@ -329,12 +335,12 @@ class Engine:
         return out
 
     def _accessed(self, handle: str, direction: Literal["read", "write"]) -> Tensor:
-        known = self._graph.host_reads if direction == "read" else self._graph.host_writes
-        if handle not in known:
+        handles = self._graph.host_reads if direction == "read" else self._graph.host_writes
+        if handle not in handles:
             raise HostAccessError(
-                f"host {direction} {handle!r}: unknown; there are {', '.join(known) or 'none'}"
+                f"host {direction} {handle!r}: unknown; there are {', '.join(handles) or 'none'}"
             )
-        return known[handle]
+        return handles[handle]
 
     def _loaded(self) -> list[Storage]:
         if not self._options[VALUES_OPTION]:
@@ -382,8 +388,8 @@ class Engine:
         """
         from simulator.engine_report import open_report, report_of
 
-        whole = all(self._options[name] for name in OUTPUTS[:2])
-        if self._report is not None and whole and reportExecution:
+        has_both = all(self._options[name] for name in OUTPUTS[:2])
+        if self._report is not None and has_both and reportExecution:
             self._report.flush()
             return open_report(self._directory)
         records = self._records if reportExecution else None

@@ -105,12 +105,12 @@ def _exchanges(executable: Executable) -> dict[str, Sequence[Exchange]]:
 def _cycles_by_tile(executable: Executable, times: IntArray) -> IntArray:
     """Return the cycles of each activity by tile when programs run so many times."""
     programs = executable.lowered.programs
-    found = np.zeros((len(TYPES), executable.graph.target.num_tiles), dtype=np.int64)
+    totals = np.zeros((len(TYPES), executable.graph.target.num_tiles), dtype=np.int64)
     for row in np.flatnonzero(times).tolist():
         if programs[row].type in TYPES:
             cycles = cycles_of(executable, programs[row])
-            found[TYPES[programs[row].type]] += times[row] * cycles
-    return found
+            totals[TYPES[programs[row].type]] += times[row] * cycles
+    return totals
 
 
 def _log_tiles(line: str, *columns: IntArray) -> None:

@@ -90,7 +90,7 @@ def printExecutionSummary(
 
 
 def _print(
-    function: Callable[..., None], stream: TextIO | None, graphProfile: object, *others: object
+    function: Callable[..., None], stream: TextIO | None, graphProfile: object, *arguments: object
 ) -> None:
     from pva.errors import OptionError
     from pva.report import Report
@@ -101,6 +101,6 @@ def _print(
             "is needed, see Engine.getGraphProfile"
         )
     try:
-        function(stream, graphProfile, *others)
+        function(stream, graphProfile, *arguments)
     except OptionError as error:
         raise InvalidOptionError(str(error)) from error

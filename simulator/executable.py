@@ -61,11 +61,11 @@ class Executable:
         return Executable.checked(read(stream))
 
     @staticmethod
-    def checked(found: object) -> Executable:
+    def checked(content: object) -> Executable:
         """Return what a file holds if it is an executable; raises PoplarError."""
-        if not isinstance(found, Executable):
-            raise PoplarError(f"executable: the file holds {type(found).__name__}")
-        return found
+        if not isinstance(content, Executable):
+            raise PoplarError(f"executable: the file holds {type(content).__name__}")
+        return content
 
 
 @refusing
@@ -82,8 +82,8 @@ def compileGraph(
     graph_memory_allocation_error where `debug.allowOutOfMemory` is false.
     """
     executable = compile_programs(graph, programs, options, progressFunc)
-    chosen = engine_options.resolve(options)
-    check_memory(executable, chosen, f"executable {debugName!r}" if debugName else "executable")
+    settings = engine_options.resolve(options)
+    check_memory(executable, settings, f"executable {debugName!r}" if debugName else "executable")
     return executable
 
 
@@ -100,26 +100,32 @@ def compile_programs(
         raise PoplarError(f"Engine: programs is {programs!r}; a program or a list is needed")
     if progress is not None and not callable(progress):
         raise PoplarError(f"Engine: progressFunc is {progress!r}; a function of two numbers needed")
-    tell = progress or (lambda done, all: None)
+    tell = progress or (lambda step, all: None)
     tell(0, STAGES)
-    chosen = engine_options.resolve(options)
+    settings = engine_options.resolve(options)
     graph = graph.getTopLevelGraph() if graph.replication == 1 else graph
     listed = [programs] if isinstance(programs, Program) else list(programs)
     with pvti.Tracepoint(pvti.tracePoplar, "validate"):
         check_outside_copies(
             graph,
             check_programs(graph, listed),
-            overlap=str(chosen["exchange.streamBufferOverlap"]),
-            extended_memory=bool(chosen["target.extendedMemory"]),
+            overlap=str(settings["exchange.streamBufferOverlap"]),
+            extended_memory=bool(settings["target.extendedMemory"]),
         )
     tell(1, STAGES)
-    kept = frozen(graph)
-    ahead = chosen["exchange.enablePrefetch"] and chosen["exchange.streamBufferOverlap"] != "Any"
+    snapshot = frozen(graph)
+    ahead = (
+        settings["exchange.enablePrefetch"] and settings["exchange.streamBufferOverlap"] != "Any"
+    )
     compiled = compile_graph(
-        kept, listed, instrumentation_of(chosen), prefetch=bool(ahead), stacks=_stacks(chosen)
+        snapshot,
+        listed,
+        instrumentation_of(settings),
+        prefetch=bool(ahead),
+        stacks=_stacks(settings),
     )
     tell(STAGES, STAGES)
-    return Executable(kept, listed, dict(engine_options.OptionFlags(options or {})), compiled)
+    return Executable(snapshot, listed, dict(engine_options.OptionFlags(options or {})), compiled)
 
 
 def _stacks(options: Mapping[str, Any]) -> Stacks:
@@ -158,18 +164,18 @@ def check_memory(
 
 
 def options_for(
-    executable: Executable, given: Mapping[str, object] | None
+    executable: Executable, overrides: Mapping[str, object] | None
 ) -> dict[str, bool | int | str]:
     """Return an engine's options: its own over those of the executable, which is not compiled anew.
 
     What was compiled into it stays, and a line of the log says so.
     """
-    chosen = engine_options.resolve({**executable.options, **(given or {})})
-    if given and instrumentation_of(chosen) != executable.compiled.instrumentation:
+    settings = engine_options.resolve({**executable.options, **(overrides or {})})
+    if overrides and instrumentation_of(settings) != executable.compiled.instrumentation:
         log(
             "PO",
             "ENGINE",
             "WARN",
             "the executable has the instrumentation that it was compiled with",
         )
-    return chosen
+    return settings

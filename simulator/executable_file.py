@@ -42,9 +42,9 @@ def read(stream: BinaryIO) -> object:
     header = _header(stream)
     sizes = _checked_sizes(header)
     table, data = (_bytes(stream, size) for size in sizes)
-    found, needed = len(table) + len(data), sum(sizes)
-    if found != needed or zlib.crc32(data, zlib.crc32(table)) != header["crc32"]:
-        raise PoplarError(f"executable: the file is damaged; {found:,} of {needed:,} bytes")
+    length, needed = len(table) + len(data), sum(sizes)
+    if length != needed or zlib.crc32(data, zlib.crc32(table)) != header["crc32"]:
+        raise PoplarError(f"executable: the file is damaged; {length:,} of {needed:,} bytes")
     return _unpacked(table, data)
 
 
@@ -60,11 +60,11 @@ def read_content(content: memoryview) -> object:
 
 def _checked_sizes(header: dict[str, object]) -> list[int]:
     """Return the bytes of the two parts of a file that is of the versions here."""
-    for what, ours in _made_by().items():
-        theirs = header.get(what, 1)
-        if what != "kind" and theirs != ours:
+    for key, ours in _made_by().items():
+        theirs = header.get(key, 1)
+        if key != "kind" and theirs != ours:
             raise PoplarError(
-                f"executable: made with {what} {one_line(str(theirs))}, this is {ours}; "
+                f"executable: made with {key} {one_line(str(theirs))}, this is {ours}; "
                 "compile it anew"
             )
     sizes = [size for part in ("table", "arrays") if type(size := header.get(part)) is int]
@@ -84,8 +84,8 @@ def _unpacked(table: bytes | memoryview, data: bytes | memoryview) -> object:
 
 def versions() -> str:
     """Return what a file must have been made by: the versions of simulator and format."""
-    made = _made_by()
-    return f"{made['version']}/{made['format']}"
+    origin = _made_by()
+    return f"{origin['version']}/{origin['format']}"
 
 
 def _header(stream: BinaryIO) -> dict[str, object]:

@@ -28,7 +28,7 @@ def fingerprint(*values: object) -> str:
     """
     digest = hashlib.sha256()
     seen: dict[int, int] = {}
-    kept: list[object] = []  # so that no other object gets the id of one
+    objects: list[object] = []  # so that no other object gets the id of one
     waiting: deque[object] = deque(values)
     while waiting:
         value = waiting.popleft()
@@ -36,10 +36,10 @@ def fingerprint(*values: object) -> str:
             _add(digest, type(value).__name__, repr(value) if type(value) is not bytes else value)
             continue
         number = seen.setdefault(id(value), len(seen))
-        if number < len(kept):
+        if number < len(objects):
             _add(digest, "again", str(number))
             continue
-        kept.append(value)
+        objects.append(value)
         head, parts = _taken_apart(value)
         _add(digest, f"{type(value).__module__}.{type(value).__qualname__}", head)
         listed = list(parts)
@@ -103,7 +103,7 @@ def _attributes(value: object) -> list[object]:
     for kind in type(value).__mro__:
         slots = kind.__dict__.get("__slots__", ())
         names += [slots] if isinstance(slots, str) else list(slots)
-    found = [n for n in dict.fromkeys(names) if hasattr(value, n) and n != "__weakref__"]
-    if not found and not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__"):
+    attributes = [n for n in dict.fromkeys(names) if hasattr(value, n) and n != "__weakref__"]
+    if not attributes and not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__"):
         raise PoplarError(f"fingerprint: a {type(value).__name__} has none")
-    return [part for name in found for part in (name, getattr(value, name))]
+    return [part for name in attributes for part in (name, getattr(value, name))]

@@ -32,15 +32,15 @@ def enabled(source: Source, level: Level, module: str = "") -> bool:
     """Return whether lines of this level are wanted; to be asked before a line is put together."""
     family = _VARIABLES[source]
     variable = f"{family}_{module}_LOG_LEVEL"
-    chosen = os.environ.get(variable)
-    if chosen is None:
+    setting = os.environ.get(variable)
+    if setting is None:
         variable = f"{family}_LOG_LEVEL"
-        chosen = os.environ.get(variable)
-    if not chosen:
+        setting = os.environ.get(variable)
+    if not setting:
         return False
-    if chosen.upper() not in LEVELS:
-        raise PoplarError(f"{variable} is {chosen!r}; it must be one of {', '.join(LEVELS)}")
-    return LEVELS.index(level) <= LEVELS.index(chosen.upper())
+    if setting.upper() not in LEVELS:
+        raise PoplarError(f"{variable} is {setting!r}; it must be one of {', '.join(LEVELS)}")
+    return LEVELS.index(level) <= LEVELS.index(setting.upper())
 
 
 def log(source: Source, module: str, level: Level, message: str) -> None:
@@ -55,8 +55,8 @@ def log(source: Source, module: str, level: Level, message: str) -> None:
     write_lines(variable, os.environ.get(variable) or "stderr", f"{prefix}{text}")
 
 
-def write_lines(what: str, destination: str, text: str) -> None:
-    """Write lines to stdout, stderr or the end of a file; raises PoplarError naming `what`."""
+def write_lines(subject: str, destination: str, text: str) -> None:
+    """Write lines to stdout, stderr or the end of a file; raises PoplarError naming `subject`."""
     if destination in ("stderr", "stdout"):
         print(text, file=getattr(sys, destination))
         return
@@ -64,8 +64,8 @@ def write_lines(what: str, destination: str, text: str) -> None:
         with open(destination, "a", encoding="utf-8", opener=_opened_at_once) as file:
             print(text, file=file)
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise PoplarError(f"{what}: cannot write {destination}: {found}") from None
+        reason = getattr(error, "strerror", None) or str(error)
+        raise PoplarError(f"{subject}: cannot write {destination}: {reason}") from None
 
 
 def _opened_at_once(path: str, flags: int) -> int:

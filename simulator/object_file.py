@@ -111,8 +111,8 @@ class _Writer:
             raise PoplarError(f"executable: it cannot be kept: it has {value!r}")
         if isinstance(value, tuple):
             return ["named", kind, self.values(value)]
-        given = (getattr(value, name, ABSENT) for name in self.classes[kind][2])
-        return ["object", kind, [v if v is ABSENT else self.value(v) for v in given]]
+        fields = (getattr(value, name, ABSENT) for name in self.classes[kind][2])
+        return ["object", kind, [v if v is ABSENT else self.value(v) for v in fields]]
 
     def values(self, values: Iterable[Any]) -> list[Any]:
         """Return values one after another."""
@@ -122,8 +122,8 @@ class _Writer:
         """Return the node of an array, and keep its bytes."""
         if value.dtype.kind not in ARRAYS:
             raise PoplarError(f"executable: it cannot be kept: an array of {value.dtype}")
-        form, held = _short(value)
-        place = self._bytes(held)
+        form, octets = _short(value)
+        place = self._bytes(octets)
         return ["array", value.dtype.str, value.shape, place, value.flags.writeable, form]
 
     def octets(self, value: bytes) -> Node:
@@ -144,9 +144,9 @@ class _Writer:
 
     def _function(self, value: FunctionType) -> Node:
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        known = [value.__defaults__, value.__kwdefaults__]
+        defaults = [value.__defaults__, value.__kwdefaults__]
         names = value.__code__.co_freevars
-        return ["function", *function_name(value), names, self.values([*known, *cells])]
+        return ["function", *function_name(value), names, self.values([*defaults, *cells])]
 
 
 WRITERS: dict[type, Callable[[_Writer, Any], Node]] = {
@@ -220,12 +220,14 @@ class _Reader:
             return array.copy() if writeable else array
         self._take(count * kind.itemsize)
         if isinstance(form, list):
-            made = _steps(kind, count, *form)
+            result = _steps(kind, count, *form)
         else:
-            held = _dtype(form)
-            made = np.frombuffer(self.bytes(place, count * held.itemsize), held).astype(kind)
-        made.flags.writeable = bool(writeable)
-        return made.reshape(shape)
+            element_type = _dtype(form)
+            result = np.frombuffer(
+                self.bytes(place, count * element_type.itemsize), element_type
+            ).astype(kind)
+        result.flags.writeable = bool(writeable)
+        return result.reshape(shape)
 
     def _take(self, size: int) -> None:
         """Count bytes of arrays that stand in the file in a shorter form; raises PoplarError."""
@@ -239,31 +241,31 @@ class _Reader:
     def _fill(self, number: int, fill: Callable[..., None], parts: list[Any]) -> None:
         fill(self, self._made[number], *parts)
 
-    def fill_object(self, made: Any, kind: int, values: list[Any]) -> None:
+    def fill_object(self, instance: Any, kind: int, values: list[Any]) -> None:
         """Give an object the values of its fields; raises PoplarError for one of another kind."""
-        own = self.classes[kind]
-        for name, accepted, value in zip(field_names(own), checks(own), values, strict=True):
+        cls = self.classes[kind]
+        for name, accepted, value in zip(field_names(cls), checks(cls), values, strict=True):
             if isinstance(value, dict) and value == ABSENT:
                 continue
-            held = self.value(value) if isinstance(value, list) else value
-            if accepted and not isinstance(held, accepted):
+            item = self.value(value) if isinstance(value, list) else value
+            if accepted and not isinstance(item, accepted):
                 raise PoplarError(
-                    f"executable: {own.__name__}.{name} is a {type(held).__name__}; "
+                    f"executable: {cls.__name__}.{name} is a {type(item).__name__}; "
                     f"{accepted[0].__name__} is needed"
                 )
-            object.__setattr__(made, name, held)
+            object.__setattr__(instance, name, item)
 
-    def fill_function(self, made: Any, *parts: Any) -> None:
+    def fill_function(self, function: Any, *parts: Any) -> None:
         """Give a function its defaults and the values that it refers to."""
         *_, names, values = parts
-        code = made.__code__
+        code = function.__code__
         if list(code.co_freevars) != names:
-            raise PoplarError(f"executable: {made.__qualname__} refers to {names} in the file")
-        defaults, named, *held = self.values(values)
-        if is_own(made):
+            raise PoplarError(f"executable: {function.__qualname__} refers to {names} in the file")
+        defaults, named, *contents = self.values(values)
+        if is_own(function):
             return
-        made.__defaults__, made.__kwdefaults__ = defaults, named
-        for cell, value in zip(made.__closure__, held, strict=True):
+        function.__defaults__, function.__kwdefaults__ = defaults, named
+        for cell, value in zip(function.__closure__, contents, strict=True):
             cell.cell_contents = value
 
 
@@ -280,10 +282,10 @@ def _short(value: np.ndarray[Any, Any]) -> tuple[Any, bytes]:
     first, step = int(flat[0]), int(flat[1]) - int(flat[0])
     if int(flat[-1]) == first + step * (flat.size - 1) and (np.diff(flat) == step).all():
         return [first, step], b""
-    held = np.result_type(np.min_scalar_type(flat.min()), np.min_scalar_type(flat.max()))
-    if held.kind not in "iu" or held.itemsize >= kind.itemsize:
+    dtype = np.result_type(np.min_scalar_type(flat.min()), np.min_scalar_type(flat.max()))
+    if dtype.kind not in "iu" or dtype.itemsize >= kind.itemsize:
         return "", value.tobytes()
-    return held.newbyteorder("<").str, flat.astype(held.newbyteorder("<")).tobytes()
+    return dtype.newbyteorder("<").str, flat.astype(dtype.newbyteorder("<")).tobytes()
 
 
 def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> np.ndarray[Any, Any]:
@@ -312,24 +314,24 @@ def _dtype(text: str) -> np.dtype[Any]:
 
 
 def _object(reader: _Reader, kind: int, _: Any) -> Any:
-    own = reader.classes[kind]
-    if issubclass(own, Enum | tuple | Vertex):
-        raise PoplarError(f"executable: {own.__name__} stands where an object does")
-    return object.__new__(own)
+    cls = reader.classes[kind]
+    if issubclass(cls, Enum | tuple | Vertex):
+        raise PoplarError(f"executable: {cls.__name__} stands where an object does")
+    return object.__new__(cls)
 
 
 def _named(reader: _Reader, kind: int, values: list[Any]) -> Any:
-    own = reader.classes[kind]
-    if not issubclass(own, tuple) or len(values) != len(field_names(own)):
-        raise PoplarError(f"executable: {own.__name__} stands where a named tuple does")
-    return tuple.__new__(own, reader.values(values))
+    cls = reader.classes[kind]
+    if not issubclass(cls, tuple) or len(values) != len(field_names(cls)):
+        raise PoplarError(f"executable: {cls.__name__} stands where a named tuple does")
+    return tuple.__new__(cls, reader.values(values))
 
 
 def _enum(reader: _Reader, kind: int, name: str) -> Any:
-    own = reader.classes[kind]
-    if not issubclass(own, Enum):
-        raise PoplarError(f"executable: {own.__name__} is no enumeration")
-    return own[name]
+    cls = reader.classes[kind]
+    if not issubclass(cls, Enum):
+        raise PoplarError(f"executable: {cls.__name__} is no enumeration")
+    return cls[name]
 
 
 # How a node is made, in the order in which they are; then how it is filled.
@@ -357,13 +359,13 @@ WHOLE: dict[str, Callable[..., Any]] = {
     "named": _named,
 }
 FILLED: dict[str, Callable[..., None]] = {
-    "list": lambda reader, made, values: made.extend(reader.values(values)),
+    "list": lambda reader, container, values: container.extend(reader.values(values)),
     "object": _Reader.fill_object,
     "function": _Reader.fill_function,
 }
 HASHED: dict[str, Callable[..., None]] = {
-    "set": lambda reader, made, values: made.update(reader.values(values)),
-    "dict": lambda reader, made, values: made.update(
+    "set": lambda reader, container, values: container.update(reader.values(values)),
+    "dict": lambda reader, container, values: container.update(
         zip(*[iter(reader.values(values))] * 2, strict=True)
     ),
 }

@@ -144,9 +144,9 @@ def function_of(module: str, name: str, number: int) -> FunctionType:
     if not 0 <= number < len(codes):
         raise PoplarError(f"executable: {name} of {module} is no function of a codelet")
     code = codes[number]
-    own = _member(sys.modules[module], name)
-    if isinstance(own, FunctionType) and own.__code__ == code:
-        return own
+    member = _member(sys.modules[module], name)
+    if isinstance(member, FunctionType) and member.__code__ == code:
+        return member
     cells = tuple(CellType() for _ in code.co_freevars)
     function = FunctionType(code, vars(sys.modules[module]), code.co_name, None, cells)
     function.__qualname__ = name
@@ -177,9 +177,9 @@ def _accepted(annotation: str, kind: type) -> tuple[type, ...]:
     scope = vars(sys.modules[kind.__module__])
     accepted: tuple[type, ...] = ()
     for part in annotation.split(" | "):
-        held = scope.get(part)
-        own = (held,) if isinstance(held, type) and _is_known(held) else ()
-        types = PLAIN.get(part, own)
+        entry = scope.get(part)
+        fallback = (entry,) if isinstance(entry, type) and _is_known(entry) else ()
+        types = PLAIN.get(part, fallback)
         if not types:
             return ()
         accepted += types
@@ -187,20 +187,20 @@ def _accepted(annotation: str, kind: type) -> tuple[type, ...]:
 
 
 def _member(module: object, name: str) -> object:
-    found = module
+    member = module
     for part in name.split("."):
-        found = vars(found).get(part) if hasattr(found, "__dict__") else None
-    return found
+        member = vars(member).get(part) if hasattr(member, "__dict__") else None
+    return member
 
 
 @functools.cache
 def _codes(module: str) -> dict[str, list[CodeType]]:
     """List the code of all functions of a module, by name and in the order of the source."""
     loader: Any = import_module(module).__loader__
-    found: dict[str, list[CodeType]] = {}
+    codes: dict[str, list[CodeType]] = {}
     for code in _below(loader.get_code(module)):
-        found.setdefault(code.co_qualname, []).append(code)
-    return found
+        codes.setdefault(code.co_qualname, []).append(code)
+    return codes
 
 
 def _below(code: CodeType) -> Iterator[CodeType]:

@@ -183,24 +183,24 @@ _PATHS = (
 )
 
 
-def resolve(given: Mapping[str, object] | None) -> dict[str, OptionValue]:
+def resolve(options: Mapping[str, object] | None) -> dict[str, OptionValue]:
     """Assign every option its value: the environment's, else the program's, else the default.
 
     Raises InvalidOptionError for an option that is not known, with near names, or a value that it
     cannot have.
     """
-    chosen = {**checked(KNOWN, given or {}, "engine options")}
+    settings = {**checked(KNOWN, options or {}, "engine options")}
     if os.environ.get(GRAPH_REPORT):
-        chosen["debug.graphReportDestination"] = os.environ[GRAPH_REPORT]
-    chosen |= from_environment(KNOWN, ENVIRONMENT)
-    for name, value in chosen.items():
+        settings["debug.graphReportDestination"] = os.environ[GRAPH_REPORT]
+    settings |= from_environment(KNOWN, ENVIRONMENT)
+    for name, value in settings.items():
         instead = _instead(name, value)
         if instead:
             log("PO", "ENGINE", "WARN", f"{name} is {_text(value)}: {instead}")
-    if chosen and enabled("PO", "DEBUG", "ENGINE"):
-        lines = [f"option {name}: {_text(value)}" for name, value in chosen.items()]
+    if settings and enabled("PO", "DEBUG", "ENGINE"):
+        lines = [f"option {name}: {_text(value)}" for name, value in settings.items()]
         log("PO", "ENGINE", "DEBUG", "\n".join(lines))
-    return defaults(OPTIONS, chosen) | chosen
+    return defaults(OPTIONS, settings) | settings
 
 
 def that_compile(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:

@@ -77,10 +77,10 @@ def conflicts_of(
     after = np.arange(1, len(order) + 1)
     counts = np.searchsorted(begin, end) - after
     for first in range(0, len(order), INTERVALS_AT_ONCE):
-        here = slice(first, first + INTERVALS_AT_ONCE)
-        one = np.repeat(variable[here], counts[here])
-        other = variable[spread(after[here], counts[here])]
-        together[one, other] = together[other, one] = True
+        batch = slice(first, first + INTERVALS_AT_ONCE)
+        one = np.repeat(variable[batch], counts[batch])
+        partner = variable[spread(after[batch], counts[batch])]
+        together[one, partner] = together[partner, one] = True
     return together
 
 
@@ -110,21 +110,25 @@ def allocate(
         on, size = demand.tile[piece], sizes[piece]
         below = None if with_all[variable] else np.flatnonzero(demand.conflicts[variable] & apart)
         waiting = np.ones(len(on), dtype=bool)
-        wanted = (INTERLEAVED,) if demand.interleaved[variable] else (NON_INTERLEAVED, INTERLEAVED)
-        for where in (*wanted, OVERFLOWED):
+        regions = (INTERLEAVED,) if demand.interleaved[variable] else (NON_INTERLEAVED, INTERLEAVED)
+        for where in (*regions, OVERFLOWED):
             if where == OVERFLOWED and demand.divisible is not None and demand.divisible[variable]:
                 rows = np.flatnonzero(waiting)
-                found = _divide(
+                division = _divide(
                     stacks, None if below is None else variable, below, on[rows], size[rows]
                 )
-                rows = rows[found[0]]
-                address[piece.start + rows], waiting[rows] = found[2], False
-                divided.append((piece.start + rows, found[1], found[3]))
+                rows = rows[division[0]]
+                address[piece.start + rows], waiting[rows] = division[2], False
+                divided.append((piece.start + rows, division[1], division[3]))
             stack = stacks[where]
             base = stack.base_of(below, on)
             if where == NON_INTERLEAVED and below is not None and variable in partners:
-                others = [placed[other] for other in partners[variable] if other in placed]
-                moved = _in_other_elements(base, size, on, stack.with_all, others, element_bytes)
+                partner_pieces = [
+                    placed[partner] for partner in partners[variable] if partner in placed
+                ]
+                moved = _in_other_elements(
+                    base, size, on, stack.with_all, partner_pieces, element_bytes
+                )
                 base = np.where(moved + size <= stack.limit, moved, base)
             fits = waiting & (base + size <= stack.limit)
             address[piece] = np.where(fits, base, address[piece])
@@ -135,8 +139,12 @@ def allocate(
                 break
         apart[variable] = not with_all[variable]
         if variable in partners:
-            here = region[piece] == NON_INTERLEAVED
-            placed[variable] = on[here], address[piece][here], size[here]
+            non_interleaved = region[piece] == NON_INTERLEAVED
+            placed[variable] = (
+                on[non_interleaved],
+                address[piece][non_interleaved],
+                size[non_interleaved],
+            )
     return _in_parts(demand.bytes, address, region, divided)
 
 
@@ -168,22 +176,26 @@ def _in_parts(
     sizes, piece = sizes.copy(), np.arange(len(sizes), dtype=np.int64)
     if not divided:
         return Allocation(address, region, piece, sizes)
-    source, room, rest = (np.concatenate(column) for column in zip(*divided, strict=True))
+    source, room, tail_address = (np.concatenate(column) for column in zip(*divided, strict=True))
     rest_bytes = sizes[source] - room
     sizes[source] = room
     piece = np.concatenate([piece, source])
     order = np.argsort(piece, kind="stable")
-    columns = (address, rest), (region, np.full(len(rest), INTERLEAVED)), (sizes, rest_bytes)
+    columns = (
+        (address, tail_address),
+        (region, np.full(len(tail_address), INTERLEAVED)),
+        (sizes, rest_bytes),
+    )
     where, which, length = (np.concatenate(column)[order] for column in columns)
     return Allocation(where, which, piece[order], length)
 
 
 def _partners(pairs: IntArray) -> dict[int, list[int]]:
     """List for each variable those that should lie in other memory elements."""
-    found: dict[int, list[int]] = {}
-    for one, other in np.concatenate([pairs, pairs[:, ::-1]]).tolist():
-        found.setdefault(one, []).append(other)
-    return found
+    partners: dict[int, list[int]] = {}
+    for one, partner in np.concatenate([pairs, pairs[:, ::-1]]).tolist():
+        partners.setdefault(one, []).append(partner)
+    return partners
 
 
 def _in_other_elements(
@@ -191,7 +203,7 @@ def _in_other_elements(
     size: IntArray,
     on: IntArray,
     always: IntArray,
-    others: Sequence[tuple[IntArray, ...]],
+    neighbours: Sequence[tuple[IntArray, ...]],
     element: int,
 ) -> IntArray:
     """Move pieces to the next memory element where they would share one with others.
@@ -199,7 +211,7 @@ def _in_other_elements(
     No further than the second boundary above what is always live, and as far as others are large:
     as data lies in stacks here, rules that follow one another would else leave a gap for each.
     """
-    for tile, begin, length in others:
+    for tile, begin, length in neighbours:
         low, high = np.zeros((2, len(always)), dtype=np.int64)
         low[tile], high[tile] = begin // element, -(-(begin + length) // element)
         shared = (base // element < high[on]) & ((base + size - 1) // element >= low[on])
@@ -245,8 +257,8 @@ class _Stack:
             ends = self.ends.reshape(-1)
             highest: IntArray = kernels.columns("highest", ends, rows, tops, on, base)[0]
             return highest
-        others: IntArray = np.maximum(base, self.ends[np.ix_(below, on)].max(axis=0))
-        return others
+        result: IntArray = np.maximum(base, self.ends[np.ix_(below, on)].max(axis=0))
+        return result
 
     def put(self, variable: int | None, on: IntArray, end: IntArray) -> None:
         """Note where a variable ends on tiles; None: one that conflicts with all."""

@@ -31,10 +31,10 @@ def operands_apart(graph: Graph, lowered: Lowered) -> IntArray:
         if program.type != "OnTileExecute":
             continue
         for rule in rules.get(program.compute_set, ()):
-            here = order[bounds[number] : bounds[number + 1]]
-            write, touched = access.write[here], access.variable[here]
+            rows = order[bounds[number] : bounds[number + 1]]
+            write, touched = access.write[rows], access.variable[rows]
             reads = touched[~write & ~constant[touched]].tolist()
-            others = touched[write].tolist() if rule == "outputs" else reads
-            if len(reads) * len(others) <= PAIRS_OF_A_SET:
-                pairs |= {(min(a, b), max(a, b)) for a in reads for b in others if a != b}
+            partners = touched[write].tolist() if rule == "outputs" else reads
+            if len(reads) * len(partners) <= PAIRS_OF_A_SET:
+                pairs |= {(min(a, b), max(a, b)) for a in reads for b in partners if a != b}
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)

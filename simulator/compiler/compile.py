@@ -67,8 +67,10 @@ def compile_graph(
         placed = _pieces(graph, lowered)
         liveness = find_liveness(graph, lowered, placed)
         live = _live_variables(liveness)
-        kept = live[placed.variable]
-        placed = Pieces(placed.variable[kept], placed.tile[kept], placed.bytes[kept])
+        live_pieces = live[placed.variable]
+        placed = Pieces(
+            placed.variable[live_pieces], placed.tile[live_pieces], placed.bytes[live_pieces]
+        )
     with _phase("allocate"):
         fixed = fixed_data(graph, lowered, types, type_of_group, instrumentation, stacks)
         pieces = _with_fixed(placed, fixed, len(live))
@@ -135,8 +137,8 @@ def _vertex_types(lowered: Lowered) -> tuple[list[Codelet], IntArray]:
 def _pieces(graph: Graph, lowered: Lowered) -> Pieces:
     """Return all that each variable has on each tile, the graph's variables and the compiler's."""
     mapping = graph.mapping_table()
-    own = sum_pairs(mapping.variable, mapping.tile, mapping.end - mapping.begin)
-    columns = [own]
+    graph_pieces = sum_pairs(mapping.variable, mapping.tile, mapping.end - mapping.begin)
+    columns = [graph_pieces]
     columns += [
         (np.full(len(v.tile), number, dtype=np.int64), v.tile, v.bytes)
         for number, v in enumerate(lowered.variables, start=len(graph.variables))

@@ -44,11 +44,11 @@ def control_code(
             code = CONTROL_BYTES * runs[program.compute_set]
             code += COUNTER_CODE_BYTES * counting[program.compute_set]
         elif program.type in exchanges:
-            made, counts = exchanges[program.type]
+            costs, counts = exchanges[program.type]
             key = (program.type, program.exchange)
             counter = COUNTER_CODE_BYTES * (counts and key not in counted)
             counted.update([key] if counts else [])
-            code = (CONTROL_BYTES + counter) * (made[program.exchange].cycles > 0).astype(np.int64)
+            code = (CONTROL_BYTES + counter) * (costs[program.exchange].cycles > 0).astype(np.int64)
         yield code + CONTROL_BASE * (row == 0)
 
 

@@ -51,10 +51,10 @@ def copy_vertices(
     shared = strided & in_words
     cycles = np.where(strided, strided_copy(size, rows), long_copy(size))
     cycles = np.where(short, short_copy(size), cycles)
-    chosen = ((SHORT, short), (LONG, long), (STRIDED, strided & ~shared))
+    selections = ((SHORT, short), (LONG, long), (STRIDED, strided & ~shared))
     groups = [
         VertexGroup(compute_set, codelet, tile[which], {}, {"rows": rows[which]}, cycles[which])
-        for codelet, which in chosen
+        for codelet, which in selections
         if which.any()
     ]
     if shared.any():
@@ -68,10 +68,12 @@ def _shared(
     """Share the rows of each tile evenly among its workers."""
     shares = np.minimum(rows, workers)
     number, share = np.repeat(np.arange(len(rows)), shares), spread(np.zeros_like(shares), shares)
-    each = rows[number] * (share + 1) // shares[number] - rows[number] * share // shares[number]
-    moved = ceil_div(size[number] * each, rows[number])
-    cycles = strided_copy_64(moved, each)
-    return VertexGroup(compute_set, STRIDED_64, tile[number], {}, {"rows": each}, cycles)
+    worker_rows = (
+        rows[number] * (share + 1) // shares[number] - rows[number] * share // shares[number]
+    )
+    moved = ceil_div(size[number] * worker_rows, rows[number])
+    cycles = strided_copy_64(moved, worker_rows)
+    return VertexGroup(compute_set, STRIDED_64, tile[number], {}, {"rows": worker_rows}, cycles)
 
 
 def short_copies(compute_set: int, tile: IntArray) -> VertexGroup:

@@ -81,13 +81,13 @@ class Touch:
         """Return the length of each piece."""
         return self.high - self.low
 
-    def where(self, chosen: BoolArray | IntArray) -> Touch:
+    def where(self, selection: BoolArray | IntArray) -> Touch:
         """Keep the chosen pieces; given as indexes, in that order."""
-        if chosen.dtype == np.bool_:
-            chosen = np.flatnonzero(chosen)
-            if len(chosen) == len(self.low):
+        if selection.dtype == np.bool_:
+            selection = np.flatnonzero(selection)
+            if len(selection) == len(self.low):
                 return self
-        return Touch(*(getattr(self, name).take(chosen) for name in Touch.__dataclass_fields__))
+        return Touch(*(getattr(self, name).take(selection) for name in Touch.__dataclass_fields__))
 
 
 def join_touches(parts: list[Touch]) -> Touch:
@@ -190,8 +190,8 @@ def _reach(group: VertexGroup, item: Field) -> _Reach:
         return _Reach(begins, ends, _rows_of(item), user, once)
     if item.direction != "input" or len(begins) != len(group):
         return _Reach(begins, ends, vertex, user, once)
-    chosen, times = distinct(user, begins, ends)
-    return _Reach(begins[chosen], ends[chosen], vertex[: len(chosen)], user[chosen], times)
+    firsts, times = distinct(user, begins, ends)
+    return _Reach(begins[firsts], ends[firsts], vertex[: len(firsts)], user[firsts], times)
 
 
 def _edges_apart(group: VertexGroup, item: Field) -> _Reach:
@@ -232,15 +232,17 @@ def _pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
     # In an edge that goes up in the senders' memory no byte comes again, and no fragments join.
     falls = same & (home[1:] < (home + high - low)[:-1])
     falling = (np.bincount(edge[1:][falls], minlength=edges) > 0)[edge] & remote
-    here = np.flatnonzero(falling)
-    scattered = _scattered(edge[here], home[here], (high - low)[here], ~in_row[here])
+    candidates = np.flatnonzero(falling)
+    scattered = _scattered(
+        edge[candidates], home[candidates], (high - low)[candidates], ~in_row[candidates]
+    )
     arranged = (rows > 1)[edge] & ~remote
-    arranged[here] = scattered
+    arranged[candidates] = scattered
     first = np.ones(len(low), dtype=bool)
     first[1:] = ~same
     breaks = np.where(remote & ~arranged, first, ~in_row)
-    found = Touch(low, high, owner, user, variable, home, remote, breaks, arranged)
-    return found, reach.times[interval]
+    pieces = Touch(low, high, owner, user, variable, home, remote, breaks, arranged)
+    return pieces, reach.times[interval]
 
 
 def _compiled_pieces(layout: Layout, reach: _Reach) -> tuple[Touch, IntArray]:
@@ -264,8 +266,8 @@ def _scattered(edge: IntArray, home: IntArray, size: IntArray, breaks: BoolArray
     _, edge = kinds(edge)
     fragment = edge[breaks]
     fragments = np.bincount(fragment)
-    whole = np.bincount(np.cumsum(breaks) - 1, weights=size) if len(size) else size
-    short = np.bincount(fragment[whole < SHORT_FRAGMENT], minlength=len(fragments)) > 0
+    fragment_bytes = np.bincount(np.cumsum(breaks) - 1, weights=size) if len(size) else size
+    short = np.bincount(fragment[fragment_bytes < SHORT_FRAGMENT], minlength=len(fragments)) > 0
     order, begin, reached = in_order_of_senders(edge, home, size)
     runs = np.bincount(edge[order][begin > reached], minlength=len(fragments))
     again = np.bincount(edge[order][begin < reached], minlength=len(fragments)) > 0

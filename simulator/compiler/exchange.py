@@ -62,10 +62,10 @@ def exchange_cost(
     tiles, bus = target.num_tiles, target.getTilesPerSharedExchangeBus()
     if count is None:
         counted = _counted if kernels.compiled else _sorted_out
-        found = counted(source, destination, size, begin, tiles, bus)
+        traffic = counted(source, destination, size, begin, tiles, bus)
     else:
-        found = _told(source, destination, size, count, tiles, bus)
-    sent, received, send_count, receive_count, shared = found
+        traffic = _told(source, destination, size, count, tiles, bus)
+    sent, received, send_count, receive_count, shared = traffic
     arriving = received - np.repeat(shared - shared // bus, bus)[:tiles]
     payload = -(-np.maximum(sent, arriving) // target.exchange_bytes_per_cycle)
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
@@ -73,7 +73,7 @@ def exchange_cost(
     cycles = np.where(active, _latency(target) + np.maximum(payload, control), 0)
     receivers, senders = ((count > 0).astype(np.int64) for count in (receive_count, send_count))
     places = receivers if in_rows else receive_count
-    asked = (
+    instruction_counts = (
         (RECEIVE, receive_count),
         (PLACE, places),
         (RECEIVER, receivers),
@@ -82,11 +82,11 @@ def exchange_cost(
     )
     by_kind = dict.fromkeys(EXCHANGE_INSTRUCTIONS[:-1], 0)
     code = np.zeros(tiles, dtype=np.int64)
-    for each, counts in asked:
+    for instruction_mix, counts in instruction_counts:
         total = int(counts.sum())
-        for kind, instructions in each.items():
+        for kind, instructions in instruction_mix.items():
             by_kind[kind] += INSTRUCTION_BYTES * instructions * total
-        code += INSTRUCTION_BYTES * sum(each.values()) * counts
+        code += INSTRUCTION_BYTES * sum(instruction_mix.values()) * counts
     kinds = by_kind.values()
     moved = flows(target, source, destination, size)
     return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code, moved)
@@ -181,8 +181,8 @@ def _latencies(
     places: tuple[int, ...],
     cycles: tuple[float, ...],
 ) -> IntArray:
-    whole = max(tiles_per_ipu - 1, places[-1])
-    place = np.arange(tiles) % tiles_per_ipu * places[-1] / whole * in_line
+    span = max(tiles_per_ipu - 1, places[-1])
+    place = np.arange(tiles) % tiles_per_ipu * places[-1] / span * in_line
     result: IntArray = np.rint(np.interp(place, places, cycles)).astype(np.int64)
     return result
 

@@ -216,5 +216,5 @@ class Executable:
 
     def variable_names(self) -> list[str]:
         """Name all variables, the graph's and then the compiler's."""
-        own = [variable.name for variable in self.graph.variables]
-        return own + [variable.name for variable in self.lowered.variables]
+        graph_names = [variable.name for variable in self.graph.variables]
+        return graph_names + [variable.name for variable in self.lowered.variables]

@@ -87,8 +87,8 @@ def vertex_bytes(group: VertexGroup) -> VertexBytes:
         fields = list(group.fields.values())
         inline = POINTER_BYTES * len(fields)
         tables = sum((_table_bytes(field) for field in fields), none)
-        own = (column for column in group.parameters.values() if column.dtype == object)
-        vectors = sum((_vector_bytes(column) for column in own), none)
+        vector_columns = (column for column in group.parameters.values() if column.dtype == object)
+        vectors = sum((_vector_bytes(column) for column in vector_columns), none)
         lists = none + DESCRIPTOR_BYTES * sum(field.rows is not None for field in fields)
         data, copies, descriptors = max(state - inline, 0) + vectors, none, lists
         edges = none + inline + tables

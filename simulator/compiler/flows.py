@@ -23,8 +23,8 @@ def group_borders(target: Target) -> IntArray:
 
 @lru_cache(8)
 def _borders(ipus: int, tiles: int) -> IntArray:
-    each = min(max(MAX_GROUPS // ipus, 1), tiles)
-    begin = np.arange(ipus)[:, None] * tiles + np.arange(each) * tiles // each
+    groups_per_ipu = min(max(MAX_GROUPS // ipus, 1), tiles)
+    begin = np.arange(ipus)[:, None] * tiles + np.arange(groups_per_ipu) * tiles // groups_per_ipu
     borders: IntArray = np.append(begin.ravel(), ipus * tiles).astype(np.int64)
     borders.flags.writeable = False
     return borders

@@ -119,8 +119,8 @@ def gateway_cycles(flows: IntArray, machine: Machine) -> int:
 def _shared(flows: IntArray, pairs: Sequence[GlobalExchangeFlow]) -> int:
     """Add up the bytes of some flows; those of IPUs that are not there have none."""
     source, destination = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    there = np.maximum(source, destination) < len(flows)
-    return int(flows[source[there], destination[there]].sum())
+    existing = np.maximum(source, destination) < len(flows)
+    return int(flows[source[existing], destination[existing]].sum())
 
 
 def busiest_bundles(flows: IntArray) -> IntArray:

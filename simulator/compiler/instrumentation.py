@@ -42,10 +42,10 @@ class BlockOptions:
         name = name_of(node)
         if not name or (isinstance(node, SequenceNode) and _is_branch(node)):
             return ""
-        found = self.programs and re.search(self.programs, name)
+        hit = self.programs and re.search(self.programs, name)
         if isinstance(node, Block):
-            found = found or (self.blocks and re.search(self.blocks, name))
-        return name if found else ""
+            hit = hit or (self.blocks and re.search(self.blocks, name))
+        return name if hit else ""
 
 
 def name_of(node: Program) -> str:

@@ -93,10 +93,10 @@ class _Flow:
         entry = np.repeat(np.arange(len(access.program)), counts[access.program])
         within = spread(starts[access.program], counts[access.program])
         at, variable = order[within], access.variable[entry]
-        write, whole = access.write[entry], access.whole[entry]
+        write, kills = access.write[entry], access.whole[entry]
         self.touched[at, variable] = True
         self._needs[at[~write], variable[~write]] = True
-        self._kills[at[whole], variable[whole]] = True
+        self._kills[at[kills], variable[kills]] = True
 
     def before(self, step: int, after: BoolArray) -> BoolArray:
         """Return what is live before a step from what is live after it."""
@@ -156,7 +156,7 @@ class _Flow:
 
 def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
     """Find when each variable is live, and how many bytes that makes at each step."""
-    own, count = len(graph.variables), len(graph.variables) + len(lowered.variables)
+    graph_count, count = len(graph.variables), len(graph.variables) + len(lowered.variables)
     flow = _Flow(lowered, count)
     host_reads, host_touched = _host_variables(graph, count)
     alive = flow.alive(flow.before(0, host_reads) | host_reads)
@@ -165,7 +165,7 @@ def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
     used = alive.any(axis=0) | host_touched
     # Never written by a program: it has to keep its value through all of them.
     always_live = used & ~written
-    always_live[own:] |= np.array([v.always_live for v in lowered.variables], dtype=bool)
+    always_live[graph_count:] |= np.array([v.always_live for v in lowered.variables], dtype=bool)
     alive[:, always_live] = False
     intervals = _intervals(alive)
     variable, first, end = intervals
@@ -227,9 +227,9 @@ def _bytes(
     by_ipu = np.zeros((steps, len(ipus)), dtype=np.int64)
     for first in range(0, steps, STEPS_AT_ONCE):
         count = min(STEPS_AT_ONCE, steps - first)
-        here = slice(*np.searchsorted(step, [first, first + count]))
-        place = (step[here] - first) * tiles + tile[here]
-        change = np.bincount(place, weights=size[here], minlength=count * tiles)
+        batch = slice(*np.searchsorted(step, [first, first + count]))
+        place = (step[batch] - first) * tiles + tile[batch]
+        change = np.bincount(place, weights=size[batch], minlength=count * tiles)
         live = level + np.cumsum(change.astype(np.int64).reshape(count, tiles), axis=0)
         most = np.maximum(most, live.max(axis=0))
         by_ipu[first : first + count] = np.add.reduceat(live, ipus, axis=1)

@@ -75,12 +75,16 @@ def _by_tile(graph: Graph, lowered: Lowered, pieces: Pieces, allocation: Allocat
     last = np.zeros(target.num_tiles, dtype=np.int64)
     past = target.read_past_bytes * among(pieces.variable, _operands(lowered))
     for region, (name, base, limit) in enumerate(zip(schema.REGIONS, bases, limits, strict=True)):
-        here = allocation.region == region
-        tile, address, length = pieces.tile[here], allocation.address[here], pieces.bytes[here]
+        in_region = allocation.region == region
+        tile, address, length = (
+            pieces.tile[in_region],
+            allocation.address[in_region],
+            pieces.bytes[in_region],
+        )
         column = schema.snake(name)
         result[column] = union_bytes(tile, address, length, target.num_tiles)
         end = np.full(target.num_tiles, base, dtype=np.int64)
-        np.maximum.at(end, tile, np.minimum(address + length + past[here], limit))
+        np.maximum.at(end, tile, np.minimum(address + length + past[in_region], limit))
         result[f"{column}_including_gaps"] = end - base
         last = np.where(end > base, end, last)
     result["total"] = sum((result[schema.snake(name)] for name in schema.REGIONS), last * 0)
@@ -140,12 +144,14 @@ def _always_live(
 ) -> tuple[IntArray, list[tuple[str, int]]]:
     """Add up what is always live: by tile, and by name."""
     mine = np.flatnonzero(~is_fixed)
-    kept = mine[liveness.always_live[pieces.variable[mine]]]
+    live_pieces = mine[liveness.always_live[pieces.variable[mine]]]
     by_tile = sum(fixed.values(), np.zeros(tiles, dtype=np.int64))
-    by_tile += np.bincount(pieces.tile[kept], weights=pieces.bytes[kept], minlength=tiles).astype(
-        np.int64
+    by_tile += np.bincount(
+        pieces.tile[live_pieces], weights=pieces.bytes[live_pieces], minlength=tiles
+    ).astype(np.int64)
+    sizes = np.bincount(
+        pieces.variable[live_pieces], weights=pieces.bytes[live_pieces], minlength=len(names)
     )
-    sizes = np.bincount(pieces.variable[kept], weights=pieces.bytes[kept], minlength=len(names))
     items: dict[str, int] = {}
     for variable in np.flatnonzero(sizes).tolist():
         items[names[variable]] = items.get(names[variable], 0) + int(sizes[variable])

@@ -50,8 +50,8 @@ class Processes:
             while waiting and len(busy) < self._room():
                 task = waiting.pop(0)
                 busy[pool.submit(run_point, task, self._running)] = task
-            done, _ = wait(busy, return_when=FIRST_COMPLETED)
-            for future in done:
+            finished, _ = wait(busy, return_when=FIRST_COMPLETED)
+            for future in finished:
                 task, row = busy.pop(future), future.result()
                 self._measure(row)
                 yield task, row
@@ -61,9 +61,9 @@ class Processes:
         return self._workers or self._by_memory or 1
 
     def _measure(self, row: Row) -> None:
-        taken = int(row.get("memory") or 0)
-        if taken and not self._by_memory:
-            fit = int(available_memory() // (taken * MARGIN))
+        memory = int(row.get("memory") or 0)
+        if memory and not self._by_memory:
+            fit = int(available_memory() // (memory * MARGIN))
             self._by_memory = max(1, min(fit, os.cpu_count() or 1))
 
 
@@ -111,11 +111,11 @@ def engine(dask: str = "", workers: int = 0) -> Iterator[Engine]:
     if not dask:
         yield Processes(workers)
         return
-    found = Dask(dask)
+    cluster = Dask(dask)
     try:
-        yield found
+        yield cluster
     finally:
-        found.close()
+        cluster.close()
 
 
 def available_memory() -> int:

@@ -37,7 +37,7 @@ class Plan:
     most: int = 256
     seed: int = 0
     again: bool = False
-    progress: Progress = field(default=lambda done, total, now: None)
+    progress: Progress = field(default=lambda finished, total, now: None)
 
 
 class Exploration:
@@ -110,8 +110,8 @@ class Exploration:
             self._written = time.monotonic()
 
     def _tell(self, now: str) -> None:
-        done = sum(key in self.rows for key in self.asked)
-        self.plan.progress(done, max(self._total, len(self.asked)), now)
+        finished = sum(key in self.rows for key in self.asked)
+        self.plan.progress(finished, max(self._total, len(self.asked)), now)
 
     def _keep_best(self) -> None:
         best = self.plan.best(list(self.rows.values()))[: self.plan.keep]

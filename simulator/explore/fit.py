@@ -35,7 +35,10 @@ class Answer:
 
 
 def levers_of(
-    program: str, shared: Sequence[str], ipus: Sequence[int], more: Mapping[str, tuple[str, ...]]
+    program: str,
+    shared: Sequence[str],
+    ipus: Sequence[int],
+    variations: Mapping[str, tuple[str, ...]],
 ) -> dict[str, tuple[str, ...]]:
     """Return the levers that can be tried, mildest values first, in the order of what they cost."""
     levers: dict[str, tuple[str, ...]] = {}
@@ -46,13 +49,13 @@ def levers_of(
         levers["batch"] = _smaller_batches(Path(program), shared)
         levers["precision"] = ("half",)
         if "--train" in shared:
-            kept = _argument("--optimizer", shared) or OPTIMIZERS[-1]
-            levers["optimizer"] = OPTIMIZERS[OPTIMIZERS.index(kept) + 1 :]
+            optimizer = _argument("--optimizer", shared) or OPTIMIZERS[-1]
+            levers["optimizer"] = OPTIMIZERS[OPTIMIZERS.index(optimizer) + 1 :]
     levers["ipus"] = tuple(map(str, ipus[1:]))
     fixed = {
         name for name in levers if f"--{name}" in shared and name not in ("optimizer", "batch")
     }
-    return {name: values for name, values in (levers | dict(more)).items()
+    return {name: values for name, values in (levers | dict(variations)).items()
             if values and name not in fixed}  # fmt: skip
 
 
@@ -74,15 +77,17 @@ def fit(
 
     rounds = _rounds(levers, run_all)
     fitting: list[Row] = []
-    for found in rounds:
-        fitting = [row for _, row in found if row.get("fits")]
+    for results in rounds:
+        fitting = [row for _, row in results if row.get("fits")]
         if fitting:
             break
-    told = [rows[key] for key in tried]
-    misses = [row for row in told if not row.get("error") and row.get("over")]
+    tried_rows = [rows[key] for key in tried]
+    misses = [row for row in tried_rows if not row.get("error") and row.get("over")]
     nearest = min(misses, key=lambda row: float(row["over"]), default=None)
     ways = sorted(fitting[:MAX_WAYS], key=lambda row: -float(row.get("samples_per_second") or 0))
-    return Answer(ways, fitting[0]["key"] if fitting else "", None if fitting else nearest, told)
+    return Answer(
+        ways, fitting[0]["key"] if fitting else "", None if fitting else nearest, tried_rows
+    )
 
 
 def _rounds(
@@ -101,13 +106,13 @@ def _rounds(
         yield run_all([{name: value for change in best[:count] for name, value in change.items()}])
 
 
-def _mildest(found: Sequence[tuple[Levers, Row]]) -> list[tuple[Levers, Row]]:
+def _mildest(results: Sequence[tuple[Levers, Row]]) -> list[tuple[Levers, Row]]:
     """Keep of each lever the mildest value that fits."""
-    kept: dict[str, tuple[Levers, Row]] = {}
-    for change, row in found:
+    mildest: dict[str, tuple[Levers, Row]] = {}
+    for change, row in results:
         if row.get("fits"):
-            kept.setdefault(next(iter(change)), (change, row))
-    return list(kept.values())
+            mildest.setdefault(next(iter(change)), (change, row))
+    return list(mildest.values())
 
 
 def _best_values(alone: Sequence[tuple[Levers, Row]]) -> list[Levers]:

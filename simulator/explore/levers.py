@@ -80,8 +80,8 @@ def read_levers(pairs: Sequence[str]) -> dict[str, tuple[str, ...]]:
 
 def arguments(space: Space, levers: Levers) -> tuple[str, ...]:
     """Return the arguments of `tilescope simulate` for a point, but for its --out."""
-    chosen = [text for name, value in levers.items() for text in _argument(name, value)]
-    return (space.program, *_shared(space, levers), *chosen)
+    words = [text for name, value in levers.items() for text in _argument(name, value)]
+    return (space.program, *_shared(space, levers), *words)
 
 
 def _shared(space: Space, levers: Levers) -> list[str]:
@@ -114,7 +114,7 @@ def address(space: Space, levers: Levers) -> str:
     What a Python program imports is not in it: a changed module needs a new directory.
     """
     model = space.program.endswith(MODEL)
-    told = [
+    parts = [
         VERSION,
         _content(Path(space.program)),
         _shared(space, levers),
@@ -125,7 +125,7 @@ def address(space: Space, levers: Levers) -> str:
         },
         [_content(Path(text)) for text in space.shared if text.endswith(MACHINE)],
     ]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:KEY_DIGITS]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:KEY_DIGITS]
 
 
 def _value(name: str, value: str) -> str:

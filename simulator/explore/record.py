@@ -41,18 +41,18 @@ class Record:
             with suppress(ValueError, KeyError, TypeError):
                 row = json.loads(file.read_text("utf-8"))
                 self.rows[row["key"]] = row
-        known = _about_of(self.path).get("program", self.space.program)
-        if known != self.space.program:
-            raise PvaError(self.path, f"an exploration of {known}",
+        program = _about_of(self.path).get("program", self.space.program)
+        if program != self.space.program:
+            raise PvaError(self.path, f"an exploration of {program}",
                            f"another directory for {self.space.program}")  # fmt: skip
-        told = {
+        about = {
             "writer": WRITER,
             "program": self.space.program,
             "shared": list(self.space.shared),
             "levers": {name: list(values) for name, values in self.space.levers.items()},
             "space": self.space.size,
         }
-        self._write(self.path / ABOUT, json.dumps(told, indent=1).encode())
+        self._write(self.path / ABOUT, json.dumps(about, indent=1).encode())
         (self.path / POINTS).mkdir(exist_ok=True)
 
     def add(self, row: Row) -> None:

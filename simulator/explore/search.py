@@ -41,15 +41,15 @@ def searched(
     stalled = 0
     while len(seen) < min(points, space.size) and stalled < points:
         trials = [study.ask() for _ in range(min(BATCH, points - len(seen)))]
-        chosen = [
+        batch = [
             space.point({n: t.suggest_categorical(n, list(v)) for n, v in space.levers.items()})
             for t in trials
         ]
-        fresh = {point.key: point for point in chosen if point.key not in seen}
+        fresh = {point.key: point for point in batch if point.key not in seen}
         stalled = 0 if fresh else stalled + 1
         run(list(fresh.values()))
         seen |= set(fresh)
-        for trial, point in zip(trials, chosen, strict=True):
+        for trial, point in zip(trials, batch, strict=True):
             study.tell(trial, _values(rows.get(point.key, {}), objectives))
 
 

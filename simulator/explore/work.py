@@ -88,11 +88,11 @@ def run_point(task: Task, running: Running | None = None) -> Row:
 
 def _process(task: Task, scratch: Path, running: Running) -> str:
     """Run the process of a point; return why it ended badly, or nothing."""
-    said = scratch / "said.txt"
+    output = scratch / "said.txt"
     command = [sys.executable, "-m", MODULE, str(scratch / ROW), str(task.memory), task.report]
     # Points run beside one another: each has one thread for arithmetic.
     one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    with said.open("wb") as stream:
+    with output.open("wb") as stream:
         process = subprocess.Popen(
             [*command, *task.arguments],
             stdin=subprocess.DEVNULL,
@@ -116,7 +116,7 @@ def _process(task: Task, scratch: Path, running: Running) -> str:
             running.remove(process)
     if code < 0:
         return _killed(-code)
-    return "" if code == 0 else _last_words(said, code)
+    return "" if code == 0 else _last_words(output, code)
 
 
 def _killed(number: int) -> str:
@@ -125,9 +125,9 @@ def _killed(number: int) -> str:
     return f"killed by {name}{memory}"
 
 
-def _last_words(said: Path, code: int) -> str:
+def _last_words(output: Path, code: int) -> str:
     """Return the exception that a process ended with, else its last line."""
-    lines = [line for line in said.read_text("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line for line in output.read_text("utf-8", "replace").splitlines() if line.strip()]
     raised = [line for line in lines if RAISED.match(line)]
     text = (raised or lines or [""])[-1].strip()[:LAST_WORDS]
     return text or f"ended with exit code {code}"

@@ -77,8 +77,10 @@ def refuse_in(cls: _C, *, making: bool = True) -> _C:
 def _takes_arguments(function: FunctionType, kind: type | None) -> bool:
     """Return whether a function has arguments besides the object, and is not guarded already."""
     code = function.__code__
-    own = 0 if kind is staticmethod else 1
-    takes = code.co_argcount + code.co_kwonlyargcount > own or code.co_flags & inspect.CO_VARARGS
+    implicit = 0 if kind is staticmethod else 1
+    takes = (
+        code.co_argcount + code.co_kwonlyargcount > implicit or code.co_flags & inspect.CO_VARARGS
+    )
     return bool(takes) and not hasattr(function, "__wrapped__")
 
 
@@ -97,30 +99,30 @@ def _fault(
 ) -> str:
     """Return which argument is of another kind than its annotation, else what Python said."""
     signature = inspect.signature(function)
-    given = signature.bind(*args, **kwargs).arguments
-    for name, value in given.items():
+    arguments = signature.bind(*args, **kwargs).arguments
+    for name, value in arguments.items():
         parameter = signature.parameters[name]
-        several = parameter.kind is parameter.VAR_POSITIONAL
-        for one in value if several else [value]:
+        variadic = parameter.kind is parameter.VAR_POSITIONAL
+        for one in value if variadic else [value]:
             if not _fits(one, str(parameter.annotation)):
-                wanted = str(parameter.annotation).replace(" | ", " or ")
-                return f"{name} is {_shown(one)}; {wanted} is needed"
-    named = {name: value for name, value in given.items() if name != "self"}
+                type_names = str(parameter.annotation).replace(" | ", " or ")
+                return f"{name} is {_shown(one)}; {type_names} is needed"
+    named = {name: value for name, value in arguments.items() if name != "self"}
     shown = [f"{n}={_shown(v)}" for n, v in named.items() if type(v).__name__ not in UNNAMED]
     if isinstance(error, MemoryError):
         return f"the host has not enough memory. {error}".rstrip(". ")
-    taken = f"cannot take {', '.join(shown)}: " if shown else ""
-    return f"{taken}{type(error).__name__}: {error}"
+    prefix = f"cannot take {', '.join(shown)}: " if shown else ""
+    return f"{prefix}{type(error).__name__}: {error}"
 
 
 def _fits(value: object, annotation: str) -> bool:
     """Hold a value against an annotation; one that says more than names of classes fits all."""
     names = annotation.split(" | ")
-    known = {base.__name__ for base in type(value).__mro__}
+    bases = {base.__name__ for base in type(value).__mro__}
     if not all(name.isidentifier() for name in names) or {"Any", "object"} & {*names}:
         return True
     also = tuple(kind for name in names for kind in TAKEN_FOR.get(name, ()))
-    return bool(known & {*names}) or isinstance(value, also)
+    return bool(bases & {*names}) or isinstance(value, also)
 
 
 def _shown(value: object) -> str:

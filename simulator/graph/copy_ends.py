@@ -10,39 +10,39 @@ from simulator.graph.types import INT, UNSIGNED_INT
 End = Tensor | Stream | RemoteBuffer  # what a copy moves values out of, or into
 
 
-def check_ends(what: str, src: End, dst: End) -> None:
+def check_ends(subject: str, src: End, dst: End) -> None:
     """Raise PoplarError unless one end is a tensor and a stream goes the right way."""
     for end in (src, dst):
         if not isinstance(end, Tensor | Stream | RemoteBuffer):
             raise PoplarError(
-                f"{what}: a tensor, a stream or a remote buffer is needed, not {end!r}"
+                f"{subject}: a tensor, a stream or a remote buffer is needed, not {end!r}"
             )
     if not isinstance(src, Tensor) and not isinstance(dst, Tensor):
-        raise PoplarError(f"{what}: from {_named(src)} to {_named(dst)}; one must be a tensor")
+        raise PoplarError(f"{subject}: from {_named(src)} to {_named(dst)}; one must be a tensor")
     if isinstance(src, Stream) and src.direction != "in":
-        raise PoplarError(f"{what}: from stream {src.handle!r}, which goes to the host")
+        raise PoplarError(f"{subject}: from stream {src.handle!r}, which goes to the host")
     if isinstance(dst, Stream) and dst.direction != "out":
-        raise PoplarError(f"{what}: to stream {dst.handle!r}, which comes from the host")
+        raise PoplarError(f"{subject}: to stream {dst.handle!r}, which comes from the host")
 
 
-def moved_rows(what: str, src: object, dst: object, offset: object) -> int:
+def moved_rows(subject: str, src: object, dst: object, offset: object) -> int:
     """Count the rows of a remote buffer that a copy moves."""
     remote = isinstance(src, RemoteBuffer) or isinstance(dst, RemoteBuffer)
     if offset is None:
         return 1
     if not remote:
-        raise PoplarError(f"{what}: offset {offset!r}; only a remote buffer has rows")
+        raise PoplarError(f"{subject}: offset {offset!r}; only a remote buffer has rows")
     if not isinstance(offset, Tensor) or offset.dtype not in (INT, UNSIGNED_INT):
-        raise PoplarError(f"{what}: offset is {offset!r}; a tensor of unsigned int is needed")
+        raise PoplarError(f"{subject}: offset is {offset!r}; a tensor of unsigned int is needed")
     return offset.numElements()
 
 
-def check_same(what: str, src: End, dst: End, rows: int = 1) -> None:
+def check_same(subject: str, src: End, dst: End, rows: int = 1) -> None:
     """Raise PoplarError unless both ends of a copy are of one type and size."""
     sizes = _size(src, rows), _size(dst, rows)
     if src.dtype != dst.dtype or sizes[0] != sizes[1]:
         raise PoplarError(
-            f"{what}: {_side(src, sizes[0])} to {_side(dst, sizes[1])}; "
+            f"{subject}: {_side(src, sizes[0])} to {_side(dst, sizes[1])}; "
             "type and number of elements must be the same"
         )
 

@@ -70,5 +70,5 @@ def users_location() -> Location:
 
 def _is_simulator(module: str) -> bool:
     """Return the simulator's modules, and the standard library's that runs its `with` blocks."""
-    own = module.startswith("simulator.") and not module.startswith("simulator.examples")
-    return own or module == "contextlib"
+    internal = module.startswith("simulator.") and not module.startswith("simulator.examples")
+    return internal or module == "contextlib"

@@ -76,10 +76,10 @@ class Graph(VariableGraph):
     # Views
     def createVirtualGraph(self, tiles: int | Sequence[int], upperTile: int | None = None) -> Graph:
         """View some tiles: a number of each IPU, those of a list of each IPU, or [tiles, upper)."""
-        chosen = views.virtual_tiles(self.target, tiles, upperTile)
-        window = Window(self.window.tiles[:, chosen])
+        selection = views.virtual_tiles(self.target, tiles, upperTile)
+        window = Window(self.window.tiles[:, selection])
         self.virtual_tiles.append(window.tiles)
-        return self._view(views.virtual_target(self.target, chosen), window)
+        return self._view(views.virtual_target(self.target, selection), window)
 
     def createReplicatedGraph(self, replicationFactor: int) -> Graph:
         """View the first of so many equal parts; what is added to it is added to them all."""
@@ -165,8 +165,8 @@ class Graph(VariableGraph):
         self._grouped.groups = None
         if tile is not None:
             self.setTileMapping(vertex, tile)
-        for name, what in (connections or {}).items():
-            self.connect(vertex[name], what)
+        for name, connection in (connections or {}).items():
+            self.connect(vertex[name], connection)
         return vertex
 
     def connect(self, field: FieldRef, what: Connectable) -> None:
@@ -290,12 +290,12 @@ class Graph(VariableGraph):
 def frozen(graph: Graph) -> Graph:
     """Return a graph as it is now: what is added to it afterwards is no part of it."""
     graph.vertex_groups()  # made once, for both
-    kept = copy.copy(graph)
-    kept.top = kept
-    for name, held in vars(graph).items():
-        if isinstance(held, list | dict):
-            setattr(kept, name, held.copy())
+    snapshot = copy.copy(graph)
+    snapshot.top = snapshot
+    for name, value in vars(graph).items():
+        if isinstance(value, list | dict):
+            setattr(snapshot, name, value.copy())
         elif name in ("_bounds", "_mapping", "_settled", "_grouped"):
-            parts = {part.name: copy.copy(getattr(held, part.name)) for part in fields(held)}
-            setattr(kept, name, replace(held, **parts))
-    return kept
+            parts = {part.name: copy.copy(getattr(value, part.name)) for part in fields(value)}
+            setattr(snapshot, name, replace(value, **parts))
+    return snapshot

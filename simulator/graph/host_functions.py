@@ -29,15 +29,15 @@ class HostFunction:
 
 def checked_function(
     handle: str,
-    known: Container[str],
+    handles: Container[str],
     inputs: Sequence[HostFunctionArgument | tuple[Type, int]],
     outputs: Sequence[HostFunctionArgument | tuple[Type, int]],
 ) -> str:
     """Return how messages name a new function; raises HostAccessError for what is wrong with it."""
-    what = checked_handle("host function", handle, known)
+    subject = checked_handle("host function", handle, handles)
     if not inputs and not outputs:
-        raise PoplarError(f"{what}: neither inputs nor outputs; what would call it?")
+        raise PoplarError(f"{subject}: neither inputs nor outputs; what would call it?")
     for argument in (*inputs, *outputs):
         if not isinstance(argument, tuple | list) or len(argument) != 2:
-            raise PoplarError(f"{what}: argument {argument!r}; a type and a number are needed")
-    return what
+            raise PoplarError(f"{subject}: argument {argument!r}; a type and a number are needed")
+    return subject

@@ -70,8 +70,8 @@ def listed_pieces(
     """
     pieces = [
         (index(low), index(high), tile)
-        for tile, several in enumerate(parts)
-        for low, high in several
+        for tile, intervals in enumerate(parts)
+        for low, high in intervals
     ]
     low, high, tiles = as_int64(pieces).reshape(-1, 3).T.copy()
     return low, high, tiles
@@ -123,11 +123,11 @@ class MappingTable:
         self._keep_single()
         if self._waiting:
             self._settle(*bounds)
-        chosen = sorted(self._settled if variables is None else self._settled.keys() & variables)
-        rows = [self._settled[number] for number in chosen]
+        numbers = sorted(self._settled if variables is None else self._settled.keys() & variables)
+        rows = [self._settled[number] for number in numbers]
         begin, end, tile = _concatenated(rows)
         counts = [len(row[0]) for row in rows]
-        return Mapping(begin, end, tile, np.repeat(as_int64(chosen), counts))
+        return Mapping(begin, end, tile, np.repeat(as_int64(numbers), counts))
 
     def _settle(self, first_byte: IntArray, last_byte: IntArray) -> None:
         """Lay what waits over what is settled of the same variables."""
@@ -138,16 +138,18 @@ class MappingTable:
         high = np.minimum(ends[piece], last_byte[variable])
         touched = present(variable)
         before = [self._settled[n] for n in touched.tolist() if n in self._settled]
-        kept = high > low
-        now = last_wins(*_concatenated([*before, (low[kept], high[kept], tiles[piece][kept])]))
+        nonempty = high > low
+        now = last_wins(
+            *_concatenated([*before, (low[nonempty], high[nonempty], tiles[piece][nonempty])])
+        )
         # Variables that follow one another on a tile have been joined: cut them again.
         piece, place = crossings(now[0], now[1], first_byte[touched], last_byte[touched])
         low = np.maximum(now[0][piece], first_byte[touched][place])
         high = np.minimum(now[1][piece], last_byte[touched][place])
         heads = np.searchsorted(place, np.arange(len(touched) + 1)).tolist()
         for number, begin, end in zip(touched.tolist(), heads[:-1], heads[1:], strict=True):
-            here = slice(begin, end)
-            self._settled[number] = (low[here], high[here], now[2][piece[here]])
+            rows = slice(begin, end)
+            self._settled[number] = (low[rows], high[rows], now[2][piece[rows]])
 
 
 def _concatenated(rows: list[Pieces]) -> Pieces:

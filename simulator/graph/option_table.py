@@ -52,16 +52,16 @@ class OptionFlags(UserDict[str, str]):
 
     def set(self, name: str | Mapping[str, object], value: object = None) -> OptionFlags:
         """Set one option, or all of a mapping; gives itself, so that calls can be chained."""
-        given = name if isinstance(name, Mapping) else {name: value}
-        for option, to in given.items():
+        options = name if isinstance(name, Mapping) else {name: value}
+        for option, to in options.items():
             self[option] = to
         return self
 
     def at(self, name: str) -> str:
         """Return the text of an option; raises InvalidOptionError when it is not set."""
         if name not in self:
-            found = ", ".join(self) or "none"
-            raise InvalidOptionError(f"OptionFlags: {name!r} is not set; set are {found}")
+            names = ", ".join(self) or "none"
+            raise InvalidOptionError(f"OptionFlags: {name!r} is not set; set are {names}")
         return self[name]
 
 
@@ -72,17 +72,17 @@ def _text(value: object) -> str:
 
 
 def checked(
-    table: Mapping[str, Option], given: Mapping[str, object], source: str
+    table: Mapping[str, Option], options: Mapping[str, object], source: str
 ) -> dict[str, OptionValue]:
     """Return the values of options in their types.
 
     Raises InvalidOptionError for an option that is not in the table, with near names, or a value
     that it cannot have; `source` says where the options stand.
     """
-    if not isinstance(given, Mapping):
-        raise InvalidOptionError(f"{source}: {quoted(given)}; a mapping of options is needed")
+    if not isinstance(options, Mapping):
+        raise InvalidOptionError(f"{source}: {quoted(options)}; a mapping of options is needed")
     values = {}
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in table:
             near = difflib.get_close_matches(str(name)[:_QUOTED], table, n=3, cutoff=0.5)
             hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(table)}"
@@ -102,15 +102,17 @@ def object_of(variable: str) -> dict[str, object]:
     if not text.strip():
         return {}
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except RecursionError:
         raise InvalidOptionError(f"{variable}: not JSON: nested too deeply") from None
     except ValueError as error:
-        said = error if isinstance(error, json.JSONDecodeError) else "a number of over 4,300 digits"
-        raise InvalidOptionError(f"{variable}: not JSON: {said}") from None
-    if not isinstance(found, dict):
+        reason = (
+            error if isinstance(error, json.JSONDecodeError) else "a number of over 4,300 digits"
+        )
+        raise InvalidOptionError(f"{variable}: not JSON: {reason}") from None
+    if not isinstance(data, dict):
         raise InvalidOptionError(f"{variable}: {quoted(text)}; a JSON object of options is needed")
-    return found
+    return data
 
 
 def quoted(value: object) -> str:
@@ -123,13 +125,13 @@ def quoted(value: object) -> str:
 
 
 def defaults(
-    table: Mapping[str, Option], chosen: Mapping[str, OptionValue]
+    table: Mapping[str, Option], choices: Mapping[str, OptionValue]
 ) -> dict[str, OptionValue]:
     """Assign every option of the table its value: the chosen one, else its default."""
     values: dict[str, OptionValue] = {}
     for name, option in table.items():
         default = values[option.follows] if option.follows else option.default
-        values[name] = chosen.get(name, default)
+        values[name] = choices.get(name, default)
     return values
 
 
@@ -169,10 +171,10 @@ def _object(value: object) -> str:
     """Return a JSON object as text; of no object the empty text."""
     if value == "":
         return ""
-    found = value if isinstance(value, Mapping) else json.loads(str(value))
-    if not isinstance(found, Mapping):
+    mapping = value if isinstance(value, Mapping) else json.loads(str(value))
+    if not isinstance(mapping, Mapping):
         raise ValueError(value)
-    return json.dumps(dict(found), allow_nan=False)
+    return json.dumps(dict(mapping), allow_nan=False)
 
 
 _Parser = Callable[[object], OptionValue]

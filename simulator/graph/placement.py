@@ -17,12 +17,12 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 
 
-def check_tiles(arena: Arena, tiles: IntArray, what: str) -> None:
+def check_tiles(arena: Arena, tiles: IntArray, subject: str) -> None:
     """Raise TileMappingError for the first tile that the graph does not have."""
     wrong = tiles[(tiles < 0) | (tiles >= arena.target.num_tiles)]
     if len(wrong):
         last = arena.target.num_tiles - 1
-        raise TileMappingError(f"{what}: tile {wrong[0]}; the target has tiles 0 to {last}")
+        raise TileMappingError(f"{subject}: tile {wrong[0]}; the target has tiles 0 to {last}")
 
 
 def map_tensor(arena: Arena, table: MappingTable, tensor: Tensor, tile: int) -> None:
@@ -98,8 +98,8 @@ def _replicas(arena: Arena, tensor: Tensor) -> list[Tensor]:
     _check_held(arena, tensor)
     if arena.window.replicas == 1:
         return [tensor]
-    whole = everywhere(tensor)
-    return [whole[replica] for replica in range(arena.window.replicas)]
+    replicated = everywhere(tensor)
+    return [replicated[replica] for replica in range(arena.window.replicas)]
 
 
 def tile_ranges(

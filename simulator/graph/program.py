@@ -137,8 +137,8 @@ class Switch(Program):
     def __post_init__(self) -> None:
         self.control = _one_element("Switch", self.control, (INT, UNSIGNED_INT))
         checked_program(self.defaultCaseBody)
-        given, self.cases = list(self.cases), []
-        for case in given:
+        cases, self.cases = list(self.cases), []
+        for case in cases:
             self.add(*case)
 
     def add(self, value: int, body: Program) -> Switch:
@@ -146,7 +146,7 @@ class Switch(Program):
         if not isinstance(value, int | np.integer):
             raise PoplarError(f"Switch: case {value!r}; a whole number is needed")
         checked_values(int(value), self.control.dtype, "Switch: case")
-        if any(value == known for known, _ in self.cases):
+        if any(value == label for label, _ in self.cases):
             raise PoplarError(f"Switch: case {value} stands there twice")
         self.cases.append((int(value), checked_program(body)))
         return self
@@ -184,18 +184,18 @@ def _call_host(
 
     Raises PoplarError for tensors of another number, type or size than the function has.
     """
-    for what, given, needed in (
+    for kind, tensors, needed in (
         ("inputs", inputs, function.inputs),
         ("outputs", outputs, function.outputs),
     ):
-        if len(given) != len(needed):
+        if len(tensors) != len(needed):
             raise PoplarError(
-                f"Call of host function {function.handle!r}: {len(given)} {what}; it has "
+                f"Call of host function {function.handle!r}: {len(tensors)} {kind}; it has "
                 f"{len(needed)}"
             )
     sent = [Copy(tensor, end) for tensor, end in zip(inputs, function.inputs, strict=True)]
-    taken = [Copy(end, tensor) for end, tensor in zip(function.outputs, outputs, strict=True)]
-    return Sequence([*sent, *taken], name=name or function.handle)
+    received = [Copy(end, tensor) for end, tensor in zip(function.outputs, outputs, strict=True)]
+    return Sequence([*sent, *received], name=name or function.handle)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -229,18 +229,18 @@ class Copy(Program):
         # Copy(src, dst, dontOutline, "name"): no copy is outlined here.
         if isinstance(self.offset, str | bool):
             _set(self, "offset", None)
-        what = f"Copy {self.name}".rstrip()
-        check_ends(what, self.src, self.dst)
+        subject = f"Copy {self.name}".rstrip()
+        check_ends(subject, self.src, self.dst)
         for side in ("src", "dst"):
             end = getattr(self, side)
             if isinstance(end, Tensor):
                 _set(self, side, everywhere(end))
         if isinstance(self.dst, Tensor):
-            check_writable(self.dst, what)
-        rows = moved_rows(what, self.src, self.dst, self.offset)
+            check_writable(self.dst, subject)
+        rows = moved_rows(subject, self.src, self.dst, self.offset)
         if self.offset is not None:
             _set(self, "offset", everywhere(self.offset))
-        check_same(what, self.src, self.dst, rows)
+        check_same(subject, self.src, self.dst, rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -253,21 +253,21 @@ class CrossReplicaCopy(Program):
     name: str = ""
 
     def __post_init__(self) -> None:
-        what = f"CrossReplicaCopy {self.name}".rstrip()
+        subject = f"CrossReplicaCopy {self.name}".rstrip()
         graph = self.src.graph
         count = graph.getReplicationFactor()
         everyone = list(range(count))
         if sorted(self.replicaMap) != everyone or sorted(self.replicaMap.values()) != everyone:
             raise PoplarError(
-                f"{what}: replica map {dict(self.replicaMap)}; each of the replicas 0 to "
+                f"{subject}: replica map {dict(self.replicaMap)}; each of the replicas 0 to "
                 f"{count - 1} must stand once on each side"
             )
-        check_same(what, self.src, self.dst)
+        check_same(subject, self.src, self.dst)
         source, destination = everywhere(self.src), everywhere(self.dst)
         if graph.window.replicas > 1:
             senders = {receiver: sender for sender, receiver in self.replicaMap.items()}
             source = concat([source[senders[receiver]].expand([0]) for receiver in everyone])
-        check_writable(destination, what)
+        check_writable(destination, subject)
         _set(self, "src", source)
         _set(self, "dst", destination)
 
@@ -416,12 +416,12 @@ def _predicate(node: Program, tensor: Tensor) -> Tensor:
     return _one_element(type(node).__name__, tensor, (BOOL, INT, UNSIGNED_INT, HALF, FLOAT))
 
 
-def _one_element(what: str, tensor: Tensor, types: tuple[Type, ...]) -> Tensor:
+def _one_element(kind: str, tensor: Tensor, types: tuple[Type, ...]) -> Tensor:
     if not isinstance(tensor, Tensor):
-        raise PoplarError(f"{what}: needs a tensor to decide by, not {tensor!r}")
+        raise PoplarError(f"{kind}: needs a tensor to decide by, not {tensor!r}")
     if tensor.numElements() != 1 or tensor.dtype not in types:
         names = ", ".join(map(str, types))
         raise PoplarError(
-            f"{what}: {tensor!r}; a tensor of one element of one of these types is needed: {names}"
+            f"{kind}: {tensor!r}; a tensor of one element of one of these types is needed: {names}"
         )
     return everywhere(tensor)

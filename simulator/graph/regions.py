@@ -123,10 +123,10 @@ def have_common_bytes(left: Elements, right: Elements) -> bool:
     """Return whether two tensors view a byte of the same variable."""
     if left.graph.variables is not right.graph.variables or not len(right.begins):
         return False
-    begins, others = left.begins * left.dtype.size, right.begins * right.dtype.size
+    begins, other_begins = left.begins * left.dtype.size, right.begins * right.dtype.size
     return touch(
         begins,
         begins + left.lengths * left.dtype.size,
-        others,
-        others + right.lengths * right.dtype.size,
+        other_begins,
+        other_begins + right.lengths * right.dtype.size,
     )

@@ -45,8 +45,8 @@ def non_replicated(replication: int, tensor: Tensor) -> Tensor:
 def _shifts(arena: Arena, begins: IntArray, size: int, replicas: int) -> IntArray:
     """Return the elements from an interval of replica 0 to the same one of the next replica."""
     bounds, _ = arena.variable_bounds()
-    held = np.searchsorted(bounds, begins * size, side="right") - 1
-    numbers, which = np.unique(held, return_inverse=True)
+    owners = np.searchsorted(bounds, begins * size, side="right") - 1
+    numbers, which = np.unique(owners, return_inverse=True)
     variables = [arena.variables[number] for number in numbers.tolist()]
     for variable in variables:
         if variable.replicas != replicas:

@@ -60,8 +60,8 @@ class Stream:
     @property
     def options(self) -> dict[str, int]:
         """Return the options by their names; those that were not given are left out."""
-        given = {"bufferingDepth": self.bufferingDepth, "splitLimit": self.splitLimit}
-        return {name: value for name, value in given.items() if value}
+        values = {"bufferingDepth": self.bufferingDepth, "splitLimit": self.splitLimit}
+        return {name: value for name, value in values.items() if value}
 
     # Poplar's getters, under its names.
     def numElements(self) -> int:
@@ -127,7 +127,7 @@ class RemoteBuffer:
 
 def new_stream(
     arena: Arena,
-    known: list[Stream],
+    streams: list[Stream],
     direction: Direction,
     handle: str,
     dtype: Type,
@@ -141,30 +141,32 @@ def new_stream(
     (1), and `splitLimit`, the bytes above which a copy is split (0 and more than the target's
     limit: at that).
     """
-    what = checked_handle("stream", handle, [stream.handle for stream in known])
-    checked_type(dtype, what)
+    subject = checked_handle("stream", handle, [stream.handle for stream in streams])
+    checked_type(dtype, subject)
     if not isinstance(mode, ReplicatedStreamMode):
         modes = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)
-        raise HostAccessError(f"{what}: mode is {mode!r}; {modes} is needed")
-    chosen = _stream_options(what, options or {}, {"bufferingDepth": 1, "splitLimit": dtype.size})
-    chosen["splitLimit"] = min(chosen["splitLimit"], arena.target.stream_copy_limit)
+        raise HostAccessError(f"{subject}: mode is {mode!r}; {modes} is needed")
+    values = _stream_options(
+        subject, options or {}, {"bufferingDepth": 1, "splitLimit": dtype.size}
+    )
+    values["splitLimit"] = min(values["splitLimit"], arena.target.stream_copy_limit)
     stream = Stream(
-        len(known),
+        len(streams),
         handle,
         dtype,
-        _count(what, "elements", elements),
+        _count(subject, "elements", elements),
         direction,
         mode,
         arena.window.replicas,
-        **chosen,
+        **values,
     )
-    known.append(stream)
+    streams.append(stream)
     return stream
 
 
 def new_remote_buffer(
     arena: Arena,
-    known: list[RemoteBuffer],
+    buffers: list[RemoteBuffer],
     handle: str,
     dtype: Type,
     num_elements: int,
@@ -173,23 +175,23 @@ def new_remote_buffer(
     optimise_memory: bool = False,
 ) -> RemoteBuffer:
     """Check a remote buffer and add it; raises HostAccessError naming it and what is wrong."""
-    what = checked_handle("remote buffer", handle, [buffer.handle for buffer in known])
+    subject = checked_handle("remote buffer", handle, [buffer.handle for buffer in buffers])
     buffer = RemoteBuffer(
-        len(known),
+        len(buffers),
         handle,
-        checked_type(dtype, what),
-        _count(what, "numElements", num_elements),
-        _count(what, "repeats", repeats),
+        checked_type(dtype, subject),
+        _count(subject, "numElements", num_elements),
+        _count(subject, "repeats", repeats),
         bool(rearrange_on_host),
         bool(optimise_memory),
         arena.window.replicas,
     )
     if buffer.row_bytes > ROW_LIMIT:
         raise HostAccessError(
-            f"{what}: a row of {buffer.num_elements:,} x {dtype} is {buffer.row_bytes:,} bytes; "
+            f"{subject}: a row of {buffer.num_elements:,} x {dtype} is {buffer.row_bytes:,} bytes; "
             f"a transfer is at most {ROW_LIMIT:,}; use shorter rows and more repeats"
         )
-    known.append(buffer)
+    buffers.append(buffer)
     return buffer
 
 
@@ -216,39 +218,39 @@ def check_remote_buffers(
             )
 
 
-def checked_handle(kind: str, handle: object, known: Container[str]) -> str:
+def checked_handle(kind: str, handle: object, handles: Container[str]) -> str:
     """Return how messages name a new stream or buffer; its handle must be a text not used yet."""
     if not isinstance(handle, str) or not handle:
         raise HostAccessError(f"{kind} {handle!r}: a name is needed")
-    if handle in known:
+    if handle in handles:
         raise HostAccessError(f"{kind} {handle!r}: there is one of this name already")
     return f"{kind} {handle!r}"
 
 
-def _count(what: str, name: str, value: object) -> int:
+def _count(subject: str, name: str, value: object) -> int:
     try:
         number = index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise HostAccessError(f"{what}: {name} is {value!r}; a number is needed") from None
+        raise HostAccessError(f"{subject}: {name} is {value!r}; a number is needed") from None
     if number < 1:
-        raise HostAccessError(f"{what}: {number} {name}; at least 1 is needed")
+        raise HostAccessError(f"{subject}: {number} {name}; at least 1 is needed")
     return number
 
 
 def _stream_options(
-    what: str, given: Mapping[str, object], lowest: Mapping[str, int]
+    subject: str, options: Mapping[str, object], lowest: Mapping[str, int]
 ) -> dict[str, int]:
     """Return the options of a stream: each its default or a number from its lowest on."""
     values = dict(_OPTION_DEFAULTS)
-    for name, value in given.items():
+    for name, value in options.items():
         if name not in values:
             near = difflib.get_close_matches(str(name), values, n=1, cutoff=0.4)
             hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(values)}"
-            raise HostAccessError(f"{what}: no option {name!r}; {hint}")
+            raise HostAccessError(f"{subject}: no option {name!r}; {hint}")
         number = _option_number(value)
         if number is None or (number < lowest[name] and number != values[name]):
             raise HostAccessError(
-                f"{what}: {name} is {value!r}; a number from {lowest[name]} on is needed"
+                f"{subject}: {name} is {value!r}; a number from {lowest[name]} on is needed"
             )
         values[name] = number
     return values

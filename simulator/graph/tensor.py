@@ -208,18 +208,18 @@ class Tensor(ElementView):
         inner = element_count(self.shape[axis:])
         return self._of(shape, *blocks(*self.intervals(), np.repeat(rows, times), inner))
 
-    def _times(self, number: object, what: str) -> int:
+    def _times(self, number: object, action: str) -> int:
         """Return how often a tensor is repeated, which makes a view that can be held."""
-        times = self._at_least(number, 0, what)
+        times = self._at_least(number, 0, action)
         if times * self.numElements() > MAX_REPEATED:
             raise PoplarError(
-                f"{self!r}: {what} of {times:,}; a view repeats at most {MAX_REPEATED:,} elements"
+                f"{self!r}: {action} of {times:,}; a view repeats at most {MAX_REPEATED:,} elements"
             )
         return times
 
-    def _at_least(self, number: object, least: int, what: str) -> int:
+    def _at_least(self, number: object, least: int, action: str) -> int:
         if not isinstance(number, WHOLE) or number < least:
-            raise PoplarError(f"{self!r}: {what} of {number!r}; at least {least} is needed")
+            raise PoplarError(f"{self!r}: {action} of {number!r}; at least {least} is needed")
         return int(number)
 
     # Shapes
@@ -260,13 +260,13 @@ class Tensor(ElementView):
 
     def squeeze(self, indices: Sequence[int]) -> Tensor:
         """Remove dimensions of size 1."""
-        gone = {self._checked_dimension(dimension) for dimension in indices}
-        for axis in sorted(gone):
+        removed = {self._checked_dimension(dimension) for dimension in indices}
+        for axis in sorted(removed):
             if self.shape[axis] != 1:
                 raise PoplarError(
                     f"{self!r}: squeeze of dimension {axis}; its size is {self.shape[axis]}, not 1"
                 )
-        return self.reshape([size for axis, size in enumerate(self.shape) if axis not in gone])
+        return self.reshape([size for axis, size in enumerate(self.shape) if axis not in removed])
 
     def reinterpret(self, type: Type) -> Tensor:
         """View the same bytes as elements of another type of the same size."""
@@ -312,9 +312,9 @@ class Tensor(ElementView):
                 "places as dimensions, each once"
             )
         moved = dict(zip(destination, source, strict=True))
-        rest = iter([axis for axis in range(self.rank()) if axis not in source])
+        unmoved = iter([axis for axis in range(self.rank()) if axis not in source])
         return self.dimShuffle(
-            [moved[axis] if axis in moved else next(rest) for axis in range(self.rank())]
+            [moved[axis] if axis in moved else next(unmoved) for axis in range(self.rank())]
         )
 
     def dimRoll(self, dimIdx: int, newIdx: int = 0) -> Tensor:
@@ -379,7 +379,7 @@ def broadcast_to(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     fits = len(result.shape) == len(shape)
     if not fits or any(s not in (1, n) for s, n in zip(result.shape, shape, strict=True)):
         raise PoplarError(f"{tensor!r} does not broadcast to {list(shape)}")
-    for axis, (size, wanted) in enumerate(zip(result.shape, shape, strict=True)):
-        if size != wanted:
-            result = result.broadcast(wanted, axis)
+    for axis, (size, new_size) in enumerate(zip(result.shape, shape, strict=True)):
+        if size != new_size:
+            result = result.broadcast(new_size, axis)
     return result

@@ -20,10 +20,12 @@ from simulator.graph.types import BoolArray, IntArray
 def io_tiles(graph: Graph, programs: Sequence[Program]) -> BoolArray:
     """Return by tile which ones only exchange; none when no others are left on an IPU."""
     target = graph.target
-    count, each = target.num_tiles, target.tiles_per_ipu
+    count, tiles_per_ipu = target.num_tiles, target.tiles_per_ipu
     result = np.zeros(count, dtype=np.bool_)
     parts = {
-        tuple(tiles.reshape(-1).tolist()) for tiles in graph.virtual_tiles if _is_part(tiles, each)
+        tuple(tiles.reshape(-1).tolist())
+        for tiles in graph.virtual_tiles
+        if _is_part(tiles, tiles_per_ipu)
     }
     if not parts:
         return result
@@ -38,15 +40,15 @@ def io_tiles(graph: Graph, programs: Sequence[Program]) -> BoolArray:
         tiles = np.array(part, dtype=np.int64)
         if streaming[tiles].any() and not computing[tiles].any():
             result[tiles] = True
-    by_ipu = result.reshape(-1, each)
+    by_ipu = result.reshape(-1, tiles_per_ipu)
     alike = (by_ipu == by_ipu[0]).all() and not by_ipu[0].all()
     return result if alike else np.zeros_like(result)
 
 
-def _is_part(tiles: IntArray, each: int) -> bool:
+def _is_part(tiles: IntArray, tiles_per_ipu: int) -> bool:
     """Return whether a view has some tiles of an IPU and not others."""
-    _, counts = np.unique(tiles // each, return_counts=True)
-    return bool((counts < each).any())
+    _, counts = np.unique(tiles // tiles_per_ipu, return_counts=True)
+    return bool((counts < tiles_per_ipu).any())
 
 
 def _moved(programs: Sequence[Program]) -> Iterator[Tensor]:

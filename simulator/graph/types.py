@@ -57,61 +57,61 @@ def element_count(shape: tuple[int, ...]) -> int:
     return prod(shape)
 
 
-def checked_type(dtype: object, what: str) -> Type:
-    """Return `dtype` back when it is an element type, or raise PoplarError naming `what`."""
+def checked_type(dtype: object, subject: str) -> Type:
+    """Return `dtype` back when it is an element type, or raise PoplarError naming `subject`."""
     if not isinstance(dtype, Type):
-        raise PoplarError(f"{what}: type is {dtype!r}; one such as poplar.FLOAT is needed")
+        raise PoplarError(f"{subject}: type is {dtype!r}; one such as poplar.FLOAT is needed")
     return dtype
 
 
-def checked_name(name: object, what: str) -> str:
-    """Return a name back when it is a text, or raise PoplarError naming `what` it is of."""
+def checked_name(name: object, subject: str) -> str:
+    """Return a name back when it is a text, or raise PoplarError naming `subject` it is of."""
     if not isinstance(name, str):
-        raise PoplarError(f"{what}: its name is {name!r}; a text is needed")
+        raise PoplarError(f"{subject}: its name is {name!r}; a text is needed")
     return name
 
 
-def checked_shape(shape: object, what: str) -> tuple[int, ...]:
-    """Return `shape` as a tuple of sizes, or raise PoplarError naming `what`."""
+def checked_shape(shape: object, subject: str) -> tuple[int, ...]:
+    """Return `shape` as a tuple of sizes, or raise PoplarError naming `subject`."""
     try:
         sizes = tuple(index(size) for size in shape)  # type: ignore[attr-defined]
     except TypeError:
-        raise PoplarError(f"{what}: shape is {shape!r}; a list of sizes is needed") from None
+        raise PoplarError(f"{subject}: shape is {shape!r}; a list of sizes is needed") from None
     if any(size < 0 for size in sizes):
-        raise PoplarError(f"{what}: shape is {list(sizes)}; sizes cannot be negative")
+        raise PoplarError(f"{subject}: shape is {list(sizes)}; sizes cannot be negative")
     return sizes
 
 
 def checked_values(
-    values: object, dtype: Type, what: str, error: type[PoplarError] = PoplarError
+    values: object, dtype: Type, subject: str, error: type[PoplarError] = PoplarError
 ) -> Array:
     """Return values as an array of an element type; floating point is rounded to the nearest.
 
-    Raises `error` naming `what` and the value for what is no number, and for what an integer type
+    Raises `error` with `subject` and the value for what is no number, and for what an integer type
     or bool cannot hold.
     """
-    wanted = dtype.numpy
-    if isinstance(values, np.ndarray) and values.dtype == wanted:
+    numpy_type = dtype.numpy
+    if isinstance(values, np.ndarray) and values.dtype == numpy_type:
         return values
     try:
         array = np.asarray(values)
     except ValueError:
-        raise error(f"{what}: rows of values are not equally long") from None
+        raise error(f"{subject}: rows of values are not equally long") from None
     if array.dtype.kind not in "biuf" and not _whole_numbers(array):
-        raise error(f"{what}: values are of type {array.dtype}; numbers are needed")
-    if wanted.kind == "f":
+        raise error(f"{subject}: values are of type {array.dtype}; numbers are needed")
+    if numpy_type.kind == "f":
         with np.errstate(over="ignore"):  # what is too large for the type is infinite
-            return array.astype(wanted)
-    if array.dtype.kind == "O" or not np.can_cast(array.dtype, wanted, "safe"):
+            return array.astype(numpy_type)
+    if array.dtype.kind == "O" or not np.can_cast(array.dtype, numpy_type, "safe"):
         least, most = _limits(dtype)
         wrong = np.flatnonzero(~_fits(array, least, most))
         if len(wrong):
             first = int(wrong[0])
             raise error(
-                f"{what}: value {array.flat[first]} at element {first}; "
+                f"{subject}: value {array.flat[first]} at element {first}; "
                 f"{dtype} holds whole numbers from {least} to {most}"
             )
-    return array.astype(wanted)
+    return array.astype(numpy_type)
 
 
 def _whole_numbers(array: Array) -> bool:

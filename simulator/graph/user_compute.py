@@ -98,14 +98,14 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
     workers = _workers(vertex, group)
     index = 0
     try:
-        for index, given in enumerate(rows):  # noqa: B007 - names the vertex that fails
+        for index, row in enumerate(rows):  # noqa: B007 - names the vertex that fails
             instance = vertex()
             state = vars(instance)
-            state.update(zip(names, given, strict=True))
+            state.update(zip(names, row, strict=True))
             for worker in workers:
                 instance.compute(*worker)
-            if any(map(is_not, map(state.get, names), given)):
-                _take_back(group, attributes, state, given)
+            if any(map(is_not, map(state.get, names), row)):
+                _take_back(group, attributes, state, row)
     except Exception as error:
         name = f"{where}vertex {vertex.__name__}[{index}] on tile {group.tile[index]}"
         raise PoplarError(f"{name}{_reason(error, operands, attributes)}") from error
@@ -128,10 +128,10 @@ class _FieldError(PoplarError):
 
 
 def _take_back(
-    group: VertexGroup, attributes: dict[str, str], state: dict[str, Any], given: tuple[Any, ...]
+    group: VertexGroup, attributes: dict[str, str], state: dict[str, Any], row: tuple[Any, ...]
 ) -> None:
     """Copy what was assigned to outputs (`self.out = ...`) instead of written into them."""
-    for (name, item), array in zip(group.fields.items(), given, strict=False):
+    for (name, item), array in zip(group.fields.items(), row, strict=False):
         value = state.get(attributes[name])
         if value is array:
             continue
@@ -147,10 +147,10 @@ def _take_back(
 def _copy(value: Any, array: Any) -> None:
     """Copy a value into an array, or values into a list of arrays."""
     if not isinstance(array, list):
-        given = np.asarray(value)
-        if given.dtype.kind not in "biuf":
-            raise TypeError(f"{given.dtype}, where numbers are needed")
-        array[...] = given
+        numbers = np.asarray(value)
+        if numbers.dtype.kind not in "biuf":
+            raise TypeError(f"{numbers.dtype}, where numbers are needed")
+        array[...] = numbers
         return
     for target, source in zip(array, value, strict=True):
         _copy(source, target)
@@ -171,6 +171,6 @@ def _reason(error: Exception, operands: Operands, attributes: dict[str, str]) ->
         line = next((f.line for f in reversed(frames) if f.filename != __file__), None) or ""
         meant = [n for n, a in inputs.items() if re.search(rf"\b{a}\b", line)] or list(inputs)
         return f", field {' or '.join(map(repr, meant))}: an Input cannot be written"
-    said = f": compute() raised {type(error).__name__}: {error}".rstrip(".")
+    message = f": compute() raised {type(error).__name__}: {error}".rstrip(".")
     alone = "; a field of one value is an array too: field[0] is its value"
-    return said + alone if "array element with a sequence" in said else said
+    return message + alone if "array element with a sequence" in message else message

@@ -125,13 +125,13 @@ def _first_value(kind: Type | Vector) -> Any:
     return None if kind.length is None else np.zeros(kind.length, dtype=kind.dtype.numpy)
 
 
-def codelet_class(known: Mapping[str, type[Vertex]], codelet: object) -> type[Vertex]:
+def codelet_class(codelets: Mapping[str, type[Vertex]], codelet: object) -> type[Vertex]:
     """Return a codelet by its name or class; GraphConnectionError for what is none."""
     if isinstance(codelet, str):
-        if codelet not in known:
-            names = ", ".join(known) or "none; see addCodelets"
+        if codelet not in codelets:
+            names = ", ".join(codelets) or "none; see addCodelets"
             raise GraphConnectionError(f"codelet {codelet!r}: unknown; known are {names}")
-        return known[codelet]
+        return codelets[codelet]
     return checked_codelet(codelet)
 
 
@@ -146,21 +146,21 @@ def checked_codelet(codelet: object) -> type[Vertex]:
     return codelet
 
 
-def connect(graph: VariableGraph, reference: FieldRef, what: Connectable) -> None:
+def connect(graph: VariableGraph, reference: FieldRef, connection: Connectable) -> None:
     """Join a field to a tensor, a VectorList to several or the rows of one, an Input to numbers."""
     batch, index = reference.vertex.batch, reference.vertex.index
     edge = batch.edges.get(reference.name)
-    if reference.name in batch.values and _are_numbers(what):
-        set_value(reference, what)  # type: ignore[arg-type]
+    if reference.name in batch.values and _are_numbers(connection):
+        set_value(reference, connection)  # type: ignore[arg-type]
         return
     if edge is None:
-        known = ", ".join(batch.edges) or "none"
+        names = ", ".join(batch.edges) or "none"
         raise GraphConnectionError(
-            f"{reference}: there is no such field; fields are {known}{_annotated(reference)}"
+            f"{reference}: there is no such field; fields are {names}{_annotated(reference)}"
         )
-    if not isinstance(what, Tensor) and _are_numbers(what):
-        what = _constant(graph, reference, edge, what)
-    tensors = tuple(what) if isinstance(what, list | tuple) else (what,)
+    if not isinstance(connection, Tensor) and _are_numbers(connection):
+        connection = _constant(graph, reference, edge, connection)
+    tensors = tuple(connection) if isinstance(connection, list | tuple) else (connection,)
     for tensor in tensors:
         if not graph.holds(tensor):
             raise GraphConnectionError(
@@ -168,10 +168,10 @@ def connect(graph: VariableGraph, reference: FieldRef, what: Connectable) -> Non
                 "a tensor of this graph is needed"
             )
         check_held(graph, tensor, str(reference))
-    several = reference.element is None and isinstance(edge.shape, VectorList)
-    if several and isinstance(what, Tensor):
-        tensors = tuple(what)
-    if len(tensors) != 1 and not several:
+    is_list = reference.element is None and isinstance(edge.shape, VectorList)
+    if is_list and isinstance(connection, Tensor):
+        tensors = tuple(connection)
+    if len(tensors) != 1 and not is_list:
         raise GraphConnectionError(
             f"{reference}: connected to {len(tensors)} tensors; it takes one"
         )
@@ -193,11 +193,11 @@ def _annotated(reference: FieldRef) -> str:
     return f"; {name!r} is only annotated: write {name} = ..., not {name}: ..."
 
 
-def _are_numbers(what: object) -> bool:
+def _are_numbers(value: object) -> bool:
     """Return whether something is a number, or numbers in lists or an array."""
-    while isinstance(what, list | tuple) and what:
-        what = what[0]
-    return isinstance(what, (np.ndarray, *NUMBER))
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return isinstance(value, (np.ndarray, *NUMBER))
 
 
 def _constant(graph: VariableGraph, reference: FieldRef, edge: Edge, values: object) -> Tensor:
@@ -233,10 +233,10 @@ def _check_size(reference: FieldRef, tensors: Sequence[Tensor]) -> None:
     batch, index, name = reference.vertex.batch, reference.vertex.index, reference.name
     parts = batch.parts.pop((name, index), None)
     is_list = isinstance(batch.edges[name].shape, VectorList)
-    found = len(tensors) if is_list else tensors[0].numElements()
-    if parts is not None and found != len(parts):
+    size = len(tensors) if is_list else tensors[0].numElements()
+    if parts is not None and size != len(parts):
         raise GraphConnectionError(
-            f"{reference}: connected to {found} elements; its size was set to {len(parts)}"
+            f"{reference}: connected to {size} elements; its size was set to {len(parts)}"
         )
 
 
@@ -279,35 +279,35 @@ def set_value(reference: FieldRef, value: Number | Sequence[Number] | Array) -> 
     """Set an initial-value field of a vertex: a number, or the numbers of a vector."""
     batch, index, name = reference.vertex.batch, reference.vertex.index, reference.name
     if name not in batch.values:
-        known = ", ".join(batch.values) or "none"
+        names = ", ".join(batch.values) or "none"
         raise GraphConnectionError(
-            f"{reference.vertex}: no initial-value field {name!r}; there are {known}"
+            f"{reference.vertex}: no initial-value field {name!r}; there are {names}"
             f"{_annotated(reference)}"
         )
-    kind, held = batch.values[name], batch.parameters[name]
+    kind, column = batch.values[name], batch.parameters[name]
     dtype = kind if isinstance(kind, Type) else kind.dtype
     array = checked_values(value, dtype, str(reference), GraphConnectionError)
-    whole = isinstance(kind, Vector) and reference.element is None
-    if array.ndim != whole:
-        needed = "a list of numbers" if whole else "a number"
+    is_vector = isinstance(kind, Vector) and reference.element is None
+    if array.ndim != is_vector:
+        needed = "a list of numbers" if is_vector else "a number"
         raise GraphConnectionError(f"{reference}: set to {value!r}; {needed} is needed")
     if reference.element is not None:
-        _check_element(reference, 0 if held[index] is None else np.size(held[index]))
-        held[index][reference.element] = array
+        _check_element(reference, 0 if column[index] is None else np.size(column[index]))
+        column[index][reference.element] = array
     elif isinstance(kind, Vector) and kind.length not in (None, array.size):
         raise GraphConnectionError(
             f"{reference}: set to {array.size} values; the field takes {kind.length}"
         )
     else:
-        held[index] = array.copy() if whole else array.item()
+        column[index] = array.copy() if is_vector else array.item()
 
 
 def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
     """Say how long a vertex takes, and how many floating-point operations it makes."""
-    for number, what in ((cycles, "cycles"), (flops, "operations")):
+    for number, unit in ((cycles, "cycles"), (flops, "operations")):
         if not isinstance(number, int | np.integer) or not 0 <= number <= MAX_ESTIMATED:
             raise PoplarError(
-                f"{vertex}: estimate of {number!r} {what}; 0 to {MAX_ESTIMATED:,} can be counted"
+                f"{vertex}: estimate of {number!r} {unit}; 0 to {MAX_ESTIMATED:,} can be counted"
             )
     vertex.batch.cycles[vertex.index] = int(cycles)
     vertex.batch.flops[vertex.index] = int(flops)

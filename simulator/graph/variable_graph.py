@@ -92,8 +92,8 @@ class VariableGraph(Arena):
     ) -> Tensor:
         """Add a variable; its name may stand in the place of the mapping method."""
         method, name = method_and_name(mappingMethod, name)
-        what = f"variable {name!r}"
-        added = self._add(checked_type(type, what), checked_shape(shape, what), None, name)
+        subject = f"variable {name!r}"
+        added = self._add(checked_type(type, subject), checked_shape(shape, subject), None, name)
         if method is VariableMappingMethod.LINEAR:
             _map_linearly(self, added)
         return added
@@ -101,9 +101,9 @@ class VariableGraph(Arena):
     def addConstant(
         self, type: Type, shape: Iterable[int], values: Any, name: str = "<const>"
     ) -> Tensor:
-        what = f"constant {name!r}"
-        sizes = checked_shape(shape, what)
-        data = filled(values, checked_type(type, what), sizes, what)
+        subject = f"constant {name!r}"
+        sizes = checked_shape(shape, subject)
+        data = filled(values, checked_type(type, subject), sizes, subject)
         return self._add(type, sizes, data, name)
 
     def addReplicationIndexConstant(self, name: str = "replicationIndex") -> Tensor:
@@ -128,11 +128,11 @@ class VariableGraph(Arena):
 
     def _set_initial_value(self, tensor: Tensor, values: Any) -> None:
         """Keep what a tensor, in each replica, holds when the program is loaded."""
-        what = f"initial value of {tensor.describe()}"
-        check_writable(tensor, what)
-        whole = everywhere(tensor, self)
-        data = filled(values, tensor.dtype, tensor.shape, what).reshape(tensor.shape)
-        self.initial_values.append((whole, np.broadcast_to(data, whole.shape)))
+        subject = f"initial value of {tensor.describe()}"
+        check_writable(tensor, subject)
+        replicated = everywhere(tensor, self)
+        data = filled(values, tensor.dtype, tensor.shape, subject).reshape(tensor.shape)
+        self.initial_values.append((replicated, np.broadcast_to(data, replicated.shape)))
 
     # Tile mapping
     def _map_tensor(self, tensor: Tensor, tile: int | TileIntervals) -> None:
@@ -171,9 +171,9 @@ class VariableGraph(Arena):
 def _map_linearly(graph: VariableGraph, tensor: Tensor) -> None:
     """Map as many elements to each tile; the first tiles take what is over, one each."""
     tiles = np.arange(graph.target.num_tiles + 1)
-    each, over = divmod(tensor.numElements(), graph.target.num_tiles)
-    bounds = each * tiles + np.minimum(tiles, over)
-    used = tiles[: graph.target.num_tiles if each else over]
+    tile_elements, over = divmod(tensor.numElements(), graph.target.num_tiles)
+    bounds = tile_elements * tiles + np.minimum(tiles, over)
+    used = tiles[: graph.target.num_tiles if tile_elements else over]
     graph.map_ranges(tensor, bounds[used], bounds[used + 1], used)
 
 
@@ -192,8 +192,8 @@ def _clone(graph: VariableGraph, tensor: Tensor, name: str, dtype: Type | None) 
         return copy.at(tensor.shape, Shifted(first, tensor.places.pattern))
     places, order = tensor.elements().reshape(-1), tensor.upward()
     graph.copy_mapping(tensor.view(places[order]), copy)
-    held = tensor.places.pattern if isinstance(tensor.places, Shifted) else None
-    pattern = packed(order) if held is None else held.packed(lambda: order)
+    source_pattern = tensor.places.pattern if isinstance(tensor.places, Shifted) else None
+    pattern = packed(order) if source_pattern is None else source_pattern.packed(lambda: order)
     result = copy.at(tensor.shape, placed(first, pattern))
     result.keep_upward(order)
     return result

@@ -61,11 +61,11 @@ def method_and_name(method: object, name: str) -> tuple[VariableMappingMethod, s
     return VariableMappingMethod.NONE, checked_name(method, "variable")
 
 
-def type_last(first: Any, *others: Any) -> tuple[Any, ...]:
+def type_last(first: Any, *arguments: Any) -> tuple[Any, ...]:
     """Put a type that stands before a tensor, as in C++, behind the name that then comes last."""
     if not isinstance(first, Type):
-        return first, *others
-    return *others[:-1], others[-1] or "", first
+        return first, *arguments
+    return *arguments[:-1], arguments[-1] or "", first
 
 
 @dataclass(slots=True)
@@ -86,11 +86,11 @@ class Bounds:
         return self.begins, self.ends
 
 
-def filled(values: object, dtype: Type, shape: tuple[int, ...], what: str) -> Array:
+def filled(values: object, dtype: Type, shape: tuple[int, ...], subject: str) -> Array:
     """Return a value for every element of a shape, flat; a single one stands for all."""
-    data, elements = checked_values(values, dtype, what), element_count(shape)
+    data, elements = checked_values(values, dtype, subject), element_count(shape)
     if data.size not in (1, elements):
         raise PoplarError(
-            f"{what}: {data.size} values for shape {list(shape)} of {elements} elements"
+            f"{subject}: {data.size} values for shape {list(shape)} of {elements} elements"
         )
     return np.broadcast_to(data.reshape(-1), (elements,)).copy()

@@ -45,8 +45,8 @@ class Window:
         first = self.tiles[0]
         numbers = np.full(int(max(first.max(), tiles.max(initial=0))) + 1, -1, dtype=np.int64)
         numbers[first] = np.arange(len(first))
-        found: IntArray = numbers[tiles]
-        return found
+        result: IntArray = numbers[tiles]
+        return result
 
 
 def checked_factor(target: Target, replication: replication_factor | int) -> int:
@@ -59,31 +59,33 @@ def checked_factor(target: Target, replication: replication_factor | int) -> int
     return int(factor)
 
 
-def virtual_tiles(target: Target, chosen: Sequence[int] | int, upper: int | None) -> IntArray:
+def virtual_tiles(target: Target, selection: Sequence[int] | int, upper: int | None) -> IntArray:
     """Return the tiles that a form of `createVirtualGraph` selects; raises TileMappingError.
 
     One number: so many tiles of each IPU. Two numbers: the tiles [lower, upper) of the graph.
     A list: these tiles of each IPU.
     """
-    what, per_ipu = "createVirtualGraph", target.tiles_per_ipu
+    subject, per_ipu = "createVirtualGraph", target.tiles_per_ipu
     if upper is not None:
-        lower = chosen if isinstance(chosen, int | np.integer) else -1
+        lower = selection if isinstance(selection, int | np.integer) else -1
         if not 0 <= lower < upper <= target.num_tiles:
             raise TileMappingError(
-                f"{what}: tiles [{chosen}, {upper}); the graph has tiles 0 to "
+                f"{subject}: tiles [{selection}, {upper}); the graph has tiles 0 to "
                 f"{target.num_tiles - 1}"
             )
         return np.arange(lower, upper, dtype=np.int64)
-    if isinstance(chosen, int | np.integer):
-        if not 0 < chosen <= per_ipu:
-            raise TileMappingError(f"{what}: {chosen} tiles of each IPU; an IPU has {per_ipu}")
-        chosen = range(chosen)
-    one_ipu = as_int64(list(chosen))
+    if isinstance(selection, int | np.integer):
+        if not 0 < selection <= per_ipu:
+            raise TileMappingError(
+                f"{subject}: {selection} tiles of each IPU; an IPU has {per_ipu}"
+            )
+        selection = range(selection)
+    one_ipu = as_int64(list(selection))
     wrong = one_ipu[(one_ipu < 0) | (one_ipu >= per_ipu)]
     if len(wrong) or len(np.unique(one_ipu)) < len(one_ipu) or not len(one_ipu):
-        found = f"tile {wrong[0]}" if len(wrong) else f"the tiles {one_ipu.tolist()}"
+        bad_tiles = f"tile {wrong[0]}" if len(wrong) else f"the tiles {one_ipu.tolist()}"
         raise TileMappingError(
-            f"{what}: {found} of each IPU; different tiles of 0 to {per_ipu - 1} are needed"
+            f"{subject}: {bad_tiles} of each IPU; different tiles of 0 to {per_ipu - 1} are needed"
         )
     starts = np.arange(target.num_ipus, dtype=np.int64) * per_ipu
     return (starts[:, None] + one_ipu).reshape(-1)

@@ -73,44 +73,44 @@ def measured(
         latency = np.array(list(clients.map(ask, range(iterations))))
         seconds = time.perf_counter() - begin
     cycles = np.subtract(runner.device_cycles, before)
-    each = rows or runner.rows_of_request
+    request_rows = rows or runner.rows_of_request
     busy = float(cycles.max()) / runner.clock_frequency  # of the device that had most to do
     return Measured(
-        iterations, each, threads,
+        iterations, request_rows, threads,
         float(latency.max()), float(latency.min()), float(latency.mean()),
         float(np.percentile(latency, 99)), seconds, iterations / seconds,
-        iterations * each / seconds, float(cycles.sum()) / iterations, busy,
-        iterations * each / busy if busy else 0.0,
+        iterations * request_rows / seconds, float(cycles.sum()) / iterations, busy,
+        iterations * request_rows / busy if busy else 0.0,
     )  # fmt: skip
 
 
 def random_inputs(descs: Sequence[DataDesc], rows: int | None = None) -> dict[str, Array]:
     """Return normal numbers for floats and 0 for all else, of so many rows if told."""
     random = np.random.default_rng(SEED)
-    made = {}
+    inputs = {}
     for desc in descs:
         shape = desc.shape if rows is None else (rows, *desc.shape[1:])
         values = random.normal(size=shape) if desc.dtype.kind == "f" else np.zeros(shape)
-        made[desc.name] = values.astype(desc.dtype)
-    return made
+        inputs[desc.name] = values.astype(desc.dtype)
+    return inputs
 
 
-def lines(found: Measured) -> list[str]:
+def lines(result: Measured) -> list[str]:
     """Return what was measured as text."""
-    latency = (found.latency_max, found.latency_min, found.latency_average, found.latency_p99)
+    latency = (result.latency_max, result.latency_min, result.latency_average, result.latency_p99)
     names = ("max", "min", "average", "P99")
     shown = ", ".join(
         f"{name} {units.duration(seconds)}" for name, seconds in zip(names, latency, strict=True)
     )
-    clients = "1 thread" if found.threads == 1 else f"{found.threads} threads"
+    clients = "1 thread" if result.threads == 1 else f"{result.threads} threads"
     return [
-        f"requests    {found.requests:,} of {found.rows:,} rows, from {clients}",
+        f"requests    {result.requests:,} of {result.rows:,} rows, from {clients}",
         f"latency     {shown} (of the simulator on this host)",
-        f"throughput  {found.requests_per_second:,.1f} requests/s, {found.rows_per_second:,.1f}"
-        f" rows/s (of the simulator on this host), in {units.duration(found.seconds)}",
-        f"device      {found.device_cycles:,.0f} cycles a request"
-        f", {units.duration(found.device_seconds)} in all,"
-        f" {found.device_rows_per_second:,.0f} rows/s"
+        f"throughput  {result.requests_per_second:,.1f} requests/s, {result.rows_per_second:,.1f}"
+        f" rows/s (of the simulator on this host), in {units.duration(result.seconds)}",
+        f"device      {result.device_cycles:,.0f} cycles a request"
+        f", {units.duration(result.device_seconds)} in all,"
+        f" {result.device_rows_per_second:,.0f} rows/s"
         " (of the modelled machine)",
     ]
 
@@ -125,22 +125,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, help="rows of a request, cut and filled to batches")
     parser.add_argument("--timeout-ns", type=int, default=0, help="wait for a full batch (0)")
     parser.add_argument("--json", action="store_true", help="write one JSON object")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     for name in ("iterations", "threads", "rows"):
-        if (value := getattr(given, name)) is not None and value < 1:
+        if (value := getattr(options, name)) is not None and value < 1:
             parser.error(f"--{name} is {value}; at least 1 is needed")
     try:
         config = ModelRunnerConfig(
-            replication_factor=given.replicas,
-            timeout_ns=given.timeout_ns,
-            batching_dim=None if given.rows is None else 0,
+            replication_factor=options.replicas,
+            timeout_ns=options.timeout_ns,
+            batching_dim=None if options.rows is None else 0,
         )
-        with ModelRunner(given.file, config) as runner:
-            found = measured(runner, given.iterations, given.threads, given.rows)
+        with ModelRunner(options.file, config) as runner:
+            result = measured(runner, options.iterations, options.threads, options.rows)
     except (PvaError, PoplarError) as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
-    print(json.dumps(asdict(found)) if given.json else "\n".join(lines(found)))
+    print(json.dumps(asdict(result)) if options.json else "\n".join(lines(result)))
     return 0
 
 

@@ -67,10 +67,10 @@ class DataDesc:
         """
         array = np.asarray(given)
         shape = array.shape[1:] if any_rows else array.shape
-        wanted = self.shape[1:] if any_rows else self.shape
+        expected = self.shape[1:] if any_rows else self.shape
         rows_fit = not any_rows or (array.ndim == len(self.shape) and array.shape[0] > 0)
-        if shape != wanted or not rows_fit or not np.can_cast(array.dtype, self.dtype):
-            sizes = ["any", *wanted] if any_rows else list(wanted)
+        if shape != expected or not rows_fit or not np.can_cast(array.dtype, self.dtype):
+            sizes = ["any", *expected] if any_rows else list(expected)
             shown = f"{self.data_type.value} [{', '.join(map(str, sizes))}]"
             raise PoplarError(
                 f"{what} {self.name!r} is {array.dtype} {list(array.shape)}; {shown} is needed"
@@ -78,12 +78,12 @@ class DataDesc:
         return array.astype(self.dtype, copy=False)
 
 
-def check_names(given: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:
+def check_names(arrays: Mapping[str, Any], expected: Mapping[str, Any], kind: str) -> None:
     """Raise PoplarError for an array that is missing, or that nobody asked for."""
-    missing = [name for name in wanted if name not in given]
-    unknown = [name for name in given if name not in wanted]
+    missing = [name for name in expected if name not in arrays]
+    unknown = [name for name in arrays if name not in expected]
     if missing:
-        raise PoplarError(f"{what} {missing[0]!r} is not given")
+        raise PoplarError(f"{kind} {missing[0]!r} is not given")
     if unknown:
-        known = ", ".join(wanted) or "none"
-        raise PoplarError(f"no {what} {unknown[0]!r}; there are {known}")
+        names = ", ".join(expected) or "none"
+        raise PoplarError(f"no {kind} {unknown[0]!r}; there are {names}")

@@ -102,8 +102,8 @@ class QueueManager:
         return queue.put
 
 
-def _known(queues: Mapping[str, Q], name: str, what: str) -> Q:
+def _known(queues: Mapping[str, Q], name: str, kind: str) -> Q:
     if name not in queues:
-        known = ", ".join(queues) or "none"
-        raise PoplarError(f"QueueManager: no {what} {name!r}; there are {known}")
+        names = ", ".join(queues) or "none"
+        raise PoplarError(f"QueueManager: no {kind} {name!r}; there are {names}")
     return queues[name]

@@ -63,8 +63,8 @@ class Batch:
         with span("pad"):
             values = np.zeros((self.rows, *row.shape), row.dtype)
             for piece in self.pieces:
-                given = piece.request.inputs[name][piece.begin : piece.begin + piece.count]
-                values[piece.place : piece.place + piece.count] = given
+                part = piece.request.inputs[name][piece.begin : piece.begin + piece.count]
+                values[piece.place : piece.place + piece.count] = part
             return values
 
     def output(self, name: str, values: Array) -> None:
@@ -128,10 +128,10 @@ class Requests:
         """Take no more requests; return those that wait."""
         with self._changed:
             self._closed = True
-            left = list(self._waiting)
+            waiting = list(self._waiting)
             self._waiting.clear()
             self._changed.notify_all()
-        return left
+        return waiting
 
     def _batch(self, timeout_ns: int) -> Batch | None:
         end = time.monotonic() + timeout_ns / 1e9
@@ -139,10 +139,10 @@ class Requests:
         place = 0
         while place < self._rows:
             if not self._waiting:
-                left = end - time.monotonic()
-                if not pieces or left <= 0 or self._closed:
+                seconds = end - time.monotonic()
+                if not pieces or seconds <= 0 or self._closed:
                     break
-                self._changed.wait_for(lambda: self._waiting or self._closed, left)
+                self._changed.wait_for(lambda: self._waiting or self._closed, seconds)
                 continue
             request = self._waiting[0]
             count = min(request.rows - request.taken, self._rows - place)

@@ -139,27 +139,27 @@ class ModelRunner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *what: object) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def _request(self, inputs: Mapping[str, Any], outputs: Mapping[str, Array] | None) -> Request:
         any_rows = self._any_rows
         if self.config.validate_io_params:
             check_names(inputs, {desc.name: desc for desc in self._inputs}, "input")
-        given = {d.name: d.checked(inputs[d.name], "input", any_rows) for d in self._inputs}
-        sizes = {len(array) for array in given.values()} if any_rows else {1}
+        values = {d.name: d.checked(inputs[d.name], "input", any_rows) for d in self._inputs}
+        sizes = {len(array) for array in values.values()} if any_rows else {1}
         if len(sizes) > 1:
-            found = ", ".join(f"{name!r} {len(array)}" for name, array in given.items())
-            raise PoplarError(f"inputs have different numbers of rows: {found}")
+            counts = ", ".join(f"{name!r} {len(array)}" for name, array in values.items())
+            raise PoplarError(f"inputs have different numbers of rows: {counts}")
         rows = sizes.pop() if sizes else 1
         shapes = {d.name: (rows, *d.shape[1:]) if any_rows else d.shape for d in self._outputs}
-        made = OutputMemory({d.name: np.empty(shapes[d.name], d.dtype) for d in self._outputs})
+        memory = OutputMemory({d.name: np.empty(shapes[d.name], d.dtype) for d in self._outputs})
         if outputs is not None:
             check_names(outputs, shapes, "output")
-            made.update(self._to_fill(outputs, shapes))
+            memory.update(self._to_fill(outputs, shapes))
         if any_rows:
-            return Request(given, made, rows, made)
-        return Request(_alone(given), _alone(made), 1, made)
+            return Request(values, memory, rows, memory)
+        return Request(_alone(values), _alone(memory), 1, memory)
 
     def _to_fill(
         self, outputs: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
@@ -177,10 +177,10 @@ class ModelRunner:
     # Steps
     def _frozen_inputs(self) -> dict[str, Array]:
         """Return the inputs that are the same for all requests; raises PoplarError."""
-        wanted = {anchor.name(): anchor for anchor in self.metadata.inputs()}
-        given = self.config.frozen_inputs
-        check_names(dict.fromkeys(wanted) | dict(given), wanted, "input")
-        return {n: DataDesc.of(wanted[n]).checked(v, "frozen input") for n, v in given.items()}
+        anchors = {anchor.name(): anchor for anchor in self.metadata.inputs()}
+        values = self.config.frozen_inputs
+        check_names(dict.fromkeys(anchors) | dict(values), anchors, "input")
+        return {n: DataDesc.of(anchors[n]).checked(v, "frozen input") for n, v in values.items()}
 
     def _loaded(self, device: Device | None) -> list[Step]:
         """Load a copy of the program onto each device, and its weights."""
@@ -218,8 +218,8 @@ class Step:
         self._batches = [first]
         self._given = dict.fromkeys((*self._inputs, *self._outputs), 0)
         try:
-            with span("execute", told := {"cycles": 0}):
-                told["cycles"] = cycles = self.session.runMainPrograms()
+            with span("execute", tags := {"cycles": 0}):
+                tags["cycles"] = cycles = self.session.runMainPrograms()
             self.cycles += cycles
             self._check_outputs()
         except Exception as error:
@@ -260,8 +260,8 @@ class Step:
         self._given[name] += 1
         while number >= len(self._batches):
             timeout = self.runner.config.timeout_ns
-            more = self.runner._requests.next(timeout)
-            self._batches.append(more or Batch((), self.runner._rows))
+            batch = self.runner._requests.next(timeout)
+            self._batches.append(batch or Batch((), self.runner._rows))
         with span("upload"):
             return self._batches[number].input(name, self.runner._row[name])
 
@@ -276,10 +276,10 @@ class Step:
     def _check_outputs(self) -> None:
         """Raise PoplarError where an output does not come with each batch."""
         for name in self._outputs:
-            found, wanted = self._given[name], len(self._batches)
-            if found != wanted:
+            count, expected = self._given[name], len(self._batches)
+            if count != expected:
                 raise PoplarError(
-                    f"output {name!r} comes {found} times in {wanted} batches; it must come with "
+                    f"output {name!r} comes {count} times in {expected} batches; it must come with "
                     "each: AnchorReturnType ALL"
                 )
 
@@ -293,17 +293,17 @@ def _merged(desc: DataDesc, per_replica: bool) -> DataDesc:
     """Return an anchor's shape with the rows of all replicas in one dimension."""
     if not per_replica or len(desc.shape) < 2:
         return desc
-    first, second, *rest = desc.shape
-    return replace(desc, shape=(first * second, *rest))
+    first, second, *tail = desc.shape
+    return replace(desc, shape=(first * second, *tail))
 
 
 def _rows_of(descs: Sequence[DataDesc]) -> int:
     """Return the rows of a batch, which all have; raises PoplarError."""
     sizes = {desc.name: desc.shape[0] if desc.shape else 0 for desc in descs}
     if len(set(sizes.values())) != 1 or 0 in sizes.values():
-        found = ", ".join(f"{name!r} {size}" for name, size in sizes.items())
+        listing = ", ".join(f"{name!r} {size}" for name, size in sizes.items())
         raise PoplarError(
-            f"ModelRunnerConfig: batching_dim is 0, but the first sizes differ: {found}; freeze "
+            f"ModelRunnerConfig: batching_dim is 0, but the first sizes differ: {listing}; freeze "
             "inputs that are no batch, or leave it out"
         )
     return next(iter(sizes.values()))

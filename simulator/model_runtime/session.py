@@ -97,19 +97,19 @@ class Session:
         `timeout_ns` is how long a transfer waits for an array.
         """
         main = {id(anchor) for anchor in (*self.metadata.inputs(), *self.metadata.outputs())}
-        chosen = predicate or (lambda anchor: id(anchor) in main)
+        condition = predicate or (lambda anchor: id(anchor) in main)
         manager = QueueManager(timeout_ns)
-        self.setUserInputHandler(manager.input_of, chosen)
-        self.setUserOutputHandler(manager.output_of, chosen)
+        self.setUserInputHandler(manager.input_of, condition)
+        self.setUserOutputHandler(manager.output_of, condition)
         return manager
 
     def unbound(self, programs: Iterable[int]) -> list[Anchor]:
         """List the anchors of some programs that nobody gives data to or takes data from."""
-        wanted = set(programs)
+        subset = set(programs)
         return [
             anchor
             for number, anchor in enumerate(self.metadata.anchors())
-            if number not in self._bound and anchor.handle() and wanted & set(anchor.programs())
+            if number not in self._bound and anchor.handle() and subset & set(anchor.programs())
         ]
 
     # Running
@@ -132,14 +132,14 @@ class Session:
     def _run(self, programs: list[int]) -> int:
         unknown = [number for number in programs if number not in self._numbers]
         if unknown:
-            known = ", ".join(map(str, sorted(self._numbers)))
-            raise PoplarError(f"Session: no program {unknown[0]}; there are {known}")
+            numbers = ", ".join(map(str, sorted(self._numbers)))
+            raise PoplarError(f"Session: no program {unknown[0]}; there are {numbers}")
         if self._device is None:
             raise PoplarError("Session: call bindToDevice before programs run")
-        left = self.unbound(programs)
-        if left:
-            way = "data" if left[0].type() is TensorType.INPUT else "handler"
-            raise PoplarError(f"Session: anchor {left[0].name()!r} has no {way}")
+        anchors = self.unbound(programs)
+        if anchors:
+            way = "data" if anchors[0].type() is TensorType.INPUT else "handler"
+            raise PoplarError(f"Session: anchor {anchors[0].name()!r} has no {way}")
         before = self._engine.getTimeStamp().cycles
         for number in programs:
             self._engine.run(self._numbers[number], self.metadata.programsMap().get(number, ""))
@@ -194,9 +194,9 @@ class Session:
 
         def keep(buffer: Array, replica: int) -> None:
             values = buffer if order is None else restored(order, buffer)
-            whole = parts.add(replica, values)
-            if whole is not None:
-                take(whole.view(dtype).reshape(shape))
+            array = parts.add(replica, values)
+            if array is not None:
+                take(array.view(dtype).reshape(shape))
 
         self._connect(name, copies, keep)
         self._bound.add(number)

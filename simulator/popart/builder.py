@@ -270,15 +270,15 @@ class Builder(Notes):
         if signature.operator in WINDOWED and inputs:
             check_window(signature.operator, inputs, attributes, self._shape_if_known)
         count = max(outputs, signature.outputs)
-        made = [self._new(f"{signature.operator}:{place}") for place in range(count)]
+        output_names = [self._new(f"{signature.operator}:{place}") for place in range(count)]
         numbers = {
             name: type_number(attributes[name], subject) for name in TYPED if name in attributes
         }
         node = helper.make_node(
             signature.operator,
             list(inputs),
-            made,
-            self._scoped(name) if name else made[0],
+            output_names,
+            self._scoped(name) if name else output_names[0],
             domain="" if domain == ONNX else domain,
         )
         empty = ("axes",) if names_no_axis(signature.operator, attributes) else ()
@@ -293,9 +293,9 @@ class Builder(Notes):
             for key, value in where.items():
                 annotate(node, key, value)
         self._graph.node.append(node)
-        for tensor in made:
+        for tensor in output_names:
             self._nodes[tensor] = self._graph.node[-1]
-        return made[0] if count == 1 else made
+        return output_names[0] if count == 1 else output_names
 
     def customOp(
         self,

@@ -14,18 +14,18 @@ TUPLES = {"GatherND": 1, "ScatterND": 1}  # of places along the first axes behin
 
 def looked_up(ir: Ir) -> dict[str, int]:
     """Return how many places each tensor of indices chooses from: the fewest of its readers."""
-    found: dict[str, int] = {}
+    limits: dict[str, int] = {}
     for node in ir.nodes:
         if node.domain == ONNX and node.operator in INDICES:
             dims, name = ir.infos[node.inputs[0]].dims, node.inputs[INDICES[node.operator]]
             axis = int(node.attributes.get("axis", 0))
             if -len(dims) <= axis < len(dims):
-                found[name] = min(dims[axis], found.get(name, dims[axis]))
+                limits[name] = min(dims[axis], limits.get(name, dims[axis]))
         elif node.domain == ONNX and node.operator in TUPLES:
             name, first = node.inputs[1], int(node.attributes.get("batch_dims", 0))
             sizes = ir.infos[node.inputs[0]].dims[first : first + ir.infos[name].dims[-1]]
-            found[name] = min((*sizes, found.get(name, sizes[0]))) if sizes else 0
-    return found
+            limits[name] = min((*sizes, limits.get(name, sizes[0]))) if sizes else 0
+    return limits
 
 
 def static_inputs(ir: Ir) -> list[str]:

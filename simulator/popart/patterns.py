@@ -73,18 +73,21 @@ class Patterns:
     """The patterns that are applied: a level, or their names; the default set if none is given."""
 
     def __init__(
-        self, chosen: PatternsLevel | Iterable[str] | Mapping[str, bool] = PatternsLevel.Default
+        self, patterns: PatternsLevel | Iterable[str] | Mapping[str, bool] = PatternsLevel.Default
     ) -> None:
         self._on: dict[str, bool] = dict.fromkeys(NAMES, False)
-        every = isinstance(chosen, Mapping) or chosen in (PatternsLevel.Default, PatternsLevel.All)
+        every = isinstance(patterns, Mapping) or patterns in (
+            PatternsLevel.Default,
+            PatternsLevel.All,
+        )
         self._idle: dict[str, bool] = dict.fromkeys(WITHOUT_EFFECT, every)
-        if chosen is PatternsLevel.Minimal:
+        if patterns is PatternsLevel.Minimal:
             self._idle |= dict.fromkeys(MANDATORY, True)
-        if isinstance(chosen, Mapping):
+        if isinstance(patterns, Mapping):
             self._on = dict.fromkeys(NAMES, True)
-            pairs = list(chosen.items())
+            pairs = list(patterns.items())
         else:
-            names = _LEVELS[chosen] if isinstance(chosen, PatternsLevel) else chosen
+            names = _LEVELS[patterns] if isinstance(patterns, PatternsLevel) else patterns
             pairs = [(name, True) for name in names]
         for name, on in pairs:
             self.enablePattern(name, on)

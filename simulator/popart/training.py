@@ -124,18 +124,18 @@ class TrainingSession(InferenceSession):
         self._keep_anchors(lowering, prog)
         lowering.turn()
         updates = Updates(self._optimizer, lowering, self._options, self._around)
-        found = seeded(lowering, self._losses, updates.loss_scaling(), prog)
+        seeds = seeded(lowering, self._losses, updates.loss_scaling(), prog)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         ways = direct_ways(self._ir, self._asked) if direct else {}
         recomputed_nodes = recomputed(self._ir, self._options.autoRecomputation, lowering.placed)
         again = Again(lowering, recomputed_nodes) if recomputed_nodes else None
         moving = {*self._trainable, *self._asked}
-        lower_backward(lowering, found, prog, moving, ways, again)
-        updates.add(found, self._trainable, prog)
+        lower_backward(lowering, seeds, prog, moving, ways, again)
+        updates.add(seeds, self._trainable, prog)
         self._streams = updates.handles
         self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host
         self._begin_kept(updates)
-        gradients = {f"{PREFIX}{name}": gradient for name, gradient in found.items()}
+        gradients = {f"{PREFIX}{name}": gradient for name, gradient in seeds.items()}
         return {**gradients, **updates.sums}
 
     def _keep_anchors(self, lowering: Lowering, prog: Program) -> None:

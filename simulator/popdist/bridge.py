@@ -35,7 +35,7 @@ class Bridge:
         self._directory, self._instance = directory, instance
         self._out: queue.SimpleQueue[tuple[int, int, bytes]] = queue.SimpleQueue()
         self._in: dict[int, queue.SimpleQueue[tuple[int, bytes]]] = {
-            other: queue.SimpleQueue() for other in range(instances) if other != instance
+            peer: queue.SimpleQueue() for peer in range(instances) if peer != instance
         }
         self._thread = threading.Thread(target=self._carry, daemon=True)
         self._joined = threading.Event()  # MPI's world
@@ -46,10 +46,10 @@ class Bridge:
 
         Waits until the bridges of all instances are there. Raises PoplarError when MPI cannot.
         """
-        for other in self._in:
-            listener = listening(self._directory / str(other))
-            threading.Thread(target=self._take, args=(listener, other), daemon=True).start()
-            threading.Thread(target=self._give, args=(other,), daemon=True).start()
+        for peer in self._in:
+            listener = listening(self._directory / str(peer))
+            threading.Thread(target=self._take, args=(listener, peer), daemon=True).start()
+            threading.Thread(target=self._give, args=(peer,), daemon=True).start()
         self._thread.start()
         self._joined.wait()
         if self._fault is not None:
@@ -57,28 +57,28 @@ class Bridge:
 
     def end(self) -> None:
         """Announce to the others that the program has ended, and wait until theirs have, too."""
-        for other in self._in:
-            self._out.put((other, ENDED, b""))
+        for peer in self._in:
+            self._out.put((peer, ENDED, b""))
         self._thread.join()
 
-    def _take(self, listener: socket.socket, other: int) -> None:
+    def _take(self, listener: socket.socket, peer: int) -> None:
         """Take in what the program sends to another instance."""
         while True:
             connection, _ = listener.accept()
             for _, kind, message in messages(connection):
-                self._out.put((other, kind, message))
+                self._out.put((peer, kind, message))
 
-    def _give(self, other: int) -> None:
+    def _give(self, peer: int) -> None:
         """Send the program what another instance sends."""
         connection = None
         while True:
-            kind, message = self._in[other].get()
+            kind, message = self._in[peer].get()
             with suppress(InstanceEndedError, OSError):  # the program has ended
                 if connection is None:
                     mine = self._directory / str(self._instance)
                     connection = connected(mine, time.monotonic() + _LATE)
                 assert connection is not None
-                connection.sendall(framed(other, kind, message))
+                connection.sendall(framed(peer, kind, message))
 
     def _carry(self) -> None:
         """Send and receive by MPI until the programs of all instances have ended."""
@@ -98,16 +98,16 @@ class Bridge:
         while running or telling or sent:
             moved = False
             with suppress(queue.Empty):
-                other, kind, message = self._out.get_nowait()
-                sent.append((world.Isend([message, MPI.BYTE], other, kind), message))
-                telling -= {other} if kind == ENDED else set()
+                peer, kind, message = self._out.get_nowait()
+                sent.append((world.Isend([message, MPI.BYTE], peer, kind), message))
+                telling -= {peer} if kind == ENDED else set()
                 moved = True
             while (arrived := world.Improbe(MPI.ANY_SOURCE, MPI.ANY_TAG, status)) is not None:
-                held = bytearray(status.Get_count(MPI.BYTE))
-                arrived.Recv([held, MPI.BYTE])
-                other, kind = status.Get_source(), status.Get_tag()
-                self._in[other].put((kind, bytes(held)))
-                running -= {other} if kind == ENDED else set()
+                buffer = bytearray(status.Get_count(MPI.BYTE))
+                arrived.Recv([buffer, MPI.BYTE])
+                peer, kind = status.Get_source(), status.Get_tag()
+                self._in[peer].put((kind, bytes(buffer)))
+                running -= {peer} if kind == ENDED else set()
                 moved = True
             sent = [one for one in sent if not one[0].Test()]
             pause = _SHORTEST_PAUSE if moved else min(2 * pause, _LONGEST_PAUSE)

@@ -62,8 +62,8 @@ def getDeviceId(ipus_per_replica: int | None = None) -> int:
 
     Raises PoplarError when no group of the simulated system has as many.
     """
-    each = ipus_per_replica or place().ipus_per_replica
-    ipus = place().local_replicas * each
+    per_replica = ipus_per_replica or place().ipus_per_replica
+    ipus = place().local_replicas * per_replica
     groups = device.DeviceManager().getDevices(TargetType.IPU, ipus)
     if not groups:
         raise PoplarError(f"popdist.getDeviceId: no group of {ipus} IPUs")

@@ -56,21 +56,21 @@ def _numbers(text: str | None) -> Iterator[str]:
 
 def is_local(name: str) -> bool:
     """Return whether a name is one of this host's."""
-    own = socket.gethostname()
-    return name in ("localhost", "127.0.0.1", "::1", own, own.partition(".")[0])
+    host = socket.gethostname()
+    return name in ("localhost", "127.0.0.1", "::1", host, host.partition(".")[0])
 
 
 def divided(topology: Topology) -> Topology:
     """Return the topology when it divides evenly; raises PoplarError."""
-    wanted = (
+    divisions = (
         (topology.replicas, topology.instances, "--num-replicas", "--num-instances"),
         (topology.instances, len(topology.hosts), "--num-instances", "the number of hosts"),
         (topology.instances, topology.ilds, "--num-instances", "--num-ilds"),
         (topology.ilds, len(topology.hosts), "--num-ilds", "the number of hosts"),
     )
-    for whole, parts, name, by in wanted:
-        if whole % parts:
-            raise PoplarError(f"{name} is {whole} and {by} {parts}; the first must be a multiple")
+    for total, parts, name, by in divisions:
+        if total % parts:
+            raise PoplarError(f"{name} is {total} and {by} {parts}; the first must be a multiple")
     return topology
 
 

@@ -102,8 +102,8 @@ def _bridge(plan: Plan, index: int, environment: dict[str, str]) -> Iterator[Bri
         return
     within = plan.scratch if os.path.isdir(plan.scratch) else None  # poprun removes it
     with TemporaryDirectory(prefix="poprun-", dir=within) as directory:
-        own = replace(place, instance=index, socket_directory=directory)
-        environment[VARIABLE] = own.as_text()
+        placement = replace(place, instance=index, socket_directory=directory)
+        environment[VARIABLE] = placement.as_text()
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # until the program is there
         bridge = Bridge(Path(directory), index, place.instances)
         bridge.start()
@@ -125,15 +125,17 @@ def _make_room(folder: Path) -> None:
 
 def _environment(plan: Plan, index: int, folder: Path) -> dict[str, str]:
     """Return the environment of the program: its place, and directories that are its own."""
-    own = {int(key): values for key, values in plan.own_variables.items()}  # JSON has texts
-    given = {**os.environ, **plan.variables, **own.get(index, {})}
-    report = {"autoReport.all": "true", **options(given, ENGINE)}
+    instance_variables = {
+        int(key): values for key, values in plan.own_variables.items()
+    }  # JSON has texts
+    environment = {**os.environ, **plan.variables, **instance_variables.get(index, {})}
+    report = {"autoReport.all": "true", **options(environment, ENGINE)}
     if plan.placement.offline:
         report["simulator.compileOnly"] = "true"
-    trace = {"enable": "true", **options(given, TRACE)}
+    trace = {"enable": "true", **options(environment, TRACE)}
     return {
         "PYTHONUNBUFFERED": "1",  # its lines come when it writes them
-        **given,
+        **environment,
         VARIABLE: replace(plan.placement, instance=index).as_text(),
         ENGINE: json.dumps({**report, "autoReport.directory": str(folder)}),
         TRACE: json.dumps({**trace, "directory": str(folder)}),

@@ -111,8 +111,10 @@ def _locked(directory: Path) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
-        found = "another program writes into it"
-        raise PvaError(directory, found, "give each run a directory of its own, by --out") from None
+        reason = "another program writes into it"
+        raise PvaError(
+            directory, reason, "give each run a directory of its own, by --out"
+        ) from None
     except OSError:  # a file system without locks
         pass
     try:
@@ -177,9 +179,11 @@ class _Watch:
     def _wait(self) -> None:
         deadline = math.inf  # of the request to end
         while self._running:
-            left = deadline - time.monotonic()
+            seconds = deadline - time.monotonic()
             try:
-                kind, value, code = self._events.get(timeout=None if left > GRACE else max(left, 0))
+                kind, value, code = self._events.get(
+                    timeout=None if seconds > GRACE else max(seconds, 0)
+                )
             except queue.Empty:
                 deadline = math.inf
                 kill(*self._running.values())

@@ -10,12 +10,12 @@ from simulator.popdist.calls import place
 
 def configureSessionOptions(options: popart.SessionOptions) -> None:
     """Set how many replicas there are in all and here, and which of them are here."""
-    here = place()
-    options.enableReplicatedGraphs = here.local_replicas > 1
-    options.replicatedGraphCount = here.local_replicas
-    options.enableDistributedReplicatedGraphs = here.instances > 1
-    options.globalReplicationFactor = here.replicas
-    options.globalReplicaOffset = here.replica_offset
+    local = place()
+    options.enableReplicatedGraphs = local.local_replicas > 1
+    options.replicatedGraphCount = local.local_replicas
+    options.enableDistributedReplicatedGraphs = local.instances > 1
+    options.globalReplicationFactor = local.replicas
+    options.globalReplicaOffset = local.replica_offset
 
 
 def getDevice(
@@ -27,6 +27,6 @@ def getDevice(
     as ipuVersion="mk2".
     """
     del connectionType  # a model is there when it is needed
-    each = ipus_per_replica or place().ipus_per_replica
-    ipus = each * place().local_replicas
+    per_replica = ipus_per_replica or place().ipus_per_replica
+    ipus = per_replica * place().local_replicas
     return popart.DeviceManager().createIpuModelDevice({"numIPUs": ipus, **model})

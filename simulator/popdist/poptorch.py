@@ -37,12 +37,12 @@ class Options(poptorch.Options):
 
     def __init__(self, ipus_per_replica: int | None = None) -> None:
         super().__init__()
-        here = place()
+        local = place()
         self.Distributed = _Distributed()
-        self.Distributed._set(processId=here.instance, numProcesses=here.instances)
+        self.Distributed._set(processId=local.instance, numProcesses=local.instances)
         self._set(
-            replicationFactor=here.local_replicas, totalReplicas=here.replicas,
-            firstReplica=here.replica_offset, ipus=ipus_per_replica or here.ipus_per_replica,
+            replicationFactor=local.local_replicas, totalReplicas=local.replicas,
+            firstReplica=local.replica_offset, ipus=ipus_per_replica or local.ipus_per_replica,
         )  # fmt: skip
 
     def _refused(self, name: str) -> Any:

@@ -66,8 +66,8 @@ def mpirun(
     path = mpirun_path()
     if path is None:
         raise PoplarError(f"no mpirun with mpi4py is there; {INSTALL}")
-    each = topology.instances // len(topology.hosts)
-    hosts = ",".join(f"{host}:{each}" for host in topology.hosts)
+    per_host = topology.instances // len(topology.hosts)
+    hosts = ",".join(f"{host}:{per_host}" for host in topology.hosts)
     forwarded = [word for name in FORWARDED if name in os.environ for word in ("-x", name)]
     root = ["--allow-run-as-root"] if os.geteuid() == _ROOT else []
     return [Started(_popen([

@@ -58,12 +58,12 @@ def cached(
 def source_stamp() -> str:
     """Return what changes with any file of the simulator: programs of an older one are not used."""
     root = Path(__file__).parents[1]
-    found = sorted(
+    stamps = sorted(
         (str(file.relative_to(root)), file.stat().st_size, file.stat().st_mtime_ns)
         for file in root.rglob("*")
         if file.suffix in (".py", ".toml", ".so")
     )
-    return fingerprint(found)
+    return fingerprint(stamps)
 
 
 def limit() -> int:

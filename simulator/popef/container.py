@@ -103,9 +103,9 @@ class Blob:
         if not fits:
             raise self.damaged(f"{self.stored:,} bytes", f"{size:,} are needed")
 
-    def damaged(self, found: str, wanted: str = "") -> DamagedFileError:
+    def damaged(self, fault: str, expected: str = "") -> DamagedFileError:
         """Return the error of this blob."""
-        return DamagedFileError(self.source.path, found, wanted, place=self.place)
+        return DamagedFileError(self.source.path, fault, expected, place=self.place)
 
 
 def blobs_of(source: Source) -> Iterator[Blob]:
@@ -122,7 +122,7 @@ def blobs_of(source: Source) -> Iterator[Blob]:
 
 
 def _blob(source: Source, start: int) -> Blob:
-    path, place, left = source.path, f"byte {start:,}", source.size - start
+    path, place, bytes_left = source.path, f"byte {start:,}", source.size - start
     head = source.read(start, FRAME.size)
     if len(head) < FRAME.size:
         raise DamagedFileError(path, "the file ends inside a blob", place=place)
@@ -132,12 +132,12 @@ def _blob(source: Source, start: int) -> Blob:
     if magic != MAGIC:
         raise DamagedFileError(path, "no blob begins here", place=place)
     if version > FORMAT_VERSION:
-        found = f"format version {version}"
-        raise NewerVersionError(path, found, f"up to {FORMAT_VERSION} is known", place=place)
-    whole = FRAME.size + length + stored
-    if size != padded(whole) or size > left or length % ALIGNMENT:
-        found = f"a blob of {size:,} bytes; {left:,} are left"
-        raise DamagedFileError(path, found, place=place)
+        fault = f"format version {version}"
+        raise NewerVersionError(path, fault, f"up to {FORMAT_VERSION} is known", place=place)
+    content_bytes = FRAME.size + length + stored
+    if size != padded(content_bytes) or size > bytes_left or length % ALIGNMENT:
+        fault = f"a blob of {size:,} bytes; {bytes_left:,} are left"
+        raise DamagedFileError(path, fault, place=place)
     structure = bytes(source.read(start + FRAME.size, length))
     plain = FRAME.pack(magic, version, kind, flags, length, 0, size, stored, payload_check, 0)
     if zlib.crc32(structure, zlib.crc32(plain)) != check or zero or flags & ~COMPRESSED:
@@ -152,12 +152,12 @@ def _blob(source: Source, start: int) -> Blob:
 
 def _structure(text: bytes, path: Path | str, place: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        structure = json.loads(text)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        structure = None
+    if not isinstance(structure, dict):
         raise DamagedFileError(path, "its structure is no JSON object", place=place)
-    return found
+    return structure
 
 
 def framed(kind: BlobType, structure: dict[str, Any], payload: bytes, flags: int) -> list[bytes]:
@@ -168,12 +168,12 @@ def framed(kind: BlobType, structure: dict[str, Any], payload: bytes, flags: int
         raise PvaError(
             "popef", f"a structure of {len(text):,} bytes", "less than 4 GB are possible"
         )
-    whole = FRAME.size + len(text) + len(payload)
-    size = padded(whole)
+    content_bytes = FRAME.size + len(text) + len(payload)
+    size = padded(content_bytes)
     numbers = [MAGIC, FORMAT_VERSION, kind, flags, len(text), 0, size, len(payload)]
     numbers += [zlib.crc32(payload), 0]
     numbers[5] = zlib.crc32(text, zlib.crc32(FRAME.pack(*numbers)))
-    return [FRAME.pack(*numbers), text, payload, bytes(size - whole)]
+    return [FRAME.pack(*numbers), text, payload, bytes(size - content_bytes)]
 
 
 def padded(size: int) -> int:

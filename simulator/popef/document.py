@@ -89,7 +89,7 @@ def table(*heads: str, rows: Iterable[Sequence[str]]) -> str:
 def markdown() -> str:
     """Return the document."""
     frame = ((f"`{field.name}`", field.type, field.meaning) for field in FRAME_FIELDS)
-    blobs = ((str(int(kind)), f"`{name}`", what) for kind, (name, what) in BLOBS.items())
+    blobs = ((str(int(kind)), f"`{name}`", payload) for kind, (name, payload) in BLOBS.items())
     types = ((f"`{kind.value}`", kind.name, f"`{text}`") for kind, text in ARRAYS.items())
     parts = [
         INTRODUCTION,

@@ -29,20 +29,20 @@ def kept_program(
 
     A graph whose parts have no hash, such as one with functions of the host, is compiled each time.
     """
-    chosen = engine_options.that_compile(engine_options.resolve(options))
-    found: list[Executable] = []
+    settings = engine_options.that_compile(engine_options.resolve(options))
+    executables: list[Executable] = []
     try:
-        digest = fingerprint(graph, programs, chosen)
+        digest = fingerprint(graph, programs, settings)
     except PoplarError as error:
         log("PO", "ENGINE", "INFO", f"cache: {error}; the program is not kept")
         return compiled()
 
     def take(model: Model) -> None:
-        found.append(model.executable.load())
+        executables.append(model.executable.load())
 
     def write(writer: FileWriter) -> None:
         flow = {step: list(numbers) for step, numbers in FLOW.items()}
-        write_program(writer, found[0], flow)
+        write_program(writer, executables[0], flow)
 
-    cached(folder, digest, take, lambda: found.append(compiled()), write)
-    return replace(found[-1], options=dict(engine_options.OptionFlags(options or {})))
+    cached(folder, digest, take, lambda: executables.append(compiled()), write)
+    return replace(executables[-1], options=dict(engine_options.OptionFlags(options or {})))

@@ -37,16 +37,16 @@ def save_executable(
     flow: Mapping[str, Iterable[int]] | None = None,
 ) -> None:
     """Write metadata and executable; raises PoplarError for a flow that it does not have."""
-    chosen = _checked_flow(executable, flow)
+    steps = _checked_flow(executable, flow)
     with FileWriter(path) as writer:
-        write_program(writer, executable, chosen)
+        write_program(writer, executable, steps)
 
 
 def write_program(
     writer: FileWriter, executable: Executable, flow: Mapping[str, list[int]]
 ) -> None:
     """Write metadata and executable; raises PoplarError for one that cannot be kept."""
-    kept, numbers = portable(executable), list(range(len(executable.programs)))
+    portable_program, numbers = portable(executable), list(range(len(executable.programs)))
     graph = executable.graph
     metadata = Metadata(
         replicationFactor=graph.replication,
@@ -56,26 +56,26 @@ def write_program(
         programsMap={n: getattr(executable.programs[n], "name", "") for n in numbers},
     )
     set_machine(metadata, graph.device_target)
-    content = content_of(kept)
+    content = content_of(portable_program)
     name = name_of(hashlib.sha256(content).hexdigest())
     metadata.setExecutable(name)
     writer.write(metadata)
-    write_executable(writer, executable_info(name, kept), content, numbers, {})
+    write_executable(writer, executable_info(name, portable_program), content, numbers, {})
 
 
 def _checked_flow(
     executable: Executable, flow: Mapping[str, Iterable[int]] | None
 ) -> dict[str, list[int]]:
     numbers = set(range(len(executable.programs)))
-    chosen = {step: list(programs) for step, programs in (flow or FLOW).items()}
-    wrong = sorted({n for programs in chosen.values() for n in programs} - numbers)
-    if wrong or set(chosen) - {"load", "main", "save"}:
-        found = f"program {wrong[0]}" if wrong else f"the steps {', '.join(chosen)}"
+    steps = {step: list(programs) for step, programs in (flow or FLOW).items()}
+    wrong = sorted({n for programs in steps.values() for n in programs} - numbers)
+    if wrong or set(steps) - {"load", "main", "save"}:
+        fault = f"program {wrong[0]}" if wrong else f"the steps {', '.join(steps)}"
         raise PoplarError(
-            f"saveExecutable: the flow has {found}; load, main and save of programs 0 to "
+            f"saveExecutable: the flow has {fault}; load, main and save of programs 0 to "
             f"{len(numbers) - 1} are needed"
         )
-    return chosen
+    return steps
 
 
 def save_tensors(values: Mapping[str, Array], path: str | PathLike[str]) -> None:
@@ -86,8 +86,8 @@ def save_tensors(values: Mapping[str, Array], path: str | PathLike[str]) -> None
 
 def write_tensors(writer: FileWriter, values: Mapping[str, Array]) -> None:
     """Write a blob for each tensor."""
-    for name, given in values.items():
-        array = np.asarray(given)
+    for name, value in values.items():
+        array = np.asarray(value)
         plain = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         info = TensorDataInfo(name=name, tensorInfo=TensorInfo.of(array))
         writer.createTensorData(info).write(plain.reshape(-1))

@@ -56,15 +56,15 @@ def anchors(reader: Reader) -> list[dict[str, Any]]:
 
     An input of the main program without data is what a request gives.
     """
-    there = {part.info.name() for part in _data(reader)}
+    data_names = {part.info.name() for part in _data(reader)}
     rows = []
     for metadata in reader.metadata():
         flow = metadata.programFlow()
         steps = {"load": flow.load(), "main": flow.main(), "save": flow.save()}
         for anchor in metadata.anchors():
             info, programs = anchor.tensorInfo(), set(anchor.programs())
-            held = anchor.type() is TensorType.INPUT and anchor.name() in there
-            when = ", ".join(step for step, own in steps.items() if programs & set(own))
+            has_data = anchor.type() is TensorType.INPUT and anchor.name() in data_names
+            when = ", ".join(step for step, numbers in steps.items() if programs & set(numbers))
             rows.append(
                 {
                     "name": anchor.name(),
@@ -72,7 +72,7 @@ def anchors(reader: Reader) -> list[dict[str, Any]]:
                     "type": info.dataType().value,
                     "shape": info.shape(),
                     "when": when,
-                    "data": "in the file" if held else "",
+                    "data": "in the file" if has_data else "",
                 }
             )
     return rows
@@ -80,19 +80,19 @@ def anchors(reader: Reader) -> list[dict[str, Any]]:
 
 def fits(executable: ExecutableReader) -> list[Fit]:
     """Return how the tiles of each machine would be filled, that of the program first."""
-    info, own = executable.info, str(executable.info.machine())
+    info, program_machine = executable.info, str(executable.info.machine())
     needed = int(info.bytesNeeded())
     if not needed:
         return []
-    machines = {own: (int(info.tilesPerIpu()), int(info.bytesPerTile()))}
+    machines = {program_machine: (int(info.tilesPerIpu()), int(info.bytesPerTile()))}
     machines |= {
         name: (target.tiles_per_ipu, target.bytes_per_tile)
         for name, target in TARGETS.items()
-        if name not in (own, "tiny")
+        if name not in (program_machine, "tiny")
     }
     return [
         Fit(
-            name, name == own, size, needed / max(size, 1),
+            name, name == program_machine, size, needed / max(size, 1),
             max(0, int(info.tilesUsed()) - tiles), max(0, needed - size),
         )
         for name, (tiles, size) in machines.items()

@@ -41,16 +41,16 @@ class ModelBuilder:
         """Return the model of an executable, by its name if there are several; raises PvaError."""
         reader = self._reader
         metadata = [m for m in reader.metadata() if executable in ("", m.executable())]
-        chosen = _only(metadata, "metadata", executable)
-        name = chosen.executable()
-        found = [e for e in reader.executables() if e.name == name]
-        program = _only(found, "executable", name)
-        anchors = {anchor.name() for anchor in chosen.anchors()}
+        description = _only(metadata, "metadata", executable)
+        name = description.executable()
+        programs = [e for e in reader.executables() if e.name == name]
+        program = _only(programs, "executable", name)
+        anchors = {anchor.name() for anchor in description.anchors()}
         tensors = [tensor for tensor in reader.tensors() if tensor.info.name() in anchors]
         _check_once(str(tensor.info.name()) for tensor in tensors)
         feeds = tuple(feed for feed in reader.feeds() if feed.info.name() in anchors)
         opaque = tuple(blob for blob in reader.opaqueBlobs() if blob.executable == name)
-        return Model(chosen, program, tuple(tensors), feeds, opaque)
+        return Model(description, program, tuple(tensors), feeds, opaque)
 
 
 def load_model(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Model:
@@ -61,13 +61,13 @@ def load_model(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Mo
     return ModelBuilder(reader).createModel()
 
 
-def _only(found: Sequence[T], what: str, name: str) -> T:
+def _only(items: Sequence[T], kind: str, name: str) -> T:
     of = f" of {name!r}" if name else ""
-    if not found:
-        raise PvaError("PopEF model", f"no {what}{of}", "read the file that has it, too")
-    if len(found) > 1:
-        raise PvaError("PopEF model", f"{len(found)} times {what}{of}", "name one of them")
-    return found[0]
+    if not items:
+        raise PvaError("PopEF model", f"no {kind}{of}", "read the file that has it, too")
+    if len(items) > 1:
+        raise PvaError("PopEF model", f"{len(items)} times {kind}{of}", "name one of them")
+    return items[0]
 
 
 def _check_once(names: Iterable[str]) -> None:

@@ -94,8 +94,8 @@ def options_of(options: Mapping[str, Any]) -> list[Option]:
     """Return options with their values as texts, without those of reports."""
     from simulator import options as engine_options
 
-    kept = {n: v for n, v in options.items() if not n.startswith(REPORT_OPTIONS)}
-    texts = engine_options.as_texts(kept)
+    program_options = {n: v for n, v in options.items() if not n.startswith(REPORT_OPTIONS)}
+    texts = engine_options.as_texts(program_options)
     return [Option(name=name, value=text) for name, text in texts.items()]
 
 

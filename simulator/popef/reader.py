@@ -64,10 +64,10 @@ class ExecutableReader:
         """
         from simulator.executable_file import read_content, versions
 
-        found, here = self.info.version(), versions()
-        if check_package_hash and found != here:
-            text = f"executable {self.name!r} is of version {found or 'unknown'}"
-            raise PvaError(self.blob.source.path, text, f"this is {here}; compile it anew")
+        version, current = self.info.version(), versions()
+        if check_package_hash and version != current:
+            text = f"executable {self.name!r} is of version {version or 'unknown'}"
+            raise PvaError(self.blob.source.path, text, f"this is {current}; compile it anew")
         try:
             with collector_paused():
                 return Executable.checked(read_content(self._content()))
@@ -161,7 +161,7 @@ class Reader:
         return list(self._executables)
 
     def metadata(self) -> list[Metadata]:
-        return [found.info for found in self._metadata]
+        return [entry.info for entry in self._metadata]
 
     def metadataReaders(self) -> list[MetadataReader]:
         """List the metadata with its places in the files."""
@@ -184,10 +184,10 @@ class Reader:
         names = [executable.name for executable in (*self._executables, *read._executables)]
         twice = [name for place, name in enumerate(names) if not name or name in names[:place]]
         if twice:
-            found = f"a second executable {twice[0]!r}" if twice[0] else "an executable of no name"
-            raise PvaError(source.path, found, "each needs a name of its own")
-        for name, more in vars(read).items():
-            getattr(self, name).extend(more)
+            fault = f"a second executable {twice[0]!r}" if twice[0] else "an executable of no name"
+            raise PvaError(source.path, fault, "each needs a name of its own")
+        for name, items in vars(read).items():
+            getattr(self, name).extend(items)
 
     def _add(self, blob: Blob) -> None:
         self.blobs.append(blob)

@@ -59,14 +59,14 @@ class Structure:
     @classmethod
     def of_values(cls, values: object, place: str = "") -> Self:
         """Read what `values` gives, passing over other fields; raises PvaError naming the field."""
-        what = place or cls.__name__
+        subject = place or cls.__name__
         if not isinstance(values, dict):
-            raise PvaError(what, f"{values!r:.100}", "an object is needed")
-        made, by_name = cls(), {field.name: field for field in cls.FIELDS}
+            raise PvaError(subject, f"{values!r:.100}", "an object is needed")
+        result, by_name = cls(), {field.name: field for field in cls.FIELDS}
         for name, value in values.items():
             if name in by_name:  # a later version may have more
-                made._values[name] = _read(f"{what}.{name}", by_name[name], value)
-        return made
+                result._values[name] = _read(f"{subject}.{name}", by_name[name], value)
+        return result
 
 
 def _getter(field: Field) -> Callable[[Structure], Any]:
@@ -196,36 +196,36 @@ def _default(field: Field) -> Any:
     return list(field.default) if isinstance(field.default, tuple) else field.default
 
 
-def checked(what: str, field: Field, value: Any) -> Any:
+def checked(subject: str, field: Field, value: Any) -> Any:
     """Return a value as it is held; raises PvaError for one of another kind."""
     kind = field.kind
-    taken: Any
+    result: Any
     if kind in LISTS:
         good = isinstance(value, list | tuple) and all(isinstance(v, LISTS[kind]) for v in value)
-        taken = list(value) if good else None
+        result = list(value) if good else None
     elif kind in INNER or kind in ENUMS:
-        good, taken = isinstance(value, (INNER | ENUMS)[kind]), value
+        good, result = isinstance(value, (INNER | ENUMS)[kind]), value
     elif kind == "numbers":
         good = isinstance(value, list | tuple) and all(map(_is_number, value))
-        taken = [int(number) for number in value] if good else None
+        result = [int(number) for number in value] if good else None
     elif kind == "named":
         good = isinstance(value, Mapping) and all(
             _is_number(key) and isinstance(text, str) for key, text in value.items()
         )
-        taken = dict(value) if good else None
+        result = dict(value) if good else None
     elif kind == "number":
         good = _is_number(value)
-        taken = int(value) if good else None
+        result = int(value) if good else None
     else:
-        good, taken = isinstance(value, {"text": str, "flag": bool}[kind]), value
+        good, result = isinstance(value, {"text": str, "flag": bool}[kind]), value
     if not good:
-        raise PvaError(f"{what}.{field.name}", f"{value!r:.100}", f"{_wanted(kind)} is needed")
-    return copy.copy(taken)
+        raise PvaError(f"{subject}.{field.name}", f"{value!r:.100}", f"{_wanted(kind)} is needed")
+    return copy.copy(result)
 
 
 def _is_number(value: object) -> bool:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return whole and 0 <= value < LARGEST  # type: ignore[operator]
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_integer and 0 <= value < LARGEST  # type: ignore[operator]
 
 
 def _wanted(kind: str) -> str:

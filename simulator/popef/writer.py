@@ -69,13 +69,13 @@ class BlobWriter:
         count = self._info.numTensors() if self._kind is BlobType.DATA_FEED else 1
         needed = self._info.tensorInfo().sizeInBytes() * count
         if size != needed:
-            what = f"tensor {self._info.name()!r} has {size:,} bytes"
-            raise PvaError(self._writer.path, what, f"{needed:,} are needed")
+            fault = f"tensor {self._info.name()!r} has {size:,} bytes"
+            raise PvaError(self._writer.path, fault, f"{needed:,} are needed")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         """Close the blob at the end of a block that raised nothing."""
         if kind is None:
             self.close()
@@ -152,7 +152,7 @@ class FileWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         if kind is None:
             self.close()
         self._closed = True

@@ -46,5 +46,5 @@ def perIPUTiles(
     tiles = np.arange(most)
     context, place = np.divmod(tiles, target.tiles_per_exchange_context)
     order = np.lexsort((tiles, context, place // grain))
-    chosen = order[offset : offset + count]
-    return (np.sort(chosen) if sorted else chosen).tolist()  # type: ignore[no-any-return]
+    selection = order[offset : offset + count]
+    return (np.sort(selection) if sorted else selection).tolist()  # type: ignore[no-any-return]

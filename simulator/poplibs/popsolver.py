@@ -271,13 +271,13 @@ class _Search:
                 picked, table = picked[rows], {v: c[rows] for v, c in table.items()}
 
         for v in self.known[depth]:
-            made = nodes[v].kind.function([column(part) for part in nodes[v].parts])
+            result = nodes[v].kind.function([column(part) for part in nodes[v].parts])
             if nodes[v].kind.holds:
-                keep(made)
+                keep(result)
             else:
-                table[v] = made
+                table[v] = result
             if v == self.cost[0]:
-                keep(made < self.limit)
+                keep(result < self.limit)
             if not len(picked):
                 return {}, 0
         for v in self.ahead[depth]:

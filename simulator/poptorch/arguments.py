@@ -30,29 +30,29 @@ def bound(
     return call.args, call.kwargs
 
 
-def micro_batch(leaves: Sequence[Any], count: int, what: str) -> list[Any]:
+def micro_batch(leaves: Sequence[Any], count: int, label: str) -> list[Any]:
     """Return the arguments of one of `count` micro-batches; raises Error where they do not fit."""
     return [
-        leaf if not isinstance(leaf, torch.Tensor) or count == 1 else _cut(leaf, count, what)[0]
+        leaf if not isinstance(leaf, torch.Tensor) or count == 1 else _cut(leaf, count, label)[0]
         for leaf in leaves
     ]
 
 
-def _cut(tensor: torch.Tensor, count: int, what: str) -> torch.Tensor:
+def _cut(tensor: torch.Tensor, count: int, label: str) -> torch.Tensor:
     """View a tensor as [micro-batches, size of one, ...]; a scalar goes to all of them."""
     if not tensor.dim():
         return tensor.expand(count)
     size = tensor.shape[0]
     if size % count:
         raise Error(
-            f"{what}: a batch of {size} samples; a multiple of {count} is needed, which is"
+            f"{label}: a batch of {size} samples; a multiple of {count} is needed, which is"
             " deviceIterations x replicationFactor x gradientAccumulation"
         )
     return tensor.reshape(count, size // count, *tensor.shape[1:])
 
 
 def fed(
-    exported: Exported, leaves: Sequence[Any], like: Sequence[Any], count: int, what: str
+    exported: Exported, leaves: Sequence[Any], like: Sequence[Any], count: int, label: str
 ) -> dict[str, Array]:
     """Return the arrays of a step by input; `like` are the arguments it was compiled for.
 
@@ -62,19 +62,19 @@ def fed(
     for name, place in exported.inputs.items():
         tensor = leaves[place] if place < len(leaves) else None
         if not isinstance(tensor, torch.Tensor):
-            raise Error(f"{what}: argument {place} is {type(tensor).__name__}; a tensor is needed")
-        cut = _cut(tensor, count, what) if count > 1 else tensor[None]
+            raise Error(f"{label}: argument {place} is {type(tensor).__name__}; a tensor is needed")
+        cut = _cut(tensor, count, label) if count > 1 else tensor[None]
         example = like[place]
         if cut.shape[1:] != example.shape or tensor.dtype != example.dtype:
             raise Error(
-                f"{what}: argument {place} is {_shown(tensor.dtype, cut.shape[1:])} a micro-batch;"
+                f"{label}: argument {place} is {_shown(tensor.dtype, cut.shape[1:])} a micro-batch;"
                 f" it was compiled for {_shown(example.dtype, example.shape)}"
             )
         arrays[name] = to_numpy(cut)
     for place, leaf in enumerate(leaves):
         fixed = like[place] if place < len(like) else None
         if not isinstance(leaf, torch.Tensor) and leaf is not fixed and leaf != fixed:
-            raise Error(f"{what}: argument {place} is {leaf!r}; it was compiled for {fixed!r}")
+            raise Error(f"{label}: argument {place} is {leaf!r}; it was compiled for {fixed!r}")
     return arrays
 
 

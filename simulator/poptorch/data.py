@@ -66,20 +66,22 @@ class DataLoader(torch.utils.data.DataLoader):
                 )
             self._parts = self._combined // size
         if batch_sampler is not None:
-            own: dict[str, Any] = {"batch_sampler": batch_sampler}
+            sampling: dict[str, Any] = {"batch_sampler": batch_sampler}
         elif batch_size is None:
-            own = {"batch_size": None, "shuffle": shuffle}
+            sampling = {"batch_size": None, "shuffle": shuffle}
         else:
-            own = {"batch_size": size, "shuffle": shuffle, "drop_last": drop_last}
+            sampling = {"batch_size": size, "shuffle": shuffle, "drop_last": drop_last}
             if auto_distributed_partitioning and options.Distributed.numProcesses > 1:
-                own |= _own_part(options, dataset, self._combined, bool(shuffle))
+                sampling |= _own_part(options, dataset, self._combined, bool(shuffle))
         if isinstance(dataset, IterableDataset):
-            own.pop("shuffle", None)
+            sampling.pop("shuffle", None)
         workers = {"num_workers": num_workers}
         if num_workers:
-            kept = persistent_workers
-            workers["persistent_workers"] = mode != DataLoaderMode.Sync if kept is None else kept
-        super().__init__(dataset, **own, **workers, **named)
+            persistence = persistent_workers
+            workers["persistent_workers"] = (
+                mode != DataLoaderMode.Sync if persistence is None else persistence
+            )
+        super().__init__(dataset, **sampling, **workers, **named)
 
     @property
     def combinedBatchSize(self) -> int:
@@ -183,14 +185,14 @@ class _Passes:
         self._begin, self._parts, self._whole = begin, parts, whole
 
     def __iter__(self) -> Iterator[Any]:
-        held: list[Any] = []
+        batches: list[Any] = []
         for batch in self._begin():
-            held.append(batch)
-            if len(held) == self._parts:
-                yield _joined(held)
-                held = []
-        if held and not self._whole:
-            yield _joined(held)
+            batches.append(batch)
+            if len(batches) == self._parts:
+                yield _joined(batches)
+                batches = []
+        if batches and not self._whole:
+            yield _joined(batches)
 
 
 def _joined(batches: list[Any]) -> Any:
@@ -220,8 +222,8 @@ class AsynchronousDataAccessor:
         self.terminate()
         self._stop = threading.Event()
         ready: queue.Queue[Any] = queue.Queue(self._size)
-        given = (self._dataset, ready, self._stop)
-        self._thread = threading.Thread(target=_prepare, args=given, daemon=True)
+        arguments = (self._dataset, ready, self._stop)
+        self._thread = threading.Thread(target=_prepare, args=arguments, daemon=True)
         self._thread.start()
         return _taken(ready)
 

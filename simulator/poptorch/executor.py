@@ -123,11 +123,11 @@ class PoplarExecutor:
         if self._dirty:
             self.copyWeightsToHost()
         compiled = files.Compiled(self._exported, self._like, self._training)
-        held = {"model": self._user_model, "options": self._options,
+        content = {"model": self._user_model, "options": self._options,
                 "training": self._training, "optimizer": self._optimizer,
                 "rng_state": self.rng_state if save_rng_state else None}  # fmt: skip
         with self._channel.tracepoint("saveExecutableToFile"):
-            files.write_file(str(filename), compiled, held if export_model else None)
+            files.write_file(str(filename), compiled, content if export_model else None)
 
     def loadExecutable(self, filename: str) -> None:
         """Compile what a file of save has, in place of an export of the module."""
@@ -150,8 +150,8 @@ class PoplarExecutor:
         trained: set[str] = set()
         if self._optimizer is not None:
             values = values_of(self._user_model)
-            wanted = weights_of(self._optimizer, self._names)
-            trained = {name for name in wanted if values[name].requires_grad}
+            weights = weights_of(self._optimizer, self._names)
+            trained = {name for name in weights if values[name].requires_grad}
             missing = sorted(trained & exported.read - set(exported.weights.values()))
             if missing:
                 path = missing[0].rpartition(".")[0]
@@ -163,9 +163,9 @@ class PoplarExecutor:
         stored = {tensor.name for tensor in exported.model.graph.initializer}
         return {name for name in stored if exported.weights.get(name) not in trained}
 
-    def _compiled(self, what: str) -> popart.InferenceSession:
+    def _compiled(self, subject: str) -> popart.InferenceSession:
         if self._session is None:
-            raise Error(f"{what}: the module is not compiled; call it or compile() first")
+            raise Error(f"{subject}: the module is not compiled; call it or compile() first")
         return self._session
 
     def isCompiled(self) -> bool:
@@ -224,24 +224,24 @@ class PoplarExecutor:
         assert exported is not None
         with self._method("copyWeightsToHost"), torch.no_grad():
             session.weightsToHost()
-            own = values_of(self._user_model)
+            tensors = values_of(self._user_model)
             for name, key in exported.weights.items():
                 values = session._weights.get(name)
                 if values is not None:
-                    own[key].copy_(torch.from_numpy(values).to(own[key].dtype))
-            self._count_batches(own)
+                    tensors[key].copy_(torch.from_numpy(values).to(tensors[key].dtype))
+            self._count_batches(tensors)
         self._dirty = False
         _generation[self._user_model] = _generation.get(self._user_model, 0) + 1
         self._seen = _generation_of(self._user_model)
 
-    def _count_batches(self, own: dict[str, torch.Tensor]) -> None:
+    def _count_batches(self, tensors: dict[str, torch.Tensor]) -> None:
         """Count the batches that batch norms in training have seen, as PyTorch does."""
         assert self._exported is not None
         for node in norms_of(self._exported.model) if self._training else ():
             name = f"{node.input[3].rpartition('.')[0]}.{COUNTED}"
             trained = any(a.name == "training_mode" and a.i for a in node.attribute)
-            if trained and name in own:
-                own[name] += self._batches
+            if trained and name in tensors:
+                tensors[name] += self._batches
         self._batches = 0
 
     def copyWeightsToDevice(self) -> None:
@@ -249,8 +249,8 @@ class PoplarExecutor:
         session, exported = self._compiled("copyWeightsToDevice"), self._exported
         assert exported is not None
         with self._method("copyWeightsToDevice"):
-            own = values_of(self._user_model)
-            self._write({name: own[key] for name, key in exported.weights.items()})
+            tensors = values_of(self._user_model)
+            self._write({name: tensors[key] for name, key in exported.weights.items()})
             session.weightsFromHost()
         self._dirty, self._seen = False, _generation_of(self._user_model)
 
@@ -263,13 +263,13 @@ class PoplarExecutor:
         """Copy the buffers that Options.updatableNamedBuffers names to the device."""
         session, names = self._compiled("copyNamedBuffersToDevice"), self._options.value("buffers")
         assert self._exported is not None
-        own, weights = values_of(self._user_model), self._exported.weights
+        tensors, weights = values_of(self._user_model), self._exported.weights
         wrong = [name for name in names if name not in weights.values()]
         if wrong:
             raise Error(f"copyNamedBuffersToDevice: no buffer {wrong[0]!r} is on the device")
         if self._dirty:
             session.weightsToHost()  # so that nothing else is put back
-        self._write({name: own[key] for name, key in weights.items() if key in names})
+        self._write({name: tensors[key] for name, key in weights.items() if key in names})
         session.weightsFromHost()
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
@@ -290,9 +290,9 @@ class PoplarExecutor:
         if not self._training:
             raise Error("setOptimizer: an inference has no optimiser")
         with self._method("setOptimizer"):
-            made = to_popart(optimizer, self._names)
+            popart_optimizer = to_popart(optimizer, self._names)
             if self._session is not None:
-                self._session.updateOptimizerFromHost(made)
+                self._session.updateOptimizerFromHost(popart_optimizer)
         self._optimizer = optimizer
 
     @property
@@ -343,8 +343,8 @@ class PoplarExecutor:
         """Return the tensor that Options.anchorTensor has named so, of the last call."""
         anchors = self._options.value("anchors")
         if short_name not in anchors:
-            known = ", ".join(map(repr, anchors)) or "none"
-            raise Error(f"getAnchoredTensor: no anchor {short_name!r}; there are {known}")
+            names = ", ".join(map(repr, anchors)) or "none"
+            raise Error(f"getAnchoredTensor: no anchor {short_name!r}; there are {names}")
         assert self._exported is not None
         name = anchor_name(anchors[short_name][0], self._exported)
         if name not in self._anchors:
@@ -399,10 +399,10 @@ class PoplarExecutor:
         return getattr(self._user_model, name)
 
 
-def _share(one: torch.nn.Module, other: torch.nn.Module) -> bool:
+def _share(one: torch.nn.Module, second: torch.nn.Module) -> bool:
     """Return whether two modules have a parameter or buffer in common."""
     mine = {id(tensor) for tensor in values_of(one).values()}
-    return any(id(tensor) in mine for tensor in values_of(other).values())
+    return any(id(tensor) in mine for tensor in values_of(second).values())
 
 
 def _generation_of(module: torch.nn.Module) -> int:
@@ -414,8 +414,8 @@ def inferenceModel(
     model: torch.nn.Module | PoplarExecutor, options: Options | None = None
 ) -> PoplarExecutor:
     """Return a module that runs on the device, as it is: call model.eval() first."""
-    given = model.model if isinstance(model, PoplarExecutor) else model
-    return PoplarExecutor(given, options)
+    module = model.model if isinstance(model, PoplarExecutor) else model
+    return PoplarExecutor(module, options)
 
 
 def trainingModel(
@@ -424,8 +424,8 @@ def trainingModel(
     optimizer: torch.optim.Optimizer | None = None,
 ) -> PoplarExecutor:
     """Return a module whose every call trains it by the loss that it returns last."""
-    given = model.model if isinstance(model, PoplarExecutor) else model
-    return PoplarExecutor(given, options, training=True, optimizer=optimizer)
+    module = model.model if isinstance(model, PoplarExecutor) else model
+    return PoplarExecutor(module, options, training=True, optimizer=optimizer)
 
 
 def load(filename: str, edit_opts_fn: Callable[[Options], Any] | None = None) -> PoplarExecutor:
@@ -433,12 +433,12 @@ def load(filename: str, edit_opts_fn: Callable[[Options], Any] | None = None) ->
 
     This runs code of the file, as torch.load does: load only what you trust.
     """
-    held = files.read_module(str(filename))
+    content = files.read_module(str(filename))
     if edit_opts_fn is not None:
-        edit_opts_fn(held["options"])
+        edit_opts_fn(content["options"])
     names = ("model", "options", "training", "optimizer")
-    model = PoplarExecutor(*(held[name] for name in names))
+    model = PoplarExecutor(*(content[name] for name in names))
     model.loadExecutable(filename)
-    if held["rng_state"] is not None:
-        model.rng_state = held["rng_state"]
+    if content["rng_state"] is not None:
+        model.rng_state = content["rng_state"]
     return model

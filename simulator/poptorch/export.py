@@ -42,15 +42,15 @@ def export(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, trace: bool = False
 ) -> Exported:
     """Export a module as it is, in training or not; raises Error for what cannot be run right."""
-    made = (export_trace if trace else export_program)(module, args, kwargs)
-    _check_types(module, made)
-    _check_norms(module, made)
-    _check_buffers(module, made)
-    _share_weights(module, made)
-    for node in made.model.graph.node:
+    exported = (export_trace if trace else export_program)(module, args, kwargs)
+    _check_types(module, exported)
+    _check_norms(module, exported)
+    _check_buffers(module, exported)
+    _share_weights(module, exported)
+    for node in exported.model.graph.node:
         if node.op_type == NORM:
             annotate(node, TORCH_ATTRIBUTE, 1)
-    return made
+    return exported
 
 
 def norms_of(model: onnx.ModelProto) -> list[onnx.NodeProto]:
@@ -58,35 +58,36 @@ def norms_of(model: onnx.ModelProto) -> list[onnx.NodeProto]:
     return [node for node in model.graph.node if node.op_type == NORM]
 
 
-def _check_norms(module: torch.nn.Module, made: Exported) -> None:
+def _check_norms(module: torch.nn.Module, exported: Exported) -> None:
     """Raise Error where a batch norm has been fused into another node."""
-    left = norms_of(made.model)
-    if len(left) >= made.norms:  # a trace does not count those that are called as functions
+    norms = norms_of(exported.model)
+    if len(norms) >= exported.norms:  # a trace does not count those that are called as functions
         return
-    paths = Counter(str(origin_of(node)) for node in left)
+    paths = Counter(str(origin_of(node)) for node in norms)
     missing = [
-        str(place_of(module, path, made.origins))
+        str(place_of(module, path, exported.origins))
         for path, inner in module.named_modules()
         if isinstance(inner, torch.nn.modules.batchnorm._BatchNorm)
         and not any(f"{path!r}" in text for text in paths)
     ]
     which = f"; {', '.join(missing)} is missing" if missing else ""
     raise Error(
-        f"{place_of(module, '', made.origins)}: {made.norms} batch norms run and {len(left)} are"
-        f" exported{which}: the exporter has fused them into other nodes, and they would not be"
+        f"{place_of(module, '', exported.origins)}: {exported.norms} batch norms run and"
+        f" {len(norms)} are exported{which}: the"
+        " exporter has fused them into other nodes, and they would not be"
         " trained"
     )
 
 
-def _check_types(module: torch.nn.Module, made: Exported) -> None:
+def _check_types(module: torch.nn.Module, exported_model: Exported) -> None:
     """Raise Error for a weight of a type that the device has not."""
-    exported = set(made.weights.values())
+    exported = set(exported_model.weights.values())
     for name, values in values_of(module).items():  # in the module's order, not the exporter's
         if name not in exported:
             continue
         kind = values.dtype
         if kind in MISSING:
-            place = place_of(module, name.rpartition(".")[0], made.origins)
+            place = place_of(module, name.rpartition(".")[0], exported_model.origins)
             raise Error(f"{place}: {name!r} is {_missing(kind)}")
 
 
@@ -121,12 +122,12 @@ def _reader(module: torch.nn.Module, made: Exported, name: str) -> Origin:
     return next(filter(None, map(origin_of, readers)), place_of(module, "", made.origins))
 
 
-def _check_buffers(module: torch.nn.Module, made: Exported) -> None:
+def _check_buffers(module: torch.nn.Module, exported: Exported) -> None:
     """Raise Error for a buffer that changes otherwise than a batch norm's."""
-    for name in made.changed:
+    for name in exported.changed:
         path, _, leaf = name.rpartition(".")
         inner = module.get_submodule(path)
-        place = place_of(module, path, made.origins)
+        place = place_of(module, path, exported.origins)
         norm = isinstance(inner, torch.nn.modules.batchnorm._BatchNorm)
         if not norm or leaf not in RUNNING:
             raise Error(
@@ -137,29 +138,29 @@ def _check_buffers(module: torch.nn.Module, made: Exported) -> None:
             raise Error(f"{place}: momentum is None, the mean of all batches; a number is needed")
 
 
-def _share_weights(module: torch.nn.Module, made: Exported) -> None:
+def _share_weights(module: torch.nn.Module, exported: Exported) -> None:
     """Let parameters that are one in the module be one weight of the model."""
     first: dict[int, str] = {}
     names = {}
     for name, tensor in module.named_parameters(remove_duplicate=False):
         names[name] = first.setdefault(id(tensor), name)
-    graph = made.model.graph
-    kept: dict[str, str] = {}
+    graph = exported.model.graph
+    first_names: dict[str, str] = {}
     instead = {}
     for tensor in graph.initializer:
         shared = names.get(tensor.name, tensor.name)
-        if kept.setdefault(shared, tensor.name) != tensor.name:
-            instead[tensor.name] = kept[shared]
+        if first_names.setdefault(shared, tensor.name) != tensor.name:
+            instead[tensor.name] = first_names[shared]
     if not instead:
         return
-    left = [tensor for tensor in graph.initializer if tensor.name not in instead]
+    tensors = [tensor for tensor in graph.initializer if tensor.name not in instead]
     del graph.initializer[:]
-    graph.initializer.extend(left)
+    graph.initializer.extend(tensors)
     for node in graph.node:
         for place, name in enumerate(node.input):
             node.input[place] = instead.get(name, name)
     for name in instead:
-        made.weights.pop(name, None)
+        exported.weights.pop(name, None)
 
 
 def values_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:

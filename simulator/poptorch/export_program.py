@@ -30,13 +30,13 @@ def export_program(
         program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
     _check_shapes(program)
     with refusals.one_line(module, partial(refusals.in_program, program)):
-        made = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False)
-    lowered, signature = made.exported_program, program.graph_signature
+        onnx_program = torch.onnx.export(program, dynamo=True, optimize=False, verbose=False)
+    lowered, signature = onnx_program.exported_program, program.graph_signature
     leaves = trees.tree_leaves((tuple(args), dict(kwargs)))
     users = [spec for spec in signature.input_specs if spec.kind == InputKind.USER_INPUT]
     named = [getattr(spec.arg, "name", "") for spec in users]
     places = {name: at for at, name in enumerate(named) if isinstance(leaves[at], torch.Tensor)}
-    model = made.model_proto
+    model = onnx_program.model_proto
     _note_training(lowered, model)
     feeds = [value.name for value in model.graph.input]
     returned = [spec.arg for spec in signature.output_specs if spec.kind == OutputKind.USER_OUTPUT]
@@ -57,10 +57,10 @@ def export_program(
 
 def _nodes_of(program: ExportedProgram, model: onnx.ModelProto) -> Iterator[tuple[Any, Any]]:
     """Pair the nodes of a model with those of torch.export that they come from."""
-    known = {node.name: node for node in program.graph.nodes}
+    by_name = {node.name: node for node in program.graph.nodes}
     for proto in model.graph.node:
         text = next((e.value for e in proto.metadata_props if e.key == FX_NODE), "")
-        node = known.get(text.partition(" ")[0].lstrip("%"))
+        node = by_name.get(text.partition(" ")[0].lstrip("%"))
         if node is not None:
             yield proto, node
 
@@ -72,15 +72,15 @@ def _note_training(program: ExportedProgram, model: onnx.ModelProto) -> None:
             flags = [value for value in (*node.args, *node.kwargs.values()) if value is True]
             trained = bool(flags) and NO_TRAINING not in str(node.target)
             annotate(proto, "training_mode", int(trained))
-            made = [f"{proto.output[0]}/{name}" for name in ("mean", "variance")]
-            proto.output.extend(made[len(proto.output) - 1 :] if trained else ())
+            statistics = [f"{proto.output[0]}/{name}" for name in ("mean", "variance")]
+            proto.output.extend(statistics[len(proto.output) - 1 :] if trained else ())
 
 
 def _outputs(returned: Sequence[Any], names: Sequence[str]) -> list[str | Constant]:
     """Name the tensors that a module returns; the graph has each of them in order."""
-    left = iter(names)
+    queue = iter(names)
     return [
-        Constant(item.value) if hasattr(item, "value") else next(left, item.name)
+        Constant(item.value) if hasattr(item, "value") else next(queue, item.name)
         for item in returned
     ]
 

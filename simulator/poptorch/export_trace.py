@@ -108,7 +108,7 @@ def _silent_log() -> Iterator[None]:
         yield
 
 
-def _in_graphs(known: Mapping[str, Any], error: BaseException, operator: str) -> Origin | None:
+def _in_graphs(modules: Mapping[str, Any], error: BaseException, operator: str) -> Origin | None:
     """Find an operator in the graphs that the exporter had in hand when it failed.
 
     A node knows its scope, a::b/c::b.0, and its lines.
@@ -116,10 +116,10 @@ def _in_graphs(known: Mapping[str, Any], error: BaseException, operator: str) ->
     for node in (node for graph in _graphs_of(error) for node in graph.nodes()):
         if node.kind().replace("::", ".") == operator:
             names = [part.rpartition("::")[2] for part in node.scopeName().split("/")[1:]]
-            path = module_path("/".join([*names, operator]), known)
+            path = module_path("/".join([*names, operator]), modules)
             frames = reversed(_LINE.findall(node.sourceRange()))
             lines = "\n".join(f'File "{file}", line {number}, in call' for file, number in frames)
-            return Origin(path, class_of(known[path]), *users_line(lines))
+            return Origin(path, class_of(modules[path]), *users_line(lines))
     return None
 
 
@@ -190,22 +190,22 @@ def _note_origins(
     model: onnx.ModelProto, module: torch.nn.Module, lines: Mapping[str, str]
 ) -> None:
     """Put into the metadata of each node what torch.export would put there."""
-    known = dict(module.named_modules())
+    modules = dict(module.named_modules())
     for node in model.graph.node:
-        path = module_path(node.name, known)
+        path = module_path(node.name, modules)
         for key, value in (
             (SCOPES, repr(["", path, node.op_type])),
-            (CLASSES, repr(["", class_of(known[path]), node.op_type])),
+            (CLASSES, repr(["", class_of(modules[path]), node.op_type])),
             (STACK, lines.get(path, "")),
         ):
             node.metadata_props.add(key=key, value=value)
 
 
-def module_path(name: str, known: Mapping[str, Any]) -> str:
+def module_path(name: str, modules: Mapping[str, Any]) -> str:
     """Return the path of the module that a node's name begins with: /body/body.0/Conv is body.0."""
     path = ""
     for part in name.strip("/").split("/")[:-1]:
         above = path.rpartition(".")[0]
         choices = (f"{path}.{part}" if path else part, f"{above}.{part}" if above else part)
-        path = next((choice for choice in choices if choice in known), path)
+        path = next((choice for choice in choices if choice in modules), path)
     return path

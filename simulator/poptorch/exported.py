@@ -60,10 +60,10 @@ def class_of(module: torch.nn.Module) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def place_of(module: torch.nn.Module, path: str, known: Mapping[str, Origin]) -> Origin:
+def place_of(module: torch.nn.Module, path: str, origins: Mapping[str, Origin]) -> Origin:
     """Return a module within by its path, with its class and the line of its call or definition."""
     inner = module.get_submodule(path)
-    place = known.get(path) or Origin(path, "", *users_line(definition(inner)))
+    place = origins.get(path) or Origin(path, "", *users_line(definition(inner)))
     return place._replace(kind=class_of(inner))
 
 

@@ -73,10 +73,10 @@ def read_module(filename: str) -> dict[str, Any]:
                 f"{filename}: written with export_model=False; wrap the module yourself and call"
                 " its loadExecutable"
             )
-        held: dict[str, Any] = torch.load(
+        content: dict[str, Any] = torch.load(
             io.BytesIO(archive.read(MODULE)), weights_only=False, map_location="cpu"
         )
-    return held
+    return content
 
 
 def _pickled(module: dict[str, Any]) -> bytes:
@@ -152,14 +152,16 @@ def _read_back(about: dict[str, Any], model: onnx.ModelProto) -> Compiled:
     return Compiled(exported, like, about["training"])
 
 
-def check_fits(filename: str, compiled: Compiled, own: dict[str, torch.Tensor]) -> None:
+def check_fits(filename: str, compiled: Compiled, tensors: dict[str, torch.Tensor]) -> None:
     """Raise Error where a module has not the weights of a file."""
-    held = {tensor.name: list(tensor.dims) for tensor in compiled.exported.model.graph.initializer}
+    shapes = {
+        tensor.name: list(tensor.dims) for tensor in compiled.exported.model.graph.initializer
+    }
     for name, key in sorted(compiled.exported.weights.items()):
-        shape = list(own[key].shape) if key in own else None
-        if shape != held.get(name, shape):
+        shape = list(tensors[key].shape) if key in tensors else None
+        if shape != shapes.get(name, shape):
             have = f"it is {shape}" if shape is not None else "there is none"
             raise Error(
                 f"{Path(filename).name}: made of another module: its weight {key!r} is"
-                f" {held[name]}, in this module {have}"
+                f" {shapes[name]}, in this module {have}"
             )

@@ -37,8 +37,8 @@ def ipu_print_tensor(tensor: torch.Tensor, title: str = "", *_: Any, **__: Any) 
 
 def recomputationCheckpoint(*tensors: torch.Tensor) -> torch.Tensor | tuple[torch.Tensor, ...]:
     """Return tensors that are kept for the way back, whatever is computed again."""
-    kept = tuple(marks.marked_tensor(tensor, checkpoint=True) for tensor in tensors)
-    return kept[0] if len(kept) == 1 else kept
+    marked_tensors = tuple(marks.marked_tensor(tensor, checkpoint=True) for tensor in tensors)
+    return marked_tensors[0] if len(marked_tensors) == 1 else marked_tensors
 
 
 def set_available_memory(tensor: torch.Tensor, available_memory_proportion: float) -> torch.Tensor:
@@ -70,9 +70,9 @@ def serializedMatMul(
     if mode == modes.OutputChannels:
         return torch.cat([lhs @ part for part in rhs.chunk(factor, -1)], -1)
     parts = zip(lhs.chunk(factor, -1), rhs.chunk(factor, -2), strict=True)
-    first, *others = [a @ b for a, b in parts]
-    for other in others:
-        first = first + other
+    first, *products = [a @ b for a, b in parts]
+    for product in products:
+        first = first + product
     return first
 
 
@@ -82,11 +82,11 @@ def for_loop(count: int, body: Callable[..., Any], inputs: Sequence[torch.Tensor
         raise Error(f"for_loop: count is {count!r}; a whole number is needed")
     current: Any = list(inputs)
     for _ in range(count):
-        made = body(*current)
-        made = [made] if isinstance(made, torch.Tensor) else list(made)
-        if [t.shape for t in made] != [t.shape for t in current]:
+        results = body(*current)
+        results = [results] if isinstance(results, torch.Tensor) else list(results)
+        if [t.shape for t in results] != [t.shape for t in current]:
             raise Error("for_loop: the body makes tensors of other shapes than its inputs")
-        current = made
+        current = results
     return current
 
 
@@ -103,8 +103,8 @@ def cond(
     first = len(then_inputs)
     return torch.cond(
         condition.reshape([]),
-        lambda *given: then_body(*given[:first]),
-        lambda *given: else_body(*given[first:]),
+        lambda *arguments: then_body(*arguments[:first]),
+        lambda *arguments: else_body(*arguments[first:]),
         (*then_inputs, *else_inputs),
     )
 

@@ -34,14 +34,16 @@ class VariableAttributes:
 
 def _device_part(*extra: str) -> dict[str, Any]:
     """Return the defaults of the attributes that torch's optimisers do not have."""
-    known: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "loss_scaling": 1.0, "max_grad_norm": None, "accum_type": None,
         "first_order_momentum_accum_type": torch.float32,
         "second_order_momentum_accum_type": torch.float32, "use_combined_accum": False,
         "velocity_scaling": None, "bias_correction": True, "max_weight_norm": None,
         "use_tf_variant": False,
     }  # fmt: skip
-    return {name: known[name] for name in ("loss_scaling", "max_grad_norm", "accum_type", *extra)}
+    return {
+        name: defaults[name] for name in ("loss_scaling", "max_grad_norm", "accum_type", *extra)
+    }
 
 
 class _OnDevice:
@@ -49,11 +51,11 @@ class _OnDevice:
 
     EXTRA: ClassVar[dict[str, Any]] = {}
 
-    def _take(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _take(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Set the attributes of the device; return the arguments that are torch's."""
         for name, default in self.EXTRA.items():
-            setattr(self, name, given.pop(name, default))
-        return given
+            setattr(self, name, arguments.pop(name, default))
+        return arguments
 
 
 _MOMENTA = ("first_order_momentum_accum_type", "second_order_momentum_accum_type")
@@ -64,8 +66,8 @@ class SGD(_OnDevice, torch.optim.SGD):
 
     EXTRA = _device_part("velocity_scaling", "use_combined_accum")
 
-    def __init__(self, params: Any, lr: float = 1e-3, **given: Any) -> None:
-        super().__init__(params, lr=lr, **self._take(given))
+    def __init__(self, params: Any, lr: float = 1e-3, **arguments: Any) -> None:
+        super().__init__(params, lr=lr, **self._take(arguments))
 
 
 class Adam(_OnDevice, torch.optim.Adam):
@@ -73,8 +75,8 @@ class Adam(_OnDevice, torch.optim.Adam):
 
     EXTRA = _device_part(*_MOMENTA)
 
-    def __init__(self, params: Any, lr: float = 1e-3, **given: Any) -> None:
-        super().__init__(params, lr=lr, **self._take(given))
+    def __init__(self, params: Any, lr: float = 1e-3, **arguments: Any) -> None:
+        super().__init__(params, lr=lr, **self._take(arguments))
 
 
 class AdamW(_OnDevice, torch.optim.AdamW):
@@ -82,8 +84,8 @@ class AdamW(_OnDevice, torch.optim.AdamW):
 
     EXTRA = _device_part("bias_correction", *_MOMENTA)
 
-    def __init__(self, params: Any, lr: float = 1e-3, **given: Any) -> None:
-        super().__init__(params, lr=lr, **self._take(given))
+    def __init__(self, params: Any, lr: float = 1e-3, **arguments: Any) -> None:
+        super().__init__(params, lr=lr, **self._take(arguments))
 
 
 class RMSprop(_OnDevice, torch.optim.RMSprop):
@@ -91,8 +93,8 @@ class RMSprop(_OnDevice, torch.optim.RMSprop):
 
     EXTRA = _device_part("use_tf_variant", *_MOMENTA)
 
-    def __init__(self, params: Any, lr: float = 1e-2, **given: Any) -> None:
-        super().__init__(params, lr=lr, **self._take(given))
+    def __init__(self, params: Any, lr: float = 1e-2, **arguments: Any) -> None:
+        super().__init__(params, lr=lr, **self._take(arguments))
 
 
 class LAMB(_OnDevice, torch.optim.Optimizer):
@@ -107,11 +109,11 @@ class LAMB(_OnDevice, torch.optim.Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        **given: Any,
+        **arguments: Any,
     ) -> None:
-        left = self._take(given)
-        if left:
-            raise Error(f"LAMB: no argument {next(iter(left))!r}")
+        surplus = self._take(arguments)
+        if surplus:
+            raise Error(f"LAMB: no argument {next(iter(surplus))!r}")
         values = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
         super().__init__(params, values)
 

@@ -28,22 +28,24 @@ def to_popart(optimizer: torch.optim.Optimizer, names: Mapping[int, str]) -> Opt
     kind = next((k for k in KINDS if isinstance(optimizer, k)), None)
     label = type(optimizer).__name__
     if kind is None:
-        known = ", ".join(k.__name__ for k in KINDS)
-        raise Error(f"optimizer {label}: the device has {known}")
+        kinds = ", ".join(k.__name__ for k in KINDS)
+        raise Error(f"optimizer {label}: the device has {kinds}")
     for group in optimizer.param_groups:
         on = [name for name in REFUSED if group.get(name)]
         if on:
             raise Error(f"optimizer {label}: {on[0]} cannot be done here")
     values, make = KINDS[kind]
-    first, *others = (_checked(values(optimizer, group), label) for group in optimizer.param_groups)
+    first, *specifics = (
+        _checked(values(optimizer, group), label) for group in optimizer.param_groups
+    )
     scaling = float(getattr(optimizer, "loss_scaling", None) or 1.0)
     keyed = {popart_key(name): value for name, value in first.items()}
-    made = make(optimizer, {**keyed, "lossScaling": (scaling, False)})
-    for group, own in zip(optimizer.param_groups[1:], others, strict=True):
+    popart_optimizer = make(optimizer, {**keyed, "lossScaling": (scaling, False)})
+    for group, specific in zip(optimizer.param_groups[1:], specifics, strict=True):
         for weight in group["params"]:
             if id(weight) in names:
-                made.insertSpecific(names[id(weight)], own)
-    return made
+                popart_optimizer.insertSpecific(names[id(weight)], specific)
+    return popart_optimizer
 
 
 def popart_key(name: str) -> str:
@@ -60,8 +62,8 @@ def _checked(values: Values, label: str) -> Values:
 
 def _value(number: Any) -> tuple[float, bool]:
     """Return a value that may change unless it is 0, which has no part in the program."""
-    held = float(number)
-    return held, held == 0.0
+    value = float(number)
+    return value, value == 0.0
 
 
 def _sgd_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
@@ -111,8 +113,8 @@ def _types(optimizer: Any) -> dict[str, Any]:
         "second_order_momentum_accum_type": "accl2_type",
     }
     kinds = {torch.float32: popart.DataType.FLOAT, torch.float16: popart.DataType.FLOAT16}
-    taken = {key: getattr(optimizer, name, None) for name, key in names.items()}
-    return {key: kinds[kind] for key, kind in taken.items() if kind is not None}
+    types = {key: getattr(optimizer, name, None) for name, key in names.items()}
+    return {key: kinds[kind] for key, kind in types.items() if kind is not None}
 
 
 def _sgd(optimizer: Any, values: Values) -> Optimizer:

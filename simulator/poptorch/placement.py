@@ -130,11 +130,11 @@ class Stage:
 class _Strategy:
     """How blocks become stages: by themselves, or as stages that are named."""
 
-    def __init__(self, *given: AutoStage | str | Stage | Sequence[str]) -> None:
+    def __init__(self, *arguments: AutoStage | str | Stage | Sequence[str]) -> None:
         self.auto = AutoStage.SameAsIpu
-        if len(given) == 1 and isinstance(given[0], AutoStage):
-            self.auto, given = given[0], ()
-        self.stages = [_stage(one) for one in given]
+        if len(arguments) == 1 and isinstance(arguments[0], AutoStage):
+            self.auto, arguments = arguments[0], ()
+        self.stages = [_stage(one) for one in arguments]
 
     def stage(self, block_id: str) -> Stage:
         """Return the stage of a block."""
@@ -152,10 +152,10 @@ class _Strategy:
         }
 
 
-def _stage(given: Any) -> Stage:
-    if isinstance(given, Stage):
-        return given
-    return Stage(given) if isinstance(given, str) else Stage(*given)
+def _stage(entry: Any) -> Stage:
+    if isinstance(entry, Stage):
+        return entry
+    return Stage(entry) if isinstance(entry, str) else Stage(*entry)
 
 
 class PipelinedExecution(_Strategy):
@@ -196,10 +196,10 @@ def place_nodes(
         annotate(node, IPU_ATTRIBUTE, ipu)
         highest = max(highest, ipu)
     if unused:
-        known = ", ".join(map(repr, order)) or "none"
+        names = ", ".join(map(repr, order)) or "none"
         raise Error(
             f"{type(strategy).__name__}: no block is called {sorted(unused)[0]!r};"
-            f" there are {known}"
+            f" there are {names}"
         )
     return highest + 1
 

@@ -36,7 +36,7 @@ def one_line(module: torch.nn.Module, find: Find | None = None) -> Iterator[None
     """
     talk, level = logging.getLogger(EXPORTER), logging.getLogger(EXPORTER).level
     # torch.export prints the graph of what it refuses to stderr.
-    with warnings.catch_warnings(record=True) as said, redirect_stderr(io.StringIO()):
+    with warnings.catch_warnings(record=True) as messages, redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", torch.jit.TracerWarning)
         talk.setLevel(logging.CRITICAL)
@@ -48,12 +48,12 @@ def one_line(module: torch.nn.Module, find: Find | None = None) -> Iterator[None
             raise Error(f"{_where(module, find, error)}: {cause_of(error)}") from error
         finally:
             talk.setLevel(level)
-    _say_what_is_fixed(said)
+    _say_what_is_fixed(messages)
 
 
-def _say_what_is_fixed(said: list[warnings.WarningMessage]) -> None:
+def _say_what_is_fixed(messages: list[warnings.WarningMessage]) -> None:
     """Log each line of the user's where a trace keeps a value or branch of its example."""
-    for file, line in dict.fromkeys((one.filename, one.lineno) for one in said):
+    for file, line in dict.fromkeys((one.filename, one.lineno) for one in messages):
         if not is_library(file):
             logger.warning(
                 f"{shown_file(file)}:{line}: a trace keeps what the example has here, whatever"
@@ -83,10 +83,10 @@ def _where(module: torch.nn.Module, find: Find | None, error: BaseException) -> 
     place = find(error, named["name"].replace("::", ".")) if find is not None and named else None
     if place is not None:
         return place
-    paths, found = paths_of(module), place_of(module, "", {})
+    paths, origin = paths_of(module), place_of(module, "", {})
     for one in _chain(error):
-        found = _in_traceback(one.__traceback__, paths, module) or found
-    return found
+        origin = _in_traceback(one.__traceback__, paths, module) or origin
+    return origin
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -37,8 +37,8 @@ def loss_of(exported: Exported, module: torch.nn.Module) -> str:
         if marks.LOSS in exported.marks.get(node.name, {})
         for name in node.output
     }
-    chosen = [value for value in values if value.name in marked] or list(values[-1:])
-    for value in chosen:
+    losses = [value for value in values if value.name in marked] or list(values[-1:])
+    for value in losses:
         kind = value.type.tensor_type
         one = all(dim.dim_value == 1 for dim in kind.shape.dim)
         if one and kind.elem_type in FLOATS:
@@ -85,7 +85,7 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
     strategy = options.value("strategy")
     pipelined = blocks and ipus > 1 and not isinstance(strategy, ShardedExecution)
     mean = options.Training.value("reduction") == ReductionType.Mean
-    made = popart.SessionOptions(
+    settings = popart.SessionOptions(
         maxPoolGradient="First",  # as in PyTorch
         enableOutlining=False,  # so that each layer has its own costs
         enablePipelining=pipelined,
@@ -103,24 +103,24 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
         enableLoadAndOffloadRNGState=True,
     )
     if options.value("totalReplicas") > replicas:  # of popdist.poptorch.Options
-        made.enableDistributedReplicatedGraphs = True
-        made.globalReplicationFactor = options.value("totalReplicas")
-        made.globalReplicaOffset = options.value("firstReplica")
+        settings.enableDistributedReplicatedGraphs = True
+        settings.globalReplicationFactor = options.value("totalReplicas")
+        settings.globalReplicaOffset = options.value("firstReplica")
     partials = options.Precision.value("partials")
     if partials:
-        made.partialsTypeMatMuls = partials
-        made.convolutionOptions = {"partialsType": partials}
+        settings.partialsTypeMatMuls = partials
+        settings.convolutionOptions = {"partialsType": partials}
     if options.value("synthetic"):
-        made.syntheticDataMode = popart.SyntheticDataMode.RandomNormal
+        settings.syntheticDataMode = popart.SyntheticDataMode.RandomNormal
     engine = profile_options(options)
     for key, value in options._Popart.value("options").items():
         if key == "engineOptions":
             engine |= value
             continue
         *group, name = key.split(".")
-        setattr(getattr(made, group[0]) if group else made, name, value)
-    made.engineOptions = engine
-    return made
+        setattr(getattr(settings, group[0]) if group else settings, name, value)
+    settings.engineOptions = engine
+    return settings
 
 
 def profile_options(options: Options) -> dict[str, Any]:
@@ -147,8 +147,10 @@ def flow_of(options: Options, exported: Exported, *, training: bool) -> popart.D
     kind = _returned(mode, options.value("period"))
     names = [name for name in exported.outputs if isinstance(name, str)]
     anchors = dict.fromkeys(names, kind)
-    for name, own, period in options.value("anchors").values():
-        anchors[anchor_name(name, exported)] = kind if own is None else _returned(own, period)
+    for name, anchor_kind, period in options.value("anchors").values():
+        anchors[anchor_name(name, exported)] = (
+            kind if anchor_kind is None else _returned(anchor_kind, period)
+        )
     return popart.DataFlow(options.device_iterations, anchors)
 
 
@@ -159,10 +161,10 @@ def _returned(mode: OutputMode, period: int) -> popart.AnchorReturnType:
 
 def device_of(options: Options, ipus: int) -> popart.DeviceInfo:
     """Return a model of the machine with so many IPUs for each replica."""
-    wanted = {"numIPUs": ipus * options.replication_factor}
+    settings = {"numIPUs": ipus * options.replication_factor}
     part = options.part()
     return popart.DeviceManager().createIpuModelDevice(
-        {**wanted, **({"ipuVersion": part} if part else {})}
+        {**settings, **({"ipuVersion": part} if part else {})}
     )
 
 
@@ -173,16 +175,16 @@ def session_of(
     """Return the session of a module, in training when there is an optimiser, and its loss."""
     training = optimizer is not None
     strategy = options.value("strategy")
-    known = strategy if isinstance(strategy, PipelinedExecution | ShardedExecution) else None
+    placement = strategy if isinstance(strategy, PipelinedExecution | ShardedExecution) else None
     note_marks(exported)
-    blocks = place_nodes(exported.model, exported.marks, module, known)
+    blocks = place_nodes(exported.model, exported.marks, module, placement)
     ipus = max(blocks, options.value("ipus"))
     _note_memory(exported.model, options.value("memory"))
-    chosen = session_options(options, training=training, ipus=ipus, blocks=bool(blocks))
+    settings = session_options(options, training=training, ipus=ipus, blocks=bool(blocks))
     if not values:
-        chosen.engineOptions = {**chosen.engineOptions, VALUES_OPTION: False}
-    given: dict[str, Any] = {
-        "userOptions": chosen,
+        settings.engineOptions = {**settings.engineOptions, VALUES_OPTION: False}
+    arguments: dict[str, Any] = {
+        "userOptions": settings,
         "patterns": popart.Patterns(dict(options._Popart.value("patterns"))),
         "name": options.value("modelName"),
     }
@@ -190,10 +192,10 @@ def session_of(
     flow = flow_of(options, exported, training=training)
     device = device_of(options, ipus)
     if not training:
-        return popart.InferenceSession(source, flow, device, **given), ""
+        return popart.InferenceSession(source, flow, device, **arguments), ""
     loss = loss_of(exported, module)
-    given |= {"loss": loss, "optimizer": optimizer, "deviceInfo": device, "fixed": fixed}
-    return popart.TrainingSession(source, flow, **given), loss
+    arguments |= {"loss": loss, "optimizer": optimizer, "deviceInfo": device, "fixed": fixed}
+    return popart.TrainingSession(source, flow, **arguments), loss
 
 
 def _note_memory(model: onnx.ModelProto, shares: Mapping[int, float]) -> None:

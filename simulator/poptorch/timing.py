@@ -37,20 +37,22 @@ class Timing:
 
     def latency(self, way: str) -> tuple[float, float, float]:
         """Return the least, the most and the mean of one of WAYS over the micro-batches."""
-        begin, complete, out, done = (_joined(rows) for rows in self.counters())
+        begin, complete, out, finish = (_joined(rows) for rows in self.counters())
         if not len(begin) or len(begin) != len(out):
             raise Error(f"latency, {way}: inputs and outputs do not move once a micro-batch")
-        first, last, start, end = begin.min(1), complete.max(1), out.min(1), done.max(1)
-        taken = dict(zip(WAYS, (last - first, start - last, end - start, end - first), strict=True))
-        seconds = taken[way]
+        first, last, start, end = begin.min(1), complete.max(1), out.min(1), finish.max(1)
+        durations = dict(
+            zip(WAYS, (last - first, start - last, end - start, end - first), strict=True)
+        )
+        seconds = durations[way]
         return float(seconds.min()), float(seconds.max()), float(seconds.mean())
 
 
 def _joined(rows: list[list[float]]) -> Array:
     """Return the times as [micro-batch, tensor], of the tensors that move most often."""
     count = max(map(len, rows), default=0)
-    whole = [row for row in rows if len(row) == count]
-    return np.array(whole).T if whole else np.zeros((0, 0))
+    full_rows = [row for row in rows if len(row) == count]
+    return np.array(full_rows).T if full_rows else np.zeros((0, 0))
 
 
 def stream_times(report: Any) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
@@ -65,8 +67,8 @@ def stream_times(report: Any) -> tuple[list[tuple[Array, Array]], list[tuple[Arr
     begins, ends = (
         data.column("steps", name)[steps] / clock for name in ("cycles_from", "cycles_to")
     )
-    found = []
+    sides = []
     for side in (INPUTS, OUTPUTS):
-        own = dict.fromkeys(name for name in names.tolist() if name.startswith(side))
-        found.append([(begins[names == name], ends[names == name]) for name in own])
-    return found[0], found[1]
+        streams = dict.fromkeys(name for name in names.tolist() if name.startswith(side))
+        sides.append([(begins[names == name], ends[names == name]) for name in streams])
+    return sides[0], sides[1]

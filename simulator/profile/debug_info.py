@@ -46,8 +46,8 @@ def program_contexts(executable: Executable) -> list[int]:
     graph = executable.graph
     contexts = [c for c in reversed(graph.debug_contexts) if c["name"]]
     calls = {c["name"]: c["id"] for c in contexts if c["layer"] != POPLAR}
-    own = {c.name: c.debug_context for c in reversed(graph.compute_sets) if c.debug_context}
-    named = {c["name"]: c["id"] for c in contexts} | calls | own
+    by_set = {c.name: c.debug_context for c in reversed(graph.compute_sets) if c.debug_context}
+    named = {c["name"]: c["id"] for c in contexts} | calls | by_set
 
     def found(program: LoweredProgram) -> int:
         if program.context or 0 <= program.compute_set < len(graph.compute_sets):

@@ -241,9 +241,9 @@ class ExecutionProfile:
         costs, rows = self._costs, record.steps
         kinds = costs.kind[rows]
         for name, activity in ACTIVITY.items():
-            chosen = kinds == schema.STEP_TYPES.index(name)
+            mask = kinds == schema.STEP_TYPES.index(name)
             source = record.replay.sync_cycles if name == "Sync" else costs.spent[rows]
-            self._spent[activity] += int(source[chosen].sum())
+            self._spent[activity] += int(source[mask].sum())
         self._spent["active_compute"] += int(costs.active_compute[rows].sum())
         end = record.replay.end
         self._spent["idle_at_end"] += int((end.max() - end).sum())
@@ -259,7 +259,7 @@ class ExecutionProfile:
         kinds = costs.kind[rows]
         computes = kinds == schema.STEP_TYPES.index("OnTileExecute")
         moves = ~computes & (kinds != schema.STEP_TYPES.index("Sync"))
-        taken = replay.cycles_to - replay.cycles_from
+        durations = replay.cycles_to - replay.cycles_from
         steps = {
             "type": kinds,
             "sync_type": costs.sync_type[rows],
@@ -268,7 +268,7 @@ class ExecutionProfile:
             "cycles": longest,
             "cycles_from": replay.cycles_from - self._origin,
             "cycles_to": replay.cycles_to - self._origin,
-            "cycles_overlapped": np.where(costs.overlaps[rows], longest - taken, -1),
+            "cycles_overlapped": np.where(costs.overlaps[rows], longest - durations, -1),
             "active_tiles": tiles,
             "tile_balance": _share(spent, longest * self._tiles),
             "active_tile_balance": _share(spent, longest * tiles),
@@ -301,8 +301,8 @@ class ExecutionProfile:
         }
 
 
-def _share(part: IntArray, whole: IntArray) -> Floats:
+def _share(part: IntArray, total: IntArray) -> Floats:
     """Divide; NaN where there is nothing to divide by."""
     result = np.full(len(part), np.nan)
-    np.divide(part, whole, out=result, where=whole > 0)
+    np.divide(part, total, out=result, where=total > 0)
     return result

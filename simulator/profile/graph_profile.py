@@ -152,14 +152,14 @@ def _arrays(executable: Executable) -> dict[str, Any]:
 
 def _report(executable: Executable) -> Columns:
     major, minor, point = map(int, VERSION.split("."))
-    made = datetime.fromtimestamp(executable.created, UTC)
+    moment = datetime.fromtimestamp(executable.created, UTC)
     return {
         "version": [VERSION],
         "major": [major],
         "minor": [minor],
         "point": [point],
         "package_hash": [""],
-        "created": [made.strftime("%Y-%m-%dT%H:%M:%SZ")],
+        "created": [moment.strftime("%Y-%m-%dT%H:%M:%SZ")],
     }
 
 
@@ -294,23 +294,30 @@ def _instructions(executable: Executable) -> Columns:
 
 def _variables(executable: Executable) -> Columns:
     """List the graph's variables and then the compiler's."""
-    own, made = executable.graph.variables, executable.lowered.variables
-    count, pieces = len(own) + len(made), executable.pieces
+    user_variables, compiler_variables = executable.graph.variables, executable.lowered.variables
+    count, pieces = len(user_variables) + len(compiler_variables), executable.pieces
     placed = np.bincount(pieces.variable, weights=pieces.bytes, minlength=count + 1)[:count]
-    full = np.array([v.bytes for v in own] + [int(v.bytes.sum()) for v in made], dtype=np.int64)
+    full = np.array(
+        [v.bytes for v in user_variables] + [int(v.bytes.sum()) for v in compiler_variables],
+        dtype=np.int64,
+    )
     numbers = {name: index for index, name in enumerate(schema.CATEGORIES)}
-    category = [numbers["constant" if v.constant else "variable"] for v in own]
+    category = [numbers["constant" if v.constant else "variable"] for v in user_variables]
     return {
         "name": executable.variable_names(),
-        "type": [v.dtype.name for v in own]
-        + ["" if v.source < 0 else own[v.source].dtype.name for v in made],
-        "shape": ["x".join(map(str, v.shape)) for v in own] + [""] * len(made),
-        "category": category + [numbers[v.category] for v in made],
+        "type": [v.dtype.name for v in user_variables]
+        + ["" if v.source < 0 else user_variables[v.source].dtype.name for v in compiler_variables],
+        "shape": ["x".join(map(str, v.shape)) for v in user_variables]
+        + [""] * len(compiler_variables),
+        "category": category + [numbers[v.category] for v in compiler_variables],
         "bytes": np.where(placed > 0, placed.astype(np.int64), full),
         "always_live": executable.liveness.always_live,
-        "lowered_from": [-1] * len(own) + [v.source for v in made],
-        "debug_context": [v.debug_context for v in own]
-        + [-1 if v.source < 0 else own[v.source].debug_context for v in made],
+        "lowered_from": [-1] * len(user_variables) + [v.source for v in compiler_variables],
+        "debug_context": [v.debug_context for v in user_variables]
+        + [
+            -1 if v.source < 0 else user_variables[v.source].debug_context
+            for v in compiler_variables
+        ],
     }
 
 

@@ -83,12 +83,12 @@ class Measured:
 
     def _of(self, tag: str, column: str, count: int) -> Ran:
         """Return which rows of what programs of a type run have been executed."""
-        found = np.zeros(count, dtype=np.bool_)
+        mask = np.zeros(count, dtype=np.bool_)
         for row in np.flatnonzero(self._ran).tolist():
             program = self._executable.lowered.programs[row]
             if program.type == tag:
-                found[getattr(program, column)] = True
-        return found
+                mask[getattr(program, column)] = True
+        return mask
 
 
 def _compute(executable: Executable, ran: Ran) -> dict[str, Any]:

@@ -16,15 +16,15 @@ OVERLAPPED = schema.OVERLAPS.index("overlapped")
 def optimization_info(executable: Executable) -> dict[str, float]:
     """Count what was given, what was made of it, and what that saved; sizes are bytes."""
     graph, lowered = executable.graph, executable.lowered
-    made = [variable.category for variable in lowered.variables]
+    categories = [variable.category for variable in lowered.variables]
     vertices = sum(map(len, lowered.groups))
     own_vertices = sum(map(len, graph.vertex_groups()))
     figures = {
         "variablesInGraph": len(graph.variables),
-        "variablesAdded": len(made),
+        "variablesAdded": len(categories),
         "variablesLowered": len(executable.pieces.variable),
-        "messageVariables": made.count("message"),
-        "rearrangementVariables": made.count("rearrangement"),
+        "messageVariables": categories.count("message"),
+        "rearrangementVariables": categories.count("rearrangement"),
         "computeSetsInGraph": len(graph.compute_sets),
         "computeSetsAdded": len(lowered.compute_sets) - len(graph.compute_sets),
         "verticesInGraph": own_vertices,

@@ -122,9 +122,9 @@ def provenance(
     The reason for cycles of vertices names the sources of those in use.
     """
     names = {codelet.name.partition("<")[0] for codelet in vertex_types}
-    known = {source_of(name) for name in names}
+    origins = {source_of(name) for name in names}
     sources = sorted(
-        source.removeprefix("PopLibs ") for source in known if source.startswith("PopLibs ")
+        source.removeprefix("PopLibs ") for source in origins if source.startswith("PopLibs ")
     )
     formulas = f"; formulas of PopLibs: {', '.join(sources)}" if sources else ""
     cycles = f"estimates given with the program's own codelets{formulas}"

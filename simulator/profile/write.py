@@ -108,10 +108,10 @@ class ReportFiles:
         self._finish()
 
 
-def _append(writer: registry.ReportWriter, kept: list[_Rows]) -> None:
-    while kept:
-        writer.append_run(*kept[0])
-        del kept[0]
+def _append(writer: registry.ReportWriter, backlog: list[_Rows]) -> None:
+    while backlog:
+        writer.append_run(*backlog[0])
+        del backlog[0]
 
 
 @dataclass(slots=True)
@@ -158,13 +158,13 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def application(given: str) -> dict[str, Any]:
+def application(text: str) -> dict[str, Any]:
     """Return the facts of app.json: those given as a JSON object, else name and arguments.
 
     Of a path in the arguments only its last part is kept.
     """
-    if given:
-        return dict(json.loads(given))
+    if text:
+        return dict(json.loads(text))
     name, *arguments = [without_folders(argument) for argument in sys.argv or [""]]
     return {"application": name, "arguments": arguments}
 

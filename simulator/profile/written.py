@@ -44,24 +44,24 @@ class _Described:
 
 def written_tables(lowered: Lowered) -> dict[str, dict[str, Any]]:
     """Make the tables of the stage before compilation."""
-    known: dict[Program, _Described] = {}
-    for each in lowered.written:
-        if each.node not in known:
-            known[each.node] = _described(each.node)
-    rows = [known[each.node] for each in lowered.written]
+    descriptions: dict[Program, _Described] = {}
+    for statement in lowered.written:
+        if statement.node not in descriptions:
+            descriptions[statement.node] = _described(statement.node)
+    rows = [descriptions[item.node] for item in lowered.written]
     columns = {
         field.name: [getattr(row, field.name) for row in rows] for field in fields(_Described)
     }
     origins = np.array(lowered.origins, dtype=np.int64)
-    made = np.flatnonzero(origins >= 0)
-    order = np.argsort(origins[made], kind="stable")
+    results = np.flatnonzero(origins >= 0)
+    order = np.argsort(origins[results], kind="stable")
     return {
         "written_programs": columns
         | {
-            "parent": [each.parent for each in lowered.written],
-            "role": [each.role for each in lowered.written],
+            "parent": [item.parent for item in lowered.written],
+            "role": [item.role for item in lowered.written],
         },
-        "written_results": {"written": origins[made][order], "program": made[order]},
+        "written_results": {"written": origins[results][order], "program": results[order]},
     }
 
 

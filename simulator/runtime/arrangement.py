@@ -35,15 +35,15 @@ def arranged(tensor: Tensor, values: Array) -> Array:
 
 def restored(tensor: Tensor, values: Array) -> Array:
     """Put flat values that are in the order of a tensor's memory into its own."""
-    found = np.empty_like(values)
+    result = np.empty_like(values)
     sizes, order = _dimensions(tensor)
     if order is not None:
-        upward = found.reshape(-1, *sizes).transpose(order)
+        upward = result.reshape(-1, *sizes).transpose(order)
         upward[...] = values.reshape(upward.shape)
-        return found
+        return result
     size, places = _blocks(tensor)
-    found.reshape(-1, len(places), size)[:, places] = values.reshape(-1, len(places), size)
-    return found
+    result.reshape(-1, len(places), size)[:, places] = values.reshape(-1, len(places), size)
+    return result
 
 
 def _dimensions(tensor: Tensor) -> tuple[tuple[int, ...], tuple[int, ...] | None]:

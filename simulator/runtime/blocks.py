@@ -61,18 +61,18 @@ class BlockRecorder:
         flushes, marks = np.flatnonzero(deeper == 0), np.flatnonzero(deeper)
         stamp = np.where(deeper[:, None] > 0, end, begin)[marks]
         partner = _partners(deeper[marks])
-        kept, lost_from = _kept(
+        mask, lost_from = _kept(
             np.searchsorted(flushes, marks), deeper[marks] > 0, partner, self._capacity
         )
-        first = np.flatnonzero(kept & kept[partner] & (deeper[marks] > 0))
-        common, found = rows[marks[first]], self._shown[rows[flushes]]
+        first = np.flatnonzero(mask & mask[partner] & (deeper[marks] > 0))
+        common, flush_rows = rows[marks[first]], self._shown[rows[flushes]]
         # After the last flush there is what the host reads when the run has ended.
         until = np.concatenate([begin[flushes], last[None, :]])
         gap = until[np.searchsorted(flushes, marks[lost_from])]
         none = np.full(len(lost_from), NO_PROGRAM, dtype=np.int64)
         overflow = np.full_like(none, KIND["overflow"])
         return self._rows(
-            np.concatenate([self._shown[common], found, none]),
+            np.concatenate([self._shown[common], flush_rows, none]),
             np.concatenate([self._kind[common], self._kind[rows[flushes]], overflow]),
             np.concatenate([stamp[first], begin[flushes], stamp[lost_from]]),
             np.concatenate([stamp[partner[first]], end[flushes], gap]),
@@ -126,15 +126,15 @@ def _kept(
 
     `flushed` counts the flushes before each event. An end whose begin was dropped takes no room.
     """
-    taken = np.ones(len(flushed), dtype=np.bool_)
+    mask = np.ones(len(flushed), dtype=np.bool_)
     overflows: list[int] = []
     counts = np.bincount(flushed)
     ends = np.cumsum(counts)
     for part in np.flatnonzero(counts > capacity).tolist():
-        here = slice(ends[part] - counts[part], ends[part])
-        full = np.flatnonzero(taken[here])[capacity:] + here.start
+        span = slice(ends[part] - counts[part], ends[part])
+        full = np.flatnonzero(mask[span])[capacity:] + span.start
         if len(full):
             overflows.append(int(full[0]))
-            taken[full] = False
-            taken[partner[full[begins[full]]]] = False
-    return taken, np.array(overflows, dtype=np.int64)
+            mask[full] = False
+            mask[partner[full[begins[full]]]] = False
+    return mask, np.array(overflows, dtype=np.int64)

@@ -113,36 +113,38 @@ def fill_ahead(stream: Stream, end: End, prefetch: Callable[[Array], object]) ->
         end.ahead.append(buffer)
 
 
-def fill(stream: Stream, buffer: Array, given: object) -> None:
+def fill(stream: Stream, buffer: Array, answer: object) -> None:
     """Take what a callback gives back; raises HostAccessError when it is too little or too much.
 
     Nothing or True says that the buffer is filled, a number how many bytes of it (as `readinto`
     gives); anything else holds the values.
     """
-    what = f"stream {stream.handle!r}"
-    if given is None or given is True or given is Result.Success:
+    subject = f"stream {stream.handle!r}"
+    if answer is None or answer is True or answer is Result.Success:
         return
-    if given is False or given is Result.NotAvailable:
-        given = ()
-    if isinstance(given, int | np.integer):
-        if given != buffer.nbytes:
+    if answer is False or answer is Result.NotAvailable:
+        answer = ()
+    if isinstance(answer, int | np.integer):
+        if answer != buffer.nbytes:
             raise HostAccessError(
-                f"{what}: its callback gave {given} bytes; {buffer.nbytes} are needed"
+                f"{subject}: its callback gave {answer} bytes; {buffer.nbytes} are needed"
             )
         return
-    values = _values(stream, given, what)
+    values = _values(stream, answer, subject)
     if values.size != buffer.size:
         raise HostAccessError(
-            f"{what}: its callback gave {values.size} elements; {buffer.size} are needed"
+            f"{subject}: its callback gave {values.size} elements; {buffer.size} are needed"
         )
     buffer[:] = values
 
 
-def _values(stream: Stream, given: object, what: str) -> Array:
-    if isinstance(given, list | tuple | float):
+def _values(stream: Stream, answer: object, subject: str) -> Array:
+    if isinstance(answer, list | tuple | float):
         try:
-            return np.asarray(given, dtype=stream.dtype.numpy).reshape(-1)
+            return np.asarray(answer, dtype=stream.dtype.numpy).reshape(-1)
         except (TypeError, ValueError, OverflowError) as error:
-            raise HostAccessError(f"{what}: its callback gave no {stream.dtype}: {error}") from None
-    kept = np.ascontiguousarray(given) if isinstance(given, np.ndarray) else given
-    return host_array(kept, stream.dtype, f"{what}: its callback")
+            raise HostAccessError(
+                f"{subject}: its callback gave no {stream.dtype}: {error}"
+            ) from None
+    data = np.ascontiguousarray(answer) if isinstance(answer, np.ndarray) else answer
+    return host_array(data, stream.dtype, f"{subject}: its callback")

@@ -104,19 +104,19 @@ class ValueRunner:
     # What decides
     def is_set(self, predicate: Tensor) -> bool:
         """Return whether a predicate is not zero; raises PoplarError when replicas disagree."""
-        found = self._places_of(predicate).load() != 0
-        if found.any() != found.all():
+        flags = self._places_of(predicate).load() != 0
+        if flags.any() != flags.all():
             raise PoplarError(
                 f"{predicate!r}: the replicas disagree; one program decides for them all"
             )
-        return bool(found[0])
+        return bool(flags[0])
 
     def number(self, control: Tensor) -> int:
         """Return the value that a Switch decides by; raises PoplarError when replicas disagree."""
-        found = self._places_of(control).load()
-        if (found != found[0]).any():
-            raise PoplarError(f"{control!r}: replicas hold {found.tolist()}; one value is needed")
-        return int(found[0])
+        values = self._places_of(control).load()
+        if (values != values[0]).any():
+            raise PoplarError(f"{control!r}: replicas hold {values.tolist()}; one value is needed")
+        return int(values[0])
 
     # What replicas exchange
     def read(self, tensor: Tensor) -> Array:

@@ -49,27 +49,27 @@ class Flow:
         self._orders: dict[tuple[int, int], _Order] = {}
 
     def walk(
-        self, chosen: int, values: ValueRunner, replicas: int, watch: Watch
+        self, entry: int, values: ValueRunner, replicas: int, watch: Watch
     ) -> Generator[CrossReplicaCopy, None, IntArray]:
-        """Run the user's program at row `chosen`; give the rows of its steps in their order.
+        """Run the user's program at row `entry`; give the rows of its steps in their order.
 
         Yields every copy between replicas of the whole graph, for all of them to be there. Vertices
         that read a clock are told what `watch` says of the steps until then.
         """
         trace: list[IntArray] = []
-        taken = 0
+        count = 0
         waiting: list[tuple[int, Iterator[int]]] = [(0, iter([0]))]
         while waiting:
             row = next(waiting[-1][1], None)
             if row is None:
                 waiting.pop()
             elif self._decides[row]:
-                waiting.append((row, self._below(row, chosen, values)))
+                waiting.append((row, self._below(row, entry, values)))
             else:
-                order = self._order(row, chosen)
+                order = self._order(row, entry)
                 trace.append(order.steps)
-                taken += len(order.steps)
-                if taken > MAX_ROWS:
+                count += len(order.steps)
+                if count > MAX_ROWS:
                     raise self._endless(above for above, _ in waiting)
                 if self._reads_clock[row]:
                     values.tell_clocks(watch(trace))
@@ -97,7 +97,7 @@ class Flow:
             else:
                 values.run(action)
 
-    def _below(self, row: int, chosen: int, values: ValueRunner) -> Iterator[int]:
+    def _below(self, row: int, entry: int, values: ValueRunner) -> Iterator[int]:
         """List the rows that a container runs, deciding as it goes."""
         program = self._programs[row]
         match program.control:
@@ -108,24 +108,24 @@ class Flow:
                     yield body
                     yield check
             case If() as choice:
-                taken = 0 if values.is_set(choice.predicate) else 1
-                yield from program.children[taken : taken + 1]
+                branch = 0 if values.is_set(choice.predicate) else 1
+                yield from program.children[branch : branch + 1]
             case Switch() as switch:
                 yield program.children[_case(switch, len(program.children) - 1, values)]
             case _:
                 for _ in range(program.count if program.type == "Repeat" else 1):
-                    yield from self._children(row, chosen)
+                    yield from self._children(row, entry)
 
-    def _children(self, row: int, chosen: int) -> list[int]:
-        return children_of(self._programs, self._functions, row, chosen)
+    def _children(self, row: int, entry: int) -> list[int]:
+        return children_of(self._programs, self._functions, row, entry)
 
-    def _order(self, row: int, chosen: int) -> _Order:
-        if (row, chosen) not in self._orders:
-            rows = lay_out(self._programs, row, chosen, self._functions)
-            self._orders[row, chosen] = _Order(
+    def _order(self, row: int, entry: int) -> _Order:
+        if (row, entry) not in self._orders:
+            rows = lay_out(self._programs, row, entry, self._functions)
+            self._orders[row, entry] = _Order(
                 rows[self._is_step[rows]], rows[self._has_values[rows]]
             )
-        return self._orders[row, chosen]
+        return self._orders[row, entry]
 
 
 def _case(switch: Switch, compiled: int, values: ValueRunner) -> int:
@@ -155,32 +155,32 @@ def _decides(lowered: Lowered, apart: Sequence[bool]) -> list[bool]:
     for row in range(len(programs)):
         for child in children_of(programs, lowered.functions, row, -1):
             above[child].append(row)
-    waiting = [row for row, found in enumerate(decides) if found]
+    waiting = [row for row, decision in enumerate(decides) if decision]
     while waiting:
         for row in above[waiting.pop()]:
             if not decides[row]:
                 decides[row] = True
                 waiting.append(row)
-    return [found and not apart[row] for row, found in enumerate(decides)]
+    return [decision and not apart[row] for row, decision in enumerate(decides)]
 
 
 def children_of(
-    programs: Sequence[LoweredProgram], functions: Sequence[int], row: int, chosen: int
+    programs: Sequence[LoweredProgram], functions: Sequence[int], row: int, entry: int
 ) -> list[int]:
     """List what a program without a choice of its own runs, one after another.
 
-    The control program's Switch takes the child `chosen`, or all of them for -1.
+    The control program's Switch takes the child `entry`, or all of them for -1.
     """
     program = programs[row]
     if program.type == "Call":
         return [functions[program.target]]
-    if program.type in SWITCHES and program.control is None and chosen >= 0:
-        return [child for child in program.children if child == chosen]
+    if program.type in SWITCHES and program.control is None and entry >= 0:
+        return [child for child in program.children if child == entry]
     return program.children
 
 
 def lay_out(
-    programs: Sequence[LoweredProgram], root: int, chosen: int, functions: Sequence[int] = ()
+    programs: Sequence[LoweredProgram], root: int, entry: int, functions: Sequence[int] = ()
 ) -> IntArray:
     """List the rows below `root` as they are executed, when nothing depends on values."""
     rows: list[int] = []
@@ -201,7 +201,7 @@ def lay_out(
         rows.append(row)
         if program.type == "Repeat":
             waiting.append((row, len(rows)))
-        below = children_of(programs, functions, row, chosen)
+        below = children_of(programs, functions, row, entry)
         waiting += [(child, -1) for child in reversed(below)]
     return np.array(rows, dtype=np.int64)
 
@@ -215,17 +215,17 @@ def meet(
     """
     ended: dict[int, IntArray] = {}
     while True:
-        met: list[Program] = []
+        arrivals: list[Program] = []
         for replica, walk in enumerate(walks):
             try:
-                met.append(next(walk))
+                arrivals.append(next(walk))
             except StopIteration as end:
                 ended[replica] = end.value
         if len(ended) == len(walks):
             return [ended[replica] for replica in range(len(walks))]
-        copy = met[0]
+        copy = arrivals[0]
         assert isinstance(copy, CrossReplicaCopy)
-        if ended or any(other is not copy for other in met):
+        if ended or any(arrival is not copy for arrival in arrivals):
             raise PoplarError(
                 f"CrossReplicaCopy {copy.name!r}: not all replicas came to it; their programs took "
                 "different ways"

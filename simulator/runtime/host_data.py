@@ -13,34 +13,34 @@ from simulator.graph.types import Array, Type
 RAW = (np.dtype("u1"), np.dtype("S1"))  # bytes, which may hold values of any type
 
 
-def host_array(data: Any, dtype: Type, what: str, *, writable: bool = False) -> Array:
+def host_array(data: Any, dtype: Type, label: str, *, writable: bool = False) -> Array:
     """View an object's memory as a flat array of a type, without a copy.
 
     Takes bytes, bytearray, memoryview, array.array, ctypes arrays, NumPy arrays and whatever NumPy
     can view (torch tensors of the host). Bytes may hold values of any type. Raises HostAccessError
-    naming `what` for another type, gaps between the elements, or read-only memory to be written.
+    naming `label` for another type, gaps between the elements, or read-only memory to be written.
     """
-    array = _viewed(data, what)
+    array = _viewed(data, label)
     if not array.flags.c_contiguous:
         raise HostAccessError(
-            f"{what}: an array with gaps or of another order; a contiguous array is needed"
+            f"{label}: an array with gaps or of another order; a contiguous array is needed"
         )
     if writable and not array.flags.writeable:
-        raise HostAccessError(f"{what}: the array is read-only; one that can be written is needed")
+        raise HostAccessError(f"{label}: the array is read-only; one that can be written is needed")
     flat = array.reshape(-1)
     if flat.dtype == dtype.numpy:
         return flat
     if flat.dtype not in RAW:
-        raise HostAccessError(f"{what}: array of {flat.dtype}; one of {dtype} is needed")
+        raise HostAccessError(f"{label}: array of {flat.dtype}; one of {dtype} is needed")
     if flat.nbytes % dtype.size:
         raise HostAccessError(
-            f"{what}: {flat.nbytes} bytes; a multiple of {dtype.size}, the size of {dtype}, is "
+            f"{label}: {flat.nbytes} bytes; a multiple of {dtype.size}, the size of {dtype}, is "
             "needed"
         )
     return flat.view(dtype.numpy)
 
 
-def _viewed(data: Any, what: str) -> Array:
+def _viewed(data: Any, label: str) -> Array:
     if isinstance(data, np.ndarray):
         return data
     try:
@@ -48,7 +48,7 @@ def _viewed(data: Any, what: str) -> Array:
         return np.asarray(source)
     except (TypeError, ValueError, RuntimeError, BufferError):
         raise HostAccessError(
-            f"{what}: {type(data).__name__} does not show its memory; an array or another object "
+            f"{label}: {type(data).__name__} does not show its memory; an array or another object "
             "with the buffer protocol is needed"
         ) from None
 
@@ -61,27 +61,27 @@ def _has_buffer(data: Any) -> bool:
     return True
 
 
-def host_values(values: Any, dtype: Type, what: str) -> Any:
+def host_values(values: Any, dtype: Type, label: str) -> Any:
     """Return raw bytes as values of a type; anything else as it is."""
     raw = isinstance(values, bytes | bytearray | memoryview)
-    return host_array(values, dtype, what) if raw else values
+    return host_array(values, dtype, label) if raw else values
 
 
-def copy_to_host(values: Array, tensor: Tensor, out: Any, what: str) -> None:
+def copy_to_host(values: Array, tensor: Tensor, out: Any, label: str) -> None:
     """Copy the values of a tensor to an array that holds them exactly, or to any host memory.
 
-    Raises HostAccessError naming `what` for another type or size, or for read-only memory.
+    Raises HostAccessError naming `label` for another type or size, or for read-only memory.
     """
     if not isinstance(out, np.ndarray):
-        array = host_array(out, tensor.dtype, what, writable=True)
+        array = host_array(out, tensor.dtype, label, writable=True)
     elif not out.flags.writeable:
-        raise HostAccessError(f"{what}: the array is read-only; one that can be written is needed")
+        raise HostAccessError(f"{label}: the array is read-only; one that can be written is needed")
     elif np.can_cast(values.dtype, out.dtype, "safe"):
         array = out
     else:
-        raise HostAccessError(f"{what}: array of {out.dtype}; one of {tensor.dtype} is needed")
+        raise HostAccessError(f"{label}: array of {out.dtype}; one of {tensor.dtype} is needed")
     if array.size != values.size:
         raise HostAccessError(
-            f"{what}: array of {array.size} elements for {tensor.describe()} of {values.size}"
+            f"{label}: array of {array.size} elements for {tensor.describe()} of {values.size}"
         )
     array[...] = values.reshape(array.shape)

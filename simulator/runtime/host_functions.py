@@ -59,15 +59,15 @@ def connect(
     *replica, callback = arguments or (None,)
     function = functions.get(handle)
     if function is None:
-        known = ", ".join(functions) or "none"
-        raise HostAccessError(f"host function {handle!r}: unknown; host functions are {known}")
+        handles = ", ".join(functions) or "none"
+        raise HostAccessError(f"host function {handle!r}: unknown; host functions are {handles}")
     if not callable(callback):
         raise HostAccessError(f"host function {handle!r}: {callback!r} cannot be called")
     ends = [*function.inputs, *function.outputs]
     for copy in replica[:1] or range(streams.copies(ends[0])):
         caller = _Caller(function, callback)
-        for fetch, those in ((caller.take, function.inputs), (caller.give, function.outputs)):
-            for number, stream in enumerate(those):
+        for fetch, group in ((caller.take, function.inputs), (caller.give, function.outputs)):
+            for number, stream in enumerate(group):
                 streams.connect(stream, copy, _End(partial(fetch, number)), callback=True)
 
 

@@ -24,9 +24,9 @@ def _converter(name: str, source: Type, destination: Type) -> Callable[..., None
         count = index(numElements)
         values = host_array(_memory(src, source), source, f"{name}: src")
         room = host_array(_memory(dst, destination), destination, f"{name}: dst", writable=True)
-        for what, array in (("src", values), ("dst", room)):
+        for argument, array in (("src", values), ("dst", room)):
             if not 0 <= count <= array.size:
-                raise HostAccessError(f"{name}: {count} elements; {what} has {array.size}")
+                raise HostAccessError(f"{name}: {count} elements; {argument} has {array.size}")
         with np.errstate(over="ignore"):  # what is too large for a half is infinite
             room[:count] = values[:count]
 

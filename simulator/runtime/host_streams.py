@@ -147,8 +147,8 @@ class HostStreams:
         name = handle.handle if isinstance(handle, Stream) else handle
         stream = self._streams.get(name)
         if stream is None:
-            known = ", ".join(self._streams) or "none"
-            raise HostAccessError(f"stream {name!r}: unknown; streams are {known}")
+            names = ", ".join(self._streams) or "none"
+            raise HostAccessError(f"stream {name!r}: unknown; streams are {names}")
         return stream
 
     def copies(self, stream: Stream) -> int:
@@ -170,8 +170,8 @@ class HostStreams:
             take = partial(self._take, stream, 0)
             return np.tile(self._broadcasts[stream.id].take(replica, take), stream.replicas)
         first = replica * stream.replicas
-        taken = [self._take(stream, first + i) for i in range(stream.replicas)]
-        return np.concatenate(taken) if len(taken) > 1 else taken[0]
+        values = [self._take(stream, first + i) for i in range(stream.replicas)]
+        return np.concatenate(values) if len(values) > 1 else values[0]
 
     def store(self, stream: Stream, values: Array, replica: int = 0) -> None:
         """Hand the values of a transfer from the device on."""
@@ -199,8 +199,8 @@ class HostStreams:
         end = self._ends.get((stream.id, copy))
         if end is None:
             which = f"replica {copy} " if self.copies(stream) > 1 else ""
-            what = f"stream {stream.handle!r}"
-            raise HostAccessError(f"{what}: {which}not connected; see connectStream")
+            subject = f"stream {stream.handle!r}"
+            raise HostAccessError(f"{subject}: {which}not connected; see connectStream")
         return end
 
 
@@ -214,9 +214,9 @@ def _split(stream: Stream, arguments: tuple[Any, ...], most: int) -> tuple[int |
     if len(ends) > 1 and isinstance(ends[0], int | np.integer):
         replica = int(ends.pop(0))
     if not 1 <= len(ends) <= most:
-        wanted = "memory and at most its end" if most == 2 else "one callback"
+        requirement = "memory and at most its end" if most == 2 else "one callback"
         raise HostAccessError(
-            f"stream {stream.handle!r}: connected to {len(ends)} things; {wanted} is needed"
+            f"stream {stream.handle!r}: connected to {len(ends)} things; {requirement} is needed"
         )
     return replica, ends
 
@@ -236,19 +236,19 @@ def _checked_replica(stream: Stream, replica: int, total: int) -> int:
 
 def _memory(stream: Stream, data: Any, end: int | None = None) -> Array:
     """Return the memory of a ring, which holds a whole number of transfers."""
-    what = f"stream {stream.handle!r}"
-    array = host_array(data, stream.dtype, what, writable=stream.direction == "out")
+    subject = f"stream {stream.handle!r}"
+    array = host_array(data, stream.dtype, subject, writable=stream.direction == "out")
     if end is not None:
         try:
             size = index(end)
         except TypeError:
-            found = f"{what}: end is {end!r}"
-            raise HostAccessError(f"{found}; a number of elements is needed") from None
+            problem = f"{subject}: end is {end!r}"
+            raise HostAccessError(f"{problem}; a number of elements is needed") from None
         if not 0 <= size <= array.size:
-            raise HostAccessError(f"{what}: end is {size}; the array has {array.size} elements")
+            raise HostAccessError(f"{subject}: end is {size}; the array has {array.size} elements")
         array = array[:size]
     if array.size == 0 or array.size % stream.elements:
         raise HostAccessError(
-            f"{what}: array of {array.size} elements; a multiple of {stream.elements} is needed"
+            f"{subject}: array of {array.size} elements; a multiple of {stream.elements} is needed"
         )
     return array

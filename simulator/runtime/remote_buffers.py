@@ -36,48 +36,52 @@ class RemoteBuffers:
         """Keep the values of rows; the last one stands where a row is given twice."""
         parts = self._per_copy(buffer, rows, replica)
         by_copy = values.reshape(buffer.replicas, -1, buffer.num_elements)
-        for (copy, part), given in zip(parts, by_copy, strict=True):
-            self._store(buffer, copy, part, given)
+        for (copy, part), chunk in zip(parts, by_copy, strict=True):
+            self._store(buffer, copy, part, chunk)
 
     # From the host
     def read(self, handle: str | RemoteBuffer, out: Any, row: int, replica: int = 0) -> None:
         """Copy a row into memory of the host."""
-        buffer, what = self._known(handle)
-        array = host_array(out, buffer.dtype, what, writable=True)
-        copy, rows = self._place(buffer, what, row, replica, array.size)
+        buffer, subject = self._known(handle)
+        array = host_array(out, buffer.dtype, subject, writable=True)
+        copy, rows = self._place(buffer, subject, row, replica, array.size)
         array[:] = self._load(buffer, copy, rows)[0]
 
     def write(self, data: Any, handle: str | RemoteBuffer, row: int, replica: int = 0) -> None:
         """Copy memory of the host into a row."""
-        buffer, what = self._known(handle)
-        array = host_array(data, buffer.dtype, what)
-        copy, rows = self._place(buffer, what, row, replica, array.size)
+        buffer, subject = self._known(handle)
+        array = host_array(data, buffer.dtype, subject)
+        copy, rows = self._place(buffer, subject, row, replica, array.size)
         self._store(buffer, copy, rows, array[None])
 
     def _known(self, handle: str | RemoteBuffer) -> tuple[RemoteBuffer, str]:
         handle = handle.handle if isinstance(handle, RemoteBuffer) else handle
         buffer = self._buffers.get(handle)
         if buffer is None:
-            known = ", ".join(self._buffers) or "none"
-            raise HostAccessError(f"remote buffer {handle!r}: unknown; remote buffers are {known}")
+            handles = ", ".join(self._buffers) or "none"
+            raise HostAccessError(
+                f"remote buffer {handle!r}: unknown; remote buffers are {handles}"
+            )
         return buffer, f"remote buffer {handle!r}"
 
     def _place(
-        self, buffer: RemoteBuffer, what: str, row: int, replica: int, size: int
+        self, buffer: RemoteBuffer, subject: str, row: int, replica: int, size: int
     ) -> tuple[int, IntArray]:
         """Check what the host names: a replica, a row, and as many values as a row has."""
         copies = self._replicas * buffer.replicas
         if size != buffer.num_elements:
             raise HostAccessError(
-                f"{what}: array of {size} elements; a row has {buffer.num_elements}"
+                f"{subject}: array of {size} elements; a row has {buffer.num_elements}"
             )
         try:
             rows, copy = np.array([index(row)], dtype=np.int64), index(replica)
         except TypeError:
-            found = f"row {row!r} of replica {replica!r}"
-            raise HostAccessError(f"{what}: {found}; numbers are needed") from None
+            problem = f"row {row!r} of replica {replica!r}"
+            raise HostAccessError(f"{subject}: {problem}; numbers are needed") from None
         if not 0 <= copy < copies:
-            raise HostAccessError(f"{what}: replica {copy}; there are replicas 0 to {copies - 1}")
+            raise HostAccessError(
+                f"{subject}: replica {copy}; there are replicas 0 to {copies - 1}"
+            )
         check_rows(buffer, rows)
         return copy, rows
 

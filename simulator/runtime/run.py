@@ -111,10 +111,10 @@ class Runner:
             replayed, cycles, blocks = self._tick(steps, before, record)
         self._clock = np.full_like(self._clock, before + cycles)
         end, trace_end = _wall_clock(), _trace_clock()
-        kept = steps if record else steps[:0]
+        recorded_steps = steps if record else steps[:0]
         ran, host, trace = np.unique(steps), (start, end), (trace_begin, trace_end)
         clocks = before, cycles, *host, *trace
-        return RunRecord(name, index, kept, ran, replayed, *clocks, blocks, other, work)
+        return RunRecord(name, index, recorded_steps, ran, replayed, *clocks, blocks, other, work)
 
     def _run_values(self, row: int, name: str) -> IntArray:
         """Run a program in every replica here; give the steps of the profiled one."""
@@ -218,8 +218,8 @@ def _phase(executable: Executable, program: LoweredProgram) -> Phase:
     if program.type == "Sync":
         external = program.sync_type == "External"
         if program.tile_set != "All":
-            chosen = executable.lowered.io_tiles == (program.tile_set == "IO")
-            return Phase.sync_of(np.flatnonzero(chosen), target.tiles_per_ipu, external=external)
+            mask = executable.lowered.io_tiles == (program.tile_set == "IO")
+            return Phase.sync_of(np.flatnonzero(mask), target.tiles_per_ipu, external=external)
         return Phase.sync(target.num_tiles, target.tiles_per_ipu, external=external)
     return Phase.of(cycles_of(executable, program), target.tiles_per_ipu)
 

@@ -49,12 +49,12 @@ class Storage:
         """Copy a tensor's values out, in its shape."""
         return self.places(tensor).load().reshape(tensor.shape)
 
-    def write(self, tensor: Tensor, values: Any, what: str) -> None:
-        """Copy values into a tensor; HostAccessError names `what` when they do not fit."""
-        array = checked_values(values, tensor.dtype, what, HostAccessError)
+    def write(self, tensor: Tensor, values: Any, subject: str) -> None:
+        """Copy values into a tensor; HostAccessError names `subject` when they do not fit."""
+        array = checked_values(values, tensor.dtype, subject, HostAccessError)
         if array.size != tensor.numElements():
             raise HostAccessError(
-                f"{what}: {array.size} values for {tensor.describe()} of "
+                f"{subject}: {array.size} values for {tensor.describe()} of "
                 f"{tensor.numElements()} elements"
             )
         self.places(tensor).store(array.reshape(-1))

@@ -17,9 +17,9 @@ class TimerTimePoint(int):
     @classmethod
     def now(cls, cycles: int) -> Self:
         """Stamp the time."""
-        made = cls(perf_counter_ns())
-        made.cycles = cycles
-        return made
+        stamp = cls(perf_counter_ns())
+        stamp.cycles = cycles
+        return stamp
 
     def since(self, start: TimerTimePoint, clock_frequency: float) -> str:
         """Return what passed since another stamp."""

@@ -35,8 +35,8 @@ class Delays:
     @classmethod
     def of(cls, round_trip: npt.ArrayLike, ipus: int = 1, between_ipus: int = 0) -> Delays:
         """Split round trips (cycles by tile, IPU after IPU); an odd cycle goes to the request."""
-        whole = np.asarray(round_trip, dtype=np.int64)
-        return cls((whole + 1) // 2, whole // 2, ipus, between_ipus)
+        cycles = np.asarray(round_trip, dtype=np.int64)
+        return cls((cycles + 1) // 2, cycles // 2, ipus, between_ipus)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,13 +17,13 @@ from simulator.serving.tensors import Array, objects
 LIMIT = 16 << 20  # bytes of a file of labels
 
 
-def classes(settings: Settings, tensor: Tensor, array: Array, wanted: Any) -> Array:
-    """Return the `wanted` largest values of each row as `value:index[:label]`."""
-    if type(wanted) is not int or wanted < 1:
-        raise RequestError(f"output {tensor.name!r}: classification {wanted!r}; a number from 1 on")
+def classes(settings: Settings, tensor: Tensor, array: Array, limit: Any) -> Array:
+    """Return the `limit` largest values of each row as `value:index[:label]`."""
+    if type(limit) is not int or limit < 1:
+        raise RequestError(f"output {tensor.name!r}: classification {limit!r}; a number from 1 on")
     batched = settings.config.max_batch_size > 0
     rows = array.reshape(len(array), -1) if batched else array.reshape(1, -1)
-    count = min(wanted, rows.shape[1])
+    count = min(limit, rows.shape[1])
     order = np.argsort(-rows.astype(float), axis=1, kind="stable")[:, :count]
     labels = _labels(settings, tensor)
     texts = [

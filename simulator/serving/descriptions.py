@@ -24,7 +24,7 @@ def statistics_of(server: Server, model: str, number: str) -> list[dict[str, Any
     """Return the counters of all models, of one, or of one of its versions."""
     if model:
         first = server.served(model, number)
-        chosen = [first] if number else [s for s in server.all_served() if s.name == model]
+        selection = [first] if number else [s for s in server.all_served() if s.name == model]
     else:
-        chosen = server.all_served()
-    return [served.statistics.plain(served.name, served.number) for served in chosen]
+        selection = server.all_served()
+    return [served.statistics.plain(served.name, served.number) for served in selection]

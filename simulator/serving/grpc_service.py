@@ -55,8 +55,8 @@ def serve(
     try:
         import grpc
     except ModuleNotFoundError:
-        wanted = "pip install 'tilescope[serving]', or --grpc off"
-        raise MissingPackageError("gRPC", "needs the package grpcio", wanted) from None
+        remedy = "pip install 'tilescope[serving]', or --grpc off"
+        raise MissingPackageError("gRPC", "needs the package grpcio", remedy) from None
     options = [
         ("grpc.max_receive_message_length", most_bytes),
         ("grpc.max_send_message_length", -1),
@@ -76,17 +76,17 @@ def serve(
 
 
 def _handlers(grpc: Any, methods: Methods) -> Any:
-    made: dict[str, Any] = {}
+    handlers: dict[str, Any] = {}
     for name, (request, response, act) in methods.table().items():
         kind = grpc.unary_unary_rpc_method_handler
         if name == "ModelStreamInfer":
             kind = grpc.stream_stream_rpc_method_handler
-        made[name] = kind(
+        handlers[name] = kind(
             _guarded(grpc, act) if name != "ModelStreamInfer" else act,
             request_deserializer=message_class(request).FromString,
             response_serializer=message_class(response).SerializeToString,
         )
-    return grpc.method_handlers_generic_handler(SERVICE, made)
+    return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
 def _guarded(grpc: Any, act: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -146,12 +146,12 @@ class Methods:
         return message("ModelReadyResponse", ready=True)
 
     def _metadata(self, _request: Any, _context: Any) -> Any:
-        made = message_class("ServerMetadataResponse")
-        return made(name=NAME, version=VERSION, extensions=EXTENSIONS)
+        response_class = message_class("ServerMetadataResponse")
+        return response_class(name=NAME, version=VERSION, extensions=EXTENSIONS)
 
     def _model_metadata(self, request: Any, _context: Any) -> Any:
-        found = model_metadata(self.server, self.server.served(request.name, request.version))
-        return message_class("ModelMetadataResponse")(**found)
+        fields = model_metadata(self.server, self.server.served(request.name, request.version))
+        return message_class("ModelMetadataResponse")(**fields)
 
     def _config(self, request: Any, _context: Any) -> Any:
         config = message("ModelConfig")
@@ -188,10 +188,10 @@ class Methods:
     def _trace(self, request: Any, _context: Any) -> Any:
         if request.model_name:
             self.server.served(request.model_name)
-        wanted = {name: list(one.value) for name, one in request.settings.items()}
+        settings = {name: list(one.value) for name, one in request.settings.items()}
         plain = {
             name: values if name == "trace_level" and values else (values or [None])[0]
-            for name, values in wanted.items()
+            for name, values in settings.items()
         }
         response = message("TraceSettingResponse")
         for name, value in self.settings.trace(plain).items():
@@ -199,20 +199,20 @@ class Methods:
         return response
 
     def _logging(self, request: Any, _context: Any) -> Any:
-        wanted = {name: getattr(one, one.WhichOneof("parameter_choice") or "string_param")
+        values = {name: getattr(one, one.WhichOneof("parameter_choice") or "string_param")
                   for name, one in request.settings.items()}  # fmt: skip
         response = message("LogSettingsResponse")
         fields = {bool: "bool_param", int: "uint32_param", str: "string_param"}
-        for name, value in self.settings.logging(wanted).items():
+        for name, value in self.settings.logging(values).items():
             setattr(response.settings[name], fields[type(value)], value)
         return response
 
     def _infer(self, request: Any, context: Any) -> Any:
-        asked, wanted = infer_request(request)
-        with self.settings.recorded("GRPC", asked.id) as record:
-            response = self.server.infer(asked, context.add_callback if context else None)
+        query, output_options = infer_request(request)
+        with self.settings.recorded("GRPC", query.id) as record:
+            response = self.server.infer(query, context.add_callback if context else None)
             record(response)
-        return infer_response(response, wanted)
+        return infer_response(response, output_options)
 
     def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         """Answer the requests of a stream in their order; several are under way at once."""
@@ -243,9 +243,9 @@ class Methods:
             return failed
 
 
-def _parameters(given: Mapping[str, Any]) -> dict[str, Any]:
-    chosen = {name: one.WhichOneof("parameter_choice") for name, one in given.items()}
-    return {name: getattr(given[name], field) for name, field in chosen.items() if field}
+def _parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {name: one.WhichOneof("parameter_choice") for name, one in parameters.items()}
+    return {name: getattr(parameters[name], field) for name, field in fields.items() if field}
 
 
 def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str, Any]]]:
@@ -259,8 +259,8 @@ def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str,
         if not name or name in inputs:
             raise RequestError(f"inputs: {name!r} twice, or without a name")
         if tensor.datatype not in DATATYPES:
-            known = ", ".join(DATATYPES)
-            raise RequestError(f"input {name!r}: datatype {tensor.datatype!r}; one of {known}")
+            datatypes = ", ".join(DATATYPES)
+            raise RequestError(f"input {name!r}: datatype {tensor.datatype!r}; one of {datatypes}")
         if any(key.startswith("shared_memory") for key in tensor.parameters):
             raise RequestError(f"input {name!r}: this server has no shared memory", status=501)
         count = elements_of(name, shape, MOST_ELEMENTS)
@@ -269,10 +269,10 @@ def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str,
         else:
             inputs[name] = _contents(tensor, count).reshape(shape)
     outputs = {output.name: _parameters(output.parameters) for output in request.outputs}
-    asked = InferRequest(request.model_name, request.model_version, request.id,
+    query = InferRequest(request.model_name, request.model_version, request.id,
                          _parameters(request.parameters), inputs, list(outputs),
                          {tensor.name: tensor.datatype for tensor in request.inputs})  # fmt: skip
-    return asked, outputs
+    return query, outputs
 
 
 def _contents(tensor: Any, count: int) -> Array:
@@ -295,19 +295,19 @@ def _contents(tensor: Any, count: int) -> Array:
         ) from None
 
 
-def infer_response(response: InferResponse, wanted: Mapping[str, Mapping[str, Any]]) -> Any:
+def infer_response(response: InferResponse, output_options: Mapping[str, Mapping[str, Any]]) -> Any:
     """Write an answer, its outputs as raw bytes."""
-    made = message("ModelInferResponse", model_name=response.model,
+    body = message("ModelInferResponse", model_name=response.model,
                    model_version=response.version, id=response.id)  # fmt: skip
     for name, value in response.parameters.items():
         field = "double_param" if isinstance(value, float) else "int64_param"
-        setattr(made.parameters[name], field, value)
+        setattr(body.parameters[name], field, value)
     for tensor, array in response.outputs:
         datatype = tensor.datatype
-        classes = wanted.get(tensor.name, {}).get("classification")
+        classes = output_options.get(tensor.name, {}).get("classification")
         if classes is not None:
             array = classification.classes(response.settings, tensor, array, classes)
             datatype = "BYTES"
-        made.outputs.add(name=tensor.name, datatype=datatype, shape=array.shape)
-        made.raw_output_contents.append(to_bytes(datatype, array))
-    return made
+        body.outputs.add(name=tensor.name, datatype=datatype, shape=array.shape)
+        body.raw_output_contents.append(to_bytes(datatype, array))
+    return body

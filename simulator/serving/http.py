@@ -69,18 +69,18 @@ def _routed(
     most: int,
 ) -> Reply:  # fmt: skip
     path = environ.get("PATH_INFO", "").strip("/")
-    method, known = environ["REQUEST_METHOD"], False
+    method, has_route = environ["REQUEST_METHOD"], False
     if environ.get("HTTP_SEC_FETCH_SITE") in _FOREIGN:
         raise RequestError("this request comes from a page of another site", status=403)
     for pattern, methods, act in routes:
         if not (match := pattern.match(path)):
             continue
-        known = True
+        has_route = True
         if method in methods:
             names = {key: unquote(value) for key, value in match.groupdict().items() if value}
             reply: Reply = act(server, settings, read_call(environ, most, names))
             return reply
-    if known:
+    if has_route:
         raise RequestError(f"{method} /{path[:80]}: another method is needed", status=405)
     raise RequestError(f"/{path[:80]}: there is no such address", status=404)
 
@@ -120,11 +120,11 @@ def _metadata(server: Server, settings: Settings, call: Call) -> Reply:
 
 def _config(server: Server, settings: Settings, call: Call) -> Reply:
     config = server.served(call.model, call.version).settings.config
-    found = json_format.MessageToDict(
+    fields = json_format.MessageToDict(
         config, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
-    found["name"] = call.model
-    return _json(_with_numbers(found))
+    fields["name"] = call.model
+    return _json(_with_numbers(fields))
 
 
 def _with_numbers(value: Any) -> Any:
@@ -185,11 +185,11 @@ def _metrics(server: Server, settings: Settings, call: Call) -> Reply:
 
 # Inference
 def _infer(server: Server, settings: Settings, call: Call) -> Reply:
-    asked, wanted = infer_request(server, call)
-    with settings.recorded("HTTP", asked.id) as record:
-        response = server.infer(asked)
+    query, output_options = infer_request(server, call)
+    with settings.recorded("HTTP", query.id) as record:
+        response = server.infer(query)
         record(response)
-    return packed(infer_reply(response, wanted), call.accepts)
+    return packed(infer_reply(response, output_options), call.accepts)
 
 
 ROUTES: list[tuple[str, tuple[str, ...], Callable[[Server, Settings, Call], Reply]]] = [

@@ -42,11 +42,11 @@ class Reply:
 
 def read_call(environ: Mapping[str, Any], most: int, names: Mapping[str, str]) -> Call:
     """Return a request with its body; raises RequestError."""
-    given = environ.get("HTTP_INFERENCE_HEADER_CONTENT_LENGTH", "")
-    if given and not (given.isdecimal() and len(given) < 16):
-        raise RequestError(f"{HEADER}: {given[:20]!r}; a number of bytes")
+    header = environ.get("HTTP_INFERENCE_HEADER_CONTENT_LENGTH", "")
+    if header and not (header.isdecimal() and len(header) < 16):
+        raise RequestError(f"{HEADER}: {header[:20]!r}; a number of bytes")
     body = _body(environ, most)
-    length = int(given) if given else None
+    length = int(header) if header else None
     return Call(body, length, environ.get("HTTP_ACCEPT_ENCODING", ""), **names)
 
 
@@ -70,14 +70,14 @@ def unpacked(body: bytes, encoding: str, most: int) -> bytes:
     wrapped = zlib.MAX_WBITS | 16 if encoding == "gzip" else zlib.MAX_WBITS
     inflate = zlib.decompressobj(wrapped)
     try:
-        found = inflate.decompress(body, most + 1)
+        content = inflate.decompress(body, most + 1)
     except zlib.error as error:
         raise RequestError(f"a body that is no {encoding}: {error}") from None
-    if len(found) > most:
+    if len(content) > most:
         raise RequestError(f"a body that unpacks to more than {most:,} bytes", status=413)
     if not inflate.eof:
         raise RequestError(f"a body of {encoding} that is cut short")
-    return found
+    return content
 
 
 def parsed(text: bytes) -> dict[str, Any]:
@@ -88,12 +88,12 @@ def parsed(text: bytes) -> dict[str, Any]:
     if not text.strip():
         return {}
     try:
-        found = json.loads(text, parse_constant=_no_number)
+        data = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"the body is no JSON: {str(error)[:200]}") from None
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise RequestError("the body is no JSON object")
-    return found
+    return data
 
 
 def _no_number(name: str) -> float:

@@ -38,13 +38,15 @@ def infer_request(server: Server, call: Call) -> tuple[InferRequest, Mapping[str
     parameters = _object(head, "parameters")
     outputs = _objects(head, "outputs")
     names = [_text(output, "name") for output in outputs]
-    wanted: dict[str, Any] = {"binary_data_output": parameters.get("binary_data_output") is True}
-    wanted |= {_text(output, "name"): _object(output, "parameters") for output in outputs}
+    output_options: dict[str, Any] = {
+        "binary_data_output": parameters.get("binary_data_output") is True
+    }
+    output_options |= {_text(output, "name"): _object(output, "parameters") for output in outputs}
     types = {_text(one, "name"): _text(one, "datatype") for one in head["inputs"]}
-    asked = InferRequest(
+    query = InferRequest(
         call.model, call.version, _text(head, "id"), parameters, inputs, names, types
     )
-    return asked, wanted
+    return query, output_options
 
 
 def _raw_request(served: Served, call: Call, raw: memoryview) -> InferRequest:
@@ -58,12 +60,12 @@ def _raw_request(served: Served, call: Call, raw: memoryview) -> InferRequest:
     return InferRequest(call.model, call.version, "", {}, {tensor.name: array})
 
 
-def _inputs(given: Any, raw: memoryview) -> dict[str, Array]:
-    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+def _inputs(tensors: Any, raw: memoryview) -> dict[str, Array]:
+    if not isinstance(tensors, list) or not all(isinstance(one, dict) for one in tensors):
         raise RequestError("inputs: a list of objects with name, shape, datatype and data")
     inputs: dict[str, Array] = {}
     place = 0
-    for one in given:
+    for one in tensors:
         name, datatype = _text(one, "name"), _text(one, "datatype")
         if not name or name in inputs:
             raise RequestError(f"inputs: {name!r} twice, or without a name")
@@ -83,9 +85,9 @@ def _inputs(given: Any, raw: memoryview) -> dict[str, Array]:
             inputs[name] = from_values(name, datatype, shape, one.get("data"))
             continue
         if type(size) is not int or not 0 <= size <= len(raw) - place:
-            left = len(raw) - place
+            bytes_left = len(raw) - place
             raise RequestError(
-                f"input {name!r}: binary_data_size {size!r}; {left:,} bytes are left"
+                f"input {name!r}: binary_data_size {size!r}; {bytes_left:,} bytes are left"
             )
         inputs[name] = from_bytes(name, datatype, shape, raw[place : place + size])
         place += size
@@ -115,28 +117,30 @@ def _objects(holder: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     return value
 
 
-def infer_reply(response: InferResponse, wanted: Mapping[str, Any]) -> Reply:
+def infer_reply(response: InferResponse, output_options: Mapping[str, Any]) -> Reply:
     """Write an answer: JSON, and behind it the outputs that are wanted as raw bytes."""
     tensors, raw = [], []
     for tensor, array in response.outputs:
-        own = wanted.get(tensor.name, {})
+        options = output_options.get(tensor.name, {})
         datatype = tensor.datatype
-        if "classification" in own:
-            array = classification.classes(response.settings, tensor, array, own["classification"])
+        if "classification" in options:
+            array = classification.classes(
+                response.settings, tensor, array, options["classification"]
+            )
             datatype = "BYTES"
-        told: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "name": tensor.name,
             "datatype": datatype,
             "shape": list(array.shape),
         }
-        if own.get("binary_data", wanted["binary_data_output"]):
+        if options.get("binary_data", output_options["binary_data_output"]):
             raw.append(to_bytes(datatype, array))
-            told["parameters"] = {"binary_data_size": len(raw[-1])}
+            entry["parameters"] = {"binary_data_size": len(raw[-1])}
         elif datatype in ("FP16", "BF16"):
             raise RequestError(f"output {tensor.name!r}: {datatype} as JSON; ask for binary_data")
         else:
-            told["data"] = to_values(datatype, array)
-        tensors.append(told)
+            entry["data"] = to_values(datatype, array)
+        tensors.append(entry)
     head: dict[str, Any] = {"model_name": response.model, "model_version": response.version}
     head |= {"id": response.id} if response.id else {}
     text = json.dumps(head | {"parameters": dict(response.parameters), "outputs": tensors}).encode()

@@ -60,7 +60,7 @@ def listening(options: Options) -> Iterator[Listening]:
     """Load the models and listen, in a block; raises PvaError."""
     server = Server(options.repository, options.mode, options.report)
     settings = Settings(options.trace_file, options.trace_rate, options.trace_count)
-    found = Listening(server, settings)
+    endpoint = Listening(server, settings)
     with ExitStack() as stack:
         # Ports first: who cannot listen has not loaded models for nothing.
         http = _bound(options.host, options.http, "--http")
@@ -72,7 +72,7 @@ def listening(options: Options) -> Iterator[Listening]:
         server.start(options.models, options.poll_seconds)
         if options.grpc >= 0:
             address = f"{_named(options.host)}:{options.grpc}"
-            grpc, found.ports["grpc"] = grpc_service.serve(
+            grpc, endpoint.ports["grpc"] = grpc_service.serve(
                 server, settings, address, options.most_bytes, options.threads
             )
             stack.callback(lambda: grpc.stop(5).wait())
@@ -81,10 +81,10 @@ def listening(options: Options) -> Iterator[Listening]:
             ("metrics", metrics, metrics_application(server, settings)),
         ):
             if bound is not None:
-                found.ports[name] = bound.getsockname()[1]
+                endpoint.ports[name] = bound.getsockname()[1]
                 threads = options.threads if name == "http" else 2
                 stack.callback(_run(app, bound, options.most_bytes, threads, name))
-        yield found
+        yield endpoint
 
 
 def serve(options: Options, announce: Callable[[Listening], None]) -> None:
@@ -97,10 +97,10 @@ def serve(options: Options, announce: Callable[[Listening], None]) -> None:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    with listening(options) as found:
-        announce(found)
+    with listening(options) as endpoint:
+        announce(endpoint)
         ended.wait()
-    found.settings.write_trace()
+    endpoint.settings.write_trace()
 
 
 def _named(host: str) -> str:
@@ -130,19 +130,19 @@ def _run(
     try:
         import waitress
     except ModuleNotFoundError:
-        wanted = "pip install 'tilescope[serving]'"
-        raise MissingPackageError("HTTP", "needs the package waitress", wanted) from None
+        remedy = "pip install 'tilescope[serving]'"
+        raise MissingPackageError("HTTP", "needs the package waitress", remedy) from None
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    made = waitress.create_server(
+    server = waitress.create_server(
         app, sockets=[bound], threads=threads, ident=None, connection_limit=CONNECTIONS,
         max_request_body_size=most_bytes, inbuf_overflow=IN_MEMORY, asyncore_use_poll=True,
         clear_untrusted_proxy_headers=True, **TIMES,
     )  # fmt: skip
-    thread = threading.Thread(target=made.run, name=name, daemon=True)
+    thread = threading.Thread(target=server.run, name=name, daemon=True)
     thread.start()
 
     def end() -> None:
-        made.close()
+        server.close()
         thread.join(5)
 
     return end

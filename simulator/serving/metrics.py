@@ -82,8 +82,8 @@ def _summary(recent: Any, total: int, count: int) -> Iterator[Value]:
 
 
 def _line(name: str, served: Served, suffix: str, labels: dict[str, str], value: float) -> str:
-    told = {"model": served.name, "version": served.number, **labels}
-    text = ",".join(f'{key}="{_escaped(one)}"' for key, one in told.items())
+    pairs = {"model": served.name, "version": served.number, **labels}
+    text = ",".join(f'{key}="{_escaped(one)}"' for key, one in pairs.items())
     number = "NaN" if value != value else f"{value:.10g}"
     return f"{name}{suffix}{{{text}}} {number}"
 

@@ -104,16 +104,16 @@ def parsed(path: Path, data: bytes) -> Any:
 def _unparsed(path: Path, text: str, error: text_format.ParseError) -> PvaError:
     """Name the line and the field of a fault of the text."""
     line, column = error.GetLine() or 1, error.GetColumn() or 1
-    said = str(error).rpartition("' : '")[2] if "' : '" in str(error) else str(error)
-    said = re.sub(r"^\d+:\d+ : ('.*': )?", "", said.replace("inference.", ""), flags=re.DOTALL)
+    reason = str(error).rpartition("' : '")[2] if "' : '" in str(error) else str(error)
+    reason = re.sub(r"^\d+:\d+ : ('.*': )?", "", reason.replace("inference.", ""), flags=re.DOTALL)
     lines = text.splitlines() or [""]
     last = lines[min(line, len(lines)) - 1]
-    value = _NO_VALUE.search(said)  # of an enum, behind which the place stands that is named
+    value = _NO_VALUE.search(reason)  # of an enum, behind which the place stands that is named
     last = last.partition(value[1])[0] if value else last[: column - 1]
     before = "\n".join([*lines[: line - 1], last])
-    field = _NO_FIELD.search(said) or _FIELD.search(before)
+    field = _NO_FIELD.search(reason) or _FIELD.search(before)
     place = f"line {line}" + (f", field {field[1]}" if field else "")
-    return PvaError(path, said, "protobuf text, a field of ModelConfig each", place=place)
+    return PvaError(path, reason, "protobuf text, a field of ModelConfig each", place=place)
 
 
 class _Faults:
@@ -122,8 +122,8 @@ class _Faults:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def __call__(self, field: str, found: object, wanted: str) -> PvaError:
-        return PvaError(self.path, f"{found}", wanted, place=field)
+    def __call__(self, field: str, value: object, expected: str) -> PvaError:
+        return PvaError(self.path, f"{value}", expected, place=field)
 
 
 def settings_of(path: Path, config: Any, folder: str) -> Settings:
@@ -154,8 +154,8 @@ def _check_whole(config: Any, folder: str, fault: _Faults) -> None:
     if config.name and config.name != folder:
         raise fault("name", f"{config.name!r}", f"the name of the model's folder, {folder!r}")
     if config.backend != BACKEND:
-        found = f"{config.backend!r}" if config.backend else "missing"
-        raise fault("backend", found, f'"{BACKEND}"')
+        backend = f"{config.backend!r}" if config.backend else "missing"
+        raise fault("backend", backend, f'"{BACKEND}"')
     if config.max_batch_size < 0:
         raise fault("max_batch_size", config.max_batch_size, "0 or more rows")
     for field in ("input", "output"):
@@ -164,9 +164,9 @@ def _check_whole(config: Any, folder: str, fault: _Faults) -> None:
 
 
 def _check_unsupported(config: Any, fault: _Faults) -> None:
-    for name, wanted in REFUSED.items():
+    for name, expected in REFUSED.items():
         if _is_set(config, name):
-            raise fault(name, "not supported", wanted)
+            raise fault(name, "not supported", expected)
     if config.model_transaction_policy.decoupled:
         raise fault("model_transaction_policy.decoupled", "true", "one answer a request")
     policy = config.version_policy
@@ -179,8 +179,8 @@ def _tensors(declared: Sequence[Any], field: str, fault: _Faults) -> Iterator[Te
     for number, tensor in enumerate(declared):
         place = f"{field}[{number}]"
         if not tensor.name or tensor.name in names:
-            found = f"{tensor.name!r} twice" if tensor.name else "missing"
-            raise fault(f"{place}.name", found, "a name of its own")
+            problem = f"{tensor.name!r} twice" if tensor.name else "missing"
+            raise fault(f"{place}.name", problem, "a name of its own")
         names.add(tensor.name)
         if not tensor.data_type:
             raise fault(f"{place}.data_type", "missing", "a type, as TYPE_FP32")
@@ -210,8 +210,8 @@ def _reshape(
         return None
     shape = tuple(tensor.reshape.shape)
     if -1 not in shape and -1 not in dims and math.prod(shape) != math.prod(dims):
-        wanted = f"as many elements as dims, {math.prod(dims)}"
-        raise fault(f"{place}.reshape.shape", list(shape), wanted)
+        expected = f"as many elements as dims, {math.prod(dims)}"
+        raise fault(f"{place}.reshape.shape", list(shape), expected)
     return shape
 
 
@@ -249,8 +249,8 @@ def _rules(config: Any, fault: _Faults) -> Rules:
     if levels > 100:
         raise fault(f"{place}.priority_levels", levels, "at most 100")
     if default > levels or (levels and not default):
-        wanted = f"a level from 1 to {levels}" if levels else "0, as there is one level"
-        raise fault(f"{place}.default_priority_level", default, wanted)
+        expected = f"a level from 1 to {levels}" if levels else "0, as there is one level"
+        raise fault(f"{place}.default_priority_level", default, expected)
     wrong = [level for level in batching.priority_queue_policy if not 1 <= level <= levels]
     if wrong:
         raise fault(f"{place}.priority_queue_policy", f"level {wrong[0]}", f"1 to {levels}")
@@ -290,27 +290,27 @@ def _parameters(config: Any, fault: _Faults) -> dict[str, float]:
         if name not in config.parameters:
             continue
         text = config.parameters[name].string_value
-        most, convert, wanted = limits[name]
+        most, convert, expected = limits[name]
         try:
             numbers[name] = convert(text)
         except ValueError:
             numbers[name] = -1
         if not 0 <= numbers[name] <= most:
-            raise fault(f"parameters.{name}", f"{text!r}", wanted)
+            raise fault(f"parameters.{name}", f"{text!r}", expected)
     return numbers
 
 
 def _check_warmup(config: Any, inputs: Sequence[Tensor], fault: _Faults) -> None:
-    known = {tensor.name for tensor in inputs}
+    names = {tensor.name for tensor in inputs}
     for number, sample in enumerate(config.model_warmup):
         place = f"model_warmup[{number}]"
         if sample.batch_size > max(config.max_batch_size, 1):
-            wanted = f"at most max_batch_size, {config.max_batch_size}"
-            raise fault(f"{place}.batch_size", sample.batch_size, wanted)
-        if set(sample.inputs) != known:
-            wrong = sorted(known ^ set(sample.inputs))[0]
-            raise fault(f"{place}.inputs", f"{wrong!r}", f"each of {', '.join(sorted(known))}")
+            expected = f"at most max_batch_size, {config.max_batch_size}"
+            raise fault(f"{place}.batch_size", sample.batch_size, expected)
+        if set(sample.inputs) != names:
+            wrong = sorted(names ^ set(sample.inputs))[0]
+            raise fault(f"{place}.inputs", f"{wrong!r}", f"each of {', '.join(sorted(names))}")
         for name, one in sample.inputs.items():
             if one.WhichOneof("input_data_type") is None:
-                wanted = "zero_data, random_data or input_data_file"
-                raise fault(f"{place}.inputs[{name!r}]", "no data", wanted)
+                expected = "zero_data, random_data or input_data_file"
+                raise fault(f"{place}.inputs[{name!r}]", "no data", expected)

@@ -56,7 +56,7 @@ class Program:
             raise PvaError(version.executable, str(error)) from error
         iterations = max(1, model.metadata.deviceIterations())
         self.rows = self.runner.batch * iterations if batched else 1
-        self._names = {client: own for own, client in version.names.items()}
+        self._names = {client: name for name, client in version.names.items()}
         try:
             self._inputs = self._matched(settings.inputs, self.runner.getExecuteInputs(), "input")
             self._outputs = self._matched(
@@ -75,22 +75,22 @@ class Program:
 
     def run(self, inputs: Mapping[str, Array]) -> Answer:
         """Run a batch and wait for it; raises PoplarError."""
-        found = self.runner.execute(self._given(inputs))
-        return self.answer(found)
+        result = self.runner.execute(self._given(inputs))
+        return self.answer(result)
 
     def start(self, inputs: Mapping[str, Array]) -> Any:
         """Hand a batch over; return the future of what `answer` takes."""
         return self.runner.executeAsync(self._given(inputs))
 
-    def answer(self, found: Any) -> Answer:
+    def answer(self, result: Any) -> Answer:
         """Return outputs by the names of clients, in the shapes that they know."""
         outputs = {
             tensor.name: _shaped(
-                to_client(tensor.datatype, found[desc.name]), tensor, desc, self.batched
+                to_client(tensor.datatype, result[desc.name]), tensor, desc, self.batched
             )
             for tensor, desc in self._outputs.items()
         }
-        return Answer(outputs, found.cycles, found.padding)
+        return Answer(outputs, result.cycles, result.padding)
 
     @property
     def batched(self) -> bool:
@@ -111,22 +111,22 @@ class Program:
         self, tensors: tuple[Tensor, ...], descs: list[DataDesc], kind: str
     ) -> dict[Tensor, DataDesc]:
         """Find each tensor of the configuration in the executable; raises PvaError."""
-        known = {desc.name: desc for desc in descs}
+        by_name = {desc.name: desc for desc in descs}
         client = self.version.names
         matched = {}
         for number, tensor in enumerate(tensors):
-            own = self._names.get(tensor.name, tensor.name)
-            if own not in known:
-                names = ", ".join(client.get(name, name) for name in known)
+            desc_name = self._names.get(tensor.name, tensor.name)
+            if desc_name not in by_name:
+                names = ", ".join(client.get(name, name) for name in by_name)
                 place = f"{kind}[{number}].name"
-                wanted = f"the executable has {names}"
-                raise PvaError(self.settings.path, f"{tensor.name!r}", wanted, place=place)
-            matched[tensor] = known.pop(own)
+                expected = f"the executable has {names}"
+                raise PvaError(self.settings.path, f"{tensor.name!r}", expected, place=place)
+            matched[tensor] = by_name.pop(desc_name)
             self._check(tensor, matched[tensor], f"{kind}[{number}]")
-        if known and kind == "input":
-            name = next(iter(known))
-            found = f"no input {client.get(name, name)!r}"
-            raise PvaError(self.settings.path, found, "the executable needs it", place="input")
+        if by_name and kind == "input":
+            name = next(iter(by_name))
+            fault = f"no input {client.get(name, name)!r}"
+            raise PvaError(self.settings.path, fault, "the executable needs it", place="input")
         return matched
 
     def _check(self, tensor: Tensor, desc: DataDesc, place: str) -> None:
@@ -136,7 +136,7 @@ class Program:
         dims = tensor.dims if tensor.reshape is None else tensor.reshape
         shape = desc.shape[1:] if self.batched else desc.shape
         same = len(dims) == len(shape) and all(
-            given in (-1, size) for given, size in zip(dims, shape, strict=True)
+            dim in (-1, size) for dim, size in zip(dims, shape, strict=True)
         )
         if not same and (-1 in dims or math.prod(dims) != math.prod(shape)):
             right = f"the executable's {desc.name!r} is {list(shape)} a row"

@@ -41,11 +41,11 @@ def _classes() -> dict[str, Any]:
     pool = descriptor_pool.DescriptorPool()
     for name, text in _FILES.items():
         pool.Add(_file(name, text))
-    found: dict[str, Any] = {}
+    classes: dict[str, Any] = {}
     for name in _FILES:
         for descriptor in pool.FindFileByName(name).message_types_by_name.values():
-            found |= dict(_nested(descriptor))
-    return found
+            classes |= dict(_nested(descriptor))
+    return classes
 
 
 def _nested(descriptor: Any) -> Iterator[tuple[str, Any]]:
@@ -70,8 +70,8 @@ def _file(name: str, text: str) -> FileDescriptorProto:
                 label, number = value.split()
                 enum.value.add(name=label, number=int(number))
             continue
-        made = messages[outer].nested_type if outer else file.message_type
-        messages[path] = made.add(name=short)
+        types = messages[outer].nested_type if outer else file.message_type
+        messages[path] = types.add(name=short)
         for field in _FIELD.finditer(body):
             _add_field(messages[path], path, field, enums)
     return file

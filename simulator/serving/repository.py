@@ -52,8 +52,8 @@ def model_names(repository: Path) -> list[str]:
     try:
         folders = [entry for entry in repository.iterdir() if entry.is_dir()]
     except OSError as error:
-        wanted = "a folder that can be read"
-        raise PvaError(repository, error.strerror or str(error), wanted) from None
+        expected = "a folder that can be read"
+        raise PvaError(repository, error.strerror or str(error), expected) from None
     return sorted(entry.name for entry in folders if not entry.name.startswith("."))
 
 
@@ -69,8 +69,8 @@ def read_model(repository: Path, name: str) -> Model:
     """Read one model: its configuration, and the versions that it serves; raises PvaError."""
     folder = repository / name
     if name in ("", ".", "..") or "/" in name or "\0" in name or not folder.is_dir():
-        known = ", ".join(model_names(repository)) or "none"
-        raise NotFoundError(repository, f"no model {name!r}", f"there are {known}")
+        names = ", ".join(model_names(repository)) or "none"
+        raise NotFoundError(repository, f"no model {name!r}", f"there are {names}")
     settings = read_settings(folder)
     numbers = [int(entry.name) for entry in folder.iterdir() if _is_version(entry)]
     served = _served(settings, sorted(numbers))
@@ -91,13 +91,13 @@ def _served(settings: Settings, numbers: list[int]) -> list[int]:
     if choice == "all":
         return numbers
     if choice == "specific":
-        wanted = sorted(set(policy.specific.versions))
-        missing = [number for number in wanted if number not in numbers]
+        selection = sorted(set(policy.specific.versions))
+        missing = [number for number in selection if number not in numbers]
         if missing:
-            known = ", ".join(map(str, numbers))
+            available = ", ".join(map(str, numbers))
             place = "version_policy.specific.versions"
-            raise PvaError(settings.path, str(missing[0]), f"there are {known}", place=place)
-        return wanted
+            raise PvaError(settings.path, str(missing[0]), f"there are {available}", place=place)
+        return selection
     return numbers[-max(policy.latest.num_versions, 1) :]
 
 
@@ -114,24 +114,24 @@ def _version(folder: Path) -> Version:
 
 def name_map(path: Path) -> dict[str, str]:
     """Read names of the executable to those that clients use, each once; raises PvaError."""
-    wanted = 'an object of texts, as {"h2d_1": "image"}'
+    expected = 'an object of texts, as {"h2d_1": "image"}'
     pairs: list[tuple[str, Any]] = []
 
-    def keep(found: list[tuple[str, Any]]) -> None:
-        pairs[:] = found
+    def keep(items: list[tuple[str, Any]]) -> None:
+        pairs[:] = items
 
     try:
         text = contents(path, "a name map", NAMES_LIMIT).decode()
         if not text.lstrip().startswith("{"):
-            raise PvaError(path, "no object", wanted)
+            raise PvaError(path, "no object", expected)
         json.loads(text, object_pairs_hook=keep)
     except (ValueError, RecursionError) as error:
-        raise PvaError(path, f"no JSON: {error}", wanted) from None
+        raise PvaError(path, f"no JSON: {error}", expected) from None
     names: dict[str, str] = {}
-    for name, given in pairs:
-        if not isinstance(given, str) or not given:
-            raise PvaError(path, ascii(given), "a name for clients", place=name)
-        if name in names or given in names.values():
-            raise PvaError(path, f"{given!r} twice", "each name once", place=name)
-        names[name] = given
+    for name, client in pairs:
+        if not isinstance(client, str) or not client:
+            raise PvaError(path, ascii(client), "a name for clients", place=name)
+        if name in names or client in names.values():
+            raise PvaError(path, f"{client!r} twice", "each name once", place=name)
+        names[name] = client
     return names

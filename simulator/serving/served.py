@@ -165,10 +165,10 @@ class Served:
     def withdraw(self, request: Request) -> bool:
         """Take out a request that nobody waits for; return whether it was still in the queue."""
         with self._changed:
-            there = self.waiting.remove(request)
-        if there:
+            removed = self.waiting.remove(request)
+        if removed:
             self.deliver(request, RequestError("the request was cancelled", "CANCELED", 499))
-        return there
+        return removed
 
     def deliver(self, request: Request, outcome: Outcome) -> None:
         """Answer a request; where answers keep the order of arrival, once those before it are."""
@@ -209,8 +209,8 @@ class Served:
                     return group
                 if self._closed and not self.waiting.count:
                     return None
-                left = (due - now) / NS if due < NEVER else LONGEST_WAIT
-                self._changed.wait(min(max(left, 0), LONGEST_WAIT))
+                seconds = (due - now) / NS if due < NEVER else LONGEST_WAIT
+                self._changed.wait(min(max(seconds, 0), LONGEST_WAIT))
 
     def _expire(self, now: int) -> None:
         for request in self.waiting.expire(now):
@@ -220,9 +220,9 @@ class Served:
     def _run(self, instance: int, program: Program, group: Sequence[Request]) -> None:
         """Run a batch and hand its outputs out; a failure is that of each of its requests."""
         batch = Batch(self, next(numbers), group, instance)
-        told = {"model": self.name, "version": self.number, "batch": batch.number,
+        tags = {"model": self.name, "version": self.number, "batch": batch.number,
                 "rows": batch.rows, "requests": len(group)}  # fmt: skip
-        with span("batch", told):
+        with span("batch", tags):
             self._run_batch(program, batch)
 
     def _run_batch(self, program: Program, batch: Batch) -> None:

@@ -84,16 +84,16 @@ class Server:
         self._changing, self._ended = Lock(), Event()
         self.ready = False
 
-    def start(self, chosen: Iterable[str] = (), poll_seconds: float = 15.0) -> None:
+    def start(self, models: Iterable[str] = (), poll_seconds: float = 15.0) -> None:
         """Load the models that the mode asks for; raises PvaError for the first that is wrong."""
         names = model_names(self.repository)
-        wanted = list(chosen) if self.mode == "explicit" else names
+        selection = list(models) if self.mode == "explicit" else names
         if self.mode == "none" and not names:
             raise PvaError(self.repository, "no model", "a folder a model, with its config.pbtxt")
-        if self._report is not None and len(wanted) != 1:
+        if self._report is not None and len(selection) != 1:
             remedy = "a report is of one: --model-control-mode explicit --load-model NAME"
-            raise PvaError(self.repository, f"{len(wanted)} models", remedy)
-        for name in wanted:
+            raise PvaError(self.repository, f"{len(selection)} models", remedy)
+        for name in selection:
             self._load(name)
             if (error := self._models[name].error) and self.mode != "poll":
                 raise error
@@ -132,8 +132,8 @@ class Server:
         if not version:
             return versions[max(versions, key=int)]
         if version not in versions:
-            known = ", ".join(versions)
-            raise RequestError(f"model {name!r} has no version {version!r}; it serves {known}",
+            available = ", ".join(versions)
+            raise RequestError(f"model {name!r} has no version {version!r}; it serves {available}",
                                status=404)  # fmt: skip
         return versions[version]
 
@@ -188,30 +188,30 @@ class Server:
         while not self._ended.wait(seconds):
             names = model_names(self.repository) if self.repository.is_dir() else []
             for name in sorted({*names, *self._models}):
-                known = self._models.get(name)
+                model = self._models.get(name)
                 if name not in names:
-                    if known and known.served:
+                    if model and model.served:
                         self._drop(name, "its folder is gone")
-                elif known is None or known.stamp != _stamp(self.repository / name):
+                elif model is None or model.stamp != _stamp(self.repository / name):
                     self._load(name)
 
     # Requests
-    def infer(self, asked: InferRequest, watch: Watch | None = None) -> InferResponse:
+    def infer(self, query: InferRequest, watch: Watch | None = None) -> InferResponse:
         """Answer a request; raises RequestError.
 
         `watch` is handed what withdraws the request while it waits, for clients that go away.
         """
-        told: dict[str, Any] = {"id": asked.id, "model": asked.model}
-        with span("request", told):
-            return self._infer(asked, told, watch)
+        tags: dict[str, Any] = {"id": query.id, "model": query.model}
+        with span("request", tags):
+            return self._infer(query, tags, watch)
 
     def _infer(
-        self, asked: InferRequest, told: dict[str, Any], watch: Watch | None
+        self, query: InferRequest, tags: dict[str, Any], watch: Watch | None
     ) -> InferResponse:
         begin = time.perf_counter_ns()
-        served = self.served(asked.model, asked.version)
+        served = self.served(query.model, query.version)
         try:
-            request = self.submitted(served, asked)
+            request = self.submitted(served, query)
             pending = request.content
             if watch is not None:
                 watch(partial(served.withdraw, request))
@@ -221,38 +221,38 @@ class Server:
             result = pending.future.result(LONGEST_WAIT)
         except RequestError as error:
             served.statistics.failed(error.reason, time.perf_counter_ns() - begin)
-            told["error"] = error.reason
+            tags["error"] = error.reason
             raise
         except (TimeoutError, CancelledError):
             served.statistics.failed("OTHER", time.perf_counter_ns() - begin)
             raise RequestError("the request took longer than an hour", status=504) from None
-        response = self.answer(served, asked, result, begin)
-        told |= {"version": served.number, "rows": result.rows, "batch": result.batch,
+        response = self.answer(served, query, result, begin)
+        tags |= {"version": served.number, "rows": result.rows, "batch": result.batch,
                  "padding": result.padding, "cycles": result.cycles, "instance": result.instance,
                  **dict(zip(TIMES, result.parts, strict=True))}  # fmt: skip
         return response
 
-    def submitted(self, served: Served, asked: InferRequest) -> Request:
+    def submitted(self, served: Served, query: InferRequest) -> Request:
         """Check a request and let it wait for its turn; raises RequestError."""
-        rows = checked(served.settings, asked)
+        rows = checked(served.settings, query)
         try:
-            inputs = served.programs[0].held(asked.inputs)
+            inputs = served.programs[0].held(query.inputs)
         except TensorError as error:
             raise RequestError(str(error)) from None
-        level = _number(asked.parameters, "priority")
-        timeout_ns = 1000 * _number(asked.parameters, "timeout")
+        level = _number(query.parameters, "priority")
+        timeout_ns = 1000 * _number(query.parameters, "timeout")
         return served.submit(Pending(inputs), rows, level, timeout_ns)
 
     def answer(
-        self, served: Served, asked: InferRequest, result: Result, begin: int
+        self, served: Served, query: InferRequest, result: Result, begin: int
     ) -> InferResponse:
         """Count a request as answered; return the answer."""
         total = time.perf_counter_ns() - begin
         served.statistics.answered(total, result.parts)
-        wanted = asked.outputs or [tensor.name for tensor in served.settings.outputs]
-        known = {tensor.name: tensor for tensor in served.settings.outputs}
+        names = query.outputs or [tensor.name for tensor in served.settings.outputs]
+        declared = {tensor.name: tensor for tensor in served.settings.outputs}
         clock = served.clock
-        told = {
+        parameters = {
             "device_cycles": result.cycles,
             "device_us": round(result.cycles / clock * 1e6, 3),
             "host_us": round(total / 1000, 3),
@@ -260,9 +260,9 @@ class Server:
             "batch_rows": result.batch_rows,
             "padding_rows": result.padding,
         }
-        outputs = [(known[name], result.outputs[name]) for name in wanted]
+        outputs = [(declared[name], result.outputs[name]) for name in names]
         return InferResponse(
-            asked.model, served.number, asked.id, outputs, told, result, served.settings
+            query.model, served.number, query.id, outputs, parameters, result, served.settings
         )
 
 
@@ -282,19 +282,19 @@ def _started(model: Model, report: Path | None) -> dict[str, Served]:
     return started
 
 
-def checked(settings: Settings, asked: InferRequest) -> int:
+def checked(settings: Settings, query: InferRequest) -> int:
     """Return the rows of a request whose inputs are those of a model; raises RequestError."""
     for name in ("sequence_id", "sequence_start", "sequence_end"):
-        if asked.parameters.get(name):
+        if query.parameters.get(name):
             raise RequestError(f"parameter {name!r}: this server has no sequence batching")
-    known = {tensor.name: tensor for tensor in settings.inputs}
-    _check_names(asked.inputs, known, "input", settings.name)
+    declared = {tensor.name: tensor for tensor in settings.inputs}
+    _check_names(query.inputs, declared, "input", settings.name)
     outputs = {tensor.name: tensor for tensor in settings.outputs}
-    _check_names({**outputs, **dict.fromkeys(asked.outputs)}, outputs, "output", settings.name)
-    for name, tensor in known.items():
-        _check_type(tensor, asked.inputs[name], asked.datatypes.get(name, tensor.datatype))
+    _check_names({**outputs, **dict.fromkeys(query.outputs)}, outputs, "output", settings.name)
+    for name, tensor in declared.items():
+        _check_type(tensor, query.inputs[name], query.datatypes.get(name, tensor.datatype))
     batched = settings.config.max_batch_size > 0
-    rows = {_rows(settings, known[name], array, batched) for name, array in asked.inputs.items()}
+    rows = {_rows(settings, declared[name], array, batched) for name, array in query.inputs.items()}
     if len(rows) > 1:
         raise RequestError(
             f"inputs of {settings.name!r} have different batch sizes: {sorted(rows)}"
@@ -306,14 +306,14 @@ def checked(settings: Settings, asked: InferRequest) -> int:
     return count
 
 
-def _check_names(given: Iterable[str], known: Iterable[str], kind: str, model: str) -> None:
-    missing = [name for name in known if name not in set(given)]
-    unknown = [name for name in given if name not in set(known)]
+def _check_names(names: Iterable[str], expected: Iterable[str], kind: str, model: str) -> None:
+    missing = [name for name in expected if name not in set(names)]
+    unknown = [name for name in names if name not in set(expected)]
     if missing:
         raise RequestError(f"model {model!r}: {kind} {missing[0]!r} is missing")
     if unknown:
-        there = ", ".join(known)
-        raise RequestError(f"model {model!r} has no {kind} {unknown[0]!r}; there are {there}")
+        listing = ", ".join(expected)
+        raise RequestError(f"model {model!r} has no {kind} {unknown[0]!r}; there are {listing}")
 
 
 def _check_type(tensor: Tensor, array: Array, datatype: str) -> None:
@@ -326,12 +326,12 @@ def _check_type(tensor: Tensor, array: Array, datatype: str) -> None:
 def _rows(settings: Settings, tensor: Tensor, array: Array, batched: bool) -> int:
     shape = array.shape[1:] if batched else array.shape
     same = len(shape) == len(tensor.dims) and all(
-        wanted in (-1, size) for wanted, size in zip(tensor.dims, shape, strict=True)
+        dim in (-1, size) for dim, size in zip(tensor.dims, shape, strict=True)
     )
     if not same or (batched and (not array.ndim or not len(array))):
-        wanted = [-1, *tensor.dims] if batched else list(tensor.dims)
+        expected = [-1, *tensor.dims] if batched else list(tensor.dims)
         raise RequestError(
-            f"model {settings.name!r}: input {tensor.name!r} is {list(array.shape)}; {wanted}"
+            f"model {settings.name!r}: input {tensor.name!r} is {list(array.shape)}; {expected}"
         )
     return len(array) if batched else 1
 
@@ -347,11 +347,11 @@ def _number(parameters: Mapping[str, Any], name: str) -> int:
 
 def _stamp(folder: Path) -> tuple[Any, ...]:
     """Return what tells whether files of a model have changed: names, sizes and times."""
-    found = []
+    stamps = []
     for path in sorted(folder.rglob("*")):
         try:
             stat = path.stat()
         except OSError:
             continue
-        found.append((str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
-    return tuple(found)
+        stamps.append((str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
+    return tuple(stamps)

@@ -46,34 +46,34 @@ class Settings:
         self._seen = 0
         self._rows: list[tuple[Any, ...]] = []
 
-    def trace(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def trace(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Change settings of tracing and return all; raises SettingError."""
         with self._lock:
             changed = dict(self._trace)
-            for name, value in wanted.items():
+            for name, value in values.items():
                 changed[name] = _trace_value(name, value, self._trace)
             self._trace = changed
             return dict(changed)
 
-    def logging(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    def logging(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Change settings of logging and return all; raises SettingError."""
         with self._lock:
-            for name, value in wanted.items():
+            for name, value in values.items():
                 if name not in LOGGING or type(value) is not type(LOGGING[name]):
                     raise SettingError(f"logging setting {name!r}: {str(value)[:40]!r}")
-            if wanted.get("log_file"):
+            if values.get("log_file"):
                 raise SettingError("logging setting 'log_file': this server logs to stderr")
-            self._logging |= wanted
+            self._logging |= values
             return dict(self._logging)
 
     @contextmanager
     def recorded(self, protocol: str, request_id: str) -> Iterator[Callable[[InferResponse], None]]:
         """Trace a request, where it is its turn; the block hands over the answer."""
         begin = time.perf_counter_ns()
-        chosen = self._chooses()
+        traced = self._chooses()
         answers: list[InferResponse] = []
         yield answers.append
-        if chosen and answers:
+        if traced and answers:
             end = time.perf_counter_ns()
             row = (protocol, request_id, begin, end, answers[0])
             with self._lock:
@@ -106,10 +106,10 @@ class Settings:
         return path
 
 
-def _trace_value(name: str, value: Any, known: Mapping[str, Any]) -> Any:
+def _trace_value(name: str, value: Any, current: Mapping[str, Any]) -> Any:
     """Check a setting of tracing; None sets it back."""
-    if name not in known:
-        raise SettingError(f"trace setting {name!r}: there are {', '.join(known)}")
+    if name not in current:
+        raise SettingError(f"trace setting {name!r}: there are {', '.join(current)}")
     if name == "trace_level":
         levels = value if isinstance(value, list) else [value or "OFF"]
         if len(levels) != 1 or levels[0] not in LEVELS:
@@ -121,9 +121,9 @@ def _trace_value(name: str, value: Any, known: Mapping[str, Any]) -> Any:
         if not text.lstrip("-").isdecimal() or len(text) > 12 or int(text) < least:
             raise SettingError(f"{name} {text[:40]!r}: a whole number from {least} on")
         return text
-    if str(value) != str(known[name]):
+    if str(value) != str(current[name]):
         raise SettingError(f"trace setting {name!r} is fixed when the server starts")
-    return known[name]
+    return current[name]
 
 
 def _moments(

@@ -43,8 +43,8 @@ def datatype_of(number: int) -> str:
 
 def elements_of(name: str, shape: Sequence[Any], most: int) -> int:
     """Count the elements of a shape; raises TensorError for no shape, or more than `most`."""
-    whole = all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
-    if not whole or len(shape) > MOST_DIMENSIONS:
+    valid = all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
+    if not valid or len(shape) > MOST_DIMENSIONS:
         raise TensorError(f"input {name!r}: shape {list(shape)[:8]}; sizes from 0 on")
     count: int = math.prod(shape)
     if count > most:

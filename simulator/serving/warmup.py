@@ -38,26 +38,26 @@ def run(served: Served) -> None:
 def _inputs(served: Served, sample: Any, place: str) -> dict[str, Array]:
     inputs = {}
     rows = [sample.batch_size or 1] if served.settings.config.max_batch_size else []
-    known = {tensor.name: tensor for tensor in served.settings.inputs}
-    for name, given in sample.inputs.items():
-        datatype = datatype_of(given.data_type) if given.data_type else ""
-        dims = list(given.dims)
-        if datatype != known[name].datatype or min(dims, default=1) < 1:
-            found = f"{datatype or 'no data_type'} {dims}"
-            wanted = f"{known[name].datatype} with whole dims"
+    tensors = {tensor.name: tensor for tensor in served.settings.inputs}
+    for name, data in sample.inputs.items():
+        datatype = datatype_of(data.data_type) if data.data_type else ""
+        dims = list(data.dims)
+        if datatype != tensors[name].datatype or min(dims, default=1) < 1:
+            fault = f"{datatype or 'no data_type'} {dims}"
+            expected = f"{tensors[name].datatype} with whole dims"
             field = f"{place}.inputs[{name!r}]"
-            raise PvaError(served.settings.path, found, wanted, place=field)
-        inputs[name] = _data(served.settings.path.parent, name, datatype, [*rows, *dims], given)
+            raise PvaError(served.settings.path, fault, expected, place=field)
+        inputs[name] = _data(served.settings.path.parent, name, datatype, [*rows, *dims], data)
     return inputs
 
 
-def _data(folder: Path, name: str, datatype: str, shape: list[int], given: Any) -> Array:
+def _data(folder: Path, name: str, datatype: str, shape: list[int], data: Any) -> Array:
     dtype = np.dtype(DATATYPES[datatype][1])
-    if given.WhichOneof("input_data_type") == "random_data":
+    if data.WhichOneof("input_data_type") == "random_data":
         return np.random.default_rng(0).uniform(0, 1, shape).astype(dtype)
-    if given.WhichOneof("input_data_type") == "zero_data":
+    if data.WhichOneof("input_data_type") == "zero_data":
         return np.zeros(shape, dtype)
-    path = folder / FOLDER / Path(given.input_data_file).name
+    path = folder / FOLDER / Path(data.input_data_file).name
     try:
         return from_bytes(name, datatype, shape, contents(path, "data of a warm-up", LIMIT))
     except TensorError as error:

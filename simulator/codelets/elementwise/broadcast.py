@@ -98,11 +98,11 @@ class Repeats:
             for column in (self.counts, self.lengths, self.times)
         ]
         if all(alike):
-            count, length, each = (
+            count, length, repeats = (
                 int(column[0]) for column in (self.counts, self.lengths, self.times)
             )
             rows = values.reshape(len(self.counts), 1, length, 1)
-            shape = (len(rows), count // (length * each), length, each)
+            shape = (len(rows), count // (length * repeats), length, repeats)
             return np.broadcast_to(rows, shape).reshape(-1)
         position = spread(np.zeros_like(self.counts), self.counts)
         times, lengths, first = (

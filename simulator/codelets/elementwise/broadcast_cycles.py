@@ -106,9 +106,9 @@ def inner_2d(
     in_place: bool,
 ) -> IntArray:
     """Some 7 + for every region some 14 and its blocks."""
-    each = 9 if dtype == FLOAT else 13 if operation == "MULTIPLY" else 15
+    region_overhead = 9 if dtype == FLOAT else 13 if operation == "MULTIPLY" else 15
     core = _core(length, blocks, operation, dtype, False)
-    return _EXTRA_2D[operation][in_place] + sum_by_vertex(each + core, ranges)
+    return _EXTRA_2D[operation][in_place] + sum_by_vertex(region_overhead + core, ranges)
 
 
 def outer_1d(

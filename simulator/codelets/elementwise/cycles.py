@@ -69,14 +69,14 @@ def scaled_add_1d_2019(
     """
     _check_scaled(dtype)
     width, workers = target.getVectorWidth(dtype), target.workers
-    each, tail = n // workers, n % workers
-    vectors, rem = each // width, each % workers + ceil_div(tail, width)
+    share, tail = n // workers, n % workers
+    vectors, rem = share // width, share % workers + ceil_div(tail, width)
     if dtype == FLOAT:
-        left = np.where(tail > 0, 8, 0)
+        tail_cycles = np.where(tail > 0, 8, 0)
     else:
-        left = np.select([tail == 0, tail == 1, tail == 3], [0, 5, 18], 12)
+        tail_cycles = np.select([tail == 0, tail == 1, tail == 3], [0, 5, 18], 12)
     body = np.where(vectors > 0, 6 + 2 * (vectors - 1), 0)
-    last = np.where(rem <= workers, 1 + left, 0)
+    last = np.where(rem <= workers, 1 + tail_cycles, 0)
     supervisor = 12 + 47 + np.where(tail == 0, 7, 13) + 12 + (not constant)
     total: IntArray = supervisor + workers * (15 + body + 2 + last + 1)
     return total
@@ -90,8 +90,8 @@ def scaled_add_region_2019(n: IntArray, dtype: Type, target: Target) -> IntArray
     _check_scaled(dtype)
     width = target.getVectorWidth(dtype)
     vectors, tail = n // width, n % width
-    left = np.array([0, 7] if dtype == FLOAT else [0, 11, 10, 17], dtype=np.int64)[tail]
-    cycles: IntArray = 11 + np.where(vectors > 0, 5 + 2 * vectors, 0) + left
+    tail_cycles = np.array([0, 7] if dtype == FLOAT else [0, 11, 10, 17], dtype=np.int64)[tail]
+    cycles: IntArray = 11 + np.where(vectors > 0, 5 + 2 * vectors, 0) + tail_cycles
     return cycles
 
 
@@ -111,8 +111,8 @@ def scaled_add_region(n: IntArray, dtype: Type, target: Target) -> IntArray:
     _check_scaled(dtype)
     width = target.getVectorWidth(dtype)
     vectors, tail = n // width, n % width
-    left = np.array([0, 7] if dtype == FLOAT else [0, 11, 10, 17], dtype=np.int64)[tail]
-    cycles: IntArray = 15 + np.where(vectors > 0, 5 + 3 * vectors, 0) + left
+    tail_cycles = np.array([0, 7] if dtype == FLOAT else [0, 11, 10, 17], dtype=np.int64)[tail]
+    cycles: IntArray = 15 + np.where(vectors > 0, 5 + 3 * vectors, 0) + tail_cycles
     return cycles
 
 

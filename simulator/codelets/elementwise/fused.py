@@ -42,8 +42,8 @@ class Node:
 
     def value(self) -> float:
         """Return the number of a leaf."""
-        found: float = np.frombuffer(self.number, self.dtype.numpy)[0].item()
-        return found
+        scalar: float = np.frombuffer(self.number, self.dtype.numpy)[0].item()
+        return scalar
 
     def text(self) -> str:
         """Write the expression in the name of its vertex."""
@@ -54,8 +54,10 @@ class Node:
 
     def parts(self) -> list[Node]:
         """List the node and all below it; what stands twice is computed once."""
-        found = dict.fromkeys(part for argument in self.arguments for part in argument.parts())
-        return [*found, self]
+        descendants = dict.fromkeys(
+            part for argument in self.arguments for part in argument.parts()
+        )
+        return [*descendants, self]
 
 
 class Part(NamedTuple):
@@ -105,12 +107,14 @@ def fused(node: Node, target: Target) -> ElementwiseVertices:
         cycles = VECTOR * ceil_div(n, max(target.getVectorWidth(node.dtype), 1))
         return cycles + sum((_cycles(part, n, target) for part in parts), np.zeros_like(n))
 
-    kind, more = f"<{node.text()},{node.dtype}>", 50 * (len(parts) - 1)
-    one = TYPES.codelet(f"popops::Fused1DSupervisor{kind}", compute, operations, more_code=more)
-    several = TYPES.codelet(f"popops::Fused2D{kind}", compute, operations, more_code=more)
+    kind, code_bytes = f"<{node.text()},{node.dtype}>", 50 * (len(parts) - 1)
+    one = TYPES.codelet(
+        f"popops::Fused1DSupervisor{kind}", compute, operations, more_code=code_bytes
+    )
+    codelet_2d = TYPES.codelet(f"popops::Fused2D{kind}", compute, operations, more_code=code_bytes)
     return ElementwiseVertices(
         one,
-        several,
+        codelet_2d,
         lambda n: target.workers * (FRAME_1D + loop(ceil_div(n, target.workers))) + SUPERVISOR_CALL,
         FRAME_2D,
         loop,

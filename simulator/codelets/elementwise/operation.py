@@ -67,8 +67,8 @@ class Operation:
     def result_type(self, dtype: Type, name: str) -> Type:
         """Return the type of what comes of operands of a type; raises poplibs_error with a name."""
         if dtype.name not in self.steps:
-            known = ", ".join(self.steps)
-            raise poplibs_error(f"{name}: {self.name} of {dtype}; known for {known}")
+            type_names = ", ".join(self.steps)
+            raise poplibs_error(f"{name}: {self.name} of {dtype}; known for {type_names}")
         return BOOL if self.boolean else dtype
 
     @property
@@ -89,8 +89,8 @@ def table(*operations: Operation) -> Table:
 def step_of(steps: Steps | None, operation: Operation, dtype: Type) -> Step:
     """Return the step of an operator on a type; raises PoplarError where there is none."""
     if not steps or dtype.name not in steps:
-        known = ", ".join(steps or ()) or "no type"
-        raise PoplarError(f"operation {operation.name} on {dtype}: known for {known}")
+        type_names = ", ".join(steps or ()) or "no type"
+        raise PoplarError(f"operation {operation.name} on {dtype}: known for {type_names}")
     return steps[dtype.name]
 
 

@@ -68,9 +68,9 @@ def root(x: Array) -> Array:
 
 def round_away(x: Array) -> Array:
     """Round to the nearest whole number, halves away from zero, as C's round does."""
-    whole = np.trunc(x)
-    away = whole + np.copysign(x.dtype.type(1), x)
-    rounded: Array = np.where(np.abs(x - whole) >= 0.5, away, whole)
+    truncated = np.trunc(x)
+    away = truncated + np.copysign(x.dtype.type(1), x)
+    rounded: Array = np.where(np.abs(x - truncated) >= 0.5, away, truncated)
     return rounded
 
 

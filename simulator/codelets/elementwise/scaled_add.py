@@ -133,10 +133,10 @@ def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVert
     def scale(operands: Operands, name: str) -> Array:
         if not which.constant:
             return values_of(operands, name).astype(dtype.numpy)
-        known: dict[str, Array] = operands.prepared
-        if name not in known:
-            known[name] = operands.group.parameters[name].astype(dtype.numpy)
-        return known[name].repeat(operands.counts["out"])
+        factors: dict[str, Array] = operands.prepared
+        if name not in factors:
+            factors[name] = operands.group.parameters[name].astype(dtype.numpy)
+        return factors[name].repeat(operands.counts["out"])
 
     def compute(operands: Operands) -> dict[str, Array]:
         left = operands.arrays["out"]

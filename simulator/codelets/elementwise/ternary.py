@@ -39,15 +39,15 @@ def ternary(
     if name in _SPECIAL:
         base, region = _SPECIAL[name](dtype)
     place = "InPlace" if in_place else ""
-    each = flops_of(dtype, entry.flops)
+    element_flops = flops_of(dtype, entry.flops)
 
     def operations(group: VertexGroup) -> IntArray:
-        return group.fields["out"].counts() * each
+        return group.fields["out"].counts() * element_flops
 
-    several = TYPES.codelet(
+    codelet = TYPES.codelet(
         f"popops::{name}{place}<{dtype}>", computing(entry.compute, fields), operations
     )
-    return ElementwiseVertices(None, several, region, base, region)
+    return ElementwiseVertices(None, codelet, region, base, region)
 
 
 # The operands that may be one number for all, and the names of the vertices that take them so.

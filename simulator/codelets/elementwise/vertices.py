@@ -171,8 +171,8 @@ def codelet_pair(
     def operations(group: VertexGroup) -> IntArray:
         return group.fields["out"].counts() * flops
 
-    one, several = (types.codelet(name, compute, operations, apart=apart) for name in names)
-    return one, several
+    one, codelet_2d = (types.codelet(name, compute, operations, apart=apart) for name in names)
+    return one, codelet_2d
 
 
 def values_of(operands: Operands, name: str) -> Array:
@@ -188,9 +188,9 @@ def computing(compute: Callable[..., Array], fields: Sequence[str]) -> Compute:
     return lambda operands: {"out": compute(*(values_of(operands, name) for name in fields))}
 
 
-def flops_of(dtype: Type, each: int = 1) -> int:
+def flops_of(dtype: Type, flops: int = 1) -> int:
     """Count an element's floating-point operations: none of integers and truth values."""
-    return each if dtype in (FLOAT, HALF) else 0
+    return flops if dtype in (FLOAT, HALF) else 0
 
 
 @cache

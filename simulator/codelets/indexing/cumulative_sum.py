@@ -91,13 +91,13 @@ def _blocks(operands: Operands) -> list[tuple[IntArray, IntArray]]:
     if not operands.prepared:
         rows, columns = (operands.group.parameters[name] for name in ("rows", "columns"))
         first, column = offsets_of(rows * columns)[:-1], offsets_of(columns)[:-1]
-        found = []
+        places = []
         for height, width in np.unique(np.stack([rows, columns], 1), axis=0).tolist():
-            chosen = (rows == height) & (columns == width)
+            members = (rows == height) & (columns == width)
             inside = np.arange(height * width, dtype=np.int64).reshape(height, width)
-            ends = column[chosen][:, None] + np.arange(width, dtype=np.int64)
-            found.append((first[chosen][:, None, None] + inside, ends))
-        operands.prepared["blocks"] = found
+            ends = column[members][:, None] + np.arange(width, dtype=np.int64)
+            places.append((first[members][:, None, None] + inside, ends))
+        operands.prepared["blocks"] = places
     blocks: list[tuple[IntArray, IntArray]] = operands.prepared["blocks"]
     return blocks
 

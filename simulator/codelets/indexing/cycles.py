@@ -21,8 +21,8 @@ def dynamic_slice_1d(region: IntArray, slices: IntArray, dtype: Type, target: Ta
     Of the tile. Types of one byte start with 76 and take 72 a slice.
     """
     vectors = ceil_div(region, target.workers) // target.getVectorWidth(dtype)
-    start, each = (76, 72) if dtype.size == 1 else (39, 24)
-    return SUPERVISOR_CALL + 14 + target.workers * (start + (each + 2 * vectors) * slices)
+    start, slice_cycles = (76, 72) if dtype.size == 1 else (39, 24)
+    return SUPERVISOR_CALL + 14 + target.workers * (start + (slice_cycles + 2 * vectors) * slices)
 
 
 def dynamic_slice_2d(
@@ -56,8 +56,8 @@ def _dynamic_2d(
 ) -> IntArray:
     start, step = {1: (50, byte_cycles), 2: (31, 2), 4: (29, 1), 8: (30, 1)}[dtype.size]
     width = 4 if dtype.size == 1 else target.getDataPathWidth() // 8 // dtype.size
-    each = (start + step * ceil_div(lengths, width)) * np.repeat(slices, ranges) + 13
-    return 27 + sum_by_vertex(each, ranges)
+    region_cycles = (start + step * ceil_div(lengths, width)) * np.repeat(slices, ranges) + 13
+    return 27 + sum_by_vertex(region_cycles, ranges)
 
 
 def multi_slice(offsets: IntArray, length: IntArray, dtype: Type, target: Target) -> IntArray:
@@ -84,8 +84,8 @@ def multi_update_add(offsets: IntArray, length: IntArray, dtype: Type, target: T
     wide = dtype == FLOAT
     atom = max(target.getAtomicStoreGranularity() // dtype.size, 1)
     steps = np.where(length % atom == 0, 3 * (length // atom - 1), 20 * length)
-    start, each = (17, 11) if wide else (18, 12)
-    cycles: IntArray = target.workers * (start + offsets * (each + steps))
+    start, offset_cycles = (17, 11) if wide else (18, 12)
+    cycles: IntArray = target.workers * (start + offsets * (offset_cycles + steps))
     return cycles
 
 

@@ -123,10 +123,10 @@ def _places(operands: Operands) -> IntArray:
     """Return the place in `baseT` of every element of `subT`."""
     if not operands.prepared:
         operands.prepared |= _rows_of_slices(operands.group)
-    found = operands.prepared
-    offset = operands.arrays["offset"].astype(np.int64)[found["vertex"]]
-    row = (offset + found["slice"]) % found["rows"]
-    return spread(found["base"] + row * found["length"], found["length"])
+    plan = operands.prepared
+    offset = operands.arrays["offset"].astype(np.int64)[plan["vertex"]]
+    row = (offset + plan["slice"]) % plan["rows"]
+    return spread(plan["base"] + row * plan["length"], plan["length"])
 
 
 def _rows_of_slices(group: VertexGroup) -> dict[str, IntArray]:
@@ -171,15 +171,15 @@ def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd:
 
     def compute(operands: Operands) -> dict[str, Array]:
         base, sub, offsets = _hits(operands)
-        held, new = operands.arrays["baseT"], operands.arrays["subT"][sub]
+        table, new = operands.arrays["baseT"], operands.arrays["subT"][sub]
         if scale is not None:
             length = operands.group.parameters["length"]
             vertex = operands.prepared["vertex"][offsets]
             factors = np.repeat(operands.arrays["scale"][vertex], length[vertex])
             wide = np.float32 if dtype == HALF else dtype.numpy  # rounded once, as by the machine
             new = (new.astype(wide) * factors.astype(wide)).astype(dtype.numpy)
-        _COMBINE[kind](held, base, new)
-        return {"baseT": held}
+        _COMBINE[kind](table, base, new)
+        return {"baseT": table}
 
     def operations(group: VertexGroup) -> IntArray:
         real = dtype in (FLOAT, HALF) and kind != ""
@@ -194,8 +194,8 @@ def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd:
     return TYPES.codelet(name, compute, operations)
 
 
-def _replace(held: Array, places: IntArray, new: Array) -> None:
-    held[places] = new  # of rows that come twice NumPy leaves the last
+def _replace(table: Array, places: IntArray, new: Array) -> None:
+    table[places] = new  # of rows that come twice NumPy leaves the last
 
 
 _COMBINE: dict[UpdateKind, Callable[[Array, Any, Array], None]] = {
@@ -212,12 +212,12 @@ def _hits(operands: Operands) -> tuple[IntArray, IntArray, IntArray]:
     """
     if not operands.prepared:
         operands.prepared |= _offsets_of_vertices(operands)
-    found = operands.prepared
-    row = operands.arrays["offsets"].astype(np.int64) - found["first"]
-    hit = np.flatnonzero((row >= 0) & (row < found["rows"]))
-    length = found["length"][hit]
-    base = spread(found["base"][hit] + row[hit] * length, length)
-    return base, spread(found["sub"][hit], length), hit
+    plan = operands.prepared
+    row = operands.arrays["offsets"].astype(np.int64) - plan["first"]
+    hit = np.flatnonzero((row >= 0) & (row < plan["rows"]))
+    length = plan["length"][hit]
+    base = spread(plan["base"][hit] + row[hit] * length, length)
+    return base, spread(plan["sub"][hit], length), hit
 
 
 def _offsets_of_vertices(operands: Operands) -> dict[str, IntArray]:

@@ -95,10 +95,10 @@ class Step(NamedTuple):
         """Return the elements that are compared, the first of each pair and the second."""
         place = np.arange(self.distance, dtype=np.int64)
         block = np.arange(0, self.rows, 2 * self.distance)[:, None]
-        other = (2 * self.distance - 1 - place) if self.mirrored else (place + self.distance)
-        first, second = (block + place).reshape(-1), (block + other).reshape(-1)
-        there = second < self.rows
-        return self._elements(first[there]), self._elements(second[there])
+        partner = (2 * self.distance - 1 - place) if self.mirrored else (place + self.distance)
+        first, second = (block + place).reshape(-1), (block + partner).reshape(-1)
+        in_range = second < self.rows
+        return self._elements(first[in_range]), self._elements(second[in_range])
 
     def _elements(self, rows: IntArray) -> IntArray:
         elements: IntArray = (rows[:, None] * self.batch + np.arange(self.batch)).reshape(-1)

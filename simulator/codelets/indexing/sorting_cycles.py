@@ -67,6 +67,6 @@ def normalise_image(pixels: IntArray, dtype: Type, target: Target) -> IntArray:
 
     The first worker has one pixel more without being charged for it.
     """
-    start, each = {FLOAT: (52, 17), HALF: (52, 11)}.get(dtype, (29, 8))
-    share, left = pixels // target.workers, pixels % target.workers
-    return np.asarray(target.workers * (start + each * (share + (left > 1))))
+    start, pixel_cycles = {FLOAT: (52, 17), HALF: (52, 11)}.get(dtype, (29, 8))
+    share, remainder = pixels // target.workers, pixels % target.workers
+    return np.asarray(target.workers * (start + pixel_cycles * (share + (remainder > 1))))

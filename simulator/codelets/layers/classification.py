@@ -119,9 +119,9 @@ def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
         start = np.repeat(offsets_of(counts)[:-1], parts)
         begins = start + spread(np.zeros(len(parts), dtype=np.int64), parts) * CLASSES_A_WORKER
         values = operands.arrays["activations"]
-        found = _first_best(values, begins, largest=largest)
-        places = found - start + np.repeat(operands.group.parameters["first"], parts)
-        return _best(values[found].astype(partial_type(dtype).numpy), places.astype(index.numpy))
+        winners = _first_best(values, begins, largest=largest)
+        places = winners - start + np.repeat(operands.group.parameters["first"], parts)
+        return _best(values[winners].astype(partial_type(dtype).numpy), places.astype(index.numpy))
 
     name = f"popnn::Reduce{_kind(largest)}ClassGather<{dtype},{index}>"
     return TYPES.codelet(name, compute), lambda n: class_gather(n, dtype)
@@ -132,8 +132,8 @@ def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
 
     def compute(operands: Operands) -> dict[str, Array]:
         begins = offsets_of(operands.counts["activations"])[:-1]
-        found = _first_best(operands.arrays["activations"], begins, largest=largest)
-        return _best(operands.arrays["activations"][found], operands.arrays["labels"][found])
+        winners = _first_best(operands.arrays["activations"], begins, largest=largest)
+        return _best(operands.arrays["activations"][winners], operands.arrays["labels"][winners])
 
     name = f"popnn::Reduce{_kind(largest)}ClassSparse<{dtype},{index}>"
     return TYPES.codelet(name, compute), lambda n: class_sparse(n, dtype)

@@ -56,10 +56,10 @@ def codelet(classes: int, blank: int, *, gradient: bool) -> Codelet:
         labels = arrays["labels"].astype(np.int64).reshape(count, -1)
         lengths = [arrays[name].astype(np.int64) for name in ("validTime", "validLabel")]
         losses, posterior = losses_of(rows, labels, *lengths, blank=blank)
-        found = {"loss": losses.astype(arrays["logProbs"].dtype)}
+        outputs = {"loss": losses.astype(arrays["logProbs"].dtype)}
         if gradient:
-            found["grad"] = -posterior.astype(arrays["logProbs"].dtype).reshape(-1)
-        return found
+            outputs["grad"] = -posterior.astype(arrays["logProbs"].dtype).reshape(-1)
+        return outputs
 
     name = "CTCGradGivenAlpha" if gradient else "CTCAlpha"
     return TYPES.codelet(f"popnn::{name}<{blank}>", compute)

@@ -36,9 +36,9 @@ TYPES = VertexTypes(
 LEAST = {"float": 1.17549435e-38, "half": 5.9605e-8}
 
 
-def _codelet(name: str, compute: Compute, each: int, once: int = 0) -> Codelet:
+def _codelet(name: str, compute: Compute, element_flops: int, once: int = 0) -> Codelet:
     def operations(group: VertexGroup) -> IntArray:
-        return group.fields["deltas"].counts() * each + once
+        return group.fields["deltas"].counts() * element_flops + once
 
     return TYPES.codelet(name, compute, operations)
 

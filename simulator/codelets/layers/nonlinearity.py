@@ -137,8 +137,8 @@ NONLINEARITIES = {
 
 def _known(name: str, dtype: Type) -> NonLinearity:
     if name not in NONLINEARITIES or dtype not in (FLOAT, HALF):
-        known = ", ".join(NONLINEARITIES)
-        raise PoplarError(f"nonlinearity {name} on {dtype}: known are {known} on float and half")
+        names = ", ".join(NONLINEARITIES)
+        raise PoplarError(f"nonlinearity {name} on {dtype}: known are {names} on float and half")
     return NONLINEARITIES[name]
 
 

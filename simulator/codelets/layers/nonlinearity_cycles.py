@@ -47,11 +47,11 @@ def _vectors(n: IntArray, dtype: Type, target: Target) -> tuple[IntArray, IntArr
     return n // width, n % width
 
 
-def _rest(left: IntArray, dtype: Type, pair: int, single: int) -> IntArray:
+def _rest(remainder: IntArray, dtype: Type, pair: int, single: int) -> IntArray:
     """Add up what is charged for a left-over pair of halves and for a left-over element."""
     if dtype == FLOAT:
-        return np.where(left > 0, single, 0)
-    return np.where(left & 2, pair, 0) + np.where(left & 1, single, 0)
+        return np.where(remainder > 0, single, 0)
+    return np.where(remainder & 2, pair, 0) + np.where(remainder & 1, single, 0)
 
 
 def _forward(vectors: IntArray, op: int) -> IntArray:
@@ -71,16 +71,16 @@ def nonlinearity_1d(n: IntArray, kind: str, dtype: Type, target: Target) -> IntA
     Left-over halves: a pair 2 + op, a single one 3 + op.
     """
     op, half = _op(OP_CYCLES, kind, dtype), dtype != FLOAT
-    vectors, left = _vectors(n, dtype, target)
+    vectors, remainder = _vectors(n, dtype, target)
     loop = _forward(ceil_div(vectors, target.workers), op)
-    return 9 + target.workers * (23 + half + loop + _rest(left, dtype, 2 + op, 2 + half + op))
+    return 9 + target.workers * (23 + half + loop + _rest(remainder, dtype, 2 + op, 2 + half + op))
 
 
 def nonlinearity_region(n: IntArray, kind: str, dtype: Type, target: Target) -> IntArray:
     """11 [half: 15] + the loop and what is left over, as in the 1D form: a region of a worker."""
     op, half = _op(OP_CYCLES, kind, dtype), dtype != FLOAT
-    vectors, left = _vectors(n, dtype, target)
-    return 11 + 4 * half + _forward(vectors, op) + _rest(left, dtype, 2 + op, 2 + half + op)
+    vectors, remainder = _vectors(n, dtype, target)
+    return 11 + 4 * half + _forward(vectors, op) + _rest(remainder, dtype, 2 + op, 2 + half + op)
 
 
 def nonlinearity_2d(
@@ -97,18 +97,18 @@ def gradient_1d(n: IntArray, kind: str, dtype: Type, target: Target) -> IntArray
     Left-over halves: a pair 2 + op, a single one 4 + op.
     """
     op, half = _op(GRADIENT_CYCLES, kind, dtype), dtype != FLOAT
-    vectors, left = _vectors(n, dtype, target)
+    vectors, remainder = _vectors(n, dtype, target)
     loop = _backward(ceil_div(vectors, target.workers), op)
-    rest = _rest(left, dtype, 2 + op, 1 + 3 * half + op)
-    return 9 + target.workers * (29 + 2 * half + loop + rest)
+    tail_cycles = _rest(remainder, dtype, 2 + op, 1 + 3 * half + op)
+    return 9 + target.workers * (29 + 2 * half + loop + tail_cycles)
 
 
 def gradient_region(n: IntArray, kind: str, dtype: Type, target: Target) -> IntArray:
     """12 [half: 14] + the loop and what is left over, as in the 1D form: a region of a worker."""
     op, half = _op(GRADIENT_CYCLES, kind, dtype), dtype != FLOAT
-    vectors, left = _vectors(n, dtype, target)
-    rest = _rest(left, dtype, 2 + op, 1 + 3 * half + op)
-    return 12 + 2 * half + _backward(vectors, op) + rest
+    vectors, remainder = _vectors(n, dtype, target)
+    tail_cycles = _rest(remainder, dtype, 2 + op, 1 + 3 * half + op)
+    return 12 + 2 * half + _backward(vectors, op) + tail_cycles
 
 
 def gradient_2d(

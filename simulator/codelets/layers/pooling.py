@@ -75,12 +75,12 @@ def coordinates(sizes: IntArray) -> tuple[IntArray, list[IntArray]]:
     """List the places of boxes [box][dimension], row by row: the box of each, and where it is."""
     counts = sizes.prod(axis=1)
     box = np.repeat(np.arange(len(sizes)), counts)
-    rest = spread(np.zeros(len(sizes), dtype=np.int64), counts)
+    offset = spread(np.zeros(len(sizes), dtype=np.int64), counts)
     at: list[IntArray] = []
     for dimension in reversed(range(sizes.shape[1])):
         size = sizes[box, dimension]
-        at.append(rest % size)
-        rest = rest // size
+        at.append(offset % size)
+        offset = offset // size
     return box, at[::-1]
 
 
@@ -100,12 +100,12 @@ def _made_pairs(group: VertexGroup, inputs: list[IntArray]) -> Iterator[Pair]:
     places = [begin[box, d] + place for d, place in enumerate(at[2:])]
     for position in np.ndindex(*(len(table) for table in inputs)):
         row = at[0] * outer[box, 1] + at[1]
-        there = np.ones(len(box), dtype=bool)
+        covered = np.ones(len(box), dtype=bool)
         for d, (table, k) in enumerate(zip(inputs, position, strict=True)):
-            found = table[k][places[d]]
-            there &= found != NOWHERE
-            row = row * in_size[box, d] + found - in_begin[box, d]
-        output = np.flatnonzero(there)
+            coordinate = table[k][places[d]]
+            covered &= coordinate != NOWHERE
+            row = row * in_size[box, d] + coordinate - in_begin[box, d]
+        output = np.flatnonzero(covered)
         yield output, (base + row)[output]
 
 

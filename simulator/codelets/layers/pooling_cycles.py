@@ -137,8 +137,8 @@ def initial_shares(outputs: IntArray, vectors: IntArray | int, workers: int = WO
     """Return the vectors of a group that each worker initialises, [...][worker]."""
     share = outputs * vectors // workers
     # The source compares the worker's number with an unsigned difference, which may be below 0.
-    left = (outputs - share * workers)[..., None]
-    return share[..., None] + ((left < 0) | (np.arange(workers) < left))
+    remainder = (outputs - share * workers)[..., None]
+    return share[..., None] + ((remainder < 0) | (np.arange(workers) < remainder))
 
 
 def _pooling(work: Worker, unpacking: Unpacking, kind: _Kind, workers: int) -> IntArray:

@@ -135,8 +135,8 @@ class Block:
     @classmethod
     def of(cls, numbers: tuple[int, ...]) -> Block:
         """Read what `parameters_of` wrote."""
-        rest = numbers[len(CHANNELS) :]
-        axes = tuple(zip(*[iter(rest)] * len(AXIS), strict=True))
+        axis_numbers = numbers[len(CHANNELS) :]
+        axes = tuple(zip(*[iter(axis_numbers)] * len(AXIS), strict=True))
         groups, batch, outputs, inputs = numbers[: len(CHANNELS)]
         return cls(groups, batch, outputs, inputs, axes)
 
@@ -182,16 +182,18 @@ def row_worklists(
     a part of one where workers share a position. Gives the entries of each vertex too.
     """
     split = workers // np.gcd(workers, positions)
-    whole, part = np.divmod(positions * split // workers, split)
-    each = whole + (part > 0)
-    counts = workers * rows * each
+    full_entries, part = np.divmod(positions * split // workers, split)
+    entries = full_entries + (part > 0)
+    counts = workers * rows * entries
     vertex = np.repeat(np.arange(len(counts)), counts)
     number = np.arange(len(vertex)) - offsets_of(counts)[vertex]
-    worker, rest = np.divmod(number, (rows * each)[vertex])
-    row, place = np.divmod(rest, each[vertex])
+    worker, remainder = np.divmod(number, (rows * entries)[vertex])
+    row, place = np.divmod(remainder, entries[vertex])
     out = worker * positions[vertex] // workers + place
     kernel = row * width[vertex]
-    elements = np.where(place < whole[vertex], width[vertex], -(-part * width // split)[vertex])
+    elements = np.where(
+        place < full_entries[vertex], width[vertex], -(-part * width // split)[vertex]
+    )
     return np.stack([out, kernel, out + kernel, elements], axis=1).astype(np.uint16), counts
 
 
@@ -226,25 +228,25 @@ def conv_codelet(
 
     def operations(group: VertexGroup) -> IntArray:
         p = group.parameters
-        found = 2 * p["groups"] * p["batch"] * p["outputs"] * p["inputs"]
+        flops = 2 * p["groups"] * p["batch"] * p["outputs"] * p["inputs"]
         for axis in range(len(steps)):
-            found = found * p[f"output{axis}"] * p[f"kernel{axis}"]
-        return found
+            flops = flops * p[f"output{axis}"] * p[f"kernel{axis}"]
+        return flops
 
     def compute(operands: Operands) -> dict[str, Array]:
         wide = accumulator(dtype)
         out = np.empty(int(operands.counts["out"].sum()), dtype=partials.numpy)
         for block, count, part in _runs(operands, ("in", "weights", "out")):
-            taken = {name: operands.arrays[name][part[name]] for name in ("in", "weights")}
-            rows = {name: values.reshape(count, -1) for name, values in taken.items()}
-            made = out[part["out"]].reshape(count, -1)
-            each = max(1, AT_ONCE // max(1, block.products))
-            for first in range(0, count, each):
-                some = slice(first, first + each)
+            arrays = {name: operands.arrays[name][part[name]] for name in ("in", "weights")}
+            rows = {name: values.reshape(count, -1) for name, values in arrays.items()}
+            out_rows = out[part["out"]].reshape(count, -1)
+            chunk = max(1, AT_ONCE // max(1, block.products))
+            for first in range(0, count, chunk):
+                some = slice(first, first + chunk)
                 inputs = layouts["in"].unpack(rows["in"][some], block.input_sizes)
                 weights = layouts["weights"].unpack(rows["weights"][some], block.weight_sizes)
                 sums = _convolve(inputs, weights, block, steps, wide)
-                made[some] = layouts["out"].pack(sums).reshape(len(sums), -1)
+                out_rows[some] = layouts["out"].pack(sums).reshape(len(sums), -1)
         return {"out": out}
 
     apart = APART.get(vertex.partition("<")[0], "")
@@ -256,14 +258,14 @@ def _convolve(
 ) -> Array:
     """Convolve [vertex][g][ci][n][i] with [vertex][g][co][ci][k]: one matrix product a group."""
     vertices, dims = len(inputs), len(steps)
-    each, added = vertices * block.groups, block.inputs * prod(block.kernel)
+    products, added = vertices * block.groups, block.inputs * prod(block.kernel)
     read = _windows(inputs, block, steps).transpose(0, 1, 3, *range(4, 4 + 2 * dims), 2)
     by_output = weights.transpose(0, 1, 2, *range(4, 4 + dims), 3)
-    left = read.astype(wide, order="C", copy=False).reshape(each, block.positions, added)
-    right = by_output.astype(wide, order="C", copy=False).reshape(each, block.outputs, added)
+    left = read.astype(wide, order="C", copy=False).reshape(products, block.positions, added)
+    right = by_output.astype(wide, order="C", copy=False).reshape(products, block.outputs, added)
     sums: Array = np.matmul(left, right.transpose(0, 2, 1))  # [vertex and g][n and o][co]
-    made = sums.reshape(vertices, block.groups, block.batch, *block.field, block.outputs)
-    return made.transpose(0, 1, 3 + dims, *range(2, 3 + dims))
+    result = sums.reshape(vertices, block.groups, block.batch, *block.field, block.outputs)
+    return result.transpose(0, 1, 3 + dims, *range(2, 3 + dims))
 
 
 def arrange_codelet(dtype: Type, layout: Layout, steps: Steps, *, weights: bool) -> Codelet:

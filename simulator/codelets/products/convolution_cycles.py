@@ -68,8 +68,8 @@ def _common_path(dtype: Type, partials: Type, units: int) -> bool:
 
 def _worker_1x1(k: IntArray, zeroing: bool, dtype: Type, partials: Type, units: int) -> IntArray:
     """Cycles of a worker with k positions in ConvPartial1x1Out; lines 321-416."""
-    each = 8 if dtype == FLOAT and units == 16 else 4 if partials == FLOAT else 2
-    zero = (2 + each * k) * zeroing
+    position_cycles = 8 if dtype == FLOAT and units == 16 else 4 if partials == FLOAT else 2
+    zero = (2 + position_cycles * k) * zeroing
     further = np.maximum(k - 3, 0) * (8 if dtype == FLOAT else 4)
     kinds = [k == 0, k == 1, k == 2]
     if dtype == FLOAT:
@@ -103,10 +103,10 @@ def conv_1x1(
         _busiest(lambda k, z=z: _worker_1x1(k, z, dtype, partials, units), positions, workers, 14)
         for z in (False, True)
     )
-    others = 15 + 1 + out_groups * (19 + 6 + loads + add)
+    add_pass = 15 + 1 + out_groups * (19 + 6 + loads + add)
     last = 10 + 1 + out_groups * (19 + 7 + loads + zero)
     retained = workers * (first + second * (in_groups * groups - 1))
-    cycles: IntArray = 50 + retained + groups * (12 + (in_groups - 1) * others + last)
+    cycles: IntArray = 50 + retained + groups * (12 + (in_groups - 1) * add_pass + last)
     return cycles
 
 
@@ -122,21 +122,21 @@ def _rows_met(positions: IntArray, width: Any, workers: int) -> IntArray:
     Workers share the rows evenly, in parts where they must: what is over after whole rows lies in
     one row if it divides the workers, else some have it in two.
     """
-    whole, over = np.divmod(ceil_div(positions, width), workers)
+    full_rows, over = np.divmod(ceil_div(positions, width), workers)
     apart = np.where(workers % np.maximum(over, 1) == 0, 1, 2)
-    met: IntArray = whole + np.where(over > 0, apart, 0)
-    return met
+    rows: IntArray = full_rows + np.where(over > 0, apart, 0)
+    return rows
 
 
 def _worker_nx1(k: IntArray, rows: Any, dtype: Type, partials: Type) -> IntArray:
     """Cycles of a worker with k positions in so many rows, each of which keeps its state."""
-    one, two, more, step = (33, 44, 45, 8) if dtype == FLOAT else (29, 33, 34, 4)
+    one, two, three, step = (33, 44, 45, 8) if dtype == FLOAT else (29, 33, 34, 4)
     rows = np.clip(rows, 1, np.maximum(k, 1))
-    each = k // rows
-    kinds = [each == 0, each == 1, each == 2]
+    row_positions = k // rows
+    kinds = [row_positions == 0, row_positions == 1, row_positions == 2]
     fixed = [np.full_like(k, cycles) for cycles in (17, one, two)]
-    row = rows * (np.select(kinds, fixed, more) - NX1_RETAINED)
-    further = step * np.maximum(k - 3 * rows, 0) * (each > 2)
+    row = rows * (np.select(kinds, fixed, three) - NX1_RETAINED)
+    further = step * np.maximum(k - 3 * rows, 0) * (row_positions > 2)
     cycles: IntArray = 17 + (partials != FLOAT) + row + further
     return cycles
 
@@ -164,8 +164,8 @@ def conv_nx1(
     if rows == 4 and target.getConvUnitCoeffLoadBytesPerCycle() > 8:
         loads *= 2  # shuffled data cannot be loaded in 128 bits
     step = loads + WEIGHT_SHUFFLE.get(rows, 20 * rows) + 3
-    met = _rows_met(positions, width, workers)
-    work = _busiest(lambda k: _worker_nx1(k, met, dtype, partials), positions, workers, 9)
+    max_rows = _rows_met(positions, width, workers)
+    work = _busiest(lambda k: _worker_nx1(k, max_rows, dtype, partials), positions, workers, 9)
     inner = 14 + kernel * (17 - 5 + step + work)
     retained = NX1_RETAINED + (9 if partials == FLOAT else 10)
     clear = groups * (out_groups * 17 + (out_groups - 1) * 6 + 1) + (groups - 1) * 6 + 1
@@ -184,8 +184,8 @@ def dense_dot(n: IntArray, dtype: Type, partials: Type) -> IntArray:
     if dtype == FLOAT:
         cycles: IntArray = 7 + n * (1 + n % 2)
         return cycles
-    whole, part = (7, 7) if partials == FLOAT else (11, 12)
-    return np.where(n % 4 == 0, whole + n // 4, part + n)
+    aligned, part = (7, 7) if partials == FLOAT else (11, 12)
+    return np.where(n % 4 == 0, aligned + n // 4, part + n)
 
 
 def tutorial_dot(n: IntArray) -> IntArray:
@@ -211,10 +211,10 @@ def conv_hmac(
     channels (half partials: two outputs at once), for each step of the kernel.
     """
     pairs = outputs if partials == FLOAT else outputs // 2
-    each = 7 + pairs * dense_dot(inputs, dtype, partials)
+    dot_cycles = 7 + pairs * dense_dot(inputs, dtype, partials)
 
     def worker(k: IntArray) -> IntArray:
-        row = np.where(k == 0, 7, 19 + k * each)
+        row = np.where(k == 0, 7, 19 + k * dot_cycles)
         cycles: IntArray = 16 + kernel * (16 + row)
         return cycles
 
@@ -258,10 +258,10 @@ def conv_vmac(
     """
     workers, single = target.workers, partials == FLOAT
     split = workers // np.gcd(workers, positions)  # parts of a row
-    whole, part = np.divmod(positions * split // workers, split)
-    products = whole * kernel + part * ceil_div(kernel, split)
-    each = (18 if single else 11) * (whole + part) + 2 * products
-    inner = workers * ((6 if single else 18) + np.ceil(rows * each).astype(np.int64))
+    full_positions, part = np.divmod(positions * split // workers, split)
+    products = full_positions * kernel + part * ceil_div(kernel, split)
+    row_cycles = (18 if single else 11) * (full_positions + part) + 2 * products
+    inner = workers * ((6 if single else 18) + np.ceil(rows * row_cycles).astype(np.int64))
     elements = positions * 4
     zero = 4 + (elements if single else ceil_div(elements, 4))
     one = 7 + 2 * single + (2 if single else 1) * (workers - 1)
@@ -275,9 +275,9 @@ def _slic_row(n: Any, zeroing: bool, narrow: bool, stride: int) -> Any:
     """Cycles of a pass of the SLIC engine over n positions at an output stride of 1 or 2."""
     if stride == 2:
         return np.where(n < 3, np.where(n > 1, 15, 13), 9 + 2 * n)
-    few = np.where(n > 1, 13 + n, 13) if zeroing else np.where(n > 1, 17 + n, 13)
+    short_pass = np.where(n > 1, 13 + n, 13) if zeroing else np.where(n > 1, 17 + n, 13)
     many = 10 + n + (3 if narrow and not zeroing else 0)
-    return np.where(n < (6 if narrow else 5), few, many)
+    return np.where(n < (6 if narrow else 5), short_pass, many)
 
 
 def conv_slic(
@@ -306,8 +306,8 @@ def conv_slic(
         share = ceil_div(positions, workers)
         rows = np.clip(_rows_met(positions, width, workers), 1, np.maximum(share, 1))
         row = _slic_row(share / rows, zeroing, narrow, stride) - single
-        each = (9 if narrow else 10) + zeroing + 3 * single + passes * row
-        worker = 17 + np.ceil(rows * each).astype(np.int64) + 2 * narrow
+        row_cycles = (9 if narrow else 10) + zeroing + 3 * single + passes * row
+        worker = 17 + np.ceil(rows * row_cycles).astype(np.int64) + 2 * narrow
         merge = 2 + 2 * positions if narrow and zeroing else 0
         cycles: IntArray = workers * worker + merge
         return cycles

@@ -184,12 +184,12 @@ def strided_reduce_cycles(
     sums, to = REDUCTIONS[operation].scales, out_type or dtype
     if dtype == HALF:
         post = 1 + (6 if sums and to == FLOAT else 7)
-        more = (5 if to == FLOAT else 2) if sums else 3
+        update_cycles = (5 if to == FLOAT else 2) if sums else 3
     else:
         post = (3 if sums else 2) + 2
-        more = 2 if to == HALF else 3
-    each = (13 if dtype == HALF else 23) if operation == "LOG_ADD" else 1
-    one_pass = 3 + post + update * more + 3 + each * (partials - 1)
+        update_cycles = 2 if to == HALF else 3
+    partial_cycles = (13 if dtype == HALF else 23) if operation == "LOG_ADD" else 1
+    one_pass = 3 + post + update * update_cycles + 3 + partial_cycles * (partials - 1)
     return 16 + ceil_div(outs, lanes(dtype)) * one_pass
 
 
@@ -214,8 +214,8 @@ def general_reduce_cycles(
     """
     if operation in _SCALAR:
         converts = (out_type or dtype) != dtype
-        each = 24 + _SCALAR[operation] + converts
-        return 8 + 22 * regions + each * partials * outs
+        value_cycles = 24 + _SCALAR[operation] + converts
+        return 8 + 22 * regions + value_cycles * partials * outs
     sums = REDUCTIONS[operation].scales
     vector = lanes(dtype)
     width = 2 * vector if sums and vector > 1 else vector
@@ -229,11 +229,11 @@ def general_reduce_cycles(
         return begin + regions * 10 + partials * (load + 3)
 
     whole_load = 2 * sums + 2 + width // vector
-    whole = one_pass((5 if sums else 3) + store(width) + 1, whole_load)
-    total: IntArray = 24 + 2 * checks + outs // width * whole
+    full_pass = one_pass((5 if sums else 3) + store(width) + 1, whole_load)
+    total: IntArray = 24 + 2 * checks + outs // width * full_pass
     for size in (1 << bit for bit in range(checks)):
-        rest = one_pass((4 if sums else 2) + store(size), 2 + max(size // vector, 1))
-        total = total + rest * (outs // size & 1)
+        tail_pass = one_pass((4 if sums else 2) + store(size), 2 + max(size // vector, 1))
+        total = total + tail_pass * (outs // size & 1)
     return total
 
 
@@ -271,8 +271,8 @@ def general_reduce(
     A pass of a sum of floats fills an accumulator of 4 (halves: 8); what is left of the outputs
     takes a shorter pass for each power of two.
     """
-    found = general_reduce_cycles(outs, regions, partials, dtype)
-    return GENERAL_START + sum_by_vertex(found, ranges)
+    region_cycles = general_reduce_cycles(outs, regions, partials, dtype)
+    return GENERAL_START + sum_by_vertex(region_cycles, ranges)
 
 
 def scalar_reduce_2019(n: IntArray, dtype: Type, out_type: Type = FLOAT) -> IntArray:

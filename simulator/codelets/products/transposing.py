@@ -23,5 +23,5 @@ TYPES = VertexTypes(
 
 def transpose_worker_codelet(dtype: Type, rows: int, columns: int) -> Codelet:
     """Return the worker that transposes matrices of its field `in`, each an edge of its own."""
-    whole = transpose_codelet(dtype, rows, columns)
-    return TYPES.codelet(f"popops::Transpose2D<{dtype}>", whole.compute)
+    template = transpose_codelet(dtype, rows, columns)
+    return TYPES.codelet(f"popops::Transpose2D<{dtype}>", template.compute)

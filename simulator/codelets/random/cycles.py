@@ -22,9 +22,9 @@ def uniform(n: IntArray, dtype: Type, target: Target) -> IntArray:
     if dtype == INT:
         return 4 + 22 * target.workers + 6 * (n // 2) + 2 * (n % 2)
     width = target.getDataPathWidth() // (2 if dtype == FLOAT else 4)
-    worker, left = (22, 4) if dtype == FLOAT else (24, 12)
+    worker, tail_cycles = (22, 4) if dtype == FLOAT else (24, 12)
     cycles: IntArray = (
-        4 + 4 * (n + width - 1) // width + worker * target.workers + left * (n % width != 0)
+        4 + 4 * (n + width - 1) // width + worker * target.workers + tail_cycles * (n % width != 0)
     )
     return cycles
 
@@ -32,9 +32,9 @@ def uniform(n: IntArray, dtype: Type, target: Target) -> IntArray:
 def normal(n: IntArray, dtype: Type, target: Target) -> IntArray:
     """4 + 4(n + v - 1)/v + 22W (+ 3 if a vector is not whole), float; half 24W, + 12."""
     width = target.getVectorWidth(dtype)
-    worker, left = (22, 3) if dtype == FLOAT else (24, 12)
+    worker, tail_cycles = (22, 3) if dtype == FLOAT else (24, 12)
     cycles: IntArray = (
-        4 + 4 * (n + width - 1) // width + worker * target.workers + left * (n % width != 0)
+        4 + 4 * (n + width - 1) // width + worker * target.workers + tail_cycles * (n % width != 0)
     )
     return cycles
 
@@ -43,28 +43,30 @@ def truncated_normal(n: IntArray, iterations: int, dtype: Type, target: Target) 
     """4 + 26W + (11 it + 5)(n + v - 1)/v (+ 13 it + 2 if a vector is not whole), float."""
     width = target.getVectorWidth(dtype)
     if dtype == FLOAT:
-        worker, step, left = 26, 11 * iterations + 5, 13 * iterations + 2
+        worker, step, tail_cycles = 26, 11 * iterations + 5, 13 * iterations + 2
     else:
-        worker, step, left = 28, 12 * iterations + 5, 12 * iterations + 10
+        worker, step, tail_cycles = 28, 12 * iterations + 5, 12 * iterations + 10
     loops = step * (n + width - 1) // width
-    cycles: IntArray = 4 + worker * target.workers + loops + left * (n % width != 0)
+    cycles: IntArray = 4 + worker * target.workers + loops + tail_cycles * (n % width != 0)
     return cycles
 
 
 def bernoulli(n: IntArray, dtype: Type, target: Target) -> IntArray:
     """4 + n/32 rounded up + 23W (+ 1 if n % 32), float and int; half 16 a step, 21W, + 9."""
     width = target.getDataPathWidth() // (4 if dtype == HALF else 2)
-    worker, left = (21, 9) if dtype == HALF else (23, 1)
-    cycles: IntArray = 4 + ceil_div(n, width) + worker * target.workers + left * (n % width != 0)
+    worker, tail_cycles = (21, 9) if dtype == HALF else (23, 1)
+    cycles: IntArray = (
+        4 + ceil_div(n, width) + worker * target.workers + tail_cycles * (n % width != 0)
+    )
     return cycles
 
 
 def dropout(n: IntArray, dtype: Type, target: Target) -> IntArray:
     """6 + 24W + 2(n + v - 1)/v (+ 1, half 9, if a vector is not whole)."""
     width = target.getVectorWidth(dtype)
-    left = 1 if dtype == FLOAT else 9
+    tail_cycles = 1 if dtype == FLOAT else 9
     cycles: IntArray = (
-        6 + 24 * target.workers + 2 * (n + width - 1) // width + left * (n % width != 0)
+        6 + 24 * target.workers + 2 * (n + width - 1) // width + tail_cycles * (n % width != 0)
     )
     return cycles
 

@@ -29,8 +29,8 @@ def _share(words: Words) -> Array:
     return words / _WORDS
 
 
-def _uniform(words: Words, given: Parameters, dtype: Type) -> Array:
-    least, most = given["minVal"], given["maxVal"]
+def _uniform(words: Words, parameters: Parameters, dtype: Type) -> Array:
+    least, most = parameters["minVal"], parameters["maxVal"]
     if dtype.numpy.kind == "f":
         return least + _share(words[0]) * (most - least)
     return np.floor(_share(words[0]) * (most - least + 1)) + least
@@ -42,8 +42,8 @@ def _standard(words: Words) -> Array:
     return np.asarray(radius * np.cos(2 * np.pi * _share(words[1])))
 
 
-def _normal(words: Words, given: Parameters, dtype: Type) -> Array:
-    return given["mean"] + given["stdDev"] * _standard(words)
+def _normal(words: Words, parameters: Parameters, dtype: Type) -> Array:
+    return parameters["mean"] + parameters["stdDev"] * _standard(words)
 
 
 def truncation_tries(alpha: float) -> int:
@@ -52,32 +52,32 @@ def truncation_tries(alpha: float) -> int:
     return math.ceil(_LEFT_OVER / math.log10(outside)) if 0 < outside < 1 else 1
 
 
-def _truncated_words(given: Parameters) -> int:
-    return 2 * truncation_tries(given["alpha"]) + 1
+def _truncated_words(parameters: Parameters) -> int:
+    return 2 * truncation_tries(parameters["alpha"]) + 1
 
 
-def _truncated(words: Words, given: Parameters, dtype: Type) -> Array:
+def _truncated(words: Words, parameters: Parameters, dtype: Type) -> Array:
     """Take the first try that lies inside, else a uniform number."""
-    alpha = given["alpha"]
+    alpha = parameters["alpha"]
     values = (2 * _share(words[-1]) - 1) * alpha
     for first in range(len(words) - 3, -1, -2):
-        found = _standard(words[first : first + 2])
-        values = np.where(np.abs(found) <= alpha, found, values)
-    return given["mean"] + given["stdDev"] * values
+        samples = _standard(words[first : first + 2])
+        values = np.where(np.abs(samples) <= alpha, samples, values)
+    return parameters["mean"] + parameters["stdDev"] * values
 
 
-def bernoulli(words: Words, given: Parameters, dtype: Type) -> Array:
+def bernoulli(words: Words, parameters: Parameters, dtype: Type) -> Array:
     """Return ones with probability `prob`, else zeros."""
-    return np.asarray(words[0] < given["prob"] * _WORDS)
+    return np.asarray(words[0] < parameters["prob"] * _WORDS)
 
 
-def _one_word(given: Parameters) -> int:
+def _one_word(parameters: Parameters) -> int:
     return 1
 
 
 DISTRIBUTIONS: dict[str, Distribution] = {
     "Uniform": Distribution(_one_word, _uniform),
-    "Normal": Distribution(lambda given: 2, _normal),
+    "Normal": Distribution(lambda parameters: 2, _normal),
     "TruncatedNormal": Distribution(_truncated_words, _truncated),
     "Bernoulli": Distribution(_one_word, bernoulli),
 }

@@ -76,13 +76,13 @@ _AT_START = np.array([0x243F6A88, 0x85A308D3], dtype=np.uint32)  # the first bit
 def _generators(operands: Operands, target: Target) -> Words:
     """Return the states of the generators of the vertices' tiles [vertex, worker, word]."""
     registers, tiles = operands.registers, operands.group.tile
-    held = registers.get(GENERATORS, np.zeros((0, target.workers, STATE_WORDS), np.uint32))
-    if tiles.max() >= len(held):
-        new = np.arange(len(held), tiles.max() + 1)
+    generators = registers.get(GENERATORS, np.zeros((0, target.workers, STATE_WORDS), np.uint32))
+    if tiles.max() >= len(generators):
+        new = np.arange(len(generators), tiles.max() + 1)
         replica = np.full(len(new), registers["replica"])
         states = _of_workers(_AT_START, replica, new, target.workers)
-        held = registers[GENERATORS] = np.concatenate([held, states])
-    return np.asarray(held[tiles])
+        generators = registers[GENERATORS] = np.concatenate([generators, states])
+    return np.asarray(generators[tiles])
 
 
 def _keep(operands: Operands, states: Words) -> None:
@@ -98,15 +98,15 @@ def _of_workers(seed: Words, modifier: IntArray, tiles: IntArray, workers: int) 
     return seeded(seed, colour.reshape(-1, 4)).reshape(colour.shape)
 
 
-def _words_of_elements(operands: Operands, target: Target, dtype: Type, each: int) -> Words:
-    """Draw `each` words for every element of the outputs [each, elements]."""
+def _words_of_elements(operands: Operands, target: Target, dtype: Type, word_count: int) -> Words:
+    """Draw `word_count` words for every element of the outputs [word, element]."""
     if "place" not in operands.prepared:
         operands.prepared |= _plan(operands.counts["out"], target, dtype)
     counts, place = operands.prepared["counts"], operands.prepared["place"]
     states = _generators(operands, target)
-    words, after = draw(states.reshape(-1, STATE_WORDS), counts * each)
+    words, after = draw(states.reshape(-1, STATE_WORDS), counts * word_count)
     _keep(operands, after.reshape(states.shape))
-    return np.asarray(words.reshape(-1, each)[place].T)
+    return np.asarray(words.reshape(-1, word_count)[place].T)
 
 
 def _plan(elements: IntArray, target: Target, dtype: Type) -> dict[str, Array]:
@@ -132,9 +132,9 @@ def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
     distribution = DISTRIBUTIONS[kind]
 
     def compute(operands: Operands) -> dict[str, Array]:
-        given = _given(operands.group)
-        words = _words_of_elements(operands, target, dtype, distribution.words(given))
-        return {"out": as_type(distribution.values(words, given, dtype), dtype)}
+        parameters = _given(operands.group)
+        words = _words_of_elements(operands, target, dtype, distribution.words(parameters))
+        return {"out": as_type(distribution.values(words, parameters, dtype), dtype)}
 
     return TYPES.codelet(f"poprand::{kind}Supervisor<{dtype}>", compute)
 
@@ -144,10 +144,10 @@ def dropout_codelet(dtype: Type, target: Target) -> Codelet:
     """Find the supervisor that keeps `in` with probability `prob`, times `scale`, else gives 0."""
 
     def compute(operands: Operands) -> dict[str, Array]:
-        given, values = _given(operands.group), operands.arrays["in"]
-        kept = bernoulli(_words_of_elements(operands, target, dtype, 1), given, dtype)
-        scaled = values * dtype.numpy.type(given["scale"])
-        return {"out": np.where(kept, scaled, dtype.numpy.type(0))}
+        parameters, values = _given(operands.group), operands.arrays["in"]
+        mask = bernoulli(_words_of_elements(operands, target, dtype, 1), parameters, dtype)
+        scaled = values * dtype.numpy.type(parameters["scale"])
+        return {"out": np.where(mask, scaled, dtype.numpy.type(0))}
 
     return TYPES.codelet(f"poprand::DropoutSupervisor<{dtype}>", compute)
 
@@ -181,8 +181,8 @@ def set_seeds_codelet(target: Target) -> Codelet:
     """Return the supervisor that sets its tile's generators to the states in `seeds`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
-        held = _generators(operands, target)
-        _keep(operands, operands.arrays["seeds"].reshape(held.shape))
+        states = _generators(operands, target)
+        _keep(operands, operands.arrays["seeds"].reshape(states.shape))
         return {}
 
     return TYPES.codelet("poplar_rt::SetHwSeeds", compute)

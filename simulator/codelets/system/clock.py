@@ -62,8 +62,10 @@ def _end(operands: Operands) -> dict[str, Array]:
 
 def _words(cycles: Array) -> Array:
     """Return numbers of 64 bits as two words each, the low one first."""
-    whole = cycles.astype(np.uint64)
-    return np.stack([whole & LOW_WORD, whole >> WORD_BITS], axis=1).astype(np.uint32).reshape(-1)
+    integers = cycles.astype(np.uint64)
+    return (
+        np.stack([integers & LOW_WORD, integers >> WORD_BITS], axis=1).astype(np.uint32).reshape(-1)
+    )
 
 
 _SOURCE = "PopLibs lib/popsys/popsysCycleEstimators.cpp of 2019"

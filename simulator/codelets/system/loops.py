@@ -30,9 +30,9 @@ def for_loop_counter(dtype: Type) -> Codelet:
         arrays = operands.arrays
         # As on the machine: counts wrap around, and the sign of the difference decides.
         count = arrays["count"] + arrays["increment"]
-        left = (arrays["limit"] - count).view(np.int32)
+        difference = (arrays["limit"] - count).view(np.int32)
         step = arrays["increment"].view(np.int32)
-        goes_on = np.where(step > 0, left > 0, (step < 0) & (left < 0))
+        goes_on = np.where(step > 0, difference > 0, (step < 0) & (difference < 0))
         return {"count": count, "comparisonResult": goes_on.astype(BOOL.numpy)}
 
     return TYPES.codelet(f"popops::ForLoopCounter<{dtype}>", compute)

@@ -46,10 +46,10 @@ class Fragments:
     written: IntArray
     count: IntArray | None = None
 
-    def where(self, chosen: BoolArray) -> Fragments:
+    def where(self, selection: BoolArray) -> Fragments:
         """Keep the chosen fragments."""
         columns = {name: getattr(self, name) for name in Fragments.__dataclass_fields__}
-        return Fragments(**{name: x[chosen] for name, x in columns.items() if x is not None})
+        return Fragments(**{name: x[selection] for name, x in columns.items() if x is not None})
 
 
 def side_of(building: Building, tensor: Tensor) -> Side:
@@ -84,10 +84,10 @@ def _summed(building: Building, src: Tensor, dst: Tensor) -> Fragments | None:
         return None
     mapping, size = building.layout.mapping, np.full(1, src.dtype.size)
     sides = (*_nested(src), *_nested(dst))
-    found = kernels.columns("flows", *sides, size, mapping.begin, mapping.end)
-    if not found:
+    columns = kernels.columns("flows", *sides, size, mapping.begin, mapping.end)
+    if not columns:
         return None
-    source, destination, first, total, count = found
+    source, destination, first, total, count = columns
     tile, variable = mapping.tile, mapping.variable
     return Fragments(
         first,
@@ -110,16 +110,16 @@ def _nested(tensor: Tensor) -> tuple[IntArray, ...]:
 def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[Part]:
     """Copy a tensor to a tensor: inside each IPU, from one to another, and on tiles."""
     moved = fragments(building, src, dst)
-    written, whole = building.whole(moved.written, moved.size)
+    written, kills = building.whole(moved.written, moved.size)
     # What the copy reads itself goes on living, in whichever order the parts come.
-    complete = written[whole]
+    complete = written[kills]
     complete = complete[~among(complete, moved.read)]
     parts: list[Part] = []
     crossing = building.crossing(moved.from_tile, moved.to_tile)
     local = moved.from_tile == moved.to_tile
-    for here in (~local & ~crossing, crossing, local):
-        if here.any():
-            part = moved.where(here)
+    for route in (~local & ~crossing, crossing, local):
+        if route.any():
+            part = moved.where(route)
             now = present(part.written)
             parts += _move(building, name, part, now, among(now, complete))
             # The first to write a variable begins its new life; the others add to it.
@@ -128,13 +128,13 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
 
 
 def _move(
-    building: Building, name: str, part: Fragments, written: IntArray, whole: BoolArray
+    building: Building, name: str, part: Fragments, written: IntArray, kills: BoolArray
 ) -> list[Part]:
     """Move fragments that all go the same way."""
     if part.from_tile[0] == part.to_tile[0]:
         rows = np.ones(len(part.size), dtype=np.int64) if part.count is None else part.count
         copy = building.tile_copy(f"{name}/OnTileCopy-0", part.to_tile, part.size, rows)
-        return [with_access(copy, [part.read], [written], whole)]
+        return [with_access(copy, [part.read], [written], kills)]
     return building.exchange(
         f"{name}/ExchangePre",
         part.from_byte,
@@ -143,6 +143,6 @@ def _move(
         part.to_tile,
         reads=[part.read],
         writes=[written],
-        whole=whole,
+        whole=kills,
         count=part.count,
     )

@@ -24,5 +24,5 @@ def lower_cross_replica(building: Building, node: CrossReplicaCopy) -> list[Part
     cost = cross_replica_cost(
         graph.target, to_replica, moved.from_tile, moved.to_tile, moved.size, moved.from_byte
     )
-    written, whole = building.whole(moved.written, moved.size)
-    return building.between_ipus(f"{name}/ExchangePre", cost, [moved.read], [written], whole)
+    written, kills = building.whole(moved.written, moved.size)
+    return building.between_ipus(f"{name}/ExchangePre", cost, [moved.read], [written], kills)

@@ -40,12 +40,12 @@ def lower_compute_set(building: Building, compute_set: int) -> list[Part]:
     name = building.compute_sets[compute_set]
     reads, writes, read_too = _touches(building, compute_set)
     before, arrived = _bring(building, name, reads)
-    after, left, written, whole = _send(building, name, writes)
+    after, copies, written, kills = _send(building, name, writes)
     run = with_access(
         Part(LoweredProgram("OnTileExecute", name, compute_set=compute_set)),
         [arrived, reads.direct],
-        [written, left],
-        np.concatenate([whole & ~among(written, read_too), np.ones(len(left), dtype=bool)]),
+        [written, copies],
+        np.concatenate([kills & ~among(written, read_too), np.ones(len(copies), dtype=bool)]),
     )
     return [*before, run, *after]
 
@@ -58,45 +58,45 @@ def _touches(building: Building, compute_set: int) -> tuple[Brought, Touch, IntA
             if item.direction == "input":
                 reads.append(brought(building.layout, group, item))
                 continue
-            found = touch(building.layout, group, item)
-            writes.append(found)
+            pieces = touch(building.layout, group, item)
+            writes.append(pieces)
             if item.direction == "inout":
-                reads.append(brought_by(found))
-                both.append(found.variable)
+                reads.append(brought_by(pieces))
+                both.append(pieces.variable)
     return join_brought(reads), join_touches(writes), np.concatenate(both)
 
 
 def _bring(building: Building, name: str, reads: Brought) -> tuple[list[Part], IntArray]:
     """Exchange and arrange the inputs; give the programs and the variables that hold them."""
     parts: list[Part] = []
-    held = [np.zeros(0, dtype=np.int64)]
+    holders = [np.zeros(0, dtype=np.int64)]
     arranged = reads.arranged
     at_hand = arranged.owner == arranged.user
     sources = [arranged.variable[at_hand]]
-    sides, several = [], []
+    sides, message_numbers = [], []
     if len(reads.user):
         sides.append(_in_place(building, reads))
-        several.append(_messages(building, sides[-1]))
-        held.append(present(several[-1]))
+        message_numbers.append(_messages(building, sides[-1]))
+        holders.append(present(message_numbers[-1]))
     if not at_hand.all():
         sides.append(fragments_of_senders(arranged.where(~at_hand)))
-        several.append(_messages(building, sides[-1]))
-        sources.append(present(several[-1]))
+        message_numbers.append(_messages(building, sides[-1]))
+        sources.append(present(message_numbers[-1]))
     if sides:
-        messages = np.concatenate(several)
+        messages = np.concatenate(message_numbers)
         variable, owner, user, low, size = (
             sides[0] if len(sides) == 1 else map(np.concatenate, zip(*sides, strict=True))
         )
         begun = NONE
-        for _, here in sides_of(building.crossing(owner, user)):
-            written = present(messages[here])
+        for _, route in sides_of(building.crossing(owner, user)):
+            written = present(messages[route])
             parts += building.exchange(
                 f"{name}/ExchangePre",
-                low[here],
-                (low + size)[here],
-                owner[here],
-                user[here],
-                reads=[variable[here]],
+                low[route],
+                (low + size)[route],
+                owner[route],
+                user[route],
+                reads=[variable[route]],
                 writes=[written],
                 whole=~among(written, begun),
                 in_rows=True,
@@ -109,8 +109,8 @@ def _bring(building: Building, name: str, reads: Brought) -> tuple[list[Part], I
         )
         copy = building.tile_copy(f"{name}/PreArrange-0", arranged.user, arranged.bytes, rows)
         parts.append(with_access(copy, sources, [copies]))
-        held.append(copies)
-    return parts, np.concatenate(held)
+        holders.append(copies)
+    return parts, np.concatenate(holders)
 
 
 def _in_place(building: Building, reads: Brought) -> Arrays:
@@ -133,11 +133,13 @@ def _messages(building: Building, fragments: Arrays) -> IntArray:
         _, which = kinds(of * building.graph.target.num_tiles + user)
         outside = (np.bincount(which, weights=outside) > 0)[which]
     result = np.zeros(len(variable), dtype=np.int64)
-    for is_outside, here in sides_of(outside):
+    for is_outside, members in sides_of(outside):
         category = "globalMessage" if is_outside else "message"
-        _, source = kinds(variable[here])
-        numbers = building.copies_of(variable[here], user[here], size[here], category, MESSAGE)
-        result[here] = numbers[source]
+        _, source = kinds(variable[members])
+        numbers = building.copies_of(
+            variable[members], user[members], size[members], category, MESSAGE
+        )
+        result[members] = numbers[source]
     return result
 
 
@@ -150,9 +152,9 @@ def _send(
     that they write in place with whether the write is whole.
     """
     parts: list[Part] = []
-    left = [np.zeros(0, dtype=np.int64)]
-    variables, whole = building.whole(writes.variable, writes.bytes)
-    complete = variables[whole]
+    output_copies = [np.zeros(0, dtype=np.int64)]
+    variables, kills = building.whole(writes.variable, writes.bytes)
+    complete = variables[kills]
     direct = present(writes.variable[~writes.remote & ~writes.arranged])
     # What the vertices begin to write in place must not be taken for dead until the rest follows.
     finished_here = complete[~among(complete, direct)]
@@ -166,11 +168,11 @@ def _send(
         written = present(arranged.variable)
         parts.append(with_access(copy, [copies], [written], among(written, finished_here)))
         finished_here = finished_here[~among(finished_here, written)]
-        left.append(copies)
+        output_copies.append(copies)
     if writes.remote.any():
         remote = writes.where(writes.remote)
-        for _, here in sides_of(building.crossing(remote.user, remote.owner)):
-            part = remote if isinstance(here, slice) else remote.where(here)
+        for _, route in sides_of(building.crossing(remote.user, remote.owner)):
+            part = remote if isinstance(route, slice) else remote.where(route)
             edges = building.copies_of(
                 part.variable, part.user, part.bytes, "outputEdge", OUTPUT_EDGE
             )
@@ -186,5 +188,5 @@ def _send(
                 whole=among(written, finished_here),
             )
             finished_here = finished_here[~among(finished_here, written)]
-            left.append(edges)
-    return parts, np.concatenate(left), direct, among(direct, complete)
+            output_copies.append(edges)
+    return parts, np.concatenate(output_copies), direct, among(direct, complete)

@@ -46,9 +46,9 @@ def lower_leaf(building: Building, node: Program) -> list[Part]:
         case WriteUndef():
             size = node.tensor.dtype.size
             begins, lengths = node.tensor.begins * size, node.tensor.lengths * size
-            ids, whole = building.whole(building.variables_at(begins), lengths)
+            ids, kills = building.whole(building.variables_at(begins), lengths)
             undefined = Part(LoweredProgram("WriteUndef", node.name))
-            return [with_access(undefined, [], [ids], whole)]
+            return [with_access(undefined, [], [ids], kills)]
         case Sync():
             return [sync("Internal" if node.type is SyncType.INTERNAL else "External")]
         case _:

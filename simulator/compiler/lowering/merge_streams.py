@@ -25,15 +25,17 @@ def can_join(building: Building, before: Sequence[Part], parts: Sequence[Part]) 
     if _kinds(before[-2:]) != END or _kinds(parts[:3]) != BEGIN:
         return False
     group = _copies(before[:-2])
-    more = [part for part in parts if part.program.type == "StreamCopy"]
-    if len({part.program.tile_set for part in (*group, *more)}) > 1 or not group:
+    additions = [part for part in parts if part.program.type == "StreamCopy"]
+    if len({part.program.tile_set for part in (*group, *additions)}) > 1 or not group:
         return False
     read, written = (_variables(group, name) for name in ("reads", "writes"))
-    fresh, changed = (_variables(more, name) for name in ("reads", "writes"))
+    fresh, changed = (_variables(additions, name) for name in ("reads", "writes"))
     apart = not (
         np.isin(fresh, written).any() or np.isin(changed, np.concatenate([read, written])).any()
     )
-    return apart and _bytes(building, [*group, *more]) <= building.graph.target.stream_copy_limit
+    return (
+        apart and _bytes(building, [*group, *additions]) <= building.graph.target.stream_copy_limit
+    )
 
 
 def _kinds(parts: Sequence[Part]) -> tuple[str, ...]:

@@ -54,15 +54,15 @@ def _gather(building: Building, name: str, side: Side) -> list[Part]:
     rearranged = building.copies_of(variables, holder, size, "rearrangement", REARRANGED)
 
     stream = with_access(stream_copy(building, name, holder, size, True), [], [packets])
-    written, whole = building.whole(variables, size)
+    written, kills = building.whole(variables, size)
     stays = holder == pieces.tile
-    here, there = present(variables[stays]), present(variables[~stays])
+    local, remote = present(variables[stays]), present(variables[~stays])
     # The copy writes what stays on its tile, and with it begins the new life of the variable.
-    begun = among(here, written[whole])
+    begun = among(local, written[kills])
     copy = with_access(
         building.packet_copy(f"{name}/PostArrange-0", pieces.tile[first]),
         [packets],
-        [rearranged, here],
+        [rearranged, local],
         np.append(np.ones(len(rearranged), dtype=bool), begun),
     )
     exchange = building.exchange(
@@ -72,7 +72,7 @@ def _gather(building: Building, name: str, side: Side) -> list[Part]:
         holder[~stays],
         pieces.tile[~stays],
         reads=[rearranged],
-        writes=[there],
-        whole=among(there, written[whole]) & ~among(there, here),
+        writes=[remote],
+        whole=among(remote, written[kills]) & ~among(remote, local),
     )
     return [*host_copy(stream), copy, *exchange]

@@ -62,9 +62,9 @@ class Reuse:
         if case is None:
             return lower_compute_set(self.building, compute_set)
         alike = self._cases.setdefault(self._summary(case), [])
-        for other in alike:
-            if self._are_alike(case, other):
-                return _again(self.building, case, other)
+        for candidate in alike:
+            if self._are_alike(case, candidate):
+                return _again(self.building, case, candidate)
         before = _lengths(self.building)
         parts = lower_compute_set(self.building, compute_set)
         after = _lengths(self.building)
@@ -111,14 +111,14 @@ class Reuse:
         """Return the first variable that is as large and mapped in the same way."""
         if variable not in self._kinds:
             mapping, (bounds, ends) = self.building.layout.mapping, self._bounds()
-            here = _rows(mapping, variable)
-            size, tiles = int(ends[variable] - bounds[variable]), mapping.tile[here]
+            rows = _rows(mapping, variable)
+            size, tiles = int(ends[variable] - bounds[variable]), mapping.tile[rows]
             first = self._first_of_kind.setdefault((size, hash(tiles.tobytes())), [])
-            for other in first:
+            for candidate in first:
                 if _same_mapping(
-                    mapping, here, _rows(mapping, other), bounds[variable] - bounds[other]
+                    mapping, rows, _rows(mapping, candidate), bounds[variable] - bounds[candidate]
                 ):
-                    self._kinds[variable] = other
+                    self._kinds[variable] = candidate
                     break
             else:
                 first.append(variable)
@@ -128,20 +128,20 @@ class Reuse:
     def _bounds(self) -> tuple[IntArray, IntArray]:
         return self.building.graph.variable_bounds()
 
-    def _are_alike(self, one: _Case, other: _Case) -> bool:
+    def _are_alike(self, one: _Case, peer: _Case) -> bool:
         """Compare the tiles of all vertices and what all fields take in."""
-        tiles = zip(one.groups, other.groups, strict=True)
+        tiles = zip(one.groups, peer.groups, strict=True)
         if not all(np.array_equal(mine.tile, its.tile) for mine, its in tiles):
             return False
-        uses = zip(one.uses, other.uses, strict=True)
-        return all(self._take_alike(one, mine, other, its) for mine, its in uses)
+        uses = zip(one.uses, peer.uses, strict=True)
+        return all(self._take_alike(one, mine, peer, its) for mine, its in uses)
 
-    def _take_alike(self, one: _Case, mine: _Use, other: _Case, its: _Use) -> bool:
+    def _take_alike(self, one: _Case, mine: _Use, peer: _Case, its: _Use) -> bool:
         a, b = mine.item, its.item
         if (a.rows is None) != (b.rows is None) or a.apart != b.apart:
             return False
         of_rank = np.searchsorted(one.variables, mine.variable)
-        if not np.array_equal(of_rank, np.searchsorted(other.variables, its.variable)):
+        if not np.array_equal(of_rank, np.searchsorted(peer.variables, its.variable)):
             return False
         bounds, _ = self._bounds()
         shift = (bounds[mine.variable] - bounds[its.variable]) // a.dtype.size
@@ -160,11 +160,11 @@ def _rows(mapping: Mapping, variable: int) -> slice:
     return slice(low, high)
 
 
-def _same_mapping(mapping: Mapping, one: slice, other: slice, shift: int) -> bool:
+def _same_mapping(mapping: Mapping, one: slice, peer: slice, shift: int) -> bool:
     return (
-        np.array_equal(mapping.tile[one], mapping.tile[other])
-        and np.array_equal(mapping.begin[one] - shift, mapping.begin[other])
-        and np.array_equal(mapping.end[one] - shift, mapping.end[other])
+        np.array_equal(mapping.tile[one], mapping.tile[peer])
+        and np.array_equal(mapping.begin[one] - shift, mapping.begin[peer])
+        and np.array_equal(mapping.end[one] - shift, mapping.end[peer])
     )
 
 
@@ -172,27 +172,27 @@ def _lengths(building: Building) -> dict[str, int]:
     return {name: len(getattr(building, name)) for name in _LISTS}
 
 
-def _again(building: Building, case: _Case, other: _Case) -> list[Part]:
+def _again(building: Building, case: _Case, earlier: _Case) -> list[Part]:
     """Add what a compute set becomes that is like another one which has been lowered."""
-    own = len(building.graph.variables)
-    shift = {name: len(getattr(building, name)) - other.grown[name][0] for name in _LISTS}
-    old_name, new_name = (building.compute_sets[c.number] for c in (other, case))
+    graph_variables = len(building.graph.variables)
+    shift = {name: len(getattr(building, name)) - earlier.grown[name][0] for name in _LISTS}
+    old_name, new_name = (building.compute_sets[c.number] for c in (earlier, case))
 
     def added(name: str) -> list:  # type: ignore[type-arg]
-        return list(getattr(building, name)[slice(*other.grown[name])])
+        return list(getattr(building, name)[slice(*earlier.grown[name])])
 
     def instead(variable: IntArray) -> IntArray:
         """Return the variables of this compute set for those of the other one."""
         result = variable + shift["variables"]
-        graphs = variable < own
-        result[graphs] = case.variables[np.searchsorted(other.variables, variable[graphs])]
+        graphs = variable < graph_variables
+        result[graphs] = case.variables[np.searchsorted(earlier.variables, variable[graphs])]
         return result
 
     def renamed(name: str) -> str:
         return new_name + name[len(old_name) :]
 
     def number(compute_set: int) -> int:
-        if compute_set == other.number:
+        if compute_set == earlier.number:
             return case.number
         return compute_set + shift["compute_sets"] if compute_set >= 0 else compute_set
 
@@ -219,5 +219,6 @@ def _again(building: Building, case: _Case, other: _Case) -> list[Part]:
     ]
     building.compute_sets += map(renamed, added("compute_sets"))
     return [
-        Part(program(p.program), instead(p.reads), instead(p.writes), p.whole) for p in other.parts
+        Part(program(p.program), instead(p.reads), instead(p.writes), p.whole)
+        for p in earlier.parts
     ]

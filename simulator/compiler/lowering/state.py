@@ -112,13 +112,13 @@ class Building:
         from one IPU to another follows in an exchange and a sync of its own.
         """
         parts: list[Part] = []
-        for between, here in sides_of(self.crossing(source, destination)):
-            fragments = None if count is None else count[here]
+        for between, route in sides_of(self.crossing(source, destination)):
+            fragments = None if count is None else count[route]
             inside = partial(exchange_cost, in_rows=in_rows, count=fragments)
             find = global_exchange_cost if between else inside
             add = self.between_ipus if between else self.inside_ipus
-            size = (high - low)[here]
-            cost = find(self.graph.target, source[here], destination[here], size, low[here])
+            size = (high - low)[route]
+            cost = find(self.graph.target, source[route], destination[route], size, low[route])
             parts += add(name, cost, reads, writes, whole)
             # The first to write a variable begins its new life; the other one adds to it.
             whole = np.zeros(sum(map(len, writes)), dtype=bool)
@@ -138,12 +138,12 @@ class Building:
         cost: Exchange,
         reads: Sequence[IntArray] = (),
         writes: Sequence[IntArray] = (),
-        whole: BoolArray | None = None,
+        kills: BoolArray | None = None,
     ) -> list[Part]:
         """Add an exchange that each IPU makes by itself, with its sync."""
         self.exchanges.append(cost)
         program = LoweredProgram("DoExchange", name, exchange=len(self.exchanges) - 1)
-        return [sync("Internal"), with_access(Part(program), reads, writes, whole)]
+        return [sync("Internal"), with_access(Part(program), reads, writes, kills)]
 
     def between_ipus(
         self,
@@ -151,14 +151,14 @@ class Building:
         cost: Exchange,
         reads: Sequence[IntArray] = (),
         writes: Sequence[IntArray] = (),
-        whole: BoolArray | None = None,
+        kills: BoolArray | None = None,
     ) -> list[Part]:
         """Add an exchange between IPUs, named after `name`, with its sync."""
         self.global_exchanges.append(cost)
         head, slash, last = name.rpartition("/")
         name = f"{head}{slash}{last.replace('Exchange', 'Global')}{GLOBAL_EXCHANGE}"
         program = LoweredProgram("GlobalExchange", name, exchange=len(self.global_exchanges) - 1)
-        return [sync("External"), with_access(Part(program), reads, writes, whole)]
+        return [sync("External"), with_access(Part(program), reads, writes, kills)]
 
     def tile_copy(self, name: str, tile: IntArray, size: IntArray, rows: IntArray) -> Part:
         """Add a compute set that copies on tiles: `size` bytes in `rows` rows, several a tile.
@@ -220,17 +220,17 @@ def with_access(
     part: Part,
     reads: Sequence[IntArray] = (),
     writes: Sequence[IntArray] = (),
-    whole: BoolArray | None = None,
+    kills: BoolArray | None = None,
 ) -> Part:
     """Return a part with its accesses; writes are whole unless told."""
     written = np.concatenate([NONE, *writes])
-    whole = np.ones(len(written), dtype=bool) if whole is None else whole
-    return Part(part.program, present(np.concatenate([NONE, *reads])), written, whole)
+    kills = np.ones(len(written), dtype=bool) if kills is None else kills
+    return Part(part.program, present(np.concatenate([NONE, *reads])), written, kills)
 
 
 def consensus(building: Building, name: str, predicate: Tensor) -> list[Part]:
     """Let all tiles know whether the predicate, which one tile holds, is zero."""
     read = building.variables_at(predicate.begins * predicate.dtype.size)
     vote = with_access(Part(LoweredProgram("SetLocalConsensusFromVar", name)), [read])
-    several = building.graph.target.num_ipus > 1
-    return [vote, sync("External" if several else "Internal")]
+    multi_ipu = building.graph.target.num_ipus > 1
+    return [vote, sync("External" if multi_ipu else "Internal")]

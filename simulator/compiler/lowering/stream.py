@@ -177,7 +177,7 @@ def _copies(
     transfers = transfers.sorted()
     number, size = transfers.number, transfers.high - transfers.low
     variables = building.variables_at(transfers.low)
-    written, whole = building.whole(variables, size)
+    written, kills = building.whole(variables, size)
     first = first_of_each(kinds(variables)[1])
     count = int(number.max(initial=0)) + 1
     bounds = np.searchsorted(number, np.arange(count + 1)).tolist()
@@ -191,7 +191,7 @@ def _copies(
         touched = present(variables[mine])
         if to_device:
             place = np.searchsorted(written, touched)
-            starts = (number[first] == k) & whole
+            starts = (number[first] == k) & kills
             parts.append(with_access(part, reads, [touched], starts[place]))
         else:
             parts.append(with_access(part, [*reads, touched]))

@@ -25,8 +25,8 @@ def apart(building: Building, lower: Callable[[], list[Part]], compute_set: int 
         return lower()
     before = len(building.groups)
     parts = lower()
-    own = building.graph.groups_of(compute_set) if compute_set >= 0 else []
-    return _noted(building, parts, [*own, *building.groups[before:]])
+    groups = building.graph.groups_of(compute_set) if compute_set >= 0 else []
+    return _noted(building, parts, [*groups, *building.groups[before:]])
 
 
 def _noted(building: Building, parts: Sequence[Part], groups: Sequence[VertexGroup]) -> list[Part]:
@@ -37,7 +37,7 @@ def _noted(building: Building, parts: Sequence[Part], groups: Sequence[VertexGro
     for place, part in enumerate(parts):
         behind = next((n for n in range(place + 1, len(parts)) if is_sync[n]), len(parts))
         near = (*sets[place:behind], *reversed(sets[:place]))
-        tile_set = next((found for found in near if found), ALL)
+        tile_set = next((candidate for candidate in near if candidate), ALL)
         result.append(replace(part, program=replace(part.program, tile_set=tile_set)))
     return result
 

@@ -232,19 +232,19 @@ def broadcast_word(
 ) -> list[Part]:
     """Send four bytes (`low` in the arena) from their tile to all others, as `received`."""
     tiles = np.arange(building.graph.target.num_tiles, dtype=np.int64)
-    others = tiles[tiles != owner[0]]
-    if not len(others):
+    receivers = tiles[tiles != owner[0]]
+    if not len(receivers):
         return []
-    size = np.full(len(others), WORD, dtype=np.int64)
-    row = CompilerVariable(received, "controlId", others, size)
+    size = np.full(len(receivers), WORD, dtype=np.int64)
+    row = CompilerVariable(received, "controlId", receivers, size)
     written = np.array([building.add_variable(row)], dtype=np.int64)
-    begin, source = np.full_like(others, low[0]), np.full_like(others, owner[0])
+    begin, source = np.full_like(receivers, low[0]), np.full_like(receivers, owner[0])
     return building.exchange(
         f"{name}/ExchangePre",
         begin,
         begin + WORD,
         source,
-        others,
+        receivers,
         reads=[read],
         writes=[written],
     )

@@ -163,9 +163,9 @@ def blocks(
 def overlap(begins: IntArray, lengths: IntArray) -> bool:
     """Return whether a number lies in two of the intervals; none of them is empty."""
     if kernels.compiled:
-        known = kernels.compiled.overlap(begins, lengths)
-        if known is not None:
-            return bool(known)
+        answer = kernels.compiled.overlap(begins, lengths)
+        if answer is not None:
+            return bool(answer)
     if (begins[1:] >= (begins + lengths)[:-1]).all():
         return False
     # In disjoint intervals the k-th begin and the k-th end belong together, so that each can be
@@ -185,9 +185,9 @@ def present(numbers: IntArray) -> IntArray:
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
         ascending = sorted_runs(numbers)
         return ascending[_heads(ascending)]
-    here = np.zeros(most, dtype=bool)
-    here[numbers] = True
-    return np.flatnonzero(here)
+    marks = np.zeros(most, dtype=bool)
+    marks[numbers] = True
+    return np.flatnonzero(marks)
 
 
 def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
@@ -202,10 +202,10 @@ def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
         which = np.empty(len(order), dtype=np.int64)
         which[order] = np.cumsum(first) - 1
         return numbers[order[first]], which
-    found = present(numbers)
+    ascending = present(numbers)
     rank = np.zeros(most, dtype=np.int64)
-    rank[found] = np.arange(len(found))
-    return found, rank[numbers]
+    rank[ascending] = np.arange(len(ascending))
+    return ascending, rank[numbers]
 
 
 def first_of_each(which: IntArray) -> IntArray:
@@ -216,11 +216,11 @@ def first_of_each(which: IntArray) -> IntArray:
     return first
 
 
-def among(numbers: IntArray, chosen: IntArray) -> BoolArray:
+def among(numbers: IntArray, members: IntArray) -> BoolArray:
     """Return which numbers are among the chosen ones; all are small, and none is negative."""
-    here = np.zeros(max(int(numbers.max(initial=0)), int(chosen.max(initial=0))) + 1, dtype=bool)
-    here[chosen] = True
-    result: BoolArray = here[numbers]
+    marks = np.zeros(max(int(numbers.max(initial=0)), int(members.max(initial=0))) + 1, dtype=bool)
+    marks[members] = True
+    result: BoolArray = marks[numbers]
     return result
 
 
@@ -267,9 +267,9 @@ def _heads(*columns: IntArray) -> BoolArray:
     return first
 
 
-def touch(begins: IntArray, ends: IntArray, others: IntArray, other_ends: IntArray) -> bool:
+def touch(begins: IntArray, ends: IntArray, other_begins: IntArray, other_ends: IntArray) -> bool:
     """Return whether an interval [begin, end) has a number in common with one of the others."""
-    order = np.argsort(others)
+    order = np.argsort(other_begins)
     furthest = np.maximum.accumulate(other_ends[order])
-    before = np.searchsorted(others[order], ends)
+    before = np.searchsorted(other_begins[order], ends)
     return bool((furthest[before[before > 0] - 1] > begins[before > 0]).any())

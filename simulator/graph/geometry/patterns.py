@@ -32,13 +32,13 @@ class Pattern:
     lengths: IntArray
     dense: bool = False
 
-    def known(self, what: Hashable, find: Callable[[], _T]) -> _T:
+    def known(self, key: Hashable, find: Callable[[], _T]) -> _T:
         """Return what has been found out before, or find it."""
         facts = _FACTS.setdefault(self, {})
-        if what not in facts:
-            facts[what] = find()
-        found: _T = facts[what]
-        return found
+        if key not in facts:
+            facts[key] = find()
+        fact: _T = facts[key]
+        return fact
 
     def extent(self) -> tuple[int, int]:
         """Return the lowest of the elements and the end of the highest."""
@@ -52,12 +52,12 @@ class Pattern:
         """Put dimension order[i] of `outer` in place i, of blocks of `inner` elements."""
         # What has been made is there as long as a tensor has it, or it is one of the last.
         none = WeakValueDictionary[Hashable, Pattern]
-        made, way = self.known("moved", lambda: none()), (outer, order, inner)
-        found: Pattern | None = made.get(way)
-        if found is None:
-            found = made[way] = self._in_order(*way)
-            _MOVED.append(found)
-        return found
+        patterns, way = self.known("moved", lambda: none()), (outer, order, inner)
+        pattern: Pattern | None = patterns.get(way)
+        if pattern is None:
+            pattern = patterns[way] = self._in_order(*way)
+            _MOVED.append(pattern)
+        return pattern
 
     def _in_order(self, outer: tuple[int, ...], order: tuple[int, ...], inner: int) -> Pattern:
         numbers = np.arange(np.prod(outer, dtype=np.int64)).reshape(outer)
@@ -102,8 +102,8 @@ def recent(key: Hashable, find: Callable[[], _T]) -> _T:
         while len(_RECENT) > MAX_RECENT:
             _RECENT.popitem(last=False)
     _RECENT.move_to_end(key)
-    found: _T = _RECENT[key]
-    return found
+    value: _T = _RECENT[key]
+    return value
 
 
 def relative(places: Shifted, mapping: Mapping, size: int) -> Hashable:

@@ -62,10 +62,10 @@ class Strides(NamedTuple):
 
     def at(self, positions: IntArray) -> IntArray:
         """Return the elements at positions in their order."""
-        elements, rest = np.full_like(positions, self.first), positions
+        elements, quotients = np.full_like(positions, self.first), positions
         for times, step in reversed(self.loops):
-            elements += rest % times * step
-            rest = rest // times
+            elements += quotients % times * step
+            quotients = quotients // times
         return elements
 
     def nested(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -107,17 +107,17 @@ class Strides(NamedTuple):
 
 def stepped(first: int, loops: Sequence[Loop]) -> Strides:
     """Make the one form of these loops."""
-    kept: list[Loop] = []
+    merged: list[Loop] = []
     for times, step in loops:
         if times == 0:
             return Strides(first, ((0, 0),))
         if times == 1:
             continue
-        if kept and kept[-1][1] == times * step:
-            kept[-1] = kept[-1][0] * times, step
+        if merged and merged[-1][1] == times * step:
+            merged[-1] = merged[-1][0] * times, step
         else:
-            kept.append((times, step))
-    return Strides(first, tuple(kept))
+            merged.append((times, step))
+    return Strides(first, tuple(merged))
 
 
 def listed(begins: IntArray, lengths: IntArray) -> Strides | tuple[IntArray, IntArray]:
@@ -146,17 +146,17 @@ def by_dimension(loops: Loops, shape: Sequence[int]) -> list[Loops] | None:
     """Share the loops out to the dimensions of a shape; None where one crosses their borders."""
     if 0 in shape:
         return None
-    rest, parts = list(loops), []
+    pending, parts = list(loops), []
     for size in reversed(shape):
         part: list[Loop] = []
         while size > 1:
-            times, step = rest.pop()
+            times, step = pending.pop()
             if size % times == 0:
                 part.append((times, step))
                 size //= times
             elif times % size == 0:
                 part.append((size, step))
-                rest.append((times // size, size * step))
+                pending.append((times // size, size * step))
                 size = 1
             else:
                 return None

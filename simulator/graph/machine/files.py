@@ -49,8 +49,8 @@ CONSTANTS: dict[str, str] = {
 
 def read_machine(path: Path, machines: Mapping[str, Machine]) -> Machine:
     """Read a machine; `machines` are those that it may be like. Raises PoplarError."""
-    given = _read(path)
-    values = {name: _constant(path, name, value).value for name, value in given.items()}
+    entries = _read(path)
+    values = {name: _constant(path, name, value).value for name, value in entries.items()}
     name = values.get(NAME, path.stem)
     like = values.get(LIKE, "")
     if like and like not in machines:
@@ -107,16 +107,16 @@ def _cpu(machine: Machine) -> Machine:
 def _read(path: Path) -> dict[str, Any]:
     """Read a file whose keys are all known; raises PoplarError."""
     try:
-        given = tomllib.loads(path.read_text("utf-8"))
+        entries = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise PoplarError(f"{path}: {error.strerror}; give the file of a machine") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PoplarError(f"{path}: not TOML: {error}") from error
-    known = (*TEXTS, *CONSTANTS)
-    for key in given:
-        if key not in known:
-            raise PoplarError(f"{path}: no constant {key!r}; {_known(key, known)}")
-    return given
+    names = (*TEXTS, *CONSTANTS)
+    for key in entries:
+        if key not in names:
+            raise PoplarError(f"{path}: no constant {key!r}; {_known(key, names)}")
+    return entries
 
 
 def _known(word: str, names: Mapping[str, object] | tuple[str, ...]) -> str:
@@ -124,17 +124,17 @@ def _known(word: str, names: Mapping[str, object] | tuple[str, ...]) -> str:
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
 
 
-def _constant(path: Path, name: str, given: Any) -> Constant:
+def _constant(path: Path, name: str, entry: Any) -> Constant:
     """Check a constant: a value, or a table with its source and provenance."""
-    table = given if isinstance(given, dict) else {"value": given}
+    table = entry if isinstance(entry, dict) else {"value": entry}
     if unknown := sorted(set(table) - set(Constant._fields)):
         raise PoplarError(f"{path}: {name}: no {unknown[0]!r}; a value, source and provenance")
     if "value" not in table:
         raise PoplarError(f"{path}: {name}: no value; write {{ value = ..., source = ... }}")
     provenance = table.get("provenance", "")
     if provenance not in ("", *PROVENANCES):
-        known = ", ".join(PROVENANCES)
-        raise PoplarError(f"{path}: {name}: provenance {provenance!r}; there are {known}")
+        names = ", ".join(PROVENANCES)
+        raise PoplarError(f"{path}: {name}: provenance {provenance!r}; there are {names}")
     value = table["value"]
     if wrong := _wrong(name, value):
         raise PoplarError(f"{path}: {name} is {value!r}; {wrong} is needed")
@@ -157,8 +157,8 @@ def _wrong(name: str, value: Any) -> str:
         return f"a list of {length or 'some'} numbers"
     if kind == "float":
         return "" if _between(value, least, 10**18) else f"a number from {least}"
-    whole = isinstance(value, int) and _between(value, least, most)
-    return "" if whole else f"a whole number from {least} to {most:,}"
+    fits = isinstance(value, int) and _between(value, least, most)
+    return "" if fits else f"a whole number from {least} to {most:,}"
 
 
 def _between(value: Any, least: float, most: float) -> bool:
@@ -209,11 +209,11 @@ def _sync_delays(values: Mapping[str, Any], base: Machine | None) -> Any:
 def differences(machine: Machine, base: Machine) -> Iterator[tuple[str, Any, Any]]:
     """Find the constants of a machine that are not those of another: name, its own, the other's."""
     for name in (ARCHITECTURE, *CONSTANTS):
-        own, other = (
+        value, base_value = (
             one.min_sync_delay + int(one.relative_sync_delay.max(initial=0))
             if name == FARTHEST
             else getattr(one, name)
             for one in (machine, base)
         )
-        if own != other and not (name == "global_sync_cycles" and machine.num_ipus > 1):
-            yield name, own, other
+        if value != base_value and not (name == "global_sync_cycles" and machine.num_ipus > 1):
+            yield name, value, base_value

@@ -51,22 +51,22 @@ FIELDS = {
 _ENUMS = {"ipuLinkConfiguration": IpuLinkConfiguration, "ipuLinkTopology": IpuLinkTopology}
 
 
-def option_fields(given: Mapping[str, object] | None) -> dict[str, Any]:
+def option_fields(options: Mapping[str, object] | None) -> dict[str, Any]:
     """Return the fields of a target that its options set; the environment wins over the program.
 
     Raises InvalidOptionError.
     """
-    chosen = {**checked(TARGET_OPTIONS, given or {}, "target options")}
-    known = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
-    chosen |= {name: value for name, value in known.items() if name in TARGET_OPTIONS}
-    if chosen and enabled("PO", "WARN", "TARGET"):
-        for name, value in chosen.items():
+    values = {**checked(TARGET_OPTIONS, options or {}, "target options")}
+    environment = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
+    values |= {name: value for name, value in environment.items() if name in TARGET_OPTIONS}
+    if values and enabled("PO", "WARN", "TARGET"):
+        for name, value in values.items():
             if value != TARGET_OPTIONS[name].default and name != DOMAIN_SIZE:
                 log("PO", "TARGET", "WARN", f"{name} is {value}: kept, but not modelled")
-    return {FIELDS[name]: _ENUMS.get(name, type(value))(value) for name, value in chosen.items()}
+    return {FIELDS[name]: _ENUMS.get(name, type(value))(value) for name, value in values.items()}
 
 
 def model_defaults() -> dict[str, OptionValue]:
     """Return those of MODEL_OPTIONS that the environment sets; raises InvalidOptionError."""
-    known = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
-    return {name: value for name, value in known.items() if name in MODEL_OPTIONS}
+    environment = from_environment(TARGET_OPTIONS | MODEL_OPTIONS, ENVIRONMENT)
+    return {name: value for name, value in environment.items() if name in MODEL_OPTIONS}

@@ -66,12 +66,12 @@ class Target(Machine):
 
     def createVirtualTarget(self, numIPUs: int, tilesPerIPU: int) -> Target:
         """Return a target of the first tiles of the first IPUs of this one."""
-        for what, found, most in (
+        for name, count, most in (
             ("numIPUs", numIPUs, self.num_ipus),
             ("tilesPerIPU", tilesPerIPU, self.tiles_per_ipu),
         ):
-            if _count(what, found) > most:
-                raise PoplarError(f"createVirtualTarget: {what} is {found}; there are {most}")
+            if _count(name, count) > most:
+                raise PoplarError(f"createVirtualTarget: {name} is {count}; there are {most}")
         numIPUs, tilesPerIPU = int(numIPUs), int(tilesPerIPU)
         delays = self.relative_sync_delay[:tilesPerIPU]
         changed = replace(self, tiles_per_ipu=tilesPerIPU, relative_sync_delay=delays)
@@ -305,14 +305,14 @@ def told_differences(target: Machine) -> str:
     base = built_in().get(target.like)
     if base is None:
         return ""
-    found = [f"{name} = {_plain(own)} ({base.name}: {_plain(other)})"
-             for name, own, other in differences(target, base)]  # fmt: skip
-    return "; ".join(found)
+    texts = [f"{name} = {_plain(value)} ({base.name}: {_plain(base_value)})"
+             for name, value, base_value in differences(target, base)]  # fmt: skip
+    return "; ".join(texts)
 
 
 def _plain(value: Any) -> str:
-    texts = [f"{each:,}" if isinstance(each, int | float) else str(each)
-             for each in (value if isinstance(value, tuple) else (value,))]  # fmt: skip
+    texts = [f"{part:,}" if isinstance(part, int | float) else str(part)
+             for part in (value if isinstance(value, tuple) else (value,))]  # fmt: skip
     return " ".join(texts)
 
 
@@ -334,18 +334,18 @@ def make_target(name: str, options: Mapping[str, object] | None = None, **change
     if tiles != base.tiles_per_ipu and "relative_sync_delay" not in changes:
         farthest = base.getMaxIPUSyncDelay()
         changes["relative_sync_delay"] = sync_line(tiles, base.min_sync_delay, farthest)
-    made = replace(base, **{**option_fields(options), **changes})
-    if made.interleaved_base > made.bytes_per_tile:  # less memory than that has no such region
-        made = replace(made, interleaved_base=made.bytes_per_tile)
-    return made if "global_sync_cycles" in changes else with_ipus(made, made.num_ipus)
+    target = replace(base, **{**option_fields(options), **changes})
+    if target.interleaved_base > target.bytes_per_tile:  # less memory than that has no such region
+        target = replace(target, interleaved_base=target.bytes_per_tile)
+    return target if "global_sync_cycles" in changes else with_ipus(target, target.num_ipus)
 
 
-def checked_target(given: Any) -> Target:
+def checked_target(source: Any) -> Target:
     """Return a target, that of a device too; raises PoplarError for anything else."""
-    found = given.getTarget() if type(given).__name__ == "Device" else given
-    if not isinstance(found, Target):
-        raise PoplarError(f"Graph: needs a target or a device, not {type(given).__name__}")
-    return found
+    target = source.getTarget() if type(source).__name__ == "Device" else source
+    if not isinstance(target, Target):
+        raise PoplarError(f"Graph: needs a target or a device, not {type(source).__name__}")
+    return target
 
 
 def with_ipus(target: Target, num_ipus: int) -> Target:
@@ -356,7 +356,7 @@ def with_ipus(target: Target, num_ipus: int) -> Target:
     return replace(target, num_ipus=num_ipus, global_sync_cycles=cycles)
 
 
-def _count(what: str, value: int) -> int:
+def _count(name: str, value: int) -> int:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise PoplarError(f"Target: {what} is {value!r}; a whole number from 1 is needed")
+        raise PoplarError(f"Target: {name} is {value!r}; a whole number from 1 is needed")
     return int(value)

@@ -30,10 +30,10 @@ def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:
         if not isinstance(body, Program):
             raise PoplarError(f"function {function.name!r}: a program is needed, not {body!r}")
     nodes = all_nodes(graph, [*roots, *(program for _, program in graph.functions)])
-    known = set(graph.compute_sets)
+    compute_sets = set(graph.compute_sets)
     for node in nodes:
         checked_name(getattr(node, "name", ""), type(node).__name__)
-        if isinstance(node, Execute) and node.compute_set not in known:
+        if isinstance(node, Execute) and node.compute_set not in compute_sets:
             raise PoplarError(f"Execute: compute set {node.name!r} is not of this graph")
     tensors = [tensor for node in nodes for tensor in tensors_of(node)]
     for tensor in tensors:
@@ -46,21 +46,21 @@ def check_programs(graph: Graph, programs: Sequence[object]) -> list[Program]:
 
 def all_nodes(graph: Graph, programs: Iterable[Program]) -> list[Program]:
     """List every program once; raises PoplarError for one that contains or calls itself."""
-    done: dict[int, Program] = {}
+    visited: dict[int, Program] = {}
     entered: set[int] = set()
     waiting = [(program, False) for program in programs]
     while waiting:
         node, is_left = waiting.pop()
         if is_left:
-            done[id(node)] = node
+            visited[id(node)] = node
         elif id(node) not in entered:
             entered.add(id(node))
             waiting.append((node, True))
             waiting += [(child, False) for child in _below(graph, node)]
-        elif id(node) not in done:
+        elif id(node) not in visited:
             name = getattr(node, "name", "")
             raise PoplarError(f"{type(node).__name__} {name!r}: contains itself")
-    return list(done.values())
+    return list(visited.values())
 
 
 def _below(graph: Graph, node: Program) -> list[Program]:

@@ -30,9 +30,9 @@ def check_outside_copies(
     """
     homes: Homes = {}
     buffers: dict[int, IntArray] = {}
-    known: set[Stream | RemoteBuffer] = {*graph.streams, *graph.remote_buffers}
+    ends: set[Stream | RemoteBuffer] = {*graph.streams, *graph.remote_buffers}
     for end, tensor, offset in _outside_copies(nodes):
-        if end not in known:
+        if end not in ends:
             kind = "stream" if isinstance(end, Stream) else "remote buffer"
             raise PoplarError(f"{kind} {end.handle!r}: is not of this graph")
         if isinstance(end, RemoteBuffer):
@@ -58,15 +58,15 @@ def _outside_copies(
 
 def _check_rows(buffer: RemoteBuffer, tensor: Tensor, offset: Tensor | None) -> None:
     """Each row has an offset, and there are no more of them than rows."""
-    what, replicas = f"remote buffer {buffer.handle!r}", buffer.replicas
+    subject, replicas = f"remote buffer {buffer.handle!r}", buffer.replicas
     rows = tensor.numElements() // (buffer.num_elements * replicas)
-    given = replicas if offset is None else offset.numElements()
-    if given != rows * replicas:
+    offset_count = replicas if offset is None else offset.numElements()
+    if offset_count != rows * replicas:
         raise PoplarError(
-            f"{what}: {given} offset(s); {rows} in each of {replicas} replicas are needed"
+            f"{subject}: {offset_count} offset(s); {rows} in each of {replicas} replicas are needed"
         )
     if rows > buffer.repeats:
-        raise PoplarError(f"{what}: {rows} offsets; it has {buffer.repeats} rows (repeats)")
+        raise PoplarError(f"{subject}: {rows} offsets; it has {buffer.repeats} rows (repeats)")
 
 
 def _check_home(graph: Graph, buffer: RemoteBuffer, tensor: Tensor, homes: Homes) -> None:
@@ -104,10 +104,10 @@ def _check_own_buffer(
         )
     mine = moved * stream.bufferingDepth
     buffers[stream.id] = np.maximum(buffers.get(stream.id, mine), mine)
-    held = np.sum(list(buffers.values()), axis=0)
-    ipu = int(held.argmax())
-    if held[ipu] > target.stream_copy_limit:
+    ipu_bytes = np.sum(list(buffers.values()), axis=0)
+    ipu = int(ipu_bytes.argmax())
+    if ipu_bytes[ipu] > target.stream_copy_limit:
         raise PoplarError(
             f"stream {stream.handle!r}: with it the stream buffers of IPU {ipu} take "
-            f"{int(held[ipu]):,} bytes; at most {target.stream_copy_limit:,} fit while {why}"
+            f"{int(ipu_bytes[ipu]):,} bytes; at most {target.stream_copy_limit:,} fit while {why}"
         )

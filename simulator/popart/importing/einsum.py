@@ -103,12 +103,12 @@ def _nodes(
     def alone(place: int) -> tuple[str, str]:
         """Add up a tensor over letters that nothing else has; give it with its letters."""
         tensor, term = _diagonal(add, inputs[place], terms[place], sizes)
-        others = {*out}.union(*(t for n, t in enumerate(terms) if n != place))
-        axes = [axis for axis, letter in enumerate(term) if letter not in others]
+        shared_letters = {*out}.union(*(t for n, t in enumerate(terms) if n != place))
+        axes = [axis for axis, letter in enumerate(term) if letter not in shared_letters]
         if not axes:
             return tensor, term
         operands = [tensor, numbers(axes, f"axes{place}")]
-        kept_letters = "".join(letter for letter in term if letter in others)
+        kept_letters = "".join(letter for letter in term if letter in shared_letters)
         return add("ReduceSum", f"sum{place}", operands, keepdims=0), kept_letters
 
     def ordered(tensor: str, letters: str, target_letters: str, name: str) -> str:

@@ -68,9 +68,9 @@ def _check_output(
             sizes, pads[:axes], pads[axes:], dilations, kernel, strict=True
         )
     ]
-    found = [excess // stride + 1 for excess, stride in zip(room, strides, strict=True)]
-    if any(size < 0 for size in found):
-        shown = _shown(found)
+    output_sizes = [excess // stride + 1 for excess, stride in zip(room, strides, strict=True)]
+    if any(size < 0 for size in output_sizes):
+        shown = _shown(output_sizes)
         raise popart_exception(
             f"Window parameter values combine to give invalid spatial output shape: {shown}"
         )

@@ -134,9 +134,9 @@ def modulo(call: Call) -> Tensor:
     if call.attribute("fmod", 0) or call.info().host.kind == "u":
         return remainder
     wide = wider(a.dtype, ("float", "half", "int"))
-    given = call.cast(remainder, wide), broadcast(call.cast(b, wide), remainder.shape)
+    pair = call.cast(remainder, wide), broadcast(call.cast(b, wide), remainder.shape)
     signs_differ = expr.Signum(_1) * expr.Signum(_2) < 0
-    return call.cast(call.map(expr.Select(_1 + _2, _1, signs_differ), *given), a.dtype)
+    return call.cast(call.map(expr.Select(_1 + _2, _1, signs_differ), *pair), a.dtype)
 
 
 def triangle(call: Call) -> Tensor:

@@ -35,11 +35,11 @@ def of_grid_sample(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
         data = call.cast(moved.reshape(call.info().dims), call[0].dtype)
     if call.needed[1]:
         rows = call[0].reshape((batch, channels, size)).dimShuffle([0, 2, 1])
-        taken = popops.multiSlice(
+        elements = popops.multiSlice(
             call.graph, rows.reshape((batch * size, channels)), places.flatten().expand([1]),
             [0], [1], call.prog, debugContext=call.name,
         )  # fmt: skip
-        values = call.cast(taken, FLOAT).reshape((corners, samples, channels))
+        values = call.cast(elements, FLOAT).reshape((corners, samples, channels))
         worth = reduced(call, call.map(_1 * _2, values, every), [2], Operation.ADD)
         axes = [
             reduced(call, call.map(_1 * _2, worth, slope), [0], Operation.ADD).expand([1])

@@ -167,10 +167,10 @@ def reversed_sequences(call: Call) -> Tensor:
     turned = call.map(expr.Select(_2 - 1 - _1, _1, _1 < _2), steps_index, lengths)
     places = call.cast(call.map(_1 + _2, turned, first), UNSIGNED_INT)
     rows = data.reshape((count * steps, data.numElements() // (count * steps)))
-    found = popops.multiSlice(
+    slices = popops.multiSlice(
         call.graph, rows, places.expand([1]), [0], [1], call.prog, debugContext=call.name
     )
-    return found.reshape(data.shape).dimShuffle(np.argsort(order).tolist())
+    return slices.reshape(data.shape).dimShuffle(np.argsort(order).tolist())
 
 
 def written_cache(call: Call) -> Tensor:

@@ -74,19 +74,19 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
         variance = call.map(_1 * (count / max(count - 1, 1)), variance)
     momentum = call.attribute("momentum", 0.9)
     running = _1 * momentum + _2 * (1 - momentum)
-    kept = [
+    updates = [
         call.map(running, old_mean, call.cast(mean, old_mean.dtype)),
         call.map(running, old_variance, call.cast(variance, old_variance.dtype)),
     ]
     if call.training and not call.again:
-        for new, old in zip(kept, (old_mean, old_variance), strict=True):
+        for new, old in zip(updates, (old_mean, old_variance), strict=True):
             call.prog.add(Copy(new, old, name=f"{call.name}/Running"))
     shape, saved = call.info(1).dims, [mean, variance] if call.wants(3) else []
     of_batch = [
         call.cast(tensor, old.dtype)
         for tensor, old in zip(saved, (old_mean, old_variance), strict=False)
     ]
-    return [out, *(tensor.reshape(shape) for tensor in (*kept, *of_batch))]
+    return [out, *(tensor.reshape(shape) for tensor in (*updates, *of_batch))]
 
 
 def norm_parameter(place: int) -> Callable[[Call], Tensor | None]:
@@ -173,11 +173,11 @@ def _by_channel(parameter: Tensor, channels: int) -> Tensor:
 def dropout(call: Call) -> list[Tensor]:
     """Return the input; when trained, with a share of its elements set to zero."""
     ratio, data = dropped_share(call), call[0]
-    kept = np.ones(data.shape, dtype=np.bool_)
+    full_mask = np.ones(data.shape, dtype=np.bool_)
     if not ratio:
         outputs = [data]
         if call.wants(1):
-            outputs.append(call.constant(kept, call.outputs[1].device, "mask"))
+            outputs.append(call.constant(full_mask, call.outputs[1].device, "mask"))
         return outputs
     mask = poprand.bernoulli(call.graph, None, 0, data, data.dtype, 1 - ratio, call.prog, call.name)
     call.saved = (mask, 1 / (1 - ratio))

@@ -81,15 +81,15 @@ def onnx_lstm(call: Call) -> list[Tensor]:
     """Run each direction; give all outputs, the last output and the last cell."""
     by_batch = bool(call.attribute("layout", 0))
     inputs = call[0].dimShufflePartial([0], [1]) if by_batch else call[0]
-    found = []
+    results = []
     for place, backward in enumerate(directions(call)):
         direction_inputs = inputs.reverse(0) if backward else inputs
         layer = _layer(call, direction_inputs, place, by_batch)
         outputs, last, cell = _run(call, layer, place, backward)
-        found.append((outputs.reverse(0) if backward else outputs, last, cell))
-    outputs = concat([direction[0].expand([1]) for direction in found], 1)
+        results.append((outputs.reverse(0) if backward else outputs, last, cell))
+    outputs = concat([direction[0].expand([1]) for direction in results], 1)
     last, cell = (
-        concat([direction[which].expand([0]) for direction in found], 0) for which in (1, 2)
+        concat([direction[which].expand([0]) for direction in results], 0) for which in (1, 2)
     )
     if by_batch:  # [batch, time, direction, size] and [batch, direction, size]
         outputs = outputs.dimShuffle([2, 0, 1, 3])

@@ -38,7 +38,7 @@ def of_lstm(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]
     for place, grad in zip(places, grads, strict=True):
         order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
         output_grads[place] = grad.dimShuffle(order) if by_batch else grad
-    found = []
+    results = []
     for place, backward in enumerate(directions(call)):
         layer, steps = call.saved[place]
         sequence_grad = None if output_grads[0] is None else output_grads[0][:, place]
@@ -46,17 +46,17 @@ def of_lstm(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]
             sequence_grad = sequence_grad.reverse(0)
         last = [None if grad is None else grad[place] for grad in output_grads[1:]]
         gradients = _of_direction(call, layer, steps, sequence_grad, last)
-        found.append(
+        results.append(
             gradients._replace(inputs=gradients.inputs.reverse(0)) if backward else gradients
         )
-    inputs = found[0].inputs
-    for following in found[1:]:
+    inputs = results[0].inputs
+    for following in results[1:]:
         inputs = call.map(_1 + _2, inputs, following.inputs)
-    states = [_stacked([direction[which] for direction in found]) for which in (4, 5)]
+    states = [_stacked([direction[which] for direction in results]) for which in (4, 5)]
     if by_batch:
         inputs = inputs.dimShufflePartial([0], [1])
         states = [state.dimShufflePartial([0], [1]) for state in states]
-    weights = [_stacked([direction[which] for direction in found]) for which in (1, 2, 3)]
+    weights = [_stacked([direction[which] for direction in results]) for which in (1, 2, 3)]
     return [inputs, *weights, None, *states, None][: len(call.inputs)]
 
 

@@ -39,7 +39,7 @@ def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
     for place, grad in zip(places, grads, strict=True):
         order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
         output_grads[place] = grad.dimShuffle(order) if by_batch else grad
-    found = []
+    results = []
     for place, backward in enumerate(directions(call)):
         sequence_grad = None if output_grads[0] is None else output_grads[0][:, place]
         sequence_grad = (
@@ -48,11 +48,11 @@ def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
         gradients = _of_direction(
             call, place, sequence_grad, None if output_grads[1] is None else output_grads[1][place]
         )
-        found.append([gradients[0].reverse(0), *gradients[1:]] if backward else gradients)
-    inputs = found[0][0]
-    for following in found[1:]:
+        results.append([gradients[0].reverse(0), *gradients[1:]] if backward else gradients)
+    inputs = results[0][0]
+    for following in results[1:]:
         inputs = call.map(_1 + _2, inputs, following[0])
-    stacks = [concat([direction[n].expand([0]) for direction in found], 0) for n in range(1, 5)]
+    stacks = [concat([direction[n].expand([0]) for direction in results], 0) for n in range(1, 5)]
     if by_batch:
         inputs, stacks[3] = inputs.dimShufflePartial([0], [1]), stacks[3].dimShuffle([1, 0, 2])
     return [inputs, *stacks[:3], None, stacks[3]][: len(call.inputs)]

@@ -100,8 +100,8 @@ class ClipNormSettings:
         """Return whether a weight's gradient is limited."""
         return self._weights is None or weight in self._weights
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ClipNormSettings) and vars(self) == vars(other)
+    def __eq__(self, settings: object) -> bool:
+        return isinstance(settings, ClipNormSettings) and vars(self) == vars(settings)
 
     def __hash__(self) -> int:
         return hash((self._weights, self._limit))
@@ -118,20 +118,20 @@ class Optimizer:
 
     def __init__(
         self,
-        given: Mapping[str, Given] | None,
+        values: Mapping[str, Given] | None,
         types: Mapping[str, DataType | str],
         clip_norm_settings: Iterable[ClipNormSettings] = (),
     ) -> None:
         kind = type(self).__name__
         keys = {key_of(parameter): parameter for parameter in self.DEFAULTS}
-        given = {} if given is None else given
-        if not isinstance(given, Mapping):
-            raise popart_exception(f"{kind}: {given!r}; a dictionary of parameters is needed")
-        unknown = [key for key in given if key not in keys]
+        values = {} if values is None else values
+        if not isinstance(values, Mapping):
+            raise popart_exception(f"{kind}: {values!r}; a dictionary of parameters is needed")
+        unknown = [key for key in values if key not in keys]
         if unknown:
             raise popart_exception(f"{kind}: no parameter {unknown[0]!r}; known are {_list(keys)}")
         self._values = {name: OptimizerValue(number) for name, number in self.DEFAULTS.items()}
-        self._values |= self._checked({keys[key]: value for key, value in given.items()})
+        self._values |= self._checked({keys[key]: value for key, value in values.items()})
         self._specific: dict[str, dict[str, OptimizerValue]] = {}
         self._types = {name: type_of(dtype) for name, dtype in types.items()}
         self.clips = tuple(clip_norm_settings)
@@ -236,17 +236,17 @@ class Optimizer:
         """Return what is part of the program beside the values."""
         return tuple(self._types.items())
 
-    def cannot_follow(self, other: Optimizer) -> str:
+    def cannot_follow(self, optimizer: Optimizer) -> str:
         """Return why this optimiser cannot take the place of another; "" when it can."""
-        kind = type(other).__name__
-        if type(self) is not type(other):
+        kind = type(optimizer).__name__
+        if type(self) is not type(optimizer):
             return f"{type(self).__name__} cannot take the place of {kind}"
-        if self.traits() != other.traits() or self.clips != other.clips:
+        if self.traits() != optimizer.traits() or self.clips != optimizer.clips:
             return f"modes, types and clip norms of {kind} are part of the program"
-        if set(self._specific) != set(other._specific):
+        if set(self._specific) != set(optimizer._specific):
             return f"which weights have values of their own is part of the program of {kind}"
         for weight in ("", *self._specific):
-            new, old = self.of(weight), other.of(weight)
+            new, old = self.of(weight), optimizer.of(weight)
             for name, value in old.items():
                 if value.constant != new[name].constant or (value.constant and value != new[name]):
                     whose = f" of {weight!r}" if weight else ""

@@ -76,9 +76,11 @@ def lower_back(
         pairs = [*zip(grads, back.outlined.inputs, strict=True), *_left(lowering, use, back, ipu)]
         into = together(pairs, f"{label}/In")
         at.add(Steps(into, Call(back.outlined.function, label), out, name=label))
-        made = {names[name]: call.own(gradient) for name, gradient in back.gradients.items()}
+        call_gradients = {
+            names[name]: call.own(gradient) for name, gradient in back.gradients.items()
+        }
     outlining.uses.append(call)
-    return label, at, made
+    return label, at, call_gradients
 
 
 def comes_again(outlining: Outlining, use: Use, moving: Collection[str]) -> bool:
@@ -127,11 +129,11 @@ def _function(
     plain = {f.name: getattr(forward.lowering, f.name) for f in fields(Lowering) if f.init}
     inner = Lowering(**(plain | {"outlining": None, "prefix": f"{name}/"}))
     inputs = {n: graph.clone(t, f"{name}/Gradient___{n}") for n, t in grads.items()}
-    found, nodes = dict(inputs), outlining.nodes_of(forward)
+    by_name, nodes = dict(inputs), outlining.nodes_of(forward)
     for node in reversed(nodes):
-        step(inner, node, found, body, moving)
+        step(inner, node, by_name, body, moving)
     outside = outlining.schedule.outside(forward.start, len(nodes))
-    gradients = {n: found[n] for n in outside if n in found and n in moving}
+    gradients = {n: by_name[n] for n in outside if n in by_name and n in moving}
     for n, gradient in gradients.items():
         if any(number < first for number in variables_of(gradient)):
             gradients[n] = poputil.duplicate(graph, gradient, body, f"{name}/Gradient___{n}")

@@ -25,16 +25,16 @@ def place_nodes(
     if auto:
         return _balanced(ir, ipus, cycles)
     placed: dict[str, int] = {}
-    made: dict[str, int] = {}
+    by_output: dict[str, int] = {}
     for node in ir.nodes:
         noted = node.attributes.get(IPU_ATTRIBUTE)
         # What nobody placed stays with the last of what it reads.
-        beside = [made[name] for name in node.inputs if name in made]
+        beside = [by_output[name] for name in node.inputs if name in by_output]
         ipu = int(noted) if noted is not None else max(beside, default=0)
         if not 0 <= ipu < ipus:
             raise popart_exception(f"{what}: {node} is placed on IPU {ipu}; the device has {ipus}")
         placed[node.name] = ipu
-        made |= dict.fromkeys(node.outputs, ipu)
+        by_output |= dict.fromkeys(node.outputs, ipu)
     return placed
 
 

@@ -56,9 +56,9 @@ class Stash:
         put, take = self.counters
         popops.dynamicUpdate(graph, stash, full_variable, put, [0], [1], self.put, name)
         out = graph.clone(full_variable, f"{variable.name}/Restored")
-        made = len(graph.variables) - 1
+        out_number = len(graph.variables) - 1
         popops.dynamicSliceWithOutput(graph, out, stash, take, [0], [1], self.take, name)
-        return made
+        return out_number
 
     def finish(self, begin: Steps) -> None:
         """Let the stages count their batches, from 0 at the begin of a run."""

@@ -154,7 +154,7 @@ class Settings:
 class SessionOptions:
     """Options by name: opts.engineOptions = {"debug.instrument": "true"}."""
 
-    def __init__(self, **chosen: Any) -> None:
+    def __init__(self, **options: Any) -> None:
         for name, default in OPTIONS.items():
             object.__setattr__(self, name, _own(default))
         for name in GROUPS:
@@ -162,7 +162,7 @@ class SessionOptions:
         for name in LOCATIONS:
             is_mapping = name.endswith("Override")
             object.__setattr__(self, name, {} if is_mapping else TensorLocationSettings())
-        for name, value in chosen.items():
+        for name, value in options.items():
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -79,20 +79,20 @@ def grain_of(plan: Plan, width: int) -> int:
     return ceil_div(max(plan.method.out_group, width), width) * width
 
 
-def shares_of(plan: Plan, sizes: IntArray, parts: int, left: int, grain: int) -> Shares:
+def shares_of(plan: Plan, sizes: IntArray, parts: int, merged_parts: int, grain: int) -> Shares:
     """Share the outputs of each cell among the tiles of the parts that become one, in grains.
 
     No more tiles are used than the largest share makes necessary, as in PopLibs
     (lib/poputil/Util.cpp, splitRegions).
     """
     sums = plan.sums
-    bounds = np.arange(left + 1, dtype=np.int64) * parts // left
-    tiles = np.arange(left + 1, dtype=np.int64) * sums // left
-    steps = np.repeat(ceil_div(sizes, grain), left)
+    bounds = np.arange(merged_parts + 1, dtype=np.int64) * parts // merged_parts
+    tiles = np.arange(merged_parts + 1, dtype=np.int64) * sums // merged_parts
+    steps = np.repeat(ceil_div(sizes, grain), merged_parts)
     grains_per_tile = ceil_div(steps, np.tile(np.diff(tiles), len(sizes)))
     used = ceil_div(steps, grains_per_tile)
-    group = np.repeat(np.arange(len(sizes) * left), used)
-    cell, part = group // left, group % left
+    group = np.repeat(np.arange(len(sizes) * merged_parts), used)
+    cell, part = group // merged_parts, group % merged_parts
     place = spread(np.zeros_like(used), used)
     first = np.minimum(steps[group] * place // used[group] * grain, sizes[cell])
     end = np.minimum(steps[group] * (place + 1) // used[group] * grain, sizes[cell])

@@ -178,9 +178,9 @@ def _joint(
         return estimate_of_pass._replace(cycles={"transform": moved, **estimate_of_pass.cycles})
 
     def cycles(arrays: list[IntArray]) -> IntArray:
-        found = [priced(arrays, name) for name in PASSES]
-        fits = np.all([one.bytes <= limit for one in found], axis=0)
-        every = [stage for one in found for stage in one.cycles.values()]
+        estimates = [priced(arrays, name) for name in PASSES]
+        fits = np.all([one.bytes <= limit for one in estimates], axis=0)
+        every = [stage for one in estimates for stage in one.cycles.values()]
         return np.where(fits, np.add.reduce(every), -1)
 
     inputs = [*largest, *parts]

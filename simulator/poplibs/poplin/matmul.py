@@ -33,11 +33,15 @@ def _of_one_type(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
     """Let a function of an input's and an output's type take one that is both."""
 
     @wraps(function)
-    def call(*given: _P.args, **named: _P.kwargs) -> Tensor:
-        has_output_type = "outputType" in named or isinstance((*given, None, None, None)[2], Type)
-        if has_output_type or not isinstance((*given, None)[1], Type):
-            return function(*given, **named)
-        return cast(Callable[..., Tensor], function)(*given[:2], given[1], *given[2:], **named)
+    def call(*arguments: _P.args, **named: _P.kwargs) -> Tensor:
+        has_output_type = "outputType" in named or isinstance(
+            (*arguments, None, None, None)[2], Type
+        )
+        if has_output_type or not isinstance((*arguments, None)[1], Type):
+            return function(*arguments, **named)
+        return cast(Callable[..., Tensor], function)(
+            *arguments[:2], arguments[1], *arguments[2:], **named
+        )
 
     return call
 

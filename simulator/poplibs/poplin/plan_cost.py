@@ -178,11 +178,11 @@ def tile_cycles(
     return target.workers * vertex_cycles(target, problem, method, share, taps_used)
 
 
-def scratch_elements(target: Target, method: Method, made: Any) -> Any:
+def scratch_elements(target: Target, method: Method, outputs: Any) -> Any:
     """Count what a vertex works in for so many outputs of the groups that it makes at once."""
     if method.vertex == "VMAC":
-        return made * target.workers
-    return made + SLIC_WEIGHTS // method.partials.size
+        return outputs * target.workers
+    return outputs + SLIC_WEIGHTS // method.partials.size
 
 
 def _zeros(problem: Problem, part: Part) -> Any:

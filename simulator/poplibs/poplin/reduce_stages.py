@@ -52,18 +52,18 @@ def _rows(most: int) -> IntArray:
 
 
 def reduction_cost(
-    target: Target, dtype: Type, made: Any, sums: IntArray, out_type: Type
+    target: Target, dtype: Type, outputs: Any, sums: IntArray, out_type: Type
 ) -> tuple[IntArray, IntArray]:
     """Return the cycles of exchanges and those of vertices.
 
-    `made` are the outputs of a part, `sums` the parts of each. As in PopLibs
+    `outputs` are those of a part, `sums` the parts of each. As in PopLibs
     (lib/poplin/ConvModel.cpp, addExchangeCycleEstimates; estimateConvReduceCycles), where no stage
     has a sync, and the outputs are exchanged once even where nothing is added.
     """
     rate = target.exchange_bytes_per_cycle
-    exchange, sent = ceil_div(made * dtype.size, rate), made
-    work = np.zeros_like(made)
-    size = ceil_div(made, sums) * sums
+    exchange, sent = ceil_div(outputs * dtype.size, rate), outputs
+    work = np.zeros_like(outputs)
+    size = ceil_div(outputs, sums) * sums
     stages = [stage[sums] for stage in _rows(target.tiles_per_ipu)]
     for number, rows in enumerate(stages):
         some = rows > 0
@@ -80,10 +80,10 @@ def reduction_cost(
     return exchange, work
 
 
-def received_bytes(target: Target, dtype: Type, made: Any, sums: IntArray) -> IntArray:
+def received_bytes(target: Target, dtype: Type, outputs: Any, sums: IntArray) -> IntArray:
     """Return the most bytes that a tile receives in a stage of what `reduction_cost` prices."""
-    size = ceil_div(made, sums) * sums
-    received: IntArray = np.zeros_like(made)
+    size = ceil_div(outputs, sums) * sums
+    received: IntArray = np.zeros_like(outputs)
     for rows in (stage[sums] for stage in _rows(target.tiles_per_ipu)):
         if not rows.any():
             break

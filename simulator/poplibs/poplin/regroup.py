@@ -18,16 +18,16 @@ def regrouped(
     graph: Graph,
     tensor: Tensor,
     lying: tuple[int, int],
-    wanted: tuple[int, int],
+    grouping: tuple[int, int],
     prog: Sequence,
     name: str,
 ) -> Tensor:
     """Return a copy of a tensor in which groups of a dimension lie together.
 
-    `lying` are the dimension and the size of the groups that lie together now, `wanted` those that
-    shall.
+    `lying` are the dimension and the size of the groups that lie together now, `grouping` those
+    that shall.
     """
-    (old, run), (new, group) = lying, wanted
+    (old, run), (new, group) = lying, grouping
     rows = gcd(gcd(run, tensor.shape[old]), MAX_ROWS)
     columns = _columns(tensor.shape[new], group)
     transposes = graph.addComputeSet(f"{name}/Transpose")

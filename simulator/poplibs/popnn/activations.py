@@ -127,8 +127,8 @@ def nonLinearityInputGradient(
     with graph.debug_scope(name, "popnn"):
         if kind in _OF_SEVERAL:
             sequence = _sequence(name, kind, prog)
-            made = softmax_gradient if kind in _SOFTMAXES else hard_sigmoid_gradient
-            return made(graph, act, outGradient, sequence, name)
+            function = softmax_gradient if kind in _SOFTMAXES else hard_sigmoid_gradient
+            return function(graph, act, outGradient, sequence, name)
         compute_set = prog if isinstance(prog, ComputeSet) else graph.addComputeSet(name)
         gradient = result_like(graph, [act], act.shape, act.dtype, f"{name}/inGradient")
         vertices = nonlinearity_gradient(kind.value, act.dtype, graph.target)

@@ -54,8 +54,8 @@ def calcLossAndGradientLogProbabilities(
     Where labels cannot come out of so many steps, a loss is infinite and its gradient zero.
     """
     results = (logProbs, labels, probLengths, labelLengths)
-    made = _added(graph, outType, results, prog, blankClass, debugContext, gradient=True)
-    return made[0], made[1].dimShuffle([1, 0, 2])
+    outputs = _added(graph, outType, results, prog, blankClass, debugContext, gradient=True)
+    return outputs[0], outputs[1].dimShuffle([1, 0, 2])
 
 
 def _added(
@@ -88,8 +88,8 @@ def _added(
         begin = np.arange(batch)
 
         def field(label: str, direction: Direction, tensor: Tensor) -> Field:
-            each = tensor.numElements() // max(batch, 1)
-            return cut_field(label, direction, tensor.flatten(), begin * each, (begin + 1) * each)
+            size = tensor.numElements() // max(batch, 1)
+            return cut_field(label, direction, tensor.flatten(), begin * size, (begin + 1) * size)
 
         read = {"logProbs": rows.dimShuffle([1, 0, 2]), "labels": labels, "validTime": operands[2],
                 "validLabel": operands[3]}  # fmt: skip

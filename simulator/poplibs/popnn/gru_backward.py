@@ -104,7 +104,7 @@ class _Layer:
                 for steps in (sizes.timeSteps, 1)
             ]
             input_grad.append(of_inputs[0])
-        kept = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
+        history = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
 
         def step(index: Tensor, body: Program) -> None:
             step_values = [
@@ -114,14 +114,14 @@ class _Layer:
             state_grad, units, of_input = self.step(state, step_values, arranged, body)
             if of_inputs:
                 body.add(Copy(of_input, of_inputs[1][0], name=f"{name}/inputGrad"))
-            kept.add(units, index, body)
+            history.add(units, index, body)
             body.add(Copy(state_grad, state, name=f"{name}/outGrad"))
             if of_inputs:
                 full_inputs, part = of_inputs
                 rnn.keep_step(graph, full_inputs, part[0], index, body, f"{name}/inputs")
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
-        return state, kept.sequence
+        return state, history.sequence
 
     def step(
         self, state: Tensor, step_values: list[Tensor], arranged: list[Tensor], prog: Program

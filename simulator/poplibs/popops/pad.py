@@ -155,21 +155,21 @@ def _edge(tensor: Tensor, axis: int, *, first: bool) -> Tensor:
 
 
 def _constant(
-    given: _Padding, graph: Graph, tensor: Tensor, width: int, axis: int, *, first: bool
+    fill: _Padding, graph: Graph, tensor: Tensor, width: int, axis: int, *, first: bool
 ) -> Tensor:
     """Return a constant, or a value that is in a tensor, in the shape of the padding."""
     shape = (*tensor.shape[:axis], width, *tensor.shape[axis + 1 :])
-    if isinstance(given.value, Tensor):
-        if given.value.numElements() != 1 or given.value.dtype != tensor.dtype:
-            raise poplibs_error(f"pad: value is {given.value!r}; needs one {tensor.dtype}")
-        return broadcast_to(given.value.reshape([1]), shape)
-    value = checked_values(given.value, tensor.dtype, "pad: value", poplibs_error)
+    if isinstance(fill.value, Tensor):
+        if fill.value.numElements() != 1 or fill.value.dtype != tensor.dtype:
+            raise poplibs_error(f"pad: value is {fill.value!r}; needs one {tensor.dtype}")
+        return broadcast_to(fill.value.reshape([1]), shape)
+    value = checked_values(fill.value, tensor.dtype, "pad: value", poplibs_error)
     if value.ndim:
-        raise poplibs_error(f"pad: value is {given.value!r}; one number is needed")
+        raise poplibs_error(f"pad: value is {fill.value!r}; one number is needed")
     padding = graph.addConstant(tensor.dtype, shape, value, "padding")
-    if given.method is MappingMethod.ZERO:
+    if fill.method is MappingMethod.ZERO:
         graph.setTileMapping(padding, 0)
-    elif given.method is MappingMethod.EDGE:
+    elif fill.method is MappingMethod.EDGE:
         if not tensor.numElements():
             raise poplibs_error(f"pad: {tensor!r} has no edge to lie beside")
         graph.copy_mapping(_edge(tensor, axis, first=first).broadcast(width, axis), padding)

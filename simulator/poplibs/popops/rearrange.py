@@ -314,15 +314,15 @@ def regroup_where_it_lies(
     tensor: Tensor,
     transposes: ComputeSet,
     lying: GroupingInfo,
-    wanted: GroupingInfo,
+    grouping: GroupingInfo,
     name: str,
 ) -> Tensor:
     """Regroup a tensor by matrices that are transposed where they begin, and copied nowhere."""
     with graph.debug_scope(name, "popops"):
-        grouped = _grouped(_grouped(tensor, wanted), lying)
+        grouped = _grouped(_grouped(tensor, grouping), lying)
         transposed = _partial_transpose(graph, grouped, transposes, f"{name}/transposed")
     outer_last = transposed.dimRoll(transposed.rank() - 2, transposed.rank() - 1)
-    return _ungrouped(_ungrouped(outer_last, lying), wanted)
+    return _ungrouped(_ungrouped(outer_last, lying), grouping)
 
 
 def _grouped(tensor: Tensor, grouping: GroupingInfo) -> Tensor:

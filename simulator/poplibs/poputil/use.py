@@ -196,8 +196,8 @@ class TensorUseTracker:
             for number, first, end in numbers:
                 if not graph.variables[number].constant:
                     rows.setdefault(number, []).append((first, end, tile))
-        found = {}
+        ranges = {}
         for number, pieces in rows.items():
             first, last, tile_of = np.array(pieces, dtype=np.int64).T
-            found[number] = (first, last, tile_of)
-        return found
+            ranges[number] = (first, last, tile_of)
+        return ranges

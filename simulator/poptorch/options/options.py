@@ -119,8 +119,8 @@ class Options(Part):
     def useOfflineIpuTarget(self, ipu_version: int = 2) -> Self:
         """Set the machine by its version: 1, 2 or 21."""
         if ipu_version not in VERSIONS:
-            known = ", ".join(map(str, VERSIONS))
-            raise Error(f"Options.useOfflineIpuTarget: {ipu_version!r}; known are {known}")
+            versions = ", ".join(map(str, VERSIONS))
+            raise Error(f"Options.useOfflineIpuTarget: {ipu_version!r}; known are {versions}")
         return self._set(target=VERSIONS[ipu_version])
 
     def setTarget(self, target: str, ipus: int = 1) -> Self:
@@ -206,9 +206,9 @@ class Options(Part):
 
     def part(self) -> str:
         """Return the machine: as set, by the variables of PopTorch, "" for the default."""
-        chosen = str(self.value("target"))
-        if chosen:
-            return chosen
+        target = str(self.value("target"))
+        if target:
+            return target
         if os.environ.get(SMALL_MODEL, "0") not in ("0", ""):
             return "tiny"
         version = os.environ.get(MODEL_VERSION, "").removeprefix("ipu")

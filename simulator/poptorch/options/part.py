@@ -53,24 +53,26 @@ class Part:
             return self._refused(name)
         if name.startswith("__"):
             raise AttributeError(name)
-        known = [n for n in (*dir(type(self)), *self.TAKEN, *self.REFUSED) if n[0] != "_"]
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
+        names = [n for n in (*dir(type(self)), *self.TAKEN, *self.REFUSED) if n[0] != "_"]
+        near = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(names))}"
         raise AttributeError(f"{self.LABEL} has no option {name!r}; {hint}")
 
     def _taken(self, name: str) -> Callable[..., Part]:
         def setter(*arguments: Any, **named: Any) -> Part:
-            given = ", ".join(map(repr, (*arguments, *named.values())))
-            logger.info(f"{self.LABEL}.{name}({given}): has no effect here")
+            text = ", ".join(map(repr, (*arguments, *named.values())))
+            logger.info(f"{self.LABEL}.{name}({text}): has no effect here")
             return self
 
         return setter
 
     def _refused(self, name: str) -> Callable[..., Part]:
         def setter(*arguments: Any, **named: Any) -> Part:
-            given = (*arguments, *named.values())
-            if given and all(one in OFF for one in given[:1]):
+            values = (*arguments, *named.values())
+            if values and all(one in OFF for one in values[:1]):
                 return self
-            raise Error(f"{self.LABEL}.{name}({', '.join(map(repr, given))}): {self.REFUSED[name]}")
+            raise Error(
+                f"{self.LABEL}.{name}({', '.join(map(repr, values))}): {self.REFUSED[name]}"
+            )
 
         return setter

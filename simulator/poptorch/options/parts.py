@@ -54,10 +54,10 @@ class Precision(Part):
     def setPartialsType(self, dtype: Any) -> Self:
         """Set the type of the parts of products' sums: torch.half or torch.float."""
         name = str(dtype).removeprefix("torch.")
-        known = {"half": "half", "float16": "half", "float": "float", "float32": "float"}
-        if name not in known:
+        types = {"half": "half", "float16": "half", "float": "float", "float32": "float"}
+        if name not in types:
             raise Error(f"{self.LABEL}.setPartialsType: {dtype}; torch.half or torch.float")
-        return self._set(partials=known[name])
+        return self._set(partials=types[name])
 
 
 class Jit(Part):

@@ -25,7 +25,7 @@ def counted_grams(body: Body) -> None:
     parts = [part for grams_of in grams for part in _counts(body, rows, dims[-1], grams_of)]
     if not parts:
         raise Unsupported(f"no n-gram that it counts fits into {body.info()}")
-    places = np.concatenate([found for _, found in parts])
+    places = np.concatenate([hits for _, hits in parts])
     counts = body("Concat", *(part_counts for part_counts, _ in parts), axis=1)
     if mode == "IDF":
         counts = body("Sign", counts)

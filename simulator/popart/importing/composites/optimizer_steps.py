@@ -64,9 +64,11 @@ def _groups(body: Body, states: int) -> Iterator[tuple[str, str, list[str], list
     """
     count = (len(body.infos) - 2) // (2 + states)
     for place in range(count):
-        weight, gradient, *held = (f"x{2 + part * count + place}" for part in range(2 + states))
+        weight, gradient, *state_inputs = (
+            f"x{2 + part * count + place}" for part in range(2 + states)
+        )
         numbers = [part * count + place for part in range(1 + states)]
-        yield weight, gradient, held, [f"y{n}" if n else "y" for n in numbers]
+        yield weight, gradient, state_inputs, [f"y{n}" if n else "y" for n in numbers]
 
 
 def _number(body: Body, name: str, default: float) -> float:

@@ -39,9 +39,9 @@ def images_of_columns(body: Body) -> None:
     flat = body("Transpose", body("Reshape", "x0", [rows, -1]), perm=[1, 0])
     empty = np.zeros((prod(sizes) + 1, rows), body.info().host)
     added = body("ScatterND", empty, where, flat, reduction="add")
-    kept = body("Slice", added, [0], [prod(sizes)], [0])
+    pixels = body("Slice", added, [0], [prod(sizes)], [0])
     block_shape = [batch, width // prod(kernel), *sizes]
-    body("Reshape", body("Transpose", kept, perm=[1, 0]), block_shape, out="y")
+    body("Reshape", body("Transpose", pixels, perm=[1, 0]), block_shape, out="y")
 
 
 def unpooled(body: Body) -> None:

@@ -103,17 +103,17 @@ def _resized(window: Window, inputs: int) -> Window:
     return replace(window, inputs=inputs, outputs=inputs // window.stride)
 
 
-def flatten_shape(shape: PoolShape, chosen: list[tuple[int, int]]) -> PoolShape:
+def flatten_shape(shape: PoolShape, factors: list[tuple[int, int]]) -> PoolShape:
     """Take parts of dimensions (0 is the batch) into the channels."""
-    for dimension, factor in chosen:
+    for dimension, factor in factors:
         shape = _flattened(shape, dimension, factor)
     return shape
 
 
-def flatten_tensor(tensor: Tensor, chosen: list[tuple[int, int]]) -> Tensor:
+def flatten_tensor(tensor: Tensor, factors: list[tuple[int, int]]) -> Tensor:
     """Take parts of the dimensions of a tensor into its channels."""
     last = tensor.rank() - 1
-    for dimension, factor in chosen:
+    for dimension, factor in factors:
         size, channels = tensor.dim(dimension), tensor.dim(last)
         rolled = tensor.dimRoll(dimension, last - 1)
         rolled = rolled.reshapePartial(last - 1, last + 1, [size // factor, factor * channels])
@@ -121,10 +121,10 @@ def flatten_tensor(tensor: Tensor, chosen: list[tuple[int, int]]) -> Tensor:
     return tensor
 
 
-def unflatten_tensor(tensor: Tensor, chosen: list[tuple[int, int]]) -> Tensor:
+def unflatten_tensor(tensor: Tensor, factors: list[tuple[int, int]]) -> Tensor:
     """Take parts of the channels back into the dimensions that they came from."""
     last = tensor.rank() - 1
-    for dimension, factor in reversed(chosen):
+    for dimension, factor in reversed(factors):
         size, channels = tensor.dim(dimension), tensor.dim(last)
         rolled = tensor.dimRoll(dimension, last - 1)
         rolled = rolled.reshapePartial(last - 1, last + 1, [size * factor, channels // factor])

@@ -37,21 +37,21 @@ class WorkLists:
     work: Array
 
 
-def make_lists(parts: Parts, rows: Rows, found: Items, workers: int) -> WorkLists:
+def make_lists(parts: Parts, rows: Rows, items: Items, workers: int) -> WorkLists:
     """Lay out the work lists of every piece; `rows` are of the pieces' first parts."""
     first = parts.first
-    box = rows.box[found.row]
-    out = _offsets(found.sample, found.output, parts.out.begin[first], parts.out.sizes[first], box)
+    box = rows.box[items.row]
+    out = _offsets(items.sample, items.output, parts.out.begin[first], parts.out.sizes[first], box)
     source = _offsets(
-        found.sample, found.input, parts.inputs.begin[first], parts.inputs.sizes[first], box
+        items.sample, items.input, parts.inputs.begin[first], parts.inputs.sizes[first], box
     )
-    order = np.lexsort((found.length, source, out, found.row))
-    row, out, source = found.row[order], out[order], source[order]
+    order = np.lexsort((items.length, source, out, items.row))
+    row, out, source = items.row[order], out[order], source[order]
     used, head, counts = np.unique(row, return_index=True, return_counts=True)
     base = np.repeat(head, counts)
     worker = rows.box[used] * workers + rows.worker[used]
     by_worker = np.bincount(worker, minlength=len(first) * workers).reshape(-1, workers)
-    less = found.length[order] - 1
+    less = items.length[order] - 1
     work = np.stack([out - out[base], source - source[base], less], axis=1).astype(np.uint16)
     which, distinct_rows = _different(rows.box[used], counts, work)
     return WorkLists(

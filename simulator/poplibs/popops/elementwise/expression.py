@@ -41,89 +41,89 @@ class Expr:
     def __abs__(self) -> Expr:
         return operate("ABSOLUTE", self)
 
-    def __add__(self, other: Term) -> Expr:
-        return operate("ADD", self, other)
+    def __add__(self, operand: Term) -> Expr:
+        return operate("ADD", self, operand)
 
-    def __radd__(self, other: Term) -> Expr:
-        return operate("ADD", other, self)
+    def __radd__(self, operand: Term) -> Expr:
+        return operate("ADD", operand, self)
 
-    def __sub__(self, other: Term) -> Expr:
-        return operate("SUBTRACT", self, other)
+    def __sub__(self, operand: Term) -> Expr:
+        return operate("SUBTRACT", self, operand)
 
-    def __rsub__(self, other: Term) -> Expr:
-        return operate("SUBTRACT", other, self)
+    def __rsub__(self, operand: Term) -> Expr:
+        return operate("SUBTRACT", operand, self)
 
-    def __mul__(self, other: Term) -> Expr:
-        return operate("MULTIPLY", self, other)
+    def __mul__(self, operand: Term) -> Expr:
+        return operate("MULTIPLY", self, operand)
 
-    def __rmul__(self, other: Term) -> Expr:
-        return operate("MULTIPLY", other, self)
+    def __rmul__(self, operand: Term) -> Expr:
+        return operate("MULTIPLY", operand, self)
 
-    def __truediv__(self, other: Term) -> Expr:
-        return operate("DIVIDE", self, other)
+    def __truediv__(self, operand: Term) -> Expr:
+        return operate("DIVIDE", self, operand)
 
-    def __rtruediv__(self, other: Term) -> Expr:
-        return operate("DIVIDE", other, self)
+    def __rtruediv__(self, operand: Term) -> Expr:
+        return operate("DIVIDE", operand, self)
 
-    def __mod__(self, other: Term) -> Expr:
-        return operate("REMAINDER", self, other)
+    def __mod__(self, operand: Term) -> Expr:
+        return operate("REMAINDER", self, operand)
 
-    def __rmod__(self, other: Term) -> Expr:
-        return operate("REMAINDER", other, self)
+    def __rmod__(self, operand: Term) -> Expr:
+        return operate("REMAINDER", operand, self)
 
-    def __pow__(self, other: Term) -> Expr:
-        return operate("POWER", self, other)
+    def __pow__(self, operand: Term) -> Expr:
+        return operate("POWER", self, operand)
 
-    def __rpow__(self, other: Term) -> Expr:
-        return operate("POWER", other, self)
+    def __rpow__(self, operand: Term) -> Expr:
+        return operate("POWER", operand, self)
 
-    def __and__(self, other: Term) -> Expr:
-        return operate("BITWISE_AND", self, other)
+    def __and__(self, operand: Term) -> Expr:
+        return operate("BITWISE_AND", self, operand)
 
-    def __rand__(self, other: Term) -> Expr:
-        return operate("BITWISE_AND", other, self)
+    def __rand__(self, operand: Term) -> Expr:
+        return operate("BITWISE_AND", operand, self)
 
-    def __or__(self, other: Term) -> Expr:
-        return operate("BITWISE_OR", self, other)
+    def __or__(self, operand: Term) -> Expr:
+        return operate("BITWISE_OR", self, operand)
 
-    def __ror__(self, other: Term) -> Expr:
-        return operate("BITWISE_OR", other, self)
+    def __ror__(self, operand: Term) -> Expr:
+        return operate("BITWISE_OR", operand, self)
 
-    def __xor__(self, other: Term) -> Expr:
-        return operate("BITWISE_XOR", self, other)
+    def __xor__(self, operand: Term) -> Expr:
+        return operate("BITWISE_XOR", self, operand)
 
-    def __rxor__(self, other: Term) -> Expr:
-        return operate("BITWISE_XOR", other, self)
+    def __rxor__(self, operand: Term) -> Expr:
+        return operate("BITWISE_XOR", operand, self)
 
-    def __lshift__(self, other: Term) -> Expr:
-        return operate("SHIFT_LEFT", self, other)
+    def __lshift__(self, operand: Term) -> Expr:
+        return operate("SHIFT_LEFT", self, operand)
 
-    def __rlshift__(self, other: Term) -> Expr:
-        return operate("SHIFT_LEFT", other, self)
+    def __rlshift__(self, operand: Term) -> Expr:
+        return operate("SHIFT_LEFT", operand, self)
 
-    def __rshift__(self, other: Term) -> Expr:
-        return operate("SHIFT_RIGHT", self, other)
+    def __rshift__(self, operand: Term) -> Expr:
+        return operate("SHIFT_RIGHT", self, operand)
 
-    def __rrshift__(self, other: Term) -> Expr:
-        return operate("SHIFT_RIGHT", other, self)
+    def __rrshift__(self, operand: Term) -> Expr:
+        return operate("SHIFT_RIGHT", operand, self)
 
-    def __lt__(self, other: Term) -> Expr:
-        return operate("LESS_THAN", self, other)
+    def __lt__(self, operand: Term) -> Expr:
+        return operate("LESS_THAN", self, operand)
 
-    def __le__(self, other: Term) -> Expr:
-        return operate("LESS_THAN_EQUAL", self, other)
+    def __le__(self, operand: Term) -> Expr:
+        return operate("LESS_THAN_EQUAL", self, operand)
 
-    def __gt__(self, other: Term) -> Expr:
-        return operate("GREATER_THAN", self, other)
+    def __gt__(self, operand: Term) -> Expr:
+        return operate("GREATER_THAN", self, operand)
 
-    def __ge__(self, other: Term) -> Expr:
-        return operate("GREATER_THAN_EQUAL", self, other)
+    def __ge__(self, operand: Term) -> Expr:
+        return operate("GREATER_THAN_EQUAL", self, operand)
 
-    def __eq__(self, other: Term) -> Expr:  # type: ignore[override]
-        return operate("EQUAL", self, other)
+    def __eq__(self, operand: Term) -> Expr:  # type: ignore[override]
+        return operate("EQUAL", self, operand)
 
-    def __ne__(self, other: Term) -> Expr:  # type: ignore[override]
-        return operate("NOT_EQUAL", self, other)
+    def __ne__(self, operand: Term) -> Expr:  # type: ignore[override]
+        return operate("NOT_EQUAL", self, operand)
 
     __hash__ = object.__hash__
 

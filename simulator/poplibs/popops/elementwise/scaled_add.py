@@ -124,32 +124,32 @@ def _sum_of(function: str, a: Tensor, arguments: tuple[Any, ...], named: dict[st
     )
 
 
-def _scaled(graph: Graph, given: _Sum, *, subtract: bool) -> None:
-    scales = {"scaleB": given.scale_b}
-    scales |= {} if given.scale_a is None else {"scaleA": given.scale_a}
+def _scaled(graph: Graph, operation: _Sum, *, subtract: bool) -> None:
+    scales = {"scaleB": operation.scale_b}
+    scales |= {} if operation.scale_a is None else {"scaleA": operation.scale_a}
     numbers = {key: scale for key, scale in scales.items() if not isinstance(scale, Tensor)}
     constant = len(numbers) == len(scales)
     if subtract and constant:  # a number changes its sign, and the vertices add
         numbers["scaleB"], subtract = -numbers["scaleB"], False
-    name = debug_name(given.context, "SubtractFrom" if subtract else "AddTo")
-    checked(OPTIONS, given.options, name)
-    a, b = given.a, given.b
+    name = debug_name(operation.context, "SubtractFrom" if subtract else "AddTo")
+    checked(OPTIONS, operation.options, name)
+    a, b = operation.a, operation.b
     if a.shape != b.shape:
         raise poplibs_error(f"{name}: operands {a!r} and {b!r} differ in shape")
     if a.dtype not in (FLOAT, HALF):
         raise poplibs_error(f"{name}: {a!r}; known for float, half")
     with graph.debug_scope(name, "popops"):
-        b = regroupIfBeneficial(graph, b, a, given.prog, name)
+        b = regroupIfBeneficial(graph, b, a, operation.prog, name)
         if b.dtype != a.dtype:
-            b = cast_into(graph, b, a.dtype, given.prog, name, None)
+            b = cast_into(graph, b, a.dtype, operation.prog, name, None)
         operands: dict[str, Operand] = {"out": ("inout", a), "in2": ("input", b)}
         for key, scale in {} if constant else scales.items():
             operands[key] = ("input", _one(graph, scale, a, name))
-        which = ScaledSum(constant, subtract, given.scale_a is not None)
+        which = ScaledSum(constant, subtract, operation.scale_a is not None)
         vertices = scaled_sum(which, a.dtype, graph.target)
         compute_set = graph.addComputeSet(name)
         add_elementwise(graph, compute_set, vertices, operands, numbers if constant else {})
-        given.prog.add(Execute(compute_set))
+        operation.prog.add(Execute(compute_set))
 
 
 def _one(graph: Graph, scale: Scale, a: Tensor, name: str) -> Tensor:

@@ -64,11 +64,13 @@ class Regions:
         """Return where the rows of each region begin."""
         return offsets_of(self.rows)[:-1]
 
-    def where(self, chosen: Array) -> Regions:
+    def where(self, selection: Array) -> Regions:
         """Keep the chosen regions: a flag each, or indexes."""
-        rows = self.rows[chosen]
-        first = self.first[spread(self.starts[chosen], rows)]
-        return Regions(self.tile[chosen], self.slot[chosen], self.outs[chosen], rows, first)
+        rows = self.rows[selection]
+        first = self.first[spread(self.starts[selection], rows)]
+        return Regions(
+            self.tile[selection], self.slot[selection], self.outs[selection], rows, first
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -177,9 +177,9 @@ def _of_axis(
     limits, columns = [input.dim(axis)], indices.flatten().expand([1])
     where = (limits, call.bounds, call.prog, call.name)
     columns = checked_indices(call.graph, columns, *where)
-    found = _take(call, input, columns.flatten(), axis, params).dimRoll(axis, 0)
-    found = with_padding(call.graph, found, columns, *where).dimRoll(0, axis)
-    return found.reshapePartial(axis, axis + 1, list(indices.shape))
+    slices = _take(call, input, columns.flatten(), axis, params).dimRoll(axis, 0)
+    slices = with_padding(call.graph, slices, columns, *where).dimRoll(0, axis)
+    return slices.reshapePartial(axis, axis + 1, list(indices.shape))
 
 
 def _take(call: _Call, input: Tensor, indices: Tensor, axis: int, params: GatherParams) -> Tensor:
@@ -188,8 +188,8 @@ def _take(call: _Call, input: Tensor, indices: Tensor, axis: int, params: Gather
         return _take_of_pairs(call, input, indices, axis, params)
     order = list(range(input.rank()))
     order[0], order[axis] = axis, 0
-    found = _slices(call, input.dimShuffle(order), indices.expand([1]), [1])
-    return found.squeeze([1]).dimShuffle(order)
+    slices = _slices(call, input.dimShuffle(order), indices.expand([1]), [1])
+    return slices.squeeze([1]).dimShuffle(order)
 
 
 def _take_of_pairs(
@@ -203,8 +203,8 @@ def _take_of_pairs(
     pairs = input.reshapePartial(axis, axis + 1, [input.dim(axis) // 2, 2])
     halved = shiftRight(graph, indices, 1, prog, f"{name}/half")
     odd = eq(graph, bitwiseAnd(graph, indices, 1, prog, f"{name}/rest"), 1, prog, f"{name}/odd")
-    found = _take(replace(call, name=f"{name}/halved"), pairs, halved, axis, params)
-    low, high = (found.slice(part, part + 1, axis + 1).squeeze([axis + 1]) for part in (0, 1))
+    slices = _take(replace(call, name=f"{name}/halved"), pairs, halved, axis, params)
+    low, high = (slices.slice(part, part + 1, axis + 1).squeeze([axis + 1]) for part in (0, 1))
     shape = [-1 if place == axis else 1 for place in range(low.rank())]
     shape[axis] = indices.numElements()
     return select(graph, high, low, odd.reshape(shape), prog, f"{name}/choose")
@@ -239,12 +239,12 @@ class _Form:
                 f"{self.name}: collapsedSliceDims {list(self.collapsed)} of slices "
                 f"{list(self.slice_sizes)}; dimensions of size 1 are needed"
             )
-        kept = input.rank() - len(self.collapsed)
-        rank = indices.rank() - (self.index_vector_dim < indices.rank()) + kept
+        slice_rank = input.rank() - len(self.collapsed)
+        rank = indices.rank() - (self.index_vector_dim < indices.rank()) + slice_rank
         dims = list(self.offset_dims)
-        if len(dims) != kept or dims != sorted(set(dims)) or not {*dims} <= {*range(rank)}:
+        if len(dims) != slice_rank or dims != sorted(set(dims)) or not {*dims} <= {*range(rank)}:
             raise poplibs_error(
-                f"{self.name}: offsetDims {dims}; {kept} ascending ones of {rank} dimensions "
+                f"{self.name}: offsetDims {dims}; {slice_rank} ascending ones of {rank} dimensions "
                 "of the output are needed"
             )
 

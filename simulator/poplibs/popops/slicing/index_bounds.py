@@ -23,15 +23,15 @@ GATHER_OPTIONS = OPTIONS | BOUNDS
 
 
 def gather_options(
-    given: Mapping[str, object] | None, name: str
+    options: Mapping[str, object] | None, name: str
 ) -> tuple[dict[str, OptionValue], dict[str, object]]:
     """Return what is done with indices outside, and the options of slices.
 
     Raises InvalidOptionError.
     """
-    values = checked(GATHER_OPTIONS, given or {}, name)
+    values = checked(GATHER_OPTIONS, options or {}, name)
     bounds = defaults(BOUNDS, {key: values[key] for key in values if key in BOUNDS})
-    return bounds, {key: value for key, value in (given or {}).items() if key not in BOUNDS}
+    return bounds, {key: value for key, value in (options or {}).items() if key not in BOUNDS}
 
 
 def checked_indices(

@@ -37,7 +37,7 @@ def multi_slice(
     dims: Sequence[int],
     sizes: Sequence[int],
     prog: program.Sequence,
-    given: Given,
+    options: Given,
     name: str,
 ) -> Tensor:
     """Return the slices of a tensor at each row of `offsets`."""
@@ -57,7 +57,7 @@ def multi_slice(
             prog.add(program.Copy(one, result[number], name=name))
     elif count >= MANY and _of_rows(t, dims, sizes):
         rows = offsets.flatten()
-        add_rows(graph, "SLICE", t, result, rows, dims[0], None, prog, given, name)
+        add_rows(graph, "SLICE", t, result, rows, dims[0], None, prog, options, name)
     else:
 
         def body(number: Tensor) -> program.Sequence:
@@ -80,7 +80,7 @@ def multi_update(
     dims: Sequence[int],
     sizes: Sequence[int],
     prog: program.Sequence,
-    given: Given,
+    options: Given,
     name: str,
 ) -> None:
     """Replace the slices of a tensor at each row of `offsets`."""
@@ -92,7 +92,7 @@ def multi_update(
             label = f"{name}/{number}"
             dynamicUpdate(graph, t, s[number], offsets[number], dims, sizes, prog, label)
     elif count >= MANY and _of_rows(t, dims, sizes):
-        add_rows(graph, "", t, s, offsets.flatten(), dims[0], None, prog, given, name)
+        add_rows(graph, "", t, s, offsets.flatten(), dims[0], None, prog, options, name)
     else:
 
         def body(number: Tensor) -> program.Sequence:
@@ -119,14 +119,14 @@ def add_rows(
     dim: int,
     scale: Tensor | None,
     prog: program.Sequence,
-    given: Given,
+    options: Given,
     name: str,
 ) -> None:
     """Slice or update rows of a matrix: each tile works on the columns that it has of row 0."""
     if not s.numElements():
         return
     base = rows_of(t, dim)
-    full_base = _spread_out(graph, base, prog, proportion(given, name), name)
+    full_base = _spread_out(graph, base, prog, proportion(options, name), name)
     used, sub = in_column_order(full_base, s.reshape([s.dim(0), base.dim(1)]))
     regions = regions_of(graph, used[0])
     first = np.flatnonzero(np.diff(regions.tile, prepend=-1))

@@ -104,11 +104,11 @@ class Partition:
             if isinstance(places, Strides):
                 return first if places == tensor.places else None
         begins, lengths = self._intervals()
-        held, counts = tensor.intervals()
-        if len(begins) != len(held) or not np.array_equal(lengths, counts):
+        starts, counts = tensor.intervals()
+        if len(begins) != len(starts) or not np.array_equal(lengths, counts):
             return None
-        first = int(held[0])
-        return first if np.array_equal(held - first, begins) else None
+        first = int(starts[0])
+        return first if np.array_equal(starts - first, begins) else None
 
 
 def _along(values: IntArray, axis: int, rank: int) -> IntArray:

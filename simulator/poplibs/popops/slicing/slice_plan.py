@@ -66,9 +66,9 @@ class SlicePlan:
         return self.groupSplit * self.lookupSplit * self.slicedDimSplit * self.unslicedDimSplit
 
 
-def slice_options(given: Options, name: str) -> dict[str, OptionValue]:
+def slice_options(options: Options, name: str) -> dict[str, OptionValue]:
     """Return the value of every option of slices; raises InvalidOptionError."""
-    return defaults(OPTIONS, checked(OPTIONS, given or {}, name))
+    return defaults(OPTIONS, checked(OPTIONS, options or {}, name))
 
 
 def proportion(options: Mapping[str, OptionValue], name: str) -> float:
