@@ -101,8 +101,8 @@ def is_served(named: str, host: str) -> bool:
     if is_loopback(host):
         return is_loopback(name)
     if host in _ANY:
-        own = {socket.gethostname().lower(), socket.getfqdn().lower()}
-        return _is_address(name) or name in own or is_loopback(name)
+        hostnames = {socket.gethostname().lower(), socket.getfqdn().lower()}
+        return _is_address(name) or name in hostnames or is_loopback(name)
     return name == host.strip("[]").lower()
 
 
@@ -161,32 +161,32 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
     server.register_error_handler(Exception, _failed)
 
 
-def only_callbacks(server: Flask, known: Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse what no page asks of Dash, which would fail on it; `known` is its map of callbacks."""
+def only_callbacks(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse what no page asks of Dash, which would fail on it; `callbacks` are those it has."""
 
     def refuse() -> Response | None:
         if request.path != CALLBACKS or request.method != "POST":
             return None
         with suppress(RecursionError):  # of lists in lists in lists
-            if _is_call(request.get_json(silent=True), known):
+            if _is_call(request.get_json(silent=True), callbacks):
                 return None
         return _line(_NO_REQUEST, 400)
 
     server.before_request(refuse)
 
 
-def _is_call(asked: object, known: Mapping[str, Mapping[str, Any]]) -> bool:
+def _is_call(call: object, callbacks: Mapping[str, Mapping[str, Any]]) -> bool:
     """Return whether a request has the outputs, inputs and states of a callback of the server."""
-    if not isinstance(asked, dict) or not isinstance(asked.get("output"), str):
+    if not isinstance(call, dict) or not isinstance(call.get("output"), str):
         return False
-    callback, changed = known.get(asked["output"], {}), asked.get("changedPropIds", [])
+    callback, changed = callbacks.get(call["output"], {}), call.get("changedPropIds", [])
     if "callback" not in callback or not isinstance(changed, list):
         return False
-    several = asked["output"].startswith("..")
-    outputs = asked.get("outputs")
-    count = len(asked["output"].strip(".").split("...")) if several else 1
-    listed = outputs if several else [outputs]
-    pattern = "{" in asked["output"]  # of several elements, whose outputs are lists
+    multi_output = call["output"].startswith("..")
+    outputs = call.get("outputs")
+    count = len(call["output"].strip(".").split("...")) if multi_output else 1
+    listed = outputs if multi_output else [outputs]
+    pattern = "{" in call["output"]  # of several elements, whose outputs are lists
     if (
         not isinstance(listed, list)
         or len(listed) != count
@@ -194,7 +194,7 @@ def _is_call(asked: object, known: Mapping[str, Mapping[str, Any]]) -> bool:
     ):
         return False
     return all(isinstance(part, str) for part in changed) and all(
-        _fits(asked.get(key, []), callback[declared])
+        _fits(call.get(key, []), callback[declared])
         for key, declared in (("inputs", "inputs"), ("state", "state"))
     )
 
@@ -202,7 +202,7 @@ def _is_call(asked: object, known: Mapping[str, Mapping[str, Any]]) -> bool:
 def _is_named(part: object) -> bool:
     """Return whether a part of a request has an id and a property; of a pattern, each of a list."""
     if isinstance(part, list):
-        return all(isinstance(each, dict) and _is_named(each) for each in part)
+        return all(isinstance(item, dict) and _is_named(item) for item in part)
     if not isinstance(part, dict) or not isinstance(part.get("property"), str):
         return False
     return isinstance(part.get("id"), str | dict)
@@ -213,9 +213,9 @@ def _fits(parts: object, declared: Sequence[Mapping[str, Any]]) -> bool:
     if not isinstance(parts, list) or len(parts) != len(declared):
         return False
     return all(map(_is_named, parts)) and all(
-        each["property"] == one["property"]
+        item["property"] == one["property"]
         for part, one in zip(parts, declared, strict=True)
-        for each in (part if isinstance(part, list) else [part])
+        for item in (part if isinstance(part, list) else [part])
     )
 
 
@@ -226,16 +226,16 @@ def _cookie(token: str) -> str:
 
 def _without_token(token: str) -> AnyResponse | None:
     """Refuse who does not know the token; who brings it in the link gets it as a cookie."""
-    brought = request.args.get(TOKEN, "")
-    if request.method == "GET" and hmac.compare_digest(brought.encode(), token.encode()):
-        rest = urlencode([pair for pair in request.args.items(multi=True) if pair[0] != TOKEN])
+    link_token = request.args.get(TOKEN, "")
+    if request.method == "GET" and hmac.compare_digest(link_token.encode(), token.encode()):
+        query = urlencode([pair for pair in request.args.items(multi=True) if pair[0] != TOKEN])
         # Browsers drop tabs and turn backslashes: quoted, no path becomes another host.
         place = quote(request.path.lstrip("/"))
-        answer = redirect(f"/{place}" + (f"?{rest}" if rest else ""))
+        answer = redirect(f"/{place}" + (f"?{query}" if query else ""))
         answer.set_cookie(_cookie(token), token, httponly=True, samesite="Strict")
         return answer
-    known = request.cookies.get(_cookie(token), "")
-    if hmac.compare_digest(known.encode(), token.encode()):
+    cookie = request.cookies.get(_cookie(token), "")
+    if hmac.compare_digest(cookie.encode(), token.encode()):
         return None
     return _line("Open the address that `tilescope serve` printed, with its token.", 401)
 

@@ -83,12 +83,12 @@ class Address:
         """Return an option of the page as it stands in the link."""
         return dict(self.options).get(key, default)
 
-    def option(self, key: str, known: Sequence[str]) -> str:
+    def option(self, key: str, values: Sequence[str]) -> str:
         """Find an option that may be one of these, the first unless chosen; raises AddressError."""
-        found = self.text(key, known[0])
-        if found not in known:
-            raise AddressError(f"{key}={found}: not there; known: {', '.join(known)}")
-        return found
+        value = self.text(key, values[0])
+        if value not in values:
+            raise AddressError(f"{key}={value}: not there; known: {', '.join(values)}")
+        return value
 
 
 def parse_filter(text: str) -> Filter:
@@ -118,7 +118,7 @@ def parse_range(text: str, key: str = "range") -> Range:
 
 def _numbers(key: str, text: str) -> tuple[int, ...]:
     """Read numbers and ranges of them, both ends included, each number once, as in the text."""
-    chosen: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     listed = re.sub(r"\s*-\s*", "-", text)
     for part in filter(None, re.split(r"[\s,]+", listed)):
         first, dash, last = part.partition("-")
@@ -128,10 +128,10 @@ def _numbers(key: str, text: str) -> tuple[int, ...]:
         end = _number(key, last) if dash else begin
         if end < begin:
             raise AddressError(f"{key}={part}: empty; write the smaller number first")
-        if end - begin + len(chosen) >= MAX_CHOSEN:
+        if end - begin + len(numbers) >= MAX_CHOSEN:
             raise AddressError(f"{key}={part}: too many; choose at most {MAX_CHOSEN:,}")
-        chosen.update(dict.fromkeys(range(begin, end + 1)))
-    return tuple(chosen)
+        numbers.update(dict.fromkeys(range(begin, end + 1)))
+    return tuple(numbers)
 
 
 _READERS: dict[str, Callable[[str], object]] = {
@@ -151,21 +151,21 @@ _KEYS = {field: key for key, field in _FIELDS.items()}
 
 def parse(path: str | None, search: str | None) -> Address:
     """Read an address; empty values and what can be no key are passed over. Raises AddressError."""
-    chosen, faults = parse_leniently(path, search)
+    address, faults = parse_leniently(path, search)
     if faults:
         raise AddressError(faults[0])
-    return chosen
+    return address
 
 
 def parse_leniently(path: str | None, search: str | None) -> tuple[Address, list[str]]:
     """Read an address without the keys whose values are wrong; a line for each of these."""
     pairs = parse_qsl((search or "").removeprefix("?"))
-    known: dict[str, object] = {}
+    fields: dict[str, object] = {}
     faults = []
     for key, text in pairs:
         if key in _READERS:
             try:
-                known[_FIELDS.get(key, key)] = _READERS[key](text)
+                fields[_FIELDS.get(key, key)] = _READERS[key](text)
             except AddressError as fault:
                 faults.append(str(fault))
     options = {
@@ -173,8 +173,8 @@ def parse_leniently(path: str | None, search: str | None) -> tuple[Address, list
         for key, text in pairs
         if key not in _READERS and _OPTION.fullmatch(key)
     }
-    kept = tuple(sorted(options.items()))
-    return Address(path=path or "/", **known, options=kept), faults  # type: ignore[arg-type]
+    option_pairs = tuple(sorted(options.items()))
+    return Address(path=path or "/", **fields, options=option_pairs), faults  # type: ignore[arg-type]
 
 
 def ranges(numbers: Sequence[int]) -> str:

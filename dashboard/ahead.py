@@ -34,8 +34,8 @@ class Ahead:
     `rest` waits until little else is to do. May be asked from several threads.
     """
 
-    def __init__(self, store: Store, rest: Callable[[], None]) -> None:
-        self._store, self.rest = store, rest
+    def __init__(self, store: Store, pause: Callable[[], None]) -> None:
+        self._store, self.rest = store, pause
         self._known: set[str] = set()
         self._waiting: set[str] = set()
         self._quickly, self._slowly = threading.Lock(), threading.Lock()
@@ -105,8 +105,8 @@ def ahead_of(app: Dash, new: Ahead | None = None) -> Ahead:
     """Return what makes the sources of an application ready, after taking `new` for that."""
     if new:
         app.server.extensions[_NAME] = new
-    known: Ahead = app.server.extensions[_NAME]
-    return known
+    ahead: Ahead = app.server.extensions[_NAME]
+    return ahead
 
 
 def findings(store: Store, key: str) -> Iterator[Callable[[], object]]:

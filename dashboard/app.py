@@ -114,11 +114,11 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         keys: list[str],
     ) -> tuple[Any, ...]:
         components.check_texts(path, search)
-        page, links, *rest, now = show(store, path, search, shown, ctx.triggered_id, writing)
+        page, links, *header, now = show(store, path, search, shown, ctx.triggered_id, writing)
         if isinstance(now, dict):
             ahead.show(now["report"])
-        known = no_update if store.keys == keys else store.keys
-        return page, still.settled(links), *rest, now, known
+        new_keys = no_update if store.keys == keys else store.keys
+        return page, still.settled(links), *header, now, new_keys
 
     app.callback(
         Output("page", "children"),
@@ -171,12 +171,12 @@ def show(
     follow what else the address says.
     """
     try:
-        chosen, _ = address.parse_leniently(
+        state, _ = address.parse_leniently(
             path, search
         )  # the part that reads a key tells its fault
-        key = chosen.report or (store.keys or [""])[0]
-        now = {"path": chosen.path, "report": key, "asked": chosen.report,
-               "against": chosen.against, "stamp": _stamps(store, chosen),
+        key = state.report or (store.keys or [""])[0]
+        now = {"path": state.path, "report": key, "asked": state.report,
+               "against": state.against, "stamp": _stamps(store, state),
                "writing": writing}  # fmt: skip
     except components.EXPECTED as problem:
         links = navigation(PAGES, store, Address(path))
@@ -184,8 +184,8 @@ def show(
     if shown == now and asked_by == "watch":
         raise PreventUpdate
     if asked_by == "reload":
-        store.forget(chosen.report)
-    links = navigation(PAGES, store, chosen)
+        store.forget(state.report)
+    links = navigation(PAGES, store, state)
     if shown == now and asked_by != "reload":
         return no_update, links, no_update, no_update, None, no_update
     stays = shown is not None and shown | {"stamp": now["stamp"]} == now
@@ -193,7 +193,7 @@ def show(
         return no_update, links, no_update, no_update, None, now
     # Where the watch asks while another page is on its way, the browser drops that answer for this.
     note = _notice(key, asked_by, changed=stays and shown != now)
-    return _page(store, chosen), links, key, _target(store, key), note, now
+    return _page(store, state), links, key, _target(store, key), note, now
 
 
 def _follows(path: str) -> bool:
@@ -271,9 +271,9 @@ def _laid_out(page: Page, store: Store, state: Address) -> Any:
         laid = _laid_out(page, store, bare)
         return [components.fault(str(problem)), *(laid if isinstance(laid, list) else [laid])]
     except NotRecordedError as problem:
-        said, hint = (_sentence(text) for text in (problem.found, problem.wanted))
+        sentence, hint = (_sentence(text) for text in (problem.found, problem.wanted))
         parts = [help_link(state), components.title(page.TITLE)]
-        return still.settled([*parts, components.message(said, hint=hint)])
+        return still.settled([*parts, components.message(sentence, hint=hint)])
 
 
 def _sentence(text: str) -> str:

@@ -114,16 +114,16 @@ class Column:
 
 def headline(sentence: str, tone: Tone = "plain", *, more: str = "") -> Element:
     """Answer the question of the page in one sentence, and add what else is worth a glance."""
-    answer, rest = prose(sentence), prose(more)
-    whole = f"{sentence} {more}" if "…" in answer + rest else None
-    parts = [html.P(answer, className=f"headline {tone}"), html.P(rest, className="more")]
-    return html.Div(parts, className="headlines", title=whole)
+    answer, detail = prose(sentence), prose(more)
+    title = f"{sentence} {more}" if "…" in answer + detail else None
+    parts = [html.P(answer, className=f"headline {tone}"), html.P(detail, className="more")]
+    return html.Div(parts, className="headlines", title=title)
 
 
 def prose(sentence: str) -> str:
     """Write a sentence with names in it: none is longer than a line or turns the rest round."""
     words = TURNING.sub("\ufffd", unbroken(sentence))
-    return LONG_WORD.sub(lambda found: f"{found[0][:HALF_WORD]}…{found[0][-HALF_WORD:]}", words)
+    return LONG_WORD.sub(lambda match: f"{match[0][:HALF_WORD]}…{match[0][-HALF_WORD:]}", words)
 
 
 def unbroken(sentence: str) -> str:
@@ -173,8 +173,8 @@ def section(
     ]
     if folds:
         head = html.Summary(parts, className="section-head")
-        own = {"className": "section folds", "data-kept": folds}
-        return html.Details([head, *children], open=True, **own)
+        attributes = {"className": "section folds", "data-kept": folds}
+        return html.Details([head, *children], open=True, **attributes)
     return html.Section([html.Div(parts, className="section-head"), *children], className="section")
 
 
@@ -276,10 +276,10 @@ def with_objects(frame: Frame) -> Frame:
     if OBJECT in frame or column is None:
         return frame
     numbers = frame[column].tolist()
-    known = (number is not None and number == number and number >= 0 for number in numbers)
+    flags = (number is not None and number == number and number >= 0 for number in numbers)
     objects = [
         f"{column}:{int(number)}" if is_one else None
-        for number, is_one in zip(numbers, known, strict=True)
+        for number, is_one in zip(numbers, flags, strict=True)
     ]
     return frame.assign(**{OBJECT: objects})
 
@@ -298,9 +298,9 @@ def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
             continue
         for row in rows:
             value = row[column.field]
-            known = value == value and value is not None
-            row[column.field] = value if known else None
-            row[f"{column.field}_text"] = write(value) if known else "–"
+            is_number = value == value and value is not None
+            row[column.field] = value if is_number else None
+            row[f"{column.field}_text"] = write(value) if is_number else "–"
     return rows
 
 
@@ -345,9 +345,9 @@ def column_definition(column: Column) -> dict[str, Any]:
     return definition | size | {"tooltipField": column.field, "cellClass": column.kind}
 
 
-def filtered(frame: Frame, chosen: Filter | None) -> Frame:
+def filtered(frame: Frame, row_filter: Filter | None) -> Frame:
     """Keep the rows that a filter lets through; raises PvaError when it does not fit."""
-    return frame if chosen is None else matching(frame, [chosen])
+    return frame if row_filter is None else matching(frame, [row_filter])
 
 
 def check_texts(*values: object) -> None:
@@ -377,8 +377,8 @@ def or_nothing(make: Callback) -> Callback:
     return or_else(make, _same, lambda _: no_update)
 
 
-def _same(made: Any) -> Any:
-    return made
+def _same(result: Any) -> Any:
+    return result
 
 
 def or_else(make: Callback, then: Callable[[Any], Any], instead: Callable[[str], Any]) -> Callback:

@@ -10,8 +10,8 @@
     controls.exports("memory-by-tile", "memory-plot")          # the data as CSV and Parquet (see
                                                                # `downloads`), the plot as PNG, SVG
 
-What is chosen by default does not stand in the link. The page reads it with `chosen.option(key,
-known)` and passes the same choices here. Going back in the history sets the controls back, too.
+What is chosen by default does not stand in the link. The page reads it with `state.option(key,
+values)` and passes the same choices here. Going back in the history sets the controls back, too.
 A tab takes (value, words, why not): with a reason it is grey, and the reason shows on hover.
 """
 
@@ -53,20 +53,20 @@ def _hinted(control: Element, state: Address, key: str) -> Element:
 def choice(key: str, choices: Choices, state: Address, *, label: str = "") -> Element:
     """Choose one of a few, which stand beside each other; the first is the default."""
     default = choices[0][0]
-    made = dmc.SegmentedControl(
+    control = dmc.SegmentedControl(
         id={"address": key, "default": default},
         data=_data(choices),
         value=_now(state, key, default),
         size="xs",
         **{"aria-label": label or key},
     )
-    return _hinted(made, state, key)
+    return _hinted(control, state, key)
 
 
 def select(key: str, choices: Choices, state: Address, *, label: str, width: int = 150) -> Element:
     """Choose one of many from a drop-down with a search; the first is the default."""
     default = choices[0][0]
-    made = dmc.Select(
+    control = dmc.Select(
         id={"address": key, "default": default},
         data=_data(choices),
         value=_now(state, key, default),
@@ -76,24 +76,24 @@ def select(key: str, choices: Choices, state: Address, *, label: str, width: int
         w=width,
         **{"aria-label": label},
     )
-    return _hinted(made, state, key)
+    return _hinted(control, state, key)
 
 
 def switch(key: str, words: str, state: Address, *, on: bool = False) -> Element:
     """Choose on or off; `on` is the default."""
     default = "on" if on else "off"
-    made = dmc.Switch(
+    control = dmc.Switch(
         id={"switch": key, "default": default},
         label=words,
         checked=_now(state, key, default) == "on",
         size="xs",
     )
-    return _hinted(made, state, key)
+    return _hinted(control, state, key)
 
 
 def box(key: str, words: str, state: Address, *, width: int = 210, column: str = "") -> Element:
     """Type the value of a key; it is taken on Enter and when the box is left."""
-    made = dmc.TextInput(
+    control = dmc.TextInput(
         id={"box": key, "column": column},
         value=typed(state, key, column),
         placeholder=words,
@@ -102,14 +102,18 @@ def box(key: str, words: str, state: Address, *, width: int = 210, column: str =
         w=width,
         **{"aria-label": words},
     )
-    return _hinted(made, state, key)
+    return _hinted(control, state, key)
 
 
 def typed(state: Address, key: str, column: str = "") -> str:
     """Return the text of a box as the link has it."""
     if column:
-        kept = state.filter
-        return kept.value if kept and (kept.column, kept.operator) == (column, "~") else ""
+        row_filter = state.filter
+        return (
+            row_filter.value
+            if row_filter and (row_filter.column, row_filter.operator) == (column, "~")
+            else ""
+        )
     numbers = {"tile": state.tiles, "step": state.steps}
     if key in numbers:
         return ranges(numbers[key]).replace(",", ", ")
@@ -125,10 +129,10 @@ Tab = tuple[str, str] | tuple[str, str, str]
 
 
 def tabs(choices: Sequence[Tab], state: Address, *, key: str = "tab") -> Element:
-    """List tabs; the page fills its panel with what `chosen.option(key, values)` names."""
+    """List tabs; the page fills its panel with what `state.option(key, values)` names."""
     default = choices[0][0]
     return dmc.Tabs(
-        dmc.TabsList([_tab(*each) for each in choices]),
+        dmc.TabsList([_tab(*entry) for entry in choices]),
         id={"address": key, "default": default},
         value=_now(state, key, default),
         className="tabs",

@@ -56,10 +56,10 @@ _BY_PATH: dict[str, Declaration] = {}
 
 def register(page: Declaration) -> None:
     """Add a page to the menu; raises ValueError when it has what another one has alone."""
-    for other in _BY_PATH.values():
+    for peer in _BY_PATH.values():
         for name in ("path", "title", "letter", "order"):
-            if getattr(other, name) == getattr(page, name):
-                raise ValueError(f"{page.path}: its {name} is also that of {other.path}")
+            if getattr(peer, name) == getattr(page, name):
+                raise ValueError(f"{page.path}: its {name} is also that of {peer.path}")
     _BY_PATH[page.path] = page
 
 

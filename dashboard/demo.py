@@ -60,6 +60,6 @@ class Demo:
                 return "failed"
             if not self.key:
                 self.key = self._store.give(self._path)
-                others = (path for path in self._path.parent.iterdir() if path != self._path)
-                self.against = "".join(map(self._store.give, sorted(others)[:1]))
+                siblings = (path for path in self._path.parent.iterdir() if path != self._path)
+                self.against = "".join(map(self._store.give, sorted(siblings)[:1]))
             return "done"

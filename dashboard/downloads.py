@@ -3,7 +3,7 @@
 A page offers what it shows, and puts `controls.exports(NAME)` beside the view; the link carries the
 address of the view, so that the file holds what is chosen and filtered there:
 
-    register:  downloads.offer(app, "memory-by-tile", frame)   # frame(store, chosen) -> DataFrame
+    register:  downloads.offer(app, "memory-by-tile", frame)   # frame(store, state) -> DataFrame
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def offer(app: Dash, name: str, make: MakeFrame) -> None:
 
 def offered(server: Flask) -> dict[str, MakeFrame]:
     """Return what the pages offer, by name."""
-    found: dict[str, MakeFrame] = server.extensions.get(_OFFERED, {})
-    return found
+    offers: dict[str, MakeFrame] = server.extensions.get(_OFFERED, {})
+    return offers
 
 
 def csv(frame: Frame) -> bytes:
@@ -88,8 +88,8 @@ def register(server: Flask, store: Store) -> None:
             return _fault(f"{name}.{kind}: no such download", 404)
         encode, mimetype = chosen_kind
         try:
-            chosen = address.parse("/", request.query_string.decode("utf-8", "replace"))
-            body = encode(make(store, chosen))
+            state = address.parse("/", request.query_string.decode("utf-8", "replace"))
+            body = encode(make(store, state))
         except EXPECTED as problem:
             return _fault(str(problem), 404)
         except ImportError:
@@ -98,7 +98,7 @@ def register(server: Flask, store: Store) -> None:
             logging.getLogger("tilescope").exception("the dashboard failed")
             return _fault(FAILED, 500)
         answer = Response(body, mimetype=mimetype)
-        saved_as = file_name(f"{name}.{kind}", chosen.report, chosen.against)
+        saved_as = file_name(f"{name}.{kind}", state.report, state.against)
         answer.headers["Content-Disposition"] = f'attachment; filename="{saved_as}"'
         return answer
 

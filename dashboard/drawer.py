@@ -162,8 +162,8 @@ def _links(state: Address, subject: Subject, text: str) -> Element:
 
 def _kept(to: Address, text: str) -> tuple[tuple[str, str], ...]:
     """Keep the object in an address that does not choose it by a key of its own."""
-    own = text.startswith(VARIABLE) and VARIABLE in dict(to.options)
-    return tuple(sorted(to.options if own else (*to.options, (KEY, text))))
+    has_key = text.startswith(VARIABLE) and VARIABLE in dict(to.options)
+    return tuple(sorted(to.options if has_key else (*to.options, (KEY, text))))
 
 
 def findings(store: Store, state: Address, _theme: Theme) -> Element:

@@ -69,18 +69,18 @@ def make_pages(
     app: Dash,
     store: Store,
     stopped: Callable[[], bool] = lambda: False,
-    rest: Callable[[], None] = lambda: None,
+    pause: Callable[[], None] = lambda: None,
 ) -> None:
     """Lay out the pages of the first report with their panels and plots; the store keeps them.
 
     Each but those of the first page waits for a rest.
     """
-    known = makers(app)
+    registry = makers(app)
     for page in sorted(PAGES, key=lambda page: page is not memory):
         views = _views(show(store, page.PATH, "", None)[0]) if page.available(store, "") else ()
-        for make in (known[identifier] for identifier in views if identifier in known):
+        for make in (registry[identifier] for identifier in views if identifier in registry):
             if page is not memory:
-                rest()
+                pause()
             if stopped():
                 return
             with suppress(PvaError):  # who opens the page is told
@@ -90,8 +90,8 @@ def make_pages(
 def _views(element: Any) -> Iterator[str]:
     """Name the views in a layout."""
     if isinstance(element, list | tuple):
-        for each in element:
-            yield from _views(each)
+        for child in element:
+            yield from _views(child)
         return
     identifier = getattr(element, "id", None)
     if isinstance(identifier, dict) and "view" in identifier:

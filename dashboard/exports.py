@@ -28,51 +28,51 @@ NANOSECONDS = 1e9  # a second
 MAX_EVENTS = 2_000_000  # of a file; a larger window is refused
 
 
-def exported(whole: Timeline, kind: str, begin: int, end: int) -> bytes:
+def exported(timeline: Timeline, kind: str, begin: int, end: int) -> bytes:
     """Write the events of all rows that touch a window; raises PvaError."""
     if kind not in KINDS:
         raise NotFoundError(f"export.{kind}", "not there", f"known: {', '.join(KINDS)}")
-    frame = events_in_window(whole.tracks, np.arange(whole.tracks.rows), begin, end)
+    frame = events_in_window(timeline.tracks, np.arange(timeline.tracks.rows), begin, end)
     if len(frame) > MAX_EVENTS:
-        found = f"{len(frame):,} events in the window"
-        raise PvaError(f"export.{kind}", found, f"choose one of at most {MAX_EVENTS:,}")
-    return KINDS[kind][0](whole, frame)
+        problem = f"{len(frame):,} events in the window"
+        raise PvaError(f"export.{kind}", problem, f"choose one of at most {MAX_EVENTS:,}")
+    return KINDS[kind][0](timeline, frame)
 
 
-def _csv(whole: Timeline, frame: Any) -> bytes:
-    rows, lanes = frame["row"].to_numpy(), whole.lane_of_row
-    names = np.array(["/".join((*lane.path, lane.name)) for lane in whole.lanes], dtype=object)
-    plain = [text.encode(errors="replace").decode() for text in whole.labels]
+def _csv(timeline: Timeline, frame: Any) -> bytes:
+    rows, lanes = frame["row"].to_numpy(), timeline.lane_of_row
+    names = np.array(["/".join((*lane.path, lane.name)) for lane in timeline.lanes], dtype=object)
+    plain = [text.encode(errors="replace").decode() for text in timeline.labels]
     texts = np.array(plain, dtype=object)
-    kinds = np.array([words for _, words in whole.colours], dtype=object)
+    kinds = np.array([words for _, words in timeline.colours], dtype=object)
     labels = frame["label"].to_numpy()
-    first = np.array([lane.first for lane in whole.lanes])
+    first = np.array([lane.first for lane in timeline.lanes])
     table = frame.assign(
         lane=names[lanes[rows]] if len(rows) else [],
         row=rows - first[lanes[rows]] if len(rows) else rows,
         label=texts[labels] if len(rows) else [],
-        kind=kinds[whole.tracks.kind[labels]] if len(rows) else [],
-        item=whole.item(frame["event"].to_numpy()),
+        kind=kinds[timeline.tracks.kind[labels]] if len(rows) else [],
+        item=timeline.item(frame["event"].to_numpy()),
     )
     columns = ["lane", "row", "label", "kind", "begin", "length", "item"]
-    unit = {"begin": f"begin_{whole.unit}", "length": f"length_{whole.unit}"}
+    unit = {"begin": f"begin_{timeline.unit}", "length": f"length_{timeline.unit}"}
     return csv(table[columns].rename(columns=unit))
 
 
-def _as_trace(whole: Timeline, frame: Any) -> Any:
+def _as_trace(timeline: Timeline, frame: Any) -> Any:
     """Return the window as what the writers of traces take."""
-    used = whole.tracks.kind[: len(whole.labels)].astype(np.int32)
-    channels = tuple(words for _, words in whole.colours)
-    names = Names(tuple(whole.labels), channels, used)
-    slowest = min((lane.clock or whole.clock for lane in whole.lanes), default=NANOSECONDS)
-    lanes, rows = whole.lane_of_row, frame["row"].to_numpy()
+    used = timeline.tracks.kind[: len(timeline.labels)].astype(np.int32)
+    channels = tuple(words for _, words in timeline.colours)
+    names = Names(tuple(timeline.labels), channels, used)
+    slowest = min((lane.clock or timeline.clock for lane in timeline.lanes), default=NANOSECONDS)
+    lanes, rows = timeline.lane_of_row, frame["row"].to_numpy()
     of_lane = lanes[rows] if len(rows) else rows
-    is_flag = whole.of_kinds(("flag",))[rows]
+    is_flag = timeline.of_kinds(("flag",))[rows]
     paths: dict[tuple[str, ...], list[Thread]] = {}
-    for number, lane in enumerate(whole.lanes):
+    for number, lane in enumerate(timeline.lanes):
         columns = _columns(
             frame[(of_lane == number) & ~is_flag],
-            NANOSECONDS / (lane.clock or whole.clock),
+            NANOSECONDS / (lane.clock or timeline.clock),
             names,
         )
         pid = list(paths).index(lane.path) + 1 if lane.path in paths else len(paths) + 1
@@ -91,8 +91,8 @@ def _as_trace(whole: Timeline, frame: Any) -> Any:
         labels=names.labels,
         channels=names.channels,
         label_channels=names.label_channels,
-        anchor=Anchor(0, whole.wall_ns),
-        duration_ns=int(whole.extent[1] * NANOSECONDS / slowest),
+        anchor=Anchor(0, timeline.wall_ns),
+        duration_ns=int(timeline.extent[1] * NANOSECONDS / slowest),
         is_finished=True,
         instants=_instants(frame[is_flag], place[of_lane[is_flag]], names),
         flows=no_flows(),
@@ -133,9 +133,9 @@ def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
 
 
 def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any], bytes]:
-    def make(whole: Timeline, frame: Any) -> bytes:
+    def make(timeline: Timeline, frame: Any) -> bytes:
         out = io.BytesIO()
-        write(_as_trace(whole, frame), out)
+        write(_as_trace(timeline, frame), out)
         return out.getvalue()
 
     return make

@@ -59,11 +59,11 @@ class Flame:
 
     def around(self, frame: int) -> list[int]:
         """List the frames that one lies in, the outermost first, and itself."""
-        found = []
+        path = []
         while frame >= 0:
-            found.append(frame)
+            path.append(frame)
             frame = int(self.parent[frame])
-        return found[::-1]
+        return path[::-1]
 
     def inside(self, frame: int) -> Integers:
         """Return the frames directly in one, or the outermost, the largest first."""
@@ -102,8 +102,8 @@ def placed(flame: Flame, root: int) -> list[tuple[int, int, float, float]]:
 
 def matching(flame: Flame, text: str) -> set[int]:
     """Return the frames whose names have a text in them, in small letters or large."""
-    wanted = text.lower()
-    return {number for number, name in enumerate(flame.names) if wanted in name.lower()}
+    needle = text.lower()
+    return {number for number, name in enumerate(flame.names) if needle in name.lower()}
 
 
 def outermost(flame: Flame, frames: set[int]) -> list[int]:
@@ -126,7 +126,7 @@ def drawn(flame: Flame, state: Address, text: str) -> Element:
 
 def _frame(
     flame: Flame,
-    chosen: Address,
+    base: Address,
     place: tuple[int, int, float, float],
     root: int,
     matched: set[int] | None,
@@ -144,7 +144,7 @@ def _frame(
     }
     return dcc.Link(
         name if width > LEGIBLE else "",
-        href=link_to(chosen, flame, NOWHERE if frame == root else frame),
+        href=link_to(base, flame, NOWHERE if frame == root else frame),
         title=f"{flame.names[frame]}: {told(flame, frame)}",
         className=f"frame{state}{around}",
         style=style,
@@ -155,8 +155,8 @@ def link_to(state: Address, flame: Flame, frame: int) -> str:
     """Return the link that zooms to a frame, or to all, and opens the drawer of what it is."""
     options = tuple(pair for pair in state.options if pair[0] not in (KEY, OBJECT, VARIABLE))
     own, text = ((KEY, flame.paths[frame]),) if frame >= 0 else (), flame.object_of(frame)
-    more = ((OBJECT, text),) if text else ()
-    return address.write(replace(state, options=tuple(sorted((*options, *own, *more)))))
+    zoom = ((OBJECT, text),) if text else ()
+    return address.write(replace(state, options=tuple(sorted((*options, *own, *zoom)))))
 
 
 def told(flame: Flame, frame: int) -> str:

@@ -18,20 +18,20 @@ def first_programs(report: Report, tag: str, column: str, rows: Integers) -> Int
     data = report.dataset
     programs = np.flatnonzero(data.texts("programs", "type") == tag)[::-1]
     operands = data.column("programs", column)[programs]
-    found = np.full(max(int(rows.max(initial=0)), int(operands.max(initial=0))) + 1, -1)
-    found[operands[operands >= 0]] = programs[operands >= 0]
-    first: Integers = found[rows]
+    by_operand = np.full(max(int(rows.max(initial=0)), int(operands.max(initial=0))) + 1, -1)
+    by_operand[operands[operands >= 0]] = programs[operands >= 0]
+    first: Integers = by_operand[rows]
     return first
 
 
 def exchange_objects(report: Report, frame: Frame) -> list[str | None]:
     """Return the programs of exchanges, each told by its `kind` and its row `exchange`."""
-    found = np.full(len(frame), -1)
+    numbers = np.full(len(frame), -1)
     for tag, kind in KINDS.items():
         mine = (frame["kind"] == kind).to_numpy()
         rows = frame["exchange"].to_numpy()[mine]
-        found[mine] = first_programs(report, tag, "exchange", rows)
-    return texts_of("program", found)
+        numbers[mine] = first_programs(report, tag, "exchange", rows)
+    return texts_of("program", numbers)
 
 
 def texts_of(kind: str, rows: Integers) -> list[str | None]:
@@ -85,8 +85,8 @@ def object_tiles(report: Report, text: str) -> tuple[Integers, str]:
     data = report.dataset
     if kind == "tile" and number >= 0:
         return np.array([number]), f"Tile {number:,}"
-    known = range(data.length("variables") if data.has("variable_pieces") else 0)
-    if kind != "variable" or number not in known:
+    variables = range(data.length("variables") if data.has("variable_pieces") else 0)
+    if kind != "variable" or number not in variables:
         return np.zeros(0, dtype=np.int64), ""
     rows = data.rows_where("variable_pieces", "variable", number)
     tiles: Integers = np.unique(data.column("variable_pieces", "tile")[rows])

@@ -80,8 +80,8 @@ def describe(store: Store, state: Address, text: str) -> Subject:
     if kind == AT:  # of device and host on one axis: steps are odd, events are even
         number = _row(kind, which)
         kind, which = ("event", "step")[number % 2], str(number // 2)
-        found = describe(store, state, f"{kind}:{which}")
-        return replace(found, same=(f"{kind}:{which}", *found.same))
+        subject = describe(store, state, f"{kind}:{which}")
+        return replace(subject, same=(f"{kind}:{which}", *subject.same))
     if kind == "event":
         return _event(store, report, _row(kind, which))
     opened = store.report(report)
@@ -130,10 +130,10 @@ def variable(report: Report, key: str, number: int) -> Subject:
         *_uses("Read by", figures.readers, figures.last_reader),
         *_cycles_of_users(report, number),
     ]
-    own = ("variable", str(number))
+    option = ("variable", str(number))
     ways = (
-        ("Memory", Address("/memory", key, options=(own,))),
-        ("Liveness", Address("/liveness", key, options=(("tab", "lifetimes"), own))),
+        ("Memory", Address("/memory", key, options=(option,))),
+        ("Liveness", Address("/liveness", key, options=(("tab", "lifetimes"), option))),
         ("Computation graph", Address("/graph", key, options=(("node", f"v{number}"),))),
         *_operation_link(key, figures.operation),
     )
@@ -263,8 +263,8 @@ def _variables_of(report: Report, number: int) -> Pairs:
     for words, some in (("Writes", variables[written]), ("Reads", variables[~written])):
         largest = some[np.argsort(-sizes[some], kind="stable")]
         names = data.column("variables", "name")[largest[:2]].tolist()
-        more = f" and {len(largest) - 2:,} more" if len(largest) > 2 else ""
-        pairs.append((words, ", ".join(map(str, names)) + more if names else "nothing"))
+        tail = f" and {len(largest) - 2:,} more" if len(largest) > 2 else ""
+        pairs.append((words, ", ".join(map(str, names)) + tail if names else "nothing"))
     return pairs
 
 
@@ -276,10 +276,10 @@ def step(report: Report, key: str, number: int) -> Subject:
     way = ("Execution", Address("/execution", key, steps=(number,)))
     if of < 0:
         return Subject("Step", f"Step {number:,}", [], (way,))
-    found = program(report, key, of)
-    ways = (way, *(pair for pair in found.shown_in if pair[0] != "Execution"))
+    subject = program(report, key, of)
+    ways = (way, *(pair for pair in subject.shown_in if pair[0] != "Execution"))
     return replace(
-        found, kind=f"Step {number:,}", shown_in=ways, same=(f"program:{of}",),
+        subject, kind=f"Step {number:,}", shown_in=ways, same=(f"program:{of}",),
     )  # fmt: skip
 
 
@@ -288,14 +288,14 @@ def program_step(report: Report, key: str, number: int) -> Subject:
     data = report.dataset
     number = known_number("step", number, data.length("liveness_steps"))
     of = int(data.column("liveness_steps", "program")[number])
-    found = program(report, key, of)
+    subject = program(report, key, of)
     way = ("Liveness", Address("/liveness", key, steps=(number,)))
-    ways = (way, *(pair for pair in found.shown_in if pair[0] != "Liveness"))
-    figures = [pair for pair in found.figures if pair[0] != "Live then"]
+    ways = (way, *(pair for pair in subject.shown_in if pair[0] != "Liveness"))
+    figures = [pair for pair in subject.figures if pair[0] != "Live then"]
     figures[-1:-1] = _live_then(report, number)
-    about = (*(pair for pair in found.about if pair[0] != "step"), ("step", number))
+    about = (*(pair for pair in subject.about if pair[0] != "step"), ("step", number))
     return replace(
-        found, kind=f"Program step {number:,}", figures=figures, shown_in=ways, about=about,
+        subject, kind=f"Program step {number:,}", figures=figures, shown_in=ways, about=about,
         same=(f"program:{of}",),
     )  # fmt: skip
 
@@ -356,8 +356,8 @@ def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Su
         *_phases_of(row),
         *_known("Floating-point operations", row["flops"], units.count),
     ]
-    own = () if layer == "operation" else (("layer", layer),)
-    options = (*own, ("operation", name))
+    layer_option = () if layer == "operation" else (("layer", layer),)
+    options = (*layer_option, ("operation", name))
     ways = (
         ("Operations", Address("/operations", key, options=options)),
         ("Execution", Address("/execution", key, options=(("filter", f"name~{name}"),))),
@@ -369,9 +369,9 @@ def _phases_of(row: object) -> Pairs:
     """Return what the cycles of an operation are spent on, where they are."""
     words = ("compute", "exchange", "host exchange", "sync")
     spent = [(word, int(row[word.replace(" ", "_")])) for word in words]  # type: ignore[index]
-    whole = sum(amount for _, amount in spent)
-    parts = [f"{word} {units.share(amount / whole)}" for word, amount in spent if amount > 0]
-    return [("Spent on", ", ".join(parts))] if whole > 0 else []
+    total = sum(amount for _, amount in spent)
+    parts = [f"{word} {units.share(amount / total)}" for word, amount in spent if amount > 0]
+    return [("Spent on", ", ".join(parts))] if total > 0 else []
 
 
 def operation(report: Report, key: str, name: str) -> Subject:
@@ -387,19 +387,19 @@ def layer(report: Report, key: str, name: str) -> Subject:
 def _event(store: Store, key: str, number: int) -> Subject:
     """Describe an event of the host; raises PvaError."""
     found = host(store, key)
-    whole = found.timeline
-    figures = event_figures(whole.tracks, number)
-    lane = next(lane for lane in whole.lanes if lane.first <= figures.row < lane.stop)
+    timeline = found.timeline
+    figures = event_figures(timeline.tracks, number)
+    lane = next(lane for lane in timeline.lanes if lane.first <= figures.row < lane.stop)
     first = lane.first + lane.kinds.count("flag")
     if figures.row >= first:
-        figures = event_figures(whole.tracks, number, (first, lane.stop))
-    around = [whole.labels[int(whole.tracks.label[event])] for event in figures.around]
+        figures = event_figures(timeline.tracks, number, (first, lane.stop))
+    around = [timeline.labels[int(timeline.tracks.label[event])] for event in figures.around]
     length = figures.end - figures.begin
     still = ", not ended" if number in found.still_open else ""
     metadata = found.metadata.get(number, "")
     pairs = [
         ("Part of", " › ".join(around) or "–"),
-        ("Type", whole.colours[int(whole.tracks.kind[figures.label])][1]),
+        ("Type", timeline.colours[int(timeline.tracks.kind[figures.label])][1]),
         ("Lies on", " / ".join((*lane.path[1:], lane.name))),
         ("Begins at", units.duration(figures.begin / 1e9)),
         ("Takes", (units.duration(length / 1e9) if length else "an instant") + still),
@@ -407,12 +407,12 @@ def _event(store: Store, key: str, number: int) -> Subject:
         ("Events inside", units.count(figures.children)),
         *([("Metadata", cut(metadata, MAX_LETTERS))] if metadata else []),
     ]
-    label = whole.labels[figures.label]
+    label = timeline.labels[figures.label]
     ways = (("Host trace", Address("/trace", key, event=number)),
             *_run(store, key, label, (figures.begin, figures.end)))  # fmt: skip
     return Subject(
         "Event of the host", label, pairs, ways,
-        related=_flows(whole, host_flows(store, key), number),
+        related=_flows(timeline, host_flows(store, key), number),
     )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ HINT = (
 )
 
 
-def strip(heights: npt.NDArray[np.number], plot: str, what: str) -> Element:
+def strip(heights: npt.NDArray[np.number], plot: str, subject: str) -> Element:
     """Draw the heights of all places of a plot in a strip, with the window on it."""
     count = len(heights)
     if count < 2:
@@ -39,7 +39,7 @@ def strip(heights: npt.NDArray[np.number], plot: str, what: str) -> Element:
     picture = Still([["svg", box, ["path", {"d": outline(heights)}]]])
     window = html.Div(
         className="overview-window", tabIndex="0", role="group", title=HINT,
-        **{"aria-label": f"What the plot shows of {what}"},
+        **{"aria-label": f"What the plot shows of {subject}"},
     )  # fmt: skip
     data = {"data-overview": plot, "data-count": str(count)}
     small = html.Div([picture, window], className="overview", **data)
@@ -51,7 +51,7 @@ def magnifier(plot: str) -> Element:
 
     It is open or closed as the browser keeps it.
     """
-    acts = [_act(*each) for each in ACTS]
+    acts = [_act(*action) for action in ACTS]
     typed = {"className": "magnification", "inputMode": "decimal", "autoComplete": "off",
              "spellCheck": "false", "aria-label": "Magnification in percent"}  # fmt: skip
     words = ["span", {"className": "note"}, "Magnification"]
@@ -59,8 +59,8 @@ def magnifier(plot: str) -> Element:
     panel = ["div", group, words, acts[0], ["input", typed], *acts[1:]]
     fold = {"className": "magnifier-fold", "data-magnifier": "fold", "aria-expanded": "false",
             "title": "Magnification (z)"}  # fmt: skip
-    own = {"className": "magnifier", "data-magnifies": plot}
-    return Still([["div", own, ["button", fold, "100 %"], panel]])
+    attributes = {"className": "magnifier", "data-magnifies": plot}
+    return Still([["div", attributes, ["button", fold, "100 %"], panel]])
 
 
 def _act(name: str, words: str, hint: str) -> list[object]:

@@ -35,14 +35,14 @@ RUN_WORDS = {STEADY: "steady state", ALL: "all runs"}
 
 def sizes() -> str:
     """Return the key of the units of bytes that the browser asks for."""
-    wanted = request.cookies.get(SIZES, "")
-    return wanted if wanted in BYTE_STEPS else Writing().sizes
+    choice = request.cookies.get(SIZES, "")
+    return choice if choice in BYTE_STEPS else Writing().sizes
 
 
 def cycles() -> str:
     """Return whether the browser asks for `cycles` or `time`."""
-    wanted = request.cookies.get(CYCLES, "")
-    return wanted if wanted in CYCLE_WORDS else "cycles"
+    choice = request.cookies.get(CYCLES, "")
+    return choice if choice in CYCLE_WORDS else "cycles"
 
 
 def runs() -> str:
@@ -50,15 +50,15 @@ def runs() -> str:
 
     Requests of the page bring it in a cookie, which assets/early.js writes.
     """
-    told = has_request_context()
-    wanted = request.args.get("runs", request.cookies.get(RUNS, "")) if told else ""
-    return wanted if wanted in RUN_WORDS else STEADY
+    in_request = has_request_context()
+    choice = request.args.get("runs", request.cookies.get(RUNS, "")) if in_request else ""
+    return choice if choice in RUN_WORDS else STEADY
 
 
 def chosen_theme() -> theme.Theme:
     """Return the theme that the browser asks for; assets/early.js keeps it in a cookie."""
-    wanted = request.cookies.get("tilescope-theme", "")
-    return next((name for name in theme.THEMES if name == wanted), theme.THEMES[0])
+    choice = request.cookies.get("tilescope-theme", "")
+    return next((name for name in theme.THEMES if name == choice), theme.THEMES[0])
 
 
 def chosen_units() -> tuple[str, str, str]:

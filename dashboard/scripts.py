@@ -50,14 +50,14 @@ class Application(Dash):  # type: ignore[misc]  # Dash has no types
         scripts = parts["scripts"]
         grid = next((url for url in _SCRIPT.findall(scripts) if "/dash_ag_grid/" in url), "")
         parts["metas"] += f'<meta name="tilescope-grid" content="{grid}">'
-        react, mantine, rest = _SCRIPT.sub(_needed, scripts).partition(MANTINE)
-        parts["scripts"] = f'{react}<script src="{link("js")}"></script>\n{mantine}{rest}'
+        react, mantine, tail = _SCRIPT.sub(_needed, scripts).partition(MANTINE)
+        parts["scripts"] = f'{react}<script src="{link("js")}"></script>\n{mantine}{tail}'
         parts["css"] += f'<link rel="stylesheet" href="{link("css")}">'
         return str(super().interpolate_index(**parts))
 
 
-def _needed(found: re.Match[str]) -> str:
-    return next((place for part, place in PLACES.items() if part in found[1]), found[0])
+def _needed(match: re.Match[str]) -> str:
+    return next((place for part, place in PLACES.items() if part in match[1]), match[0])
 
 
 def together(kind: str) -> list[Path]:

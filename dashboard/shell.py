@@ -118,10 +118,10 @@ def _header(store: Store) -> Element:
 
 def _counted_runs() -> Element:
     """Choose which runs all pages count; shown where a report has runs of set-up."""
-    known = [{"value": value, "label": words} for value, words in preferences.RUN_WORDS.items()]
+    options = [{"value": value, "label": words} for value, words in preferences.RUN_WORDS.items()]
     choice: Element = dmc.Select(
         id="runs-choice",
-        data=known,
+        data=options,
         value=preferences.runs(),
         allowDeselect=False,
         size="xs",
@@ -143,14 +143,14 @@ def _preferences() -> Element:
     )
     groups = [
         dmc.RadioGroup(
-            [dmc.Radio(label=words, value=value, size="xs") for value, words in known.items()],
+            [dmc.Radio(label=words, value=value, size="xs") for value, words in options.items()],
             id=identifier,
             label=label,
             value=now,
             size="xs",
             className="preference",
         )
-        for identifier, label, known, now in choices
+        for identifier, label, options, now in choices
     ]
     summary = html.Summary("Units", title="How bytes and cycles are written (u)")
     return html.Details([summary, html.Div(groups, className="menu")], className="preferences")
@@ -158,11 +158,11 @@ def _preferences() -> Element:
 
 def navigation(pages: Sequence[Page], store: Store, state: Address) -> list[Element]:
     """List the pages that this report can fill; the link keeps the reports and the tiles."""
-    kept = Address(report=state.report, against=state.against, tiles=state.tiles)
+    base = Address(report=state.report, against=state.against, tiles=state.tiles)
     return [
         dcc.Link(
             [icon(page.PAGE.icon), page.TITLE],
-            href=address.write(replace(kept, path=page.PATH)),
+            href=address.write(replace(base, path=page.PATH)),
             className="nav-link active" if state.path == page.PATH else "nav-link",
             title=f"Keys: g {page.PAGE.letter}",
         )

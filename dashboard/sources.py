@@ -52,8 +52,8 @@ def files_of(path: Path) -> list[Path]:
     """List the files of a source that there are, its traces last."""
     if not isdir(path):
         return [path] if isfile(path) else []
-    known = (path / name for name in REPORT_FILES)
-    return [*(file for file in known if isfile(file)), *traces_in(path)]
+    files = (path / name for name in REPORT_FILES)
+    return [*(file for file in files if isfile(file)), *traces_in(path)]
 
 
 def traces_in(folder: Path) -> list[Path]:
@@ -111,13 +111,13 @@ def _own(path: Path) -> list[Path]:
 
 def _below(path: Path) -> list[Path]:
     """List the reports below a directory, not following links to directories."""
-    found: list[Path] = []
+    reports: list[Path] = []
     for folder, names, _ in os.walk(path):
-        here = Path(folder)
-        found += _own(here) if here != path else []
-        deep = len(here.relative_to(path).parts) >= DEEPEST or len(found) >= MAX_SOURCES
+        directory = Path(folder)
+        reports += _own(directory) if directory != path else []
+        deep = len(directory.relative_to(path).parts) >= DEEPEST or len(reports) >= MAX_SOURCES
         names[:] = [] if deep else sorted(name for name in names if not name.startswith("."))
-    return found
+    return reports
 
 
 def completions(roots: Sequence[Path], typed: str) -> list[str]:
@@ -128,11 +128,11 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
     typed = typed.strip()
     folder, _, begun = typed.rpartition("/")
     before = typed[: len(typed) - len(begun)]
-    found: list[str] = []
+    candidates: list[str] = []
     for root in roots:
-        for here in filter(isdir, within(root, folder or ("/" if before else "."))):
-            found += (before + name for name in _named(here, begun, root))
-    typed_so = (name for name in dict.fromkeys(found) if as_text(name) == name)
+        for directory in filter(isdir, within(root, folder or ("/" if before else "."))):
+            candidates += (before + name for name in _named(directory, begun, root))
+    typed_so = (name for name in dict.fromkeys(candidates) if as_text(name) == name)
     return list(islice(typed_so, MAX_COMPLETED))
 
 
@@ -186,13 +186,13 @@ def name_of(path: Path) -> str:
     return as_text(real(path).name) or "report"
 
 
-def free_key(path: Path, root: Path, taken: dict[str, Path], *, alone: bool) -> str:
+def free_key(path: Path, root: Path, paths: dict[str, Path], *, alone: bool) -> str:
     """Name a source after its directory or file; when it is not `alone` with that, by its place.
 
     When that is taken, too, it is numbered.
     """
     name = name_of(path)
     place = as_text(path.relative_to(root).as_posix()) if path != root else name
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    wanted = (name, place) if alone else (place, name)
-    return next(key for key in (*wanted, *numbered) if key not in taken)
+    numbered = (f"{name}-{number}" for number in range(2, len(paths) + 3))
+    names = (name, place) if alone else (place, name)
+    return next(key for key in (*names, *numbered) if key not in paths)

@@ -34,40 +34,40 @@ class Still(Component):  # type: ignore[misc]  # Dash has no types
         super().__init__(nodes=nodes)
 
 
-def settled(made: Element) -> Element:
+def settled(element: Element) -> Element:
     """Put what no callback can change into `Still`; the rest keeps its place around and in it."""
-    if isinstance(made, list | tuple):
-        return _grouped([_settled(each) for each in made])
-    return _grouped([_settled(made)])[0]
+    if isinstance(element, list | tuple):
+        return _grouped([_settled(child) for child in element])
+    return _grouped([_settled(element)])[0]
 
 
 def _grouped(parts: Iterable[tuple[bool, Any]]) -> list[Element]:
     """Put neighbours that are nodes into one `Still`; text alone needs none."""
-    found: list[Element] = []
+    groups: list[Element] = []
     for still, run in groupby(parts, key=lambda part: part[0]):
-        each = [part for _, part in run]
-        plain = not still or all(isinstance(part, str) for part in each)
-        found += each if plain else [Still(each)]
-    return found
+        nodes = [part for _, part in run]
+        plain = not still or all(isinstance(part, str) for part in nodes)
+        groups += nodes if plain else [Still(nodes)]
+    return groups
 
 
 def _settled(element: Element) -> tuple[bool, Any]:
     """Return an element as a node, or, when Dash has to know it, with what is in it settled."""
     if not isinstance(element, Component):
-        known = element is None or isinstance(element, str | int | float)
-        return known, "" if element is None else str(element) if known else element
+        is_text = element is None or isinstance(element, str | int | float)
+        return is_text, "" if element is None else str(element) if is_text else element
     if isinstance(element, Still) and len(element.nodes) == 1:
         return True, element.nodes[0]
     tag = _tag(element)
     inside = getattr(element, "children", None)
-    several = inside if isinstance(inside, list | tuple) else [] if inside is None else [inside]
+    children = inside if isinstance(inside, list | tuple) else [] if inside is None else [inside]
     if not tag and element._namespace != HTML:
         return False, element
-    parts = [_settled(each) for each in several]
+    parts = [_settled(child) for child in children]
     if tag and all(still for still, _ in parts):
-        own = element.to_plotly_json()["props"]
-        own.pop("children", None)
-        return True, [tag, own, *(node for _, node in parts)]
+        properties = element.to_plotly_json()["props"]
+        properties.pop("children", None)
+        return True, [tag, properties, *(node for _, node in parts)]
     if inside is not None:
         element.children = _grouped(parts)
     return False, element

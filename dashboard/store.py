@@ -103,39 +103,39 @@ class Store:
         for key, path in self._paths.items():
             if isfile(path) and sources.is_trace(path):
                 together.setdefault(None if path in paths else path.parent, []).append(key)
-        several = [keys for keys in together.values() if 1 < len(keys) <= MAX_JOINED]
-        self._joined += map(JOIN.join, several)
+        groups = [keys for keys in together.values() if 1 < len(keys) <= MAX_JOINED]
+        self._joined += map(JOIN.join, groups)
 
     def count_runs(
-        self, asked: Callable[[], str], counted: Callable[[Report, str], Report]
+        self, selection: Callable[[], str], counted: Callable[[Report, str], Report]
     ) -> None:
         """Let `report` return those runs of a report that are asked for when it is called.
 
         What is worked out of a report is kept for each of these.
         """
-        self._counting = (asked, counted)
+        self._counting = (selection, counted)
 
     def scan(self) -> None:
         """Look for reports that came or went since; those known keep their keys."""
         with self._lock:
-            known, new = set(self._paths.values()), dict[Path, Path]()
+            paths, new = set(self._paths.values()), dict[Path, Path]()
             places = ((one, root) for root in self._given for one in sources.sources(root))
             for one, root in places:
-                if one not in known:
+                if one not in paths:
                     new.setdefault(one, root)
             names = Counter(map(sources.name_of, new))
             for one, root in new.items():
                 self._add(one, root, alone=names[sources.name_of(one)] == 1)
-            found = self._paths.items()
-            self._gone = {key for key, at in found if at not in self._given and not exists(at)}
+            entries = self._paths.items()
+            self._gone = {key for key, at in entries if at not in self._given and not exists(at)}
 
     def _add(self, source: Path, root: Path, *, alone: bool = True) -> str:
-        known = {path: key for key, path in self._paths.items()}
-        if source not in known:
+        keys = {path: key for key, path in self._paths.items()}
+        if source not in keys:
             key = sources.free_key(source, root, self._paths, alone=alone)
             self._paths[key] = source
             return key
-        return known[source]
+        return keys[source]
 
     def find(self, text: str) -> str:
         """Return the key of the report at a path below those given; raises NotFoundError.
@@ -143,17 +143,17 @@ class Store:
         The path is absolute, or starts from one of those given or from the working directory.
         """
         both = zip(self._given, self._roots, strict=True)
-        named = ((*each, path) for each in both for path in sources.within(each[1], text.strip()))
-        for given, root, path in named:
+        named = ((*pair, path) for pair in both for path in sources.within(pair[1], text.strip()))
+        for start, root, path in named:
             if not exists(path):
                 continue
             below = sources.sources(path)
-            found = [one for one in below if sources.is_source(one) or isfile(one)]
-            if text.strip() and found:
+            reports = [one for one in below if sources.is_source(one) or isfile(one)]
+            if text.strip() and reports:
                 with self._lock:
-                    return self._add(_as_given(found[0], given, root), given)
-        wanted = "give a report or a directory of one, below the paths given at start"
-        raise NotFoundError(text.strip() or "the path", "no report there", wanted)
+                    return self._add(_as_given(reports[0], start, root), start)
+        hint = "give a report or a directory of one, below the paths given at start"
+        raise NotFoundError(text.strip() or "the path", "no report there", hint)
 
     def holds(self, path: Path) -> bool:
         """Return whether a path lies below those given at start, links followed."""
@@ -210,9 +210,9 @@ class Store:
             self.scan()  # it may have been written since
             parts = (key,) if key in self._paths else parts
         if len(parts) > MAX_JOINED or not self._knows(parts):
-            there = ", ".join(known for known, path in self._paths.items() if exists(path))
-            wanted = f"known: {there}" if there else "no report is left below the paths given"
-            raise NotFoundError(f"report={key}", "not there", wanted)
+            keys = ", ".join(name for name, path in self._paths.items() if exists(path))
+            hint = f"known: {keys}" if keys else "no report is left below the paths given"
+            raise NotFoundError(f"report={key}", "not there", hint)
         if len(parts) > 1 and key not in self._joined and len(self._joined) < MAX_JOINED:
             self._joined.append(key)
         return parts
@@ -234,8 +234,8 @@ class Store:
 
     def report(self, key: str = "") -> Report:
         """Open a report, or give the open one; raises PvaError."""
-        asked, counted = self._counting
-        return counted(self.whole_report(key), asked())
+        selection, counted = self._counting
+        return counted(self.whole_report(key), selection())
 
     def whole_report(self, key: str = "") -> Report:
         """Open a report with all of its runs, or give the open one; raises PvaError."""
@@ -243,8 +243,8 @@ class Store:
 
     def report_anew(self, key: str = "") -> Report:
         """Open a report that is not kept, with what is read of it; raises PvaError."""
-        asked, counted = self._counting
-        return counted(self._open(key), asked())
+        selection, counted = self._counting
+        return counted(self._open(key), selection())
 
     def _open(self, key: str) -> Report:
         self._files(key)
@@ -281,16 +281,16 @@ class Store:
             if sources.INSTANCE.fullmatch(place.name) and not sources.is_within(
                 sources.real(place), self._roots
             ):
-                wanted = "start tilescope serve with the directory that it leads to, too"
-                raise PvaError(as_text(place.name), "a link out of the paths given", wanted)
+                hint = "start tilescope serve with the directory that it leads to, too"
+                raise PvaError(as_text(place.name), "a link out of the paths given", hint)
         return self._current(key).get("run", lambda: openRun(folder))
 
     def of_instance(self, key: str, instance: int) -> str:
         """Return the key of a source of another instance of the same run, or the empty text."""
         folder = sources.run_of(self.path(key), self._roots)
-        for other, path in self._paths.items():
+        for sibling, path in self._paths.items():
             if folder and folder / f"instance_{instance:04d}" in (path, *path.parents[:2]):
-                return other
+                return sibling
         return ""
 
     def exploration(self, key: str = "") -> Exploration | None:
@@ -309,14 +309,14 @@ class Store:
         if folder is None:
             return ""
         report = folder / REPORTS / point
-        return next((other for other, path in self._paths.items() if path == report), "")
+        return next((sibling for sibling, path in self._paths.items() if path == report), "")
 
     def traces(self, key: str = "") -> list[str]:
         """Name sources that have traces and can be joined to this one; raises NotFoundError."""
-        parts, there = self.parts(key), list(self._paths.items())
+        parts, entries = self.parts(key), list(self._paths.items())
         return [
-            other for other, path in there
-            if other not in parts and any(map(sources.is_trace, sources.files_of(path)))
+            candidate for candidate, path in entries
+            if candidate not in parts and any(map(sources.is_trace, sources.files_of(path)))
         ]  # fmt: skip
 
     def derived(self, key: str, name: str, make: Callable[[], Value]) -> Value:
@@ -339,9 +339,9 @@ class Store:
         opened = self._current(key)
 
         def anew() -> Value:
-            made = make(opened.former.pop(self._of(name), None))  # type: ignore[arg-type]
-            opened.former[self._of(name)] = made
-            return made
+            result = make(opened.former.pop(self._of(name), None))  # type: ignore[arg-type]
+            opened.former[self._of(name)] = result
+            return result
 
         return opened.get(self._of(name), anew)
 
@@ -359,16 +359,16 @@ class Store:
                     self._answers.move_to_end(entry)
                     return self._answers[entry]  # type: ignore[return-value]
             try:
-                made = make()
+                result = make()
             finally:
                 with self._lock:
                     self._making.pop(entry, None)
             with self._lock:
-                self._answers[entry] = made
+                self._answers[entry] = result
                 while len(self._answers) > KEPT_ANSWERS:
                     self._answers.popitem(last=False)
                 self.let_go()
-            return made
+            return result
 
     def let_go(self) -> None:
         """Let go of columns until few are held, the largest of all reports first.
@@ -382,14 +382,14 @@ class Store:
 
     def stamp(self, key: str = "") -> Stamp:
         """Return what changes when a file of the source does: names, sizes and times."""
-        found = []
+        entries = []
         for file in self._files(key):
             try:
                 state = file.stat()
             except OSError:  # it went away since it was listed
                 continue
-            found.append((as_text(file.name), state.st_size, state.st_mtime_ns))
-        return tuple(found)
+            entries.append((as_text(file.name), state.st_size, state.st_mtime_ns))
+        return tuple(entries)
 
     def shown(self, key: str = "") -> Stamp:
         """Return the stamp of what is shown of a source: large files that grow are read seldom."""
@@ -400,8 +400,8 @@ class Store:
         paths = [self._paths[part] for part in self.parts(key)]
         for file in (file for path in paths for file in sources.readable(path)):
             if not sources.is_within(sources.real(file), self._roots):
-                wanted = "start tilescope serve with the directory that it leads to, too"
-                raise PvaError(as_text(file.name), "a link out of the paths given", wanted)
+                hint = "start tilescope serve with the directory that it leads to, too"
+                raise PvaError(as_text(file.name), "a link out of the paths given", hint)
         return [file for path in paths for file in sources.files_of(path)]
 
     def _is_much(self) -> bool:
@@ -427,14 +427,14 @@ class Store:
 def _of_last_run(files: list[Path]) -> list[Path]:
     """Return the traces that were written at the same time as the last one, and that one."""
     spans = {file: span for file in files if (span := _span(file))}
-    chosen: list[Path] = []
-    more = [max(spans, key=lambda file: spans[file])] if spans else files[-1:]
-    while len(more) > len(chosen):
-        chosen = more
-        first = min(spans[file][0] for file in chosen) if spans else 0
-        last = max(spans[file][1] for file in chosen) if spans else 0
-        more = [file for file, (begin, end) in spans.items() if begin <= last and end >= first]
-    return chosen
+    group: list[Path] = []
+    superset = [max(spans, key=lambda file: spans[file])] if spans else files[-1:]
+    while len(superset) > len(group):
+        group = superset
+        first = min(spans[file][0] for file in group) if spans else 0
+        last = max(spans[file][1] for file in group) if spans else 0
+        superset = [file for file, (begin, end) in spans.items() if begin <= last and end >= first]
+    return group
 
 
 def _span(file: Path) -> tuple[int, int] | None:
@@ -447,6 +447,6 @@ def _span(file: Path) -> tuple[int, int] | None:
         return trace.anchor.wall_ns, trace.anchor.wall_ns + trace.duration_ns
 
 
-def _as_given(path: Path, given: Path, root: Path) -> Path:
+def _as_given(path: Path, start: Path, root: Path) -> Path:
     """Write a resolved path as it stands below the path given."""
-    return given / path.relative_to(root) if path != root else given
+    return start / path.relative_to(root) if path != root else start

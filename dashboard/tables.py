@@ -6,7 +6,7 @@
     layout:    tables.paged("memory-variables", COLUMNS)
     register:  tables.serve(app, store, PATH, "memory-variables", COLUMNS, frame)
 
-with `frame(store, chosen) -> DataFrame`, already filtered; columns that depend on the address are a
+with `frame(store, state) -> DataFrame`, already filtered; columns that depend on the address are a
 function of it. Put the element into a panel that follows the keys that the frame depends on, and it
 asks again when they change; a key on which only the rows depend is left out there and named by
 `follows`, and the table stays as it is and asks for its rows again. A row that is
@@ -117,22 +117,22 @@ def serve(
     The rows are kept for the same address, files and units, as a view is (`view.fill`).
     """
 
-    def answer(asked: dict[str, Any]) -> bytes:
+    def answer(query: dict[str, Any]) -> bytes:
         try:
-            chosen = address.parse(path, str(asked.get("search") or ""))
-            preferences.clocked(store, chosen.report)
-            block = orjson.dumps([asked.get(key) for key in ("startRow", "endRow", "sortModel")])
-            return view.remembered(store, chosen, (identifier, block), lambda: rows(chosen, asked))
+            state = address.parse(path, str(query.get("search") or ""))
+            preferences.clocked(store, state.report)
+            block = orjson.dumps([query.get(key) for key in ("startRow", "endRow", "sortModel")])
+            return view.remembered(store, state, (identifier, block), lambda: rows(state, query))
         except EXPECTED as problem:
             return _json(NO_ROWS | {"note": str(problem)})
         except Exception:
             logging.getLogger("tilescope").exception("the dashboard failed")
             return _json(NO_ROWS | {"note": FAILED})
 
-    def rows(chosen: Address, asked: dict[str, Any]) -> bytes:
-        frame = make(store, chosen)
-        own = columns(chosen) if callable(columns) else columns
-        return _json(rows_asked(frame, own, asked) | {"note": counted_rows(len(frame))})
+    def rows(state: Address, query: dict[str, Any]) -> bytes:
+        frame = make(store, state)
+        definitions = columns(state) if callable(columns) else columns
+        return _json(rows_asked(frame, definitions, query) | {"note": counted_rows(len(frame))})
 
     app.server.extensions.setdefault(_SERVED, {})[identifier] = answer
 
@@ -143,8 +143,8 @@ def _json(answer: dict[str, Any]) -> bytes:
 
 def served(server: Flask) -> dict[str, Callable[[dict[str, Any]], bytes]]:
     """Return what sends the rows of each table, by its name."""
-    found: dict[str, Any] = server.extensions.get(_SERVED, {})
-    return found
+    answers: dict[str, Any] = server.extensions.get(_SERVED, {})
+    return answers
 
 
 def register(server: Flask) -> None:
@@ -152,22 +152,22 @@ def register(server: Flask) -> None:
 
     def rows(name: str) -> Response:
         answer = served(server).get(name)
-        asked = request.get_json(silent=True)
-        if answer is None or not isinstance(asked, dict):
+        query = request.get_json(silent=True)
+        if answer is None or not isinstance(query, dict):
             return Response(f"{name}: no such table\n", 404, mimetype="text/plain")
-        if not _is_asked(asked):
+        if not _is_asked(query):
             return Response(f"{name}: no request for rows\n", 400, mimetype="text/plain")
-        return Response(answer(asked), mimetype="application/json")
+        return Response(answer(query), mimetype="application/json")
 
     server.add_url_rule("/rows/<name>", "rows", rows, methods=["POST"])
 
 
-def _is_asked(asked: dict[str, Any]) -> bool:
+def _is_asked(query: dict[str, Any]) -> bool:
     """Return whether a request has the parts that the browser sends, or none of them."""
-    order = asked.get("sortModel")
-    numbers = [asked.get(name) for name in ("startRow", "endRow")]
+    order = query.get("sortModel")
+    numbers = [query.get(name) for name in ("startRow", "endRow")]
     return (
-        isinstance(asked.get("search"), str | None)
+        isinstance(query.get("search"), str | None)
         and all(number is None or type(number) is int for number in numbers)
         and isinstance(order, list | None)
         and all(isinstance(e, dict) and isinstance(e.get("colId"), str) for e in order or [])
@@ -179,24 +179,24 @@ def counted_rows(number: int) -> str:
     return "1 row" if number == 1 else f"{number:,} rows"
 
 
-def rows_asked(frame: Frame, columns: Sequence[Column], asked: dict[str, Any]) -> dict[str, Any]:
+def rows_asked(frame: Frame, columns: Sequence[Column], query: dict[str, Any]) -> dict[str, Any]:
     """Sort a frame and give the rows that the browser asks for, as AG Grid wants them."""
-    known = {column.field for column in columns}
-    order = [each for each in asked.get("sortModel") or [] if each.get("colId") in known]
+    fields = {column.field for column in columns}
+    order = [rule for rule in query.get("sortModel") or [] if rule.get("colId") in fields]
     if order:
         frame = frame.sort_values(
-            [each["colId"] for each in order],
-            ascending=[each.get("sort") == "asc" for each in order],
+            [rule["colId"] for rule in order],
+            ascending=[rule.get("sort") == "asc" for rule in order],
             kind="stable",
         )
-    begin = max(int(asked.get("startRow") or 0), 0)
-    end = min(max(int(asked.get("endRow") or BLOCK), begin), begin + 10 * BLOCK)
+    begin = max(int(query.get("startRow") or 0), 0)
+    end = min(max(int(query.get("endRow") or BLOCK), begin), begin + 10 * BLOCK)
     part = with_objects(frame.iloc[begin:end])
     shown = formatted(part, columns)
-    rest = [name for name in part.columns if name not in known]
-    if rest:  # of no columns pandas 3.0 gives no records
-        for row, more in zip(shown, part[rest].to_dict("records"), strict=True):
-            row.update(more)
+    extras = [name for name in part.columns if name not in fields]
+    if extras:  # of no columns pandas 3.0 gives no records
+        for row, extra in zip(shown, part[extras].to_dict("records"), strict=True):
+            row.update(extra)
     return {"rowData": shown, "rowCount": len(frame)}
 
 

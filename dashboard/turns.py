@@ -51,7 +51,7 @@ def asks_for_page(request: Any) -> bool:
 
 def dispatcher(threads: int) -> Any:
     """Return what has waitress answer in turn, by so many threads."""
-    made = ThreadedTaskDispatcher()
-    made.queue = Turns()
-    made.set_thread_count(threads)
-    return made
+    pool = ThreadedTaskDispatcher()
+    pool.queue = Turns()
+    pool.set_thread_count(threads)
+    return pool

@@ -5,8 +5,8 @@ depends (`report`, `against` and the state of the files always count). The page 
 
     layout:    view.plot("memory-plot", PATH, ("breakdown", "order"), height=400, picks="tile")
                view.panel("memory-details", PATH, ("tab", "tile", "filter"))
-    register:  view.draw(app, store, "memory-plot", figure)      # figure(store, chosen, theme)
-               view.fill(app, store, "memory-details", details)  # details(store, chosen, theme)
+    register:  view.draw(app, store, "memory-plot", figure)      # figure(store, state, theme)
+               view.fill(app, store, "memory-details", details)  # details(store, state, theme)
 
 `object!` stands for `object` unless a key of the page itself chooses it, as a tile on Memory.
 
@@ -105,8 +105,8 @@ def _watched(
 ) -> Element:
     data: dict[str, Any] = {"path": path, "keys": [*ALWAYS, *keys], "themed": themed}
     if inside:
-        chosen, theme = inside
-        data |= {"search": address.write(chosen).partition("?")[2], "theme": theme, "fixed": True}
+        state, theme = inside
+        data |= {"search": address.write(state).partition("?")[2], "theme": theme, "fixed": True}
     return dcc.Store(id={"view": identifier}, data=data)
 
 
@@ -119,18 +119,18 @@ def fill(app: Dash, store: Store, identifier: str, make: Make, *, keep: bool = T
     def settled(store: Store, state: Address, theme: Theme) -> Any:
         return or_empty(make(store, state, theme))
 
-    made: Make = settled
+    maker: Make = settled
     if keep:
-        made = makers(app)[identifier] = kept(identifier, settled)
+        maker = makers(app)[identifier] = kept(identifier, settled)
     app.callback(Output(identifier, "children"), Input({"view": identifier}, "data"))(
-        components.or_fault(following(store, made))
+        components.or_fault(following(store, maker))
     )
 
 
 def makers(app: Dash) -> dict[str, Make]:
     """Return what makes the views of an application that are kept."""
-    made: dict[str, Make] = app.server.extensions.setdefault("tilescope views", {})
-    return made
+    registry: dict[str, Make] = app.server.extensions.setdefault("tilescope views", {})
+    return registry
 
 
 def kept(identifier: str, make: Make) -> Make:
@@ -155,19 +155,19 @@ def remembered(
     return store.answer(entry, make)
 
 
-def or_empty(made: Any) -> Any:
+def or_empty(content: Any) -> Any:
     """Find what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
-    return still.settled(html.Div() if made is None else made)
+    return still.settled(html.Div() if content is None else content)
 
 
 def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:
     """Have a plot drawn from the part of the address on which it depends."""
-    made = makers(app)[identifier] = kept(identifier, make)
+    maker = makers(app)[identifier] = kept(identifier, make)
     app.callback(
         Output(identifier, "figure"),
         Output(f"{identifier}-fault", "children"),
         Input({"view": identifier}, "data"),
-    )(components.or_else(following(store, made, leniently=True), _drawn, _not_drawn))
+    )(components.or_else(following(store, maker, leniently=True), _drawn, _not_drawn))
 
 
 def _drawn(figure: Any) -> tuple[Any, Any]:
@@ -195,9 +195,9 @@ def following(
         components.check_texts(*(view.get(key) for key in ("path", "search", "theme")))
         if "path" not in view or "search" not in view:
             raise PreventUpdate
-        chosen = read(view["path"], view["search"])
-        preferences.clocked(store, chosen.report)
-        return make(store, chosen, seen_theme(view))
+        state = read(view["path"], view["search"])
+        preferences.clocked(store, state.report)
+        return make(store, state, seen_theme(view))
 
     return answer
 

@@ -43,8 +43,8 @@ def planes(values: Integers) -> tuple[int, bytes]:
     """Lay out whole numbers from 0 on by bytes: how many bytes each has, and the planes."""
     width = max((int(values.max(initial=0)).bit_length() + 7) // 8, 1)
     wide = np.ascontiguousarray(values.astype("<u8"))
-    each = wide.view(np.uint8).reshape(-1, 8)[:, :width]
-    return width, np.ascontiguousarray(each.T).tobytes()
+    octets = wide.view(np.uint8).reshape(-1, 8)[:, :width]
+    return width, np.ascontiguousarray(octets.T).tobytes()
 
 
 def columns(head: Mapping[str, Any], parts: Mapping[str, Integers]) -> bytes:
@@ -54,7 +54,7 @@ def columns(head: Mapping[str, Any], parts: Mapping[str, Integers]) -> bytes:
     name and the bytes of a number.
     """
     laid = {name: planes(values) for name, values in parts.items()}
-    told = [[name, width] for name, (width, _) in laid.items()]
-    text = document({**head, "columns": told})
+    widths = [[name, width] for name, (width, _) in laid.items()]
+    text = document({**head, "columns": widths})
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(4, "little") + text + b"".join(data for _, data in laid.values())

@@ -69,11 +69,11 @@ class Kept:
 
     def number(self, kind: str, data: bytes) -> int:
         """Return the number of a part, a new one where it was not seen before."""
-        known: list[bytes] = getattr(self, kind)
+        parts: list[bytes] = getattr(self, kind)
         key = kind.encode() + hashlib.sha256(data).digest()
         if key not in self._places:
-            self._places[key] = len(known)
-            known.append(data)
+            self._places[key] = len(parts)
+            parts.append(data)
         return self._places[key]
 
 
@@ -91,20 +91,20 @@ def _is_there(page: Page, store: Store, key: str) -> bool:
         return False
 
 
-def page_document(app: Dash, store: Store, page: Page, key: str, held: Kept) -> dict[str, Any]:
+def page_document(app: Dash, store: Store, page: Page, key: str, archive: Kept) -> dict[str, Any]:
     """Lay a page out and fill it, for each of its choices; raises PvaError."""
-    making = _Making(app, store, page.PATH, key, held)
-    made = making.node(page.layout(store, making.state({})), THEMES[0], {})  # learns the choices
+    making = _Making(app, store, page.PATH, key, archive)
+    nodes = making.node(page.layout(store, making.state({})), THEMES[0], {})  # learns the choices
     making.learning = False
-    made = making.node(page.layout(store, making.state({})), THEMES[0], {})
-    return {"path": page.PATH, "title": page.TITLE, "choices": making.choices, "nodes": made}
+    nodes = making.node(page.layout(store, making.state({})), THEMES[0], {})
+    return {"path": page.PATH, "title": page.TITLE, "choices": making.choices, "nodes": nodes}
 
 
 class _Making:
     """A page in the making: the choices it offers, and on which keys its views depend."""
 
-    def __init__(self, app: Dash, store: Store, path: str, key: str, held: Kept) -> None:
-        self.store, self.path, self.key, self.held = store, path, key, held
+    def __init__(self, app: Dash, store: Store, path: str, key: str, archive: Kept) -> None:
+        self.store, self.path, self.key, self.held = store, path, key, archive
         self.makers = view.makers(app)
         self.served = tables.served(app.server)
         self.varied = EXPORTED[path]
@@ -112,26 +112,26 @@ class _Making:
         self.keys: dict[str, list[str]] = {}
         self.learning = True
 
-    def state(self, chosen: dict[str, str]) -> Address:
+    def state(self, choices: dict[str, str]) -> Address:
         """Return the address of this page with some choices."""
-        found: Address = address.parse(self.path, urlencode({"report": self.key, **chosen}))
-        return found
+        state: Address = address.parse(self.path, urlencode({"report": self.key, **choices}))
+        return state
 
-    def node(self, element: Any, theme: Theme, chosen: dict[str, str]) -> Node:
+    def node(self, element: Any, theme: Theme, choices: dict[str, str]) -> Node:
         """Return an element as data; None for what the file leaves out."""
         if element is None or isinstance(element, str | int | float):
             return "" if element is None else str(element)
         if isinstance(element, list | tuple):
-            return ["@parts", {}, *self._nodes(element, theme, chosen)]
+            return ["@parts", {}, *self._nodes(element, theme, choices)]
         if isinstance(element, Still):
             return ["@parts", {}, *filter(None, map(_without_server, element.nodes))]
-        return self._component(element, theme, chosen)
+        return self._component(element, theme, choices)
 
-    def _nodes(self, elements: Any, theme: Theme, chosen: dict[str, str]) -> list[Node]:
-        made = (self.node(each, theme, chosen) for each in elements)
-        return [each for each in made if each not in (None, "")]
+    def _nodes(self, elements: Any, theme: Theme, choices: dict[str, str]) -> list[Node]:
+        nodes = (self.node(element, theme, choices) for element in elements)
+        return [node for node in nodes if node not in (None, "")]
 
-    def _component(self, element: Component, theme: Theme, chosen: dict[str, str]) -> Node:
+    def _component(self, element: Component, theme: Theme, choices: dict[str, str]) -> Node:
         properties = dict(element.to_plotly_json()["props"])
         inside = properties.pop("children", None)
         identity, kind = properties.pop("id", None), str(element._type)
@@ -142,9 +142,9 @@ class _Making:
         if identity in CHOSEN:
             return ["@chosen", {"source": CHOSEN[str(identity)]}]
         if identity in self.makers:
-            return self._view(str(identity), chosen, theme)
+            return self._view(str(identity), choices, theme)
         if kind == "AgGrid":
-            return self._table(str(identity), properties, chosen)
+            return self._table(str(identity), properties, choices)
         if kind == "Graph":
             return ["@figure", {"number": self._figure(properties["figure"])}]
         if "timeline" in str(properties.get("className", "")).split():
@@ -154,19 +154,19 @@ class _Making:
             return None
         if properties.get("className") == "note" and isinstance(inside, str):
             inside = _without_clicks(inside)
-        several = inside if isinstance(inside, list | tuple) else [inside]
-        self._note_keys(several)
-        nodes = self._nodes(several, theme, chosen)
+        children = inside if isinstance(inside, list | tuple) else [inside]
+        self._note_keys(children)
+        nodes = self._nodes(children, theme, choices)
         if not nodes and inside is not None and kind != "Span" and identity is None:
             return None  # all that was in it is left out
         return [kind.lower(), properties, *nodes]
 
     def _note_keys(self, children: Any) -> None:
         """Note on which keys a view depends, which stands beside it."""
-        for each in children:
-            identity = getattr(each, "id", None)
+        for child in children:
+            identity = getattr(child, "id", None)
             if isinstance(identity, dict) and "view" in identity:
-                self.keys[identity["view"]] = [*each.data["keys"]]
+                self.keys[identity["view"]] = [*child.data["keys"]]
 
     def _control(
         self, element: Component, identity: Any, properties: dict[str, Any], inside: Any
@@ -176,7 +176,7 @@ class _Making:
         if key not in self.varied:
             return None
         if kind in CONTROLS:
-            offered = [(each["value"], each["label"]) for each in properties["data"]]
+            offered = [(option["value"], option["label"]) for option in properties["data"]]
         elif kind == "Tabs":
             offered = [
                 (tab.value, _words(tab.children))
@@ -185,8 +185,8 @@ class _Making:
             ]
         else:
             return None
-        known = self.varied[key]
-        offered = [pair for pair in offered if not known or pair[0] in known]
+        values = self.varied[key]
+        offered = [pair for pair in offered if not values or pair[0] in values]
         if self.learning:
             self.choices[key] = offered
         if len(offered) < 2:
@@ -194,43 +194,47 @@ class _Making:
         return ["@choice", {"key": key, "options": offered, "tabs": kind == "Tabs",
                             "label": properties.get("aria-label", key)}]  # fmt: skip
 
-    def _view(self, identity: str, chosen: dict[str, str], theme: Theme) -> Node:
+    def _view(self, identity: str, choices: dict[str, str], theme: Theme) -> Node:
         """Fill a view for each choice that it depends on."""
         depends = [key for key in self.choices if key in self.keys.get(identity, ())]
         if self.learning:
-            self._filled(identity, chosen, theme)
+            self._filled(identity, choices, theme)
             return ["@view", {}]
-        made = {}
+        variants = {}
         for values in product(*([value for value, _ in self.choices[key]] for key in depends)):
-            now = chosen | dict(zip(depends, values, strict=True))
+            now = choices | dict(zip(depends, values, strict=True))
             name = "&".join(f"{key}={now[key]}" for key in depends)
-            made[name] = [
-                self.held.number("parts", packed.document(self._filled(identity, now, each)))
-                for each in THEMES
+            variants[name] = [
+                self.held.number("parts", packed.document(self._filled(identity, now, scheme)))
+                for scheme in THEMES
             ]
-        return ["@view", {"id": identity, "keys": depends, "made": made}]
+        return ["@view", {"id": identity, "keys": depends, "made": variants}]
 
-    def _filled(self, identity: str, chosen: dict[str, str], theme: Theme) -> Node:
+    def _filled(self, identity: str, choices: dict[str, str], theme: Theme) -> Node:
         try:
-            made = self.makers[identity](self.store, self.state(chosen), theme)
+            content = self.makers[identity](self.store, self.state(choices), theme)
         except components.EXPECTED as fault:
             return ["p", {"className": "note"}, str(fault)]
-        if hasattr(made, "to_plotly_json") and not isinstance(made, Component):
-            return ["@figure", {"number": self._figure(made)}]
-        return self.node(made, theme, chosen) or ""
+        if hasattr(content, "to_plotly_json") and not isinstance(content, Component):
+            return ["@figure", {"number": self._figure(content)}]
+        return self.node(content, theme, choices) or ""
 
     def _figure(self, figure: Any) -> int:
         text = figure.to_json() if hasattr(figure, "to_json") else json.dumps(figure)
         return self.held.number("figures", str(text).encode(errors="replace"))
 
-    def _table(self, identity: str, properties: dict[str, Any], chosen: dict[str, str]) -> Node:
+    def _table(self, identity: str, properties: dict[str, Any], choices: dict[str, str]) -> Node:
         """Keep the rows of a table, those that a server would send included."""
         rows, count = properties.get("rowData"), None
         if rows is None and identity in self.served and not self.learning:
-            rows, count = self._rows(identity, properties["columnDefs"], chosen)
+            rows, count = self._rows(identity, properties["columnDefs"], choices)
         rows = rows or []
         pinned = properties.get("dashGridOptions", {}).get("pinnedTopRowData") or []
-        heads = [_heading(each) for each in properties["columnDefs"] if not each.get("hide")]
+        heads = [
+            _heading(definition)
+            for definition in properties["columnDefs"]
+            if not definition.get("hide")
+        ]
         fields = [head["field"] for head in heads]
         extra = sorted({name for row in rows[:1] for name in row if _is_extra(name, fields)})
         document = {
@@ -243,16 +247,16 @@ class _Making:
         return ["@table", {"number": self.held.number("tables", packed.document(document))}]
 
     def _rows(
-        self, identity: str, definitions: list[dict[str, Any]], chosen: dict[str, str]
+        self, identity: str, definitions: list[dict[str, Any]], choices: dict[str, str]
     ) -> tuple[list[Any], int]:
         order = [
-            {"colId": each["field"], "sort": each["sort"]}
-            for each in definitions
-            if each.get("sort")
+            {"colId": definition["field"], "sort": definition["sort"]}
+            for definition in definitions
+            if definition.get("sort")
         ]
-        search = address.write(self.state(chosen)).partition("?")[2]
-        asked = {"search": search, "startRow": 0, "endRow": MOST_ROWS, "sortModel": order}
-        answer = json.loads(self.served[identity](asked))
+        search = address.write(self.state(choices)).partition("?")[2]
+        query = {"search": search, "startRow": 0, "endRow": MOST_ROWS, "sortModel": order}
+        answer = json.loads(self.served[identity](query))
         return answer["rowData"], answer["rowCount"]
 
 

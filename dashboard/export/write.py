@@ -41,38 +41,38 @@ def html_of(paths: Sequence[Path], progress: Progress = lambda _: None) -> bytes
     """Return the HTML of reports and traces; raises PvaError where none of them can be shown."""
     store = Store(list(paths))
     app = application(store)
-    held = Kept()
-    found: list[dict[str, Any]] = []
+    archive = Kept()
+    sources: list[dict[str, Any]] = []
     wholes: list[tuple[Timeline, Trace | None]] = []
     for key in store.keys:
         pages = []
         timelines: dict[str, int] = {}
         for page in exported_pages(app, store, key):
             progress(f"{key}: {page.TITLE}")
-            pages.append(page_document(app, store, page, key, held))
+            pages.append(page_document(app, store, page, key, archive))
             source = SOURCES.get(page.PATH)
             if source:
                 timelines[source] = len(wholes)
                 trace = store.trace(key) if source == "host" else None
                 wholes.append((timeline(store, source, key), trace))
         if pages:
-            found.append({"key": key, "pages": pages, "timelines": timelines})
-    if not found:
+            sources.append({"key": key, "pages": pages, "timelines": timelines})
+    if not sources:
         raise NotRecordedError(paths[0], "nothing that a page shows", "give a report or a trace")
-    data = {"pages": packed.document(_document(found, held))}
-    rest = _written(found, {**data, "plotly": (scripts.VENDOR / scripts.PLOTLY).read_bytes()})
+    data = {"pages": packed.document(_document(sources, archive))}
+    document = _written(sources, {**data, "plotly": (scripts.VENDOR / scripts.PLOTLY).read_bytes()})
     progress("timelines")
-    return rest.replace(b"<!--timelines-->", _timelines(wholes, LIMIT - len(rest)))
+    return document.replace(b"<!--timelines-->", _timelines(wholes, LIMIT - len(document)))
 
 
-def _document(found: list[dict[str, Any]], held: Kept) -> dict[str, Any]:
+def _document(sources: list[dict[str, Any]], archive: Kept) -> dict[str, Any]:
     import orjson
 
     lists = {
-        name: [orjson.Fragment(each) for each in getattr(held, name)]
+        name: [orjson.Fragment(part) for part in getattr(archive, name)]
         for name in ("parts", "figures", "tables")
     }
-    return {"sources": found, "made": _made(), **lists}
+    return {"sources": sources, "made": _made(), **lists}
 
 
 def _made() -> str:
@@ -91,12 +91,14 @@ def _timelines(wholes: list[tuple[Timeline, Trace | None]], room: int) -> bytes:
     """Pack the timelines so that they fit, of more events the more of them put together."""
     if not wholes:
         return b""
-    events = sum(len(whole.tracks.begin) for whole, _ in wholes)
+    events = sum(len(page_timeline.tracks.begin) for page_timeline, _ in wholes)
     limit = min(events, MOST_EVENTS)
     for _ in range(TRIES):
         texts = [
-            packed.text_of(timeline_bytes(whole, _share(whole, limit, events), trace))
-            for whole, trace in wholes
+            packed.text_of(
+                timeline_bytes(page_timeline, _share(page_timeline, limit, events), trace)
+            )
+            for page_timeline, trace in wholes
         ]
         size = sum(map(len, texts)) + 100 * len(texts)
         if size <= room or limit <= FEWEST:
@@ -107,17 +109,17 @@ def _timelines(wholes: list[tuple[Timeline, Trace | None]], room: int) -> bytes:
     )
 
 
-def _share(whole: Timeline, limit: int, events: int) -> int:
-    return max(int(limit * len(whole.tracks.begin) / max(events, 1)), 1)
+def _share(page_timeline: Timeline, limit: int, events: int) -> int:
+    return max(int(limit * len(page_timeline.tracks.begin) / max(events, 1)), 1)
 
 
 def _data(name: str, text: str) -> str:
     return f'<script type="text/plain" id="data-{name}">{text}</script>'
 
 
-def _written(found: list[dict[str, Any]], data: dict[str, bytes]) -> bytes:
+def _written(sources: list[dict[str, Any]], data: dict[str, bytes]) -> bytes:
     """Write all but the timelines, whose place is marked."""
-    names = ", ".join(source["key"] for source in found)
+    names = ", ".join(source["key"] for source in sources)
     style = "\n".join(
         path.read_text() for path in [*scripts.together("css"), ASSETS / "export.css"]
     )
@@ -127,9 +129,9 @@ def _written(found: list[dict[str, Any]], data: dict[str, bytes]) -> bytes:
         for path in scripts.together("js")
         if path.name.startswith("timeline") and path.name not in SERVED_ONLY
     ]
-    own = [ASSETS / name for name in ("data.js", "tracks.js", "source.js", "chosen.js",
+    page_files = [ASSETS / name for name in ("data.js", "tracks.js", "source.js", "chosen.js",
                                       "table.js", "page.js")]  # fmt: skip
-    code = "\n".join(path.read_text() for path in [*first, *shared, *own])
+    code = "\n".join(path.read_text() for path in [*first, *shared, *page_files])
     parts = [
         '<!doctype html>\n<html lang="en" data-mantine-color-scheme="light">\n<head>',
         '<meta charset="utf-8">',
@@ -139,7 +141,7 @@ def _written(found: list[dict[str, Any]], data: dict[str, bytes]) -> bytes:
         f"<title>{escape(names)} – tilescope</title>",
         f"<style>{theme.css()}\n{style}</style>",
         '</head>\n<body><div id="exported"></div><noscript>This page needs JavaScript.</noscript>',
-        *(_data(name, packed.text_of(each)) for name, each in data.items()),
+        *(_data(name, packed.text_of(content)) for name, content in data.items()),
         "<!--timelines-->",
         f"<script>{code}</script>",
         "</body>\n</html>\n",

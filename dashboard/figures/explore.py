@@ -43,14 +43,14 @@ class Scale:
 
 def points(
     frame: pd.DataFrame, axes: tuple[Axis, Axis], colour: str, limit: float, theme: Theme,
-    chosen: Sequence[str] = (),
+    selection: Sequence[str] = (),
 ) -> go.Figure:  # fmt: skip
     """Draw a mark for each point: a circle where it fits, a cross where it does not.
 
     `frame` has the columns of points.parquet, `words` (on hover) and `best` (which no other is
     better than, joined by a line). Points without a value on an axis stand at its edge. `colour`
     is a column, or empty; a `limit` above 0 is the memory of a tile. A click chooses a key; those
-    that are `chosen` have a ring around them.
+    of `selection` have a ring around them.
     """
     scales = [_scale(frame, axis, limit) for axis in axes]
     x, y = (scale.places for scale in scales)
@@ -70,7 +70,7 @@ def points(
                 "line": {"width": np.where(best[members], 2.5, 0), "color": token("text", theme)},
             },
         )  # fmt: skip
-    _ring(figure, x, y, frame["key"].isin(list(chosen)).to_numpy(bool), theme)
+    _ring(figure, x, y, frame["key"].isin(list(selection)).to_numpy(bool), theme)
     _explain(figure, symbols, theme)
     layout = plot_layout(theme)
     for name, axis, scale in zip(("xaxis", "yaxis"), axes, scales, strict=True):
@@ -148,12 +148,12 @@ def _front(figure: go.Figure, x: Any, y: Any, theme: Theme) -> None:
                            line=line, hoverinfo="skip")  # fmt: skip
 
 
-def _ring(figure: go.Figure, x: Any, y: Any, chosen: Any, theme: Theme) -> None:
+def _ring(figure: go.Figure, x: Any, y: Any, mask: Any, theme: Theme) -> None:
     """Draw a ring around the points that are chosen, larger than those of the best."""
-    if chosen.any():
+    if mask.any():
         ring = {"symbol": "circle-open", "size": 22, "color": token("accent", theme),
                 "line": {"width": 3}}  # fmt: skip
-        figure.add_scatter(x=x[chosen], y=y[chosen], mode="markers", name="chosen", marker=ring,
+        figure.add_scatter(x=x[mask], y=y[mask], mode="markers", name="chosen", marker=ring,
                            hoverinfo="skip")  # fmt: skip
 
 

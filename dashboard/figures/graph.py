@@ -71,9 +71,9 @@ def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
     inside = [np.flatnonzero(layer == number) for number in np.unique(layer)]
     for sweep in range(SWEEPS):
         # One layer after the other, there and back: all at once, two of them would swap forever.
-        for here in inside[:: 1 if sweep % 2 else -1]:
+        for members in inside[:: 1 if sweep % 2 else -1]:
             mean = np.where(count > 0, links @ place / np.maximum(count, 1), place)
-            place[here] = _spread(mean[here], layer[here])
+            place[members] = _spread(mean[members], layer[members])
     return layer.astype(float), place
 
 

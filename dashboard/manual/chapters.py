@@ -90,7 +90,8 @@ def common_chapters(pages: Sequence[Declaration]) -> tuple[Chapter, ...]:
         where: [(f"`{key}`", does) for key, does in keys] for where, keys in SHORTCUTS.items()
     }
     keys = "\n\n".join(
-        f"## {where}\n\n{_table(('Key', 'What it does'), each)}" for where, each in rows.items()
+        f"## {where}\n\n{_table(('Key', 'What it does'), entries)}"
+        for where, entries in rows.items()
     )
     texts = {"links": links, "keys": "All are in the sheet that `?` shows.\n\n" + keys}
     return (
@@ -113,24 +114,24 @@ def _read(file: str) -> str:
 
 def sections(text: str, title: str) -> Iterator[Section]:
     """Cut Markdown at its headings of the second and third level, but for those in code."""
-    known: dict[str, int] = {}
+    counts: dict[str, int] = {}
     heading, level, lines, code = title, 1, list[str](), False
     for line in (*text.splitlines(), "## "):
         code ^= line.startswith("```")
-        found = None if code else re.match(r"(#{2,3}) (.*)", line)
-        if not found:
+        match = None if code else re.match(r"(#{2,3}) (.*)", line)
+        if not match:
             lines.append(line)
             continue
         body = "\n".join(lines).strip()
         if body or level > 1:
-            yield Section(_slug(heading, known), heading, level, body)
-        heading, level, lines = found[2].strip("` "), len(found[1]), []
+            yield Section(_slug(heading, counts), heading, level, body)
+        heading, level, lines = match[2].strip("` "), len(match[1]), []
 
 
-def _slug(heading: str, known: dict[str, int]) -> str:
+def _slug(heading: str, counts: dict[str, int]) -> str:
     name = re.sub(r"[^a-z0-9_]+", "-", heading.lower()).strip("-") or "part"
-    known[name] = known.get(name, 0) + 1
-    return name if known[name] == 1 else f"{name}-{known[name]}"
+    counts[name] = counts.get(name, 0) + 1
+    return name if counts[name] == 1 else f"{name}-{counts[name]}"
 
 
 def place_of(target: str, chapter: str) -> tuple[str, str] | None:

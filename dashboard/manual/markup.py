@@ -40,8 +40,8 @@ def tree(text: str) -> SyntaxTreeNode:
 
 def nodes(text: str, words: Sequence[str], linked: Linked) -> list[Node]:
     """Return the elements of a text, these words marked in it."""
-    found = pattern(words)
-    return [node for child in tree(text).children for node in _made(child, found, linked)]
+    expression = pattern(words)
+    return [node for child in tree(text).children for node in _made(child, expression, linked)]
 
 
 def pattern(words: Sequence[str]) -> re.Pattern[str] | None:
@@ -49,12 +49,12 @@ def pattern(words: Sequence[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
 
-def _made(node: SyntaxTreeNode, found: re.Pattern[str] | None, linked: Linked) -> list[Node]:
+def _made(node: SyntaxTreeNode, expression: re.Pattern[str] | None, linked: Linked) -> list[Node]:
     if node.type in ("text", "code_inline", "fence", "code_block"):
-        return _text(node, marked(node.content, found))
+        return _text(node, marked(node.content, expression))
     if node.type == "softbreak":
         return [" "]
-    inside = [each for child in node.children for each in _made(child, found, linked)]
+    inside = [part for child in node.children for part in _made(child, expression, linked)]
     if node.type == "link":
         place = linked(str(node.attrs.get("href", "")))
         return [["link", {"href": place}, *inside]] if place else inside
@@ -71,16 +71,16 @@ def _text(node: SyntaxTreeNode, inside: list[Node]) -> list[Node]:
     return [code] if node.type == "code_inline" else [["pre", {"tabIndex": 0}, code]]
 
 
-def marked(text: str, found: re.Pattern[str] | None) -> list[Node]:
+def marked(text: str, expression: re.Pattern[str] | None) -> list[Node]:
     """Mark what was searched for in a text."""
-    if found is None:
+    if expression is None:
         return [text]
-    made: list[Node] = []
+    parts: list[Node] = []
     end = 0
-    for hit in found.finditer(text):
-        made += [text[end : hit.start()], ["mark", {}, hit[0]]]
+    for hit in expression.finditer(text):
+        parts += [text[end : hit.start()], ["mark", {}, hit[0]]]
         end = hit.end()
-    return [part for part in (*made, text[end:]) if part]
+    return [part for part in (*parts, text[end:]) if part]
 
 
 def plain(text: str) -> str:

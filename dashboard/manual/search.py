@@ -34,7 +34,7 @@ def _plain(text: str) -> str:
 def search(chapters: Sequence[Chapter], text: str) -> list[Hit]:
     """Find the sections that have all words of a text, in any case; those of a title first."""
     words = words_of(text)
-    found: list[tuple[int, Hit]] = []
+    hits: list[tuple[int, Hit]] = []
     for chapter in chapters if words else ():
         for section in chapter.sections:
             title = f"{chapter.title} {section.title}".lower()
@@ -42,15 +42,15 @@ def search(chapters: Sequence[Chapter], text: str) -> list[Hit]:
             lower = body.lower()
             if all(word in title or word in lower for word in words):
                 missing = sum(word not in title for word in words)
-                whole = (" ".join(words), *words)
-                found.append((missing, Hit(chapter, section, _context(body, lower, whole))))
-    found.sort(key=lambda pair: pair[0])
-    return [hit for _, hit in found]
+                texts = (" ".join(words), *words)
+                hits.append((missing, Hit(chapter, section, _context(body, lower, texts))))
+    hits.sort(key=lambda pair: pair[0])
+    return [hit for _, hit in hits]
 
 
-def _context(body: str, lower: str, wanted: Sequence[str]) -> str:
+def _context(body: str, lower: str, texts: Sequence[str]) -> str:
     """Cut out what stands around the first of the texts that is there."""
-    middle = next((place for text in wanted if (place := lower.find(text)) >= 0), 0)
+    middle = next((place for text in texts if (place := lower.find(text)) >= 0), 0)
     begin, end = max(middle - AROUND, 0), min(middle + 2 * AROUND, len(body))
     begin = body.rfind(" ", 0, begin) + 1 if begin else 0
     end = end if end == len(body) else max(body.rfind(" ", begin, end), middle + 1)

@@ -79,17 +79,17 @@ def mark(store: Store, state: Address, theme: Theme) -> Element:
     del theme
     if not store.has_report(state.report) or not laws_of(state.path):
         return None
-    known = breaches(store, state.report)
-    broken = [(law, found) for law, found in known if concerns(law, state.path)]
+    pairs = breaches(store, state.report)
+    broken = [(law, breach) for law, breach in pairs if concerns(law, state.path)]
     if not broken:
         return None
     words = counted(len(broken), "law") + (" is" if len(broken) == 1 else " are")
-    more = len(broken) - MAX_LISTED
-    rest = [html.Li(f"and {counted(more, 'more law')}")] if more > 0 else []
+    remainder = len(broken) - MAX_LISTED
+    tail = [html.Li(f"and {counted(remainder, 'more law')}")] if remainder > 0 else []
     return html.Details(
         [
             html.Summary(f"Figures of this page contradict others of the report: {words} broken."),
-            html.Ul([*(_row(*pair) for pair in broken[:MAX_LISTED]), *rest]),
+            html.Ul([*(_row(*pair) for pair in broken[:MAX_LISTED]), *tail]),
             html.P(["All of them: ", html.Code("tilescope check REPORT")], className="quiet"),
         ],
         className="broken-laws",
@@ -98,11 +98,11 @@ def mark(store: Store, state: Address, theme: Theme) -> Element:
 
 def _row(law: Law, broken: list[Violation]) -> Element:
     first, places = broken[0], sum(one.count for one in broken)
-    found, wanted, where = (
+    actual, expected, where = (
         shortened(text, LONGEST) for text in (first.found, first.wanted, first.place)
     )
-    more = f" ({places:,} places)" if places > 1 else ""
-    return html.Li([html.Strong(law.meaning), f" {where}: {found}, expected {wanted}{more}."])
+    tail = f" ({places:,} places)" if places > 1 else ""
+    return html.Li([html.Strong(law.meaning), f" {where}: {actual}, expected {expected}{tail}."])
 
 
 def register(app: Dash, store: Store, awaits: Callable[[str], bool]) -> None:

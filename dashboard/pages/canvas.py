@@ -22,8 +22,8 @@ SELECTS = {
 def canvas(source: str, words: str, *, tiles: int = 0) -> Element:
     """Make room for the timeline of `device`, `host` or `together`, and an image of `tiles`."""
     selects, events = SELECTS[source]
-    more = {"data-tiles": str(tiles)} if tiles else {}
-    more |= {"data-axes": "yes"} if source == "together" else {}
+    attributes = {"data-tiles": str(tiles)} if tiles else {}
+    attributes |= {"data-axes": "yes"} if source == "together" else {}
     return html.Div(
         [
             html.Div(
@@ -34,7 +34,7 @@ def canvas(source: str, words: str, *, tiles: int = 0) -> Element:
                     "data-selects": selects,
                     "data-events": events,
                     "data-words": f"{words}. {KEYS_HELP}",
-                    **more,
+                    **attributes,
                 },
             ),
             html.P(KEYS_HELP, className="keys-help"),

@@ -104,15 +104,15 @@ def layout(store: Store, state: Address) -> Element:
 
 def chapter_of(state: Address) -> Chapter:
     """Return the chapter in the address; raises AddressError."""
-    known = {chapter.name: chapter for chapter in chapters()}
-    return known[state.option("chapter", list(known))]
+    by_name = {chapter.name: chapter for chapter in chapters()}
+    return by_name[state.option("chapter", list(by_name))]
 
 
 def section_of(state: Address, chapter: Chapter) -> int:
     """Return the section in the address, the first when there is none of this name."""
     names = [section.name for section in chapter.sections]
-    wanted = state.text("section")
-    return names.index(wanted) if wanted in names else 0
+    section_name = state.text("section")
+    return names.index(section_name) if section_name in names else 0
 
 
 def link_to(state: Address, chapter: Chapter, section: str = "") -> str:
@@ -131,8 +131,10 @@ def side(store: Store, state: Address, theme: Theme) -> Element:
     groups = groupby(chapters(), key=lambda chapter: chapter.group)
     return html.Div(
         [
-            html.Div([html.H2(group), html.Ul([_entry(state, each, now) for each in several])])
-            for group, several in groups
+            html.Div(
+                [html.H2(group), html.Ul([_entry(state, chapter, now) for chapter in members])]
+            )
+            for group, members in groups
         ]
     )
 
@@ -182,9 +184,9 @@ def _found(state: Address) -> Element:
     )
     words = words_of(state.text("find"))
     listed = [_hit(state, hit, words, n == at) for n, hit in enumerate(hits[:MAX_HITS])]
-    more = f"{len(hits) - MAX_HITS:,} more; add a word" if len(hits) > MAX_HITS else ""
+    note = f"{len(hits) - MAX_HITS:,} more; add a word" if len(hits) > MAX_HITS else ""
     return html.Div(
-        [head, html.Ol(listed, className="manual-hits"), html.P(more, className="note")],
+        [head, html.Ol(listed, className="manual-hits"), html.P(note, className="note")],
         role="status",
     )
 
@@ -194,8 +196,8 @@ def _hit_link(state: Address, hit: Hit) -> str:
 
 
 def _hit(state: Address, hit: Hit, words: tuple[str, ...], now: bool) -> Element:
-    own = hit.section.title != hit.chapter.title
-    title = f"{hit.chapter.title}: {hit.section.title}" if own else hit.chapter.title
+    has_title = hit.section.title != hit.chapter.title
+    title = f"{hit.chapter.title}: {hit.section.title}" if has_title else hit.chapter.title
     context = Still([["p", {}, *markup.marked(hit.context, markup.pattern(words))]])
     link = dcc.Link(title, href=_hit_link(state, hit), className="active" if now else "")
     return html.Li([link, context])
@@ -238,8 +240,8 @@ def _linked(state: Address, chapter: Chapter, target: str) -> str:
     place = place_of(unquote(target), chapter.name)
     if place is None:
         return ""
-    known = {each.name: each for each in chapters()}
-    return link_to(state, known[place[0]], place[1])
+    by_name = {chapter.name: chapter for chapter in chapters()}
+    return link_to(state, by_name[place[0]], place[1])
 
 
 def _around(state: Address, chapter: Chapter, at: int) -> Element:

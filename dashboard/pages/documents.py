@@ -43,17 +43,17 @@ def _cut(text: str) -> str:
 def dotted(pairs: Iterable[tuple[str, str]]) -> Iterator[Leaf]:
     """Take `autoReport.directory` apart: options of one group stand together."""
     for name, value in sorted(pairs):
-        group, dot, rest = name.partition(".")
-        yield ((group, rest) if dot else (name,)), value
+        group, dot, tail = name.partition(".")
+        yield ((group, tail) if dot else (name,)), value
 
 
-def tree(found: Iterable[Leaf], state: Address, *, name: str, wanted: str = "") -> Element:
+def tree(leaves: Iterable[Leaf], state: Address, *, name: str, wanted: str = "") -> Element:
     """Show values by the names that lead to them; only those that have `wanted` in either."""
     rows: dict[tuple[str, ...], Row] = {}
     ids: dict[tuple[str, ...], str] = {}
     hidden = 0
-    for whole, value in found:
-        names = whole[:DEEPEST] + ((".".join(whole[DEEPEST:]),) if whole[DEEPEST:] else ())
+    for path, value in leaves:
+        names = path[:DEEPEST] + ((".".join(path[DEEPEST:]),) if path[DEEPEST:] else ())
         if wanted.lower() not in f"{'.'.join(names)} {value}".lower():
             continue
         if len(rows) >= MAX_ROWS:

@@ -115,8 +115,8 @@ def picked(store: Store, state: Address) -> dict[str, Any]:
     """Return the row of the chosen exchange; empty without one."""
     text = state.text("moved")
     frame = exchanges(store, state)
-    found = frame[frame["moved"] == text] if text else frame[:0]
-    return dict(found.iloc[0]) if len(found) else {}
+    matches = frame[frame["moved"] == text] if text else frame[:0]
+    return dict(matches.iloc[0]) if len(matches) else {}
 
 
 def exchanges(store: Store, state: Address) -> Frame:
@@ -143,10 +143,10 @@ def flows(store: Store, state: Address) -> Frame:
     groups = 1 if state.option("by", [value for value, _ in BY]) == IPUS else MAX_GROUPS
     if one and one["kind"] == HOST:
         return exchange_flows(report, groups=groups)[:0]
-    asked = {"kind": one["kind"], "exchange": int(one["exchange"])} if one else {}
+    filters = {"kind": one["kind"], "exchange": int(one["exchange"])} if one else {}
     return store.derived(
-        state.report, f"flows {groups} {asked}",
-        lambda: exchange_flows(report, groups=groups, **asked),
+        state.report, f"flows {groups} {filters}",
+        lambda: exchange_flows(report, groups=groups, **filters),
     )  # fmt: skip
 
 
@@ -188,13 +188,13 @@ def _between(store: Store, state: Address, row: dict[str, Any]) -> str:
     report = store.report(state.report)
     spread = exchange_spread(report)
     is_row = (spread["kind"] == row["kind"]) & (spread["exchange"] == row["exchange"])
-    found = spread[is_row].iloc[0]
+    record = spread[is_row].iloc[0]
     ends = ("sender", "send"), ("receiver", "receive")
     parts = [
-        f"{counted(int(found[f'{end}s']), 'tile')} {verb}{'s' if found[f'{end}s'] == 1 else ''}, "
-        f"tile {found[f'busiest_{end}']:,} most ({units.size(found[f'busiest_{end}_bytes'])})"
+        f"{counted(int(record[f'{end}s']), 'tile')} {verb}{'s' if record[f'{end}s'] == 1 else ''}, "
+        f"tile {record[f'busiest_{end}']:,} most ({units.size(record[f'busiest_{end}_bytes'])})"
         for end, verb in ends
-        if found[f"{end}s"]
+        if record[f"{end}s"]
     ]
     return f"{_ipus(store, state, row)}: {'; '.join(parts)}"
 
@@ -202,13 +202,13 @@ def _between(store: Store, state: Address, row: dict[str, Any]) -> str:
 def _ipus(store: Store, state: Address, row: dict[str, Any]) -> str:
     if row["kind"] == HOST:
         return "to the host" if row["bytes_sent"] else "from the host"
-    found = exchange_flows(
+    frame = exchange_flows(
         store.report(state.report), groups=1, kind=row["kind"], exchange=int(row["exchange"])
     )
-    if not len(found):
+    if not len(frame):
         return str(row["kind"])
-    source, target = int(found["from_ipu"][0]), int(found["to_ipu"][0])
-    most = "most " if len(found) > 1 else ""
+    source, target = int(frame["from_ipu"][0]), int(frame["to_ipu"][0])
+    most = "most " if len(frame) > 1 else ""
     return f"on IPU {source}" if source == target else f"{most}from IPU {source} to IPU {target}"
 
 
@@ -235,10 +235,12 @@ def note(store: Store, state: Address, _theme: Theme) -> Element:
     one, frame = picked(store, state), flows(store, state)
     if one and one["kind"] == HOST:
         return components.message("An exchange with the host has a tile at one end only.")
-    what = f"One execution of {one['name']}" if one else "All exchanges of the recorded runs"
-    known = float(frame["bytes"][frame["exact"]].sum()) / max(float(frame["bytes"].sum()), 1.0)
-    text = f"{what}, bytes as received; {units.share(known)} of them exact."
-    if known < 1:
+    subject = f"One execution of {one['name']}" if one else "All exchanges of the recorded runs"
+    exact_share = float(frame["bytes"][frame["exact"]].sum()) / max(
+        float(frame["bytes"].sum()), 1.0
+    )
+    text = f"{subject}, bytes as received; {units.share(exact_share)} of them exact."
+    if exact_share < 1:
         text += " Who sends to whom is not recorded: the others are estimates, by what tiles send."
     return html.P(components.unbroken(components.prose(text)), className="note")
 

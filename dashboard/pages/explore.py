@@ -116,32 +116,32 @@ def available(store: Store, report: str) -> bool:
 
 def _exploration(store: Store, state: Address) -> Exploration:
     """Return the exploration that the report is of; raises PvaError."""
-    found = store.exploration(state.report)
-    if found is None:
+    exploration = store.exploration(state.report)
+    if exploration is None:
         name = store.path(state.report).name
-        wanted = "start tilescope serve with the directory that tilescope explore wrote"
-        raise NotRecordedError(name, "not of an exploration", wanted)
-    return found
+        hint = "start tilescope serve with the directory that tilescope explore wrote"
+        raise NotRecordedError(name, "not of an exploration", hint)
+    return exploration
 
 
-def _levers(found: Exploration) -> list[str]:
+def _levers(exploration: Exploration) -> list[str]:
     """Name the levers that vary; all of them where none does."""
-    known = [name for name in found.levers if name in found.frame]
-    return [name for name in known if found.frame[name].nunique() > 1] or known
+    levers = [name for name in exploration.levers if name in exploration.frame]
+    return [name for name in levers if exploration.frame[name].nunique() > 1] or levers
 
 
 def _points(store: Store, state: Address) -> Frame:
     """Return all points with their words, the best first; worked out once."""
-    found = _exploration(store, state)
-    return store.derived(state.report, "points", lambda: _described(found))
+    exploration = _exploration(store, state)
+    return store.derived(state.report, "points", lambda: _described(exploration))
 
 
-def _described(found: Exploration) -> Frame:
-    frame = found.frame
+def _described(exploration: Exploration) -> Frame:
+    frame = exploration.frame
     records: list[dict[str, Any]] = frame.reset_index().to_dict("records")  # type: ignore[assignment]
     order = [row["index"] for row in ranked(records, SPEED)]
     frame = frame.loc[order].reset_index(drop=True)
-    levers = _levers(found)
+    levers = _levers(exploration)
     words = [
         ", ".join(f"{name} {_value(row[name])}" for name in levers if row[name] == row[name])
         for row in frame[levers].to_dict("records")
@@ -173,10 +173,12 @@ def axes(store: Store, state: Address) -> tuple[Axis, Axis]:
 
 def _axes(store: Store, state: Address) -> list[tuple[str, str]]:
     """Return what may stand on an axis: figures that some point has, and the levers."""
-    found = _exploration(store, state)
-    measured = [(name, words) for name, words in AXES.items() if found.frame[name].notna().any()]
+    exploration = _exploration(store, state)
+    measured = [
+        (name, words) for name, words in AXES.items() if exploration.frame[name].notna().any()
+    ]
     usual = [(name, AXES[name]) for name in (SPEED, MEMORY) if (name, AXES[name]) not in measured]
-    return [*measured, *usual, *((name, name) for name in _levers(found))]
+    return [*measured, *usual, *((name, name) for name in _levers(exploration))]
 
 
 def _first(choices: Sequence[tuple[str, str]], name: str) -> list[tuple[str, str]]:
@@ -227,26 +229,26 @@ def layout(store: Store, state: Address) -> Element:
 
 def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Name the configuration to run, and what the most frugal one would cost."""
-    found, frame = _exploration(store, state), _points(store, state)
+    exploration, frame = _exploration(store, state), _points(store, state)
     fits = frame[frame["result"] == "fits"]
     counts = frame["result"].value_counts()
-    more = (
-        f"{counted(len(frame), 'point')} of {found.space:,} were run: "
+    detail = (
+        f"{counted(len(frame), 'point')} of {exploration.space:,} were run: "
         f"{counts.get('fits', 0):,} fit, {counts.get('does not fit', 0):,} do not, "
         f"{counts.get('no figures', 0):,} without figures."
     )
     if not len(fits):
-        return components.headline(_nearest(frame), "bad", more=more)
+        return components.headline(_nearest(frame), "bad", more=detail)
     fast = fits[fits[SPEED].notna()]
     if not len(fast):
         words = f"{counted(len(fits), 'point')} fit; none of them was run, so none has a speed."
-        return components.headline(words, more=more)
+        return components.headline(words, more=detail)
     first = fast.iloc[0]
     words = (
         f"Run {first['configuration']}: {units.rate(first[SPEED])}, "
         f"its fullest tile {units.share(first[MEMORY] / first['bytes_per_tile'])} full."
     )
-    return components.headline(words, "good", more=f"{_price(fast)}{more}")
+    return components.headline(words, "good", more=f"{_price(fast)}{detail}")
 
 
 def _price(fast: Frame) -> str:

@@ -76,12 +76,12 @@ def _objects(report: Report, paths: Sequence[str]) -> list[str]:
 
 
 def _host(store: Store, report: str) -> Flame:
-    whole = host(store, report).timeline
+    timeline = host(store, report).timeline
     trace = host_trace(store, report)
     wraps = np.append(is_wrapper(trace), False)
-    own = [pair for pair in whole.threads if not _is_of_profiler(whole, pair, wraps)]
-    tree = call_tree(whole.tracks, own or whole.threads, *whole.extent)
-    names = [whole.labels[label] for label in tree.label.tolist()]
+    own = [pair for pair in timeline.threads if not _is_of_profiler(timeline, pair, wraps)]
+    tree = call_tree(timeline.tracks, own or timeline.threads, *timeline.extent)
+    names = [timeline.labels[label] for label in tree.label.tolist()]
     paths: list[str] = []
     for name, parent in zip(names, tree.parent.tolist(), strict=True):
         paths.append(f"{paths[parent]}>{name}" if parent >= 0 else name)
@@ -105,7 +105,7 @@ MAKERS = {"cycles": _cycles, "code": _code, "memory": _memory, "host": _host}
 
 def choices(store: Store, report: str) -> list[tuple[str, str]]:
     """List the graphs that a report, or a host trace alone, can fill."""
-    there = []
+    kinds = []
     if store.has_report(report):
         opened = store.report(report)
         has = {
@@ -113,9 +113,9 @@ def choices(store: Store, report: str) -> list[tuple[str, str]]:
             "code": opened.dataset.has("programs") and counts_code(opened),
             "memory": opened.dataset.has("variables"),
         }
-        there = [kind for kind, known in has.items() if known]
-    there += ["host"] if store.trace(report) is not None else []
-    return [(kind, WORDS[kind]) for kind in there]
+        kinds = [kind for kind, is_recorded in has.items() if is_recorded]
+    kinds += ["host"] if store.trace(report) is not None else []
+    return [(kind, WORDS[kind]) for kind in kinds]
 
 
 PAGE = Declaration(
@@ -167,8 +167,8 @@ def flame_of(store: Store, state: Address) -> Flame:
 
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    there = choices(store, state.report)
-    if not there:
+    kinds = choices(store, state.report)
+    if not kinds:
         name = store.path(state.report).name
         raise NotRecordedError(name, "no cycles, code, memory or host trace", "run the program")
     search = controls.box("find", "Search names", state, width=190)
@@ -178,7 +178,7 @@ def layout(store: Store, state: Address) -> Element:
             view.panel("flames-answer", PATH, ("tab",)),
             section(
                 "Flame graph",
-                controls.tabs(there, state),
+                controls.tabs(kinds, state),
                 view.panel("flames-graph", PATH, ("tab", KEY, "find")),
                 tools=search,
                 note="click a frame to zoom to it, again to zoom out",
@@ -198,11 +198,11 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
         frame = int(inner[0])
     if frame < 0:
         return components.headline("Nothing was recorded.")
-    path = " / ".join(flame.names[each] for each in flame.around(frame))
+    path = " / ".join(flame.names[ancestor] for ancestor in flame.around(frame))
     size = flame.size(frame)
     share = units.share(size / max(flame.whole, 1))
-    whole = flame.write(flame.whole)
-    return components.headline(f"{path} takes most: {flame.write(size)}, {share} of {whole}.")
+    total = flame.write(flame.whole)
+    return components.headline(f"{path} takes most: {flame.write(size)}, {share} of {total}.")
 
 
 def graph(store: Store, state: Address, _theme: Theme) -> Element:
@@ -239,13 +239,13 @@ def inside(store: Store, state: Address, _theme: Theme) -> Element:
     flame = flame_of(store, state)
     root = flame.find(state.text(KEY))
     rows = flame.inside(root)[:ROWS]
-    size, whole = max(flame.size(root), 1), max(flame.whole, 1)
+    size, total = max(flame.size(root), 1), max(flame.whole, 1)
     frame = pd.DataFrame(
         {
             "name": [flame.names[row] for row in rows],
             "text": [flame.write(flame.size(row)) for row in rows],
             "of_parent": flame.total[rows] / size,
-            "of_all": flame.total[rows] / whole,
+            "of_all": flame.total[rows] / total,
             KEY: [flame.paths[row] for row in rows],
             OBJECT: [flame.object_of(row) or None for row in rows.tolist()],
         }

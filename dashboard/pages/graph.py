@@ -197,20 +197,20 @@ def neighbours(store: Store, state: Address) -> Frame:
     """Return the neighbours of the node that was chosen last: what it does with them, key, kind."""
     report = store.report(state.report)
     key = selected(report, state)
-    found = analysis.neighbourhood(report, [key], most=1 << 30, **place(state))
-    key = str(found.nodes["key"].iloc[0])
-    nodes = found.nodes.set_index("key")
-    frame = found.edges
+    neighbourhood = analysis.neighbourhood(report, [key], most=1 << 30, **place(state))
+    key = str(neighbourhood.nodes["key"].iloc[0])
+    nodes = neighbourhood.nodes.set_index("key")
+    frame = neighbourhood.edges
     frame = frame[(frame["source"] == key) | (frame["target"] == key)]
     inward = frame["target"] == key
-    other = frame["source"].where(inward, frame["target"])
+    neighbour = frame["source"].where(inward, frame["target"])
     words = ("written by", "read by") if key.startswith("v") else ("reads", "writes")
     frame = frame.assign(
         does=[words[0] if comes else words[1] for comes in inward],
-        key=other,
-        name=nodes.loc[other, "name"].tolist(),
-        kind=nodes.loc[other, "kind"].tolist(),
-        bytes=nodes.loc[other, "bytes"].tolist(),
+        key=neighbour,
+        name=nodes.loc[neighbour, "name"].tolist(),
+        kind=nodes.loc[neighbour, "kind"].tolist(),
+        bytes=nodes.loc[neighbour, "bytes"].tolist(),
     )
     frame["words"] = frame["kind"].map(figures.kind_words)
     frame[KEY] = node_objects(frame["key"].tolist())
@@ -235,9 +235,9 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
             f"by {counted(readers, 'program')}."
         )
     parts = [
-        f"{word} {counted(int(here.sum()), 'variable')} ({units.size(frame['bytes'][here].sum())})"
+        f"{word} {counted(int(mask.sum()), 'variable')} ({units.size(frame['bytes'][mask].sum())})"
         for word in ("reads", "writes")
-        if (here := frame["does"] == word).any()
+        if (mask := frame["does"] == word).any()
     ]
     does = " and ".join(parts) or "touches no variable"
     return components.headline(f"{row['name']} {does}{_there(state)}.")
@@ -269,14 +269,14 @@ def details(store: Store, state: Address, _theme: Theme) -> Element:
 def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
     """List what is known of a variable."""
     frame = largest_variables(report)
-    known = frame[frame["variable"] == row["row"]].iloc[0]
+    variable = frame[frame["variable"] == row["row"]].iloc[0]
     facts = [
         ("Kind", "Variable"),
-        ("Type and shape", f"{known['type']} {known['shape']}".strip() or "not told"),
-        ("Category", category_label(known["category"])),
-        ("Bytes on all tiles", units.size(known["bytes"])),
-        ("Always live", "yes" if known["always_live"] else "no"),
-        ("Live at the peak", "yes" if known["at_peak"] else "no"),
+        ("Type and shape", f"{variable['type']} {variable['shape']}".strip() or "not told"),
+        ("Category", category_label(variable["category"])),
+        ("Bytes on all tiles", units.size(variable["bytes"])),
+        ("Always live", "yes" if variable["always_live"] else "no"),
+        ("Live at the peak", "yes" if variable["at_peak"] else "no"),
     ]
     if report.dataset.has("variable_pieces"):
         tiles = variable_by_tile(report, variable=int(row["row"]))
@@ -284,19 +284,19 @@ def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
     return facts
 
 
-def _program(report: Report, row: Any, there: str) -> list[tuple[str, str]]:
-    """List what is known of a program: its kind, its bytes `there`, and all vertices it runs."""
+def _program(report: Report, row: Any, scope: str) -> list[tuple[str, str]]:
+    """List what is known of a program: its kind, its bytes in `scope`, and all vertices it runs."""
     data = report.dataset
     facts = [
         ("Kind", figures.kind_words(str(row["kind"]))),
-        (f"Bytes of its variables{there}", units.size(row["bytes"])),
+        (f"Bytes of its variables{scope}", units.size(row["bytes"])),
     ]
     compute_set = int(data.column("programs", "compute_set")[row["row"]])
     needed = ("compute_set_vertices", "compute_set_active_cycles_by_vertex_type")
     if row["kind"] == COMPUTE and compute_set >= 0 and all(data.has(name) for name in needed):
         frame = vertices_by_compute_set(report, compute_set=compute_set)
         pairs = zip(frame["vertex_type"].tolist(), frame["instances"].tolist(), strict=True)
-        on_all = " on all tiles" if there else ""
+        on_all = " on all tiles" if scope else ""
         words = ((name, "1 vertex" if n == 1 else f"{n:,} vertices") for name, n in pairs)
         facts += [(name, count + on_all) for name, count in words]
     return facts
@@ -329,10 +329,11 @@ def nodes(store: Store, state: Address) -> Frame:
 
 def drawn(store: Store, state: Address) -> Frame:
     """Return the edges of what is drawn, by name."""
-    found = around(store.report(state.report), state)
-    names = dict(zip(found.nodes["key"], found.nodes["name"], strict=True))
-    return found.edges.assign(
-        source_name=found.edges["source"].map(names), target_name=found.edges["target"].map(names)
+    neighbourhood = around(store.report(state.report), state)
+    names = dict(zip(neighbourhood.nodes["key"], neighbourhood.nodes["name"], strict=True))
+    return neighbourhood.edges.assign(
+        source_name=neighbourhood.edges["source"].map(names),
+        target_name=neighbourhood.edges["target"].map(names),
     )
 
 

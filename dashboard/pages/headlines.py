@@ -71,7 +71,9 @@ def execution_sentence(spent: ExecutionOverview) -> str:
         return "No run has ended."
     runs = counted(spent.recorded_runs, "recorded run")
     took = f"{runs} took {units.count(spent.cycles)} cycles ({units.duration(spent.seconds)})"
-    shares = [f"{units.share(v)} {what}" for what, v in spent.time_shares.items() if v >= 0.0005]
+    shares = [
+        f"{units.share(v)} {activity}" for activity, v in spent.time_shares.items() if v >= 0.0005
+    ]
     if not shares:
         return f"{took}."
     busy = f"On average, {units.share(spent.compute_share)} of the tiles compute."
@@ -80,12 +82,12 @@ def execution_sentence(spent: ExecutionOverview) -> str:
 
 def run_sentence(report: Report) -> str:
     """Return how long the model's runs took, and for how many items; empty when none has ended."""
-    found = known_run(report)
-    if found is None or found.runs <= 0 or found.cycles < 0:
+    run = known_run(report)
+    if run is None or run.runs <= 0 or run.cycles < 0:
         return ""
-    took = f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
-    runs = "The run" if found.runs == 1 else f"{found.runs:,} runs"
-    return f"{runs} took {took}{items_words(found)}."
+    took = f"{units.count(run.cycles)} cycles ({units.duration(run.seconds)})"
+    runs = "The run" if run.runs == 1 else f"{run.runs:,} runs"
+    return f"{runs} took {took}{items_words(run)}."
 
 
 def known_run(report: Report) -> MainRun | None:
@@ -98,15 +100,15 @@ def known_run(report: Report) -> MainRun | None:
         return None
 
 
-def items_words(found: MainRun) -> str:
+def items_words(run: MainRun) -> str:
     """Find how many items the runs took in, and how many a second; empty where it is not known."""
-    if not found.items_per_second > 0:
+    if not run.items_per_second > 0:
         return ""
-    words = f" for {counted(found.items, 'item')}: {units.rate(found.items_per_second)}"
-    if found.steady_cycles != found.steady_cycles:
+    words = f" for {counted(run.items, 'item')}: {units.rate(run.items_per_second)}"
+    if run.steady_cycles != run.steady_cycles:
         return words
-    full = f"with all {found.stages} stages full" if found.stages > 1 else "from batch to batch"
-    return f"{words}, {units.rate(found.steady_items_per_second)} {full}"
+    full = f"with all {run.stages} stages full" if run.stages > 1 else "from batch to batch"
+    return f"{words}, {units.rate(run.steady_items_per_second)} {full}"
 
 
 def other_runs_sentence(report: Report) -> str:

@@ -147,22 +147,22 @@ def layout(store: Store, state: Address) -> Element:
 
 
 def _fit(report: Report) -> Element:
-    found = memory.memory_overview(report)
-    spare = found.bytes_per_tile - found.fullest_bytes
+    overview = memory.memory_overview(report)
+    spare = overview.bytes_per_tile - overview.fullest_bytes
     words = (
         f"{units.size(spare)} are spare on the fullest tile."
         if spare >= 0
         else f"{units.size(-spare)} must be saved on the fullest tile."
     )
-    mean = units.size(found.mean_bytes)
+    mean = units.size(overview.mean_bytes)
     parts = (
         f"{words} The mean tile needs {mean}.",
-        code_sentence(counted=found.code_counted),
+        code_sentence(counted=overview.code_counted),
         run_sentence(report),
         other_runs_sentence(report),
     )
-    more = " ".join(filter(None, parts))
-    return components.headline(fit_sentence(found), fit_tone(found), more=more)
+    detail = " ".join(filter(None, parts))
+    return components.headline(fit_sentence(overview), fit_tone(overview), more=detail)
 
 
 def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
@@ -458,6 +458,6 @@ def register(app: Dash, store: Store) -> None:
     for tab, make in (makes | {"modules": modules}).items():
         tables.serve(app, store, PATH, f"insights-{tab}", _COLUMNS[tab], make)
         downloads.offer(app, f"insights-{tab}", make)
-    downloads.offer(app, "insights", lambda store, chosen: examined(store, chosen)[0])
-    downloads.offer(app, "insights-histogram", lambda store, chosen: memory.memory_histogram(
-        store.report(chosen.report)))  # fmt: skip
+    downloads.offer(app, "insights", lambda store, state: examined(store, state)[0])
+    downloads.offer(app, "insights-histogram", lambda store, state: memory.memory_histogram(
+        store.report(state.report)))  # fmt: skip

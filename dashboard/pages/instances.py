@@ -110,8 +110,8 @@ def _asked(store: Store, state: Address, analysis: Callable[..., pd.DataFrame]) 
     run = store.run(state.report)
     if run is None:
         name = store.path(state.report).name
-        wanted = "start tilescope serve with the directory that poprun wrote"
-        raise NotRecordedError(name, "not of a run of several instances", wanted)
+        hint = "start tilescope serve with the directory that poprun wrote"
+        raise NotRecordedError(name, "not of a run of several instances", hint)
     name = f"run: {analysis.__name__}"
     return store.derived(state.report, name, lambda: analysis(run))
 
@@ -121,8 +121,8 @@ def layout(store: Store, state: Address) -> Element:
     _asked(store, state, instances)
     run = store.run(state.report)
     problems = list(run.problems) if run else []
-    more = len(problems) - MAX_PROBLEMS
-    lines = [*problems[:MAX_PROBLEMS], *([f"and {more} more"] if more > 0 else [])]
+    remainder = len(problems) - MAX_PROBLEMS
+    lines = [*problems[:MAX_PROBLEMS], *([f"and {remainder} more"] if remainder > 0 else [])]
     return html.Div(
         [
             components.title(QUESTION),
@@ -178,10 +178,10 @@ def _names(frame: Frame) -> dict[int, str]:
 def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Name the instance that holds the others up, when and why, or say that none does."""
     frame = _asked(store, state, stragglers)
-    more = _more(store, state)
+    detail = _more(store, state)
     if not len(frame):
         words = "No two instances have a host trace with runs, so nothing shows who waits for whom."
-        return components.headline(words, more=more)
+        return components.headline(words, more=detail)
     guilty = frame[frame["straggler"]]
     basis = "" if frame["basis"].iloc[0] == "collectives" else " would"
     if not len(guilty):
@@ -190,7 +190,7 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
             f"No instance holds the others up: the most that they{basis} wait for one is "
             f"{units.share(most['wait_share'])} of the time."
         )
-        return components.headline(words, "good", more=more)
+        return components.headline(words, "good", more=detail)
     first = guilty.iloc[0]
     name = _names(frame)[int(first["instance"])]
     holds = "would hold" if basis else "holds"
@@ -203,9 +203,9 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
         f"({units.share(first['wait_share'])} of the time), {why}; "
         f"most at step {first['worst_step']:,}."
     )
-    others = len(guilty) - 1
-    also = f"{counted(others, 'more instance')} does so, too. " if others else ""
-    return components.headline(words, "bad", more=f"{also}{more}")
+    remainder = len(guilty) - 1
+    also = f"{counted(remainder, 'more instance')} does so, too. " if remainder else ""
+    return components.headline(words, "bad", more=f"{also}{detail}")
 
 
 def _more(store: Store, state: Address) -> str:
@@ -266,9 +266,9 @@ def pace(store: Store, state: Address, theme: Theme) -> Figure:
     column = state.option("pace", [value for value, _ in PACES])
     frame, waits = _asked(store, state, instance_pace), _asked(store, state, stragglers)
     names = _names(frame.drop_duplicates("instance"))
-    chosen = list(state.numbers(CHOSEN))[:2]
+    picks = list(state.numbers(CHOSEN))[:2]
     worst = waits["instance"].tolist()[:1]
-    shown = {one: f"instance {names[one]}" for one in dict.fromkeys(worst + chosen) if one in names}
+    shown = {one: f"instance {names[one]}" for one in dict.fromkeys(worst + picks) if one in names}
     return figures.pace(frame, column, shown, theme)
 
 

@@ -139,15 +139,15 @@ def available(store: Store, report: str) -> bool:
     return trace is not None and REQUEST in trace.labels and CHANNEL in trace.channels
 
 
-def _asked(store: Store, state: Address, analysis: Callable[..., Frame], **more: str) -> Frame:
+def _asked(store: Store, state: Address, analysis: Callable[..., Frame], **options: str) -> Frame:
     """Return the answer of an analysis on the trace, made once for each choice; raises PvaError."""
     trace = store.trace(state.report)
     if trace is None:
         name = store.path(state.report).name
         raise NotRecordedError(name, "no host trace", "a trace of tilescope serve-model live")
     model = _model(store, state) if analysis is not requests else ""
-    name = f"served: {analysis.__name__} {model} {sorted(more.items())}"
-    return store.derived(state.report, name, lambda: analysis(trace, model=model, **more))
+    name = f"served: {analysis.__name__} {model} {sorted(options.items())}"
+    return store.derived(state.report, name, lambda: analysis(trace, model=model, **options))
 
 
 def _models(store: Store, state: Address) -> list[str]:
@@ -163,11 +163,11 @@ def _model(store: Store, state: Address) -> str:
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     models = [(name, name) for name in _models(store, state)]
-    chosen = [controls.select("model", models, state, label="Model")] if len(models) > 1 else []
+    selects = [controls.select("model", models, state, label="Model")] if len(models) > 1 else []
     return html.Div(
         [
             components.title(QUESTION),
-            controls.row(chosen),
+            controls.row(selects),
             view.panel("serving-answer", PATH, ("model", *LEVERS)),
             section(
                 "Latency by part",

@@ -80,35 +80,37 @@ def available(store: Store, report: str) -> bool:
 
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
-    found = alignment(store, state.report)
-    whole = host(store, state.report).timeline
-    result = waits(store.report(state.report), found, whole.tracks, whole.labels)
+    aligned_runs = alignment(store, state.report)
+    timeline = host(store, state.report).timeline
+    result = waits(store.report(state.report), aligned_runs, timeline.tracks, timeline.labels)
     return html.Div(
         [
             components.title(QUESTION),
-            components.headline(sentence(found, result), more=delay_sentence(store, state, found)),
+            components.headline(
+                sentence(aligned_runs, result), more=delay_sentence(store, state, aligned_runs)
+            ),
             section(
                 "Device and host",
                 view.panel("together-axis", PATH, ("axis",)),
                 canvas("together", "Device and host on one axis"),
-                note=counted(len(found.run) - found.first, "run") + " in the trace",
+                note=counted(len(aligned_runs.run) - aligned_runs.first, "run") + " in the trace",
                 tools=controls.choice("axis", AXES, state, label="Axis"),
             ),
-            findings(found, result),
+            findings(aligned_runs, result),
             section(
                 "Longest gaps between runs",
-                gap_list(store, state, found, result.total),
+                gap_list(store, state, aligned_runs, result.total),
                 note="on the axis of the device, with what the host did by itself meanwhile",
             ),
-            before_first_run(store, state, found, result),
+            before_first_run(store, state, aligned_runs, result),
         ]
     )
 
 
-def sentence(found: Alignment, result: Waits) -> str:
+def sentence(aligned_runs: Alignment, result: Waits) -> str:
     """Return how the time is shared between device and host."""
     total = max(result.total, 1)
-    count = len(found.run) - found.first
+    count = len(aligned_runs.run) - aligned_runs.first
     runs = counted(count, "run")
     between = f", {units.share(result.between / total)} of it between runs" if count > 1 else ""
     return (
@@ -118,9 +120,9 @@ def sentence(found: Alignment, result: Waits) -> str:
     )
 
 
-def delay_sentence(store: Store, state: Address, found: Alignment) -> str:
+def delay_sentence(store: Store, state: Address, aligned_runs: Alignment) -> str:
     """Name what the host did longest by itself between runs."""
-    begin, end = int(found.begin[found.first]), int(found.end[-1])
+    begin, end = int(aligned_runs.begin[aligned_runs.first]), int(aligned_runs.end[-1])
     pairs = _by_itself(host(store, state.report).timeline, begin, end)
     pairs = [pair for pair in pairs if pair[0] != RUN and not pair[0].startswith(CALLBACK)]
     if not pairs:
@@ -134,7 +136,7 @@ def axis_words(_store: Store, state: Address, _theme: Theme) -> Element:
     return html.P(AXIS_NOTES[axis_of(state.text("axis"))], className="note")
 
 
-def findings(found: Alignment, result: Waits) -> Element:
+def findings(aligned_runs: Alignment, result: Waits) -> Element:
     """List who waited for whom, with shares of the time on the axis of the device."""
     total = max(result.total, 1)
     rows = [
@@ -152,14 +154,14 @@ def findings(found: Alignment, result: Waits) -> Element:
         )
         for words, time, meaning in rows
     ]
-    each = result.callback_time / max(result.callbacks, 1)
-    taken, copied = (
+    mean = result.callback_time / max(result.callbacks, 1)
+    spent, copied = (
         f"{units.duration(time / 1e9)} ({units.share(time / total)} of the time)"
         for time in (result.callback_time, result.stream_copies)
     )
     callbacks = (
-        f"{counted(result.callbacks, 'stream callback')} of the host took {taken} inside runs, "
-        f"{units.duration(each / 1e9)} each; the stream copies of the recorded runs take {copied} "
+        f"{counted(result.callbacks, 'stream callback')} of the host took {spent} inside runs, "
+        f"{units.duration(mean / 1e9)} each; the stream copies of the recorded runs take {copied} "
         f"on the device."
         if result.callbacks
         else "No stream callback of the host is in the trace."
@@ -172,9 +174,9 @@ def findings(found: Alignment, result: Waits) -> Element:
     )
 
 
-def gap_list(store: Store, state: Address, found: Alignment, total: int) -> Element:
+def gap_list(store: Store, state: Address, aligned_runs: Alignment, total: int) -> Element:
     """List the longest gaps, what the host did in them, and the way there."""
-    frame = gaps(found).head(MAX_GAPS)
+    frame = gaps(aligned_runs).head(MAX_GAPS)
     if not len(frame):
         return components.message("There is one run, and no gap between runs.")
     rows = []
@@ -205,25 +207,29 @@ def _before(gap: Mapping[Any, Any]) -> str:
 
 def _did(store: Store, state: Address, begin: int, end: int) -> str:
     """Return what took the most of a stretch of the host's time by itself."""
-    whole = host(store, state.report).timeline
-    pairs = _by_itself(whole, begin, end)[:3]
+    timeline = host(store, state.report).timeline
+    pairs = _by_itself(timeline, begin, end)[:3]
     parts = [f"{name} {units.duration(time / 1e9)}" for name, time in pairs]
     return components.prose(", ".join(parts)) or "nothing traced"
 
 
-def _by_itself(whole: Timeline, begin: int, end: int) -> list[tuple[str, int]]:
+def _by_itself(timeline: Timeline, begin: int, end: int) -> list[tuple[str, int]]:
     """List what the host did in a stretch of time, without the simulator's own phases."""
-    frame = label_figures(whole.tracks, whole.threads, begin, max(end, begin + 1))
+    frame = label_figures(timeline.tracks, timeline.threads, begin, max(end, begin + 1))
     frame = frame[frame["self_time"] > 0]
     pairs = zip(frame["label"].tolist(), frame["self_time"].tolist(), strict=True)
-    named = ((whole.labels[label], time) for label, time in pairs)
+    named = ((timeline.labels[label], time) for label, time in pairs)
     return [(name, time) for name, time in named if name not in PHASES]
 
 
-def before_first_run(store: Store, state: Address, found: Alignment, result: Waits) -> Element:
+def before_first_run(
+    store: Store, state: Address, aligned_runs: Alignment, result: Waits
+) -> Element:
     """Fold what the host did before the model's first run: it stands on no axis of the device."""
-    whole = host(store, state.report).timeline
-    pairs = _by_itself(whole, whole.extent[0], int(found.begin[found.first]))[:MAX_BEFORE]
+    timeline = host(store, state.report).timeline
+    pairs = _by_itself(timeline, timeline.extent[0], int(aligned_runs.begin[aligned_runs.first]))[
+        :MAX_BEFORE
+    ]
     rows = [
         html.Tr(
             [

@@ -48,12 +48,12 @@ def _edge(value: float) -> float | None:
 
 def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
     """Return what the charts show in a window, by key."""
-    found: dict[str, Any] = {}
+    charts: dict[str, Any] = {}
     for series in trace.series:
         times, values = line_points(series.time_ns, series.value, begin, end, POINTS)
         part = {"name": series.name, "time": times.tolist(), "value": _plain(values),
                 "end": held_until(series.time_ns, series.end_ns)}  # fmt: skip
-        found.setdefault(_key(trace, "graph", series.graph, series.unit, series.pid), []).append(
+        charts.setdefault(_key(trace, "graph", series.graph, series.unit, series.pid), []).append(
             part
         )
     for one in trace.heatmaps:
@@ -61,12 +61,12 @@ def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
             one.time_ns, one.counts, begin, end, COLUMNS, until=one.end_ns
         )
         heat = np.where(np.isnan(shares), 0, np.rint(16 + 59.75 * (shares + 4)))
-        found[_key(trace, "heatmap", one.name, one.unit, one.pid)] = {
+        charts[_key(trace, "heatmap", one.name, one.unit, one.pid)] = {
             "begin": first.tolist(),
             "end": last.tolist(),
             "level": heat.astype(np.int64).tolist(),
         }
-    return found
+    return charts
 
 
 def _plain(values: Any) -> list[float | None]:

@@ -19,21 +19,21 @@ from pva.plot.lanes import Lane, RowItems, Timeline
 Integers = npt.NDArray[Any]
 
 
-def compared_timeline(one: Timeline, other: Timeline, names: tuple[str, str]) -> Timeline:
+def compared_timeline(one: Timeline, second: Timeline, names: tuple[str, str]) -> Timeline:
     """Lay one timeline out above another; events of the other have no number on this page."""
     first, shift = one.tracks.rows, len(one.labels)
     items = one.items or tuple(RowItems() for _ in range(first))
-    kinds = np.concatenate((one.tracks.kind[:shift], other.tracks.kind[: len(other.labels)], [0]))
-    clocks = (0.0, 0.0) if one.clock == other.clock else (one.clock, other.clock)
+    kinds = np.concatenate((one.tracks.kind[:shift], second.tracks.kind[: len(second.labels)], [0]))
+    clocks = (0.0, 0.0) if one.clock == second.clock else (one.clock, second.clock)
     lanes = [replace(lane, path=(names[0],), clock=clocks[0]) for lane in one.lanes]
-    lower = (replace(_lower(lane, first, names[1]), clock=clocks[1]) for lane in other.lanes)
+    lower = (replace(_lower(lane, first, names[1]), clock=clocks[1]) for lane in second.lanes)
     return replace(
         one,
         clock=0.0 if any(clocks) else one.clock,
         lanes=(*lanes, *lower),
-        tracks=build(_rows(one, other), lambda: kinds),
-        labels=[*one.labels, *other.labels],
-        items=(*items, *(RowItems() for _ in range(other.tracks.rows))),
+        tracks=build(_rows(one, second), lambda: kinds),
+        labels=[*one.labels, *second.labels],
+        items=(*items, *(RowItems() for _ in range(second.tracks.rows))),
     )
 
 
@@ -43,8 +43,8 @@ def _lower(lane: Lane, by: int, name: str) -> Lane:
     )
 
 
-def _rows(one: Timeline, other: Timeline) -> Iterator[tuple[Integers, Integers, Integers]]:
-    for timeline, shift in ((one, 0), (other, len(one.labels))):
+def _rows(one: Timeline, second: Timeline) -> Iterator[tuple[Integers, Integers, Integers]]:
+    for timeline, shift in ((one, 0), (second, len(one.labels))):
         tracks = timeline.tracks
         for row in range(tracks.rows):
             events = np.arange(*tracks.offset[row : row + 2])

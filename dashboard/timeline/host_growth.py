@@ -94,10 +94,10 @@ def _is_whole(trace: Trace, former: HostTimeline, columns: Sequence[Any]) -> boo
     flags = np.bincount(trace.instants.thread[early], minlength=len(trace.threads))
     lengths = (tracks.seam - tracks.offset[:-1]).tolist()
     for number, (thread, came) in enumerate(zip(trace.threads, columns, strict=True)):
-        known = former.threads[number] if number < len(former.threads) else Known(0, False, 0)
-        depths = row + known.flags
-        row = depths + known.depths
-        if sum(lengths[depths - known.flags : depths]) != flags[number]:
+        state = former.threads[number] if number < len(former.threads) else Known(0, False, 0)
+        depths = row + state.flags
+        row = depths + state.depths
+        if sum(lengths[depths - state.flags : depths]) != flags[number]:
             return False
         if sum(lengths[depths:row]) + len(came) != thread.count:
             return False

@@ -40,16 +40,16 @@ def tiles_answer(
         for requested, most in zip(size, (MAX_COLUMNS, MAX_ROWS), strict=True)
     )
     run, _ = report.whole  # only there clocks are kept
-    found = tile_activity(run, *window, columns=columns, rows=rows, tiles=tiles)
-    activity = found.shares.argmax(axis=0)
-    share = np.take_along_axis(found.shares, activity[None], axis=0)[0]
+    result = tile_activity(run, *window, columns=columns, rows=rows, tiles=tiles)
+    activity = result.shares.argmax(axis=0)
+    share = np.take_along_axis(result.shares, activity[None], axis=0)[0]
     cells = 16 * activity + np.rint(15 * np.clip(share, 0, 1)).astype(np.int64)
     cells = np.where(share > 0, cells, NOTHING).astype(np.uint8)
     header = {
         "window": window,
-        "tiles": found.tiles.tolist(),
+        "tiles": result.tiles.tolist(),
         "columns": columns,
-        "by_step": found.by_step,
+        "by_step": result.by_step,
         "activities": WORDS,
     }
     head = json.dumps(header, separators=(",", ":")).encode()

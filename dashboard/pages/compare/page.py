@@ -138,12 +138,12 @@ def _nothing(store: Store) -> Element:
 def _choose(store: Store, state: Address) -> Element:
     """Choose the second report; the first is that of the header."""
     key = state.report or store.keys[0]
-    others = [(name, name) for name in store.reports]
+    choices = [(name, name) for name in store.reports]
     swapped = replace(state, path=PATH, report=state.against, against=key)
     parts: list[Element] = [
         html.Span(["Before ", html.Strong(key)], className="compare-name before"),
         html.Span("After", className="compare-name after"),
-        controls.select("against", [("", "Choose a report"), *others], state,
+        controls.select("against", [("", "Choose a report"), *choices], state,
                         label="Report to compare with", width=230),
     ]  # fmt: skip
     if state.against:
@@ -153,31 +153,33 @@ def _choose(store: Store, state: Address) -> Element:
 
 def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Head the page with what changed most."""
-    what = sentence(compared(store, state, "compare_figures"), state.against)
+    change = sentence(compared(store, state, "compare_figures"), state.against)
     names = (state.report or store.keys[0], state.against)
-    return components.headline(what, more=code_of_one(*both(store, state), names))
+    return components.headline(change, more=code_of_one(*both(store, state), names))
 
 
 def sentence(frame: Frame, after: str) -> str:
     """Return what changed most: cycles, the fullest tile, the peak; of what both reports hold."""
     rows = {row["figure"]: row for row in frame.to_dict("records")}
-    told = {name: _told(rows[name], more, less) for name, more, less in ANSWERS if name in rows}
+    sentences = {
+        name: _told(rows[name], increase, less) for name, increase, less in ANSWERS if name in rows
+    }
     runs = rows.get("recorded_runs", {"change": 0})
-    if told.get("total_cycles") and runs["change"]:
+    if sentences.get("total_cycles") and runs["change"]:
         recorded = counted(int(runs["after"]), "recorded run")
-        told["total_cycles"] += f" in {recorded} instead of {runs['before']:,.0f}"
-    changed = [text for text in told.values() if text]
+        sentences["total_cycles"] += f" in {recorded} instead of {runs['before']:,.0f}"
+    changed = [text for text in sentences.values() if text]
     if changed:
         return f"{after} {_joined(changed)}."
     same = [words for name, words in SAME.items() if name in rows]
     return f"{after} has the same {_joined(same)}." if same else f"{after} holds no common figure."
 
 
-def _told(row: dict[Any, Any], more: str, less: str) -> str:
+def _told(row: dict[Any, Any], increase: str, less: str) -> str:
     before, change = row["before"], row["change"]
     if not change:
         return ""
-    text = (more if change > 0 else less).format(_amount(abs(change), row["unit"]))
+    text = (increase if change > 0 else less).format(_amount(abs(change), row["unit"]))
     return f"{text} ({percent(before, row['after'])})" if before and row["after"] else text
 
 
@@ -216,10 +218,10 @@ def figures_of_both(store: Store, state: Address, _theme: Theme) -> list[Element
 
 def _clocks(store: Store, state: Address) -> list[Element]:
     """Tell that equal cycles take different times, where the clocks differ."""
-    found = known.clocks(both(store, state))
-    if len(set(found)) < 2:
+    frequencies = known.clocks(both(store, state))
+    if len(set(frequencies)) < 2:
         return []
-    before, after = map(units.frequency, found)
+    before, after = map(units.frequency, frequencies)
     text = f"Their clocks differ, {before} before and {after} after: cycles are not told as time."
     return [html.P(components.unbroken(text), className="note")]
 
@@ -363,5 +365,5 @@ def register(app: Dash, store: Store) -> None:
     downloads.offer(app, "compare-way", plots.way_of)
     downloads.offer(app, "compare-settings", settings)
     downloads.offer(
-        app, "compare-figures", lambda store, chosen: compared(store, chosen, "compare_figures")
+        app, "compare-figures", lambda store, state: compared(store, state, "compare_figures")
     )

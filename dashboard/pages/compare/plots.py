@@ -109,9 +109,9 @@ def memory_figure(store: Store, state: Address, theme: Theme) -> Figure:
     return drawn
 
 
-def _bytes(frame: Frame, column: str, other: str) -> Any:
+def _bytes(frame: Frame, column: str, opposite: str) -> Any:
     """Return the bytes of the tiles that the report of `column` has."""
-    return frame.loc[frame["in"] != other, column].to_numpy()
+    return frame.loc[frame["in"] != opposite, column].to_numpy()
 
 
 def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:

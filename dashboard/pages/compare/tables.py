@@ -115,11 +115,11 @@ def clocks(reports: tuple[Report, Report]) -> list[float]:
     return [float(one.value("target", "clock_frequency")) for one in data if one.has("target")]
 
 
-def compared(store: Store, state: Address, name: str, **asked: str) -> Frame:
+def compared(store: Store, state: Address, name: str, **arguments: str) -> Frame:
     """Return a comparison, worked out once while neither report changes."""
     reports = both(store, state)
-    key = f"{name} {asked} with {state.against} {store.stamp(state.against)}"
-    return store.derived(state.report, key, lambda: COMPARISONS[name](*reports, **asked))
+    key = f"{name} {arguments} with {state.against} {store.stamp(state.against)}"
+    return store.derived(state.report, key, lambda: COMPARISONS[name](*reports, **arguments))
 
 
 def tiles_of_both(store: Store, state: Address) -> Frame:
@@ -131,9 +131,9 @@ def tiles_of_both(store: Store, state: Address) -> Frame:
 def table_of(state: Address) -> Comparison:
     """Return the table that the address names; raises AddressError."""
     # The tab of the settings has no such table; the grid of the tab before may still ask.
-    known = TABLES.get(state.option("tab", [*TABLES, "settings"])) or TABLES["memory"]
+    variants = TABLES.get(state.option("tab", [*TABLES, "settings"])) or TABLES["memory"]
     by = state.text("by")
-    return known[by if by in known else next(iter(known))]
+    return variants[by if by in variants else next(iter(variants))]
 
 
 def frame_of(store: Store, state: Address) -> Frame:

@@ -41,11 +41,11 @@ def traces_of(store: Store) -> list[str]:
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out for two host traces; raises PvaError."""
     key = state.report or store.keys[0]
-    others = [(name, name) for name in traces_of(store) if name != key]
+    choices = [(name, name) for name in traces_of(store) if name != key]
     parts: list[Element] = [
         html.Span(["Before ", html.Strong(key)], className="compare-name before"),
         html.Span("After", className="compare-name after"),
-        controls.select("against", [("", "Choose a trace"), *others], state,
+        controls.select("against", [("", "Choose a trace"), *choices], state,
                         label="Trace to compare with", width=290),
     ]  # fmt: skip
     head = [components.title(QUESTION)]
@@ -99,14 +99,14 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
     before, after, change = total_of(frame)
     if not frame["change"].any():
         return components.headline(f"{state.against} takes the same time in every label.")
-    more = "longer" if change > 0 else "less long"
+    direction = "longer" if change > 0 else "less long"
     part = units.share(abs(change) / before) if before else "all of it"
-    whole = f"{state.against} is inside events {_time(abs(change))} {more} ({part})"
+    sentence = f"{state.against} is inside events {_time(abs(change))} {direction} ({part})"
     first = frame.iloc[0]
     moved = components.changed(first["change"], _time)
     events = f"{first['events_before']:,} events before, {first['events_after']:,} after"
     return components.headline(
-        f"{whole}: most by {first['label']}, {moved}.",
+        f"{sentence}: most by {first['label']}, {moved}.",
         more=f"{_time(before)} before, {_time(after)} after; of {first['label']} {events}.",
     )
 

@@ -55,8 +55,8 @@ def idle(store: Store, state: Address, _theme: Theme) -> Element:
     note = html.P(components.prose(sentence(frame)), className="note")
     path = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
     path_note = html.P(components.prose(path_sentence(path)), className="note")
-    known = frame["waits_for"] >= 0
-    names = np.where(known, "IPU " + frame["waits_for"].astype(str), "")
+    waits = frame["waits_for"] >= 0
+    names = np.where(waits, "IPU " + frame["waits_for"].astype(str), "")
     frame = frame.assign(waits_for=names)
     table = components.table("execution-idle", frame, IDLE_COLUMNS, picks=("ipu", "ipu"))
     return html.Div([note, table, path_note])
@@ -95,13 +95,13 @@ def path_sentence(path: Frame) -> str:
 
 
 def table_of(
-    store: Store, keys: list[str], window: Range, by: Filter | None, whole: Timeline
+    store: Store, keys: list[str], window: Range, by: Filter | None, run_timeline: Timeline
 ) -> Element:
     """Return a row for each IPU of each report: shares as a bar and in figures, balances, bytes."""
     rows = [row for key in keys for row in _rows(store, key, window, by, named=len(keys) > 1)]
     used = [
         (number, token, words)
-        for number, (token, words) in enumerate(whole.colours)
+        for number, (token, words) in enumerate(run_timeline.colours)
         if any(row["spent"][number] for row in rows)
     ]
     moved = [
@@ -111,9 +111,17 @@ def table_of(
     ]
     cycles = window.end - window.begin
     swatches = [_headed(token, words) for _, token, words in used]
-    others = ["Other steps"] if by else []
+    extra_heads = ["Other steps"] if by else []
     of = " of all steps" if by else ""
-    heads = ["IPU", "Its steps", *swatches, *others, "Idle", f"Efficiency{of}", f"Tile balance{of}"]
+    heads = [
+        "IPU",
+        "Its steps",
+        *swatches,
+        *extra_heads,
+        "Idle",
+        f"Efficiency{of}",
+        f"Tile balance{of}",
+    ]
     heads += [words for _, words in moved]
     head = html.Tr([html.Th(text, scope="col", title=_note(text)) for text in heads])
     body = [_row(row, used, moved, cycles, filtered=by is not None) for row in rows]
@@ -145,19 +153,19 @@ def _rows(
     store: Store, key: str, window: Range, by: Filter | None, *, named: bool
 ) -> list[dict[str, Any]]:
     """Return the figures of the IPUs of a report: of steps that a filter lets through, if any."""
-    report, whole = store.report(key), timeline(store, "device", key)
-    kept = texts_matching(whole.labels, by) if by else None
-    is_whole = (window.begin, window.end) == whole.extent
+    report, run_timeline = store.report(key), timeline(store, "device", key)
+    hits = texts_matching(run_timeline.labels, by) if by else None
+    is_whole = (window.begin, window.end) == run_timeline.extent
     make = partial(ranges.range_by_ipu, report, begin=window.begin, end=window.end)
     frame = store.derived(key, "all by IPU", make) if is_whole else make()
     return [
         {
             "name": f"{key}, {lane.name}" if named else lane.name,
-            "spent": whole.spent(lane.overview, window.begin, window.end, kept).tolist(),
-            "every": int(whole.spent(lane.overview, window.begin, window.end, None).sum()),
+            "spent": run_timeline.spent(lane.overview, window.begin, window.end, hits).tolist(),
+            "every": int(run_timeline.spent(lane.overview, window.begin, window.end, None).sum()),
             **{str(name): value for name, value in row.items()},
         }
-        for lane, row in zip(whole.lanes, frame.to_dict("records"), strict=False)
+        for lane, row in zip(run_timeline.lanes, frame.to_dict("records"), strict=False)
     ]
 
 
@@ -170,10 +178,10 @@ def _row(
     filtered: bool,
 ) -> Element:
     spent = [(token, words, row["spent"][number]) for number, token, words in used]
-    others = row["every"] - sum(amount for _, _, amount in spent)
+    remainder = row["every"] - sum(amount for _, _, amount in spent)
     idle = max(cycles - row["every"], 0)
-    rest = [("line", "Other steps", others), ("idle", "Idle", idle)]
-    parts = [*sorted(spent, key=lambda part: -part[2]), *rest]
+    tail = [("line", "Other steps", remainder), ("idle", "Idle", idle)]
+    parts = [*sorted(spent, key=lambda part: -part[2]), *tail]
     bar = [
         html.Span(
             className="bar-part",
@@ -190,7 +198,7 @@ def _row(
     balance = row["tile_balance"]
     texts = [
         *shares,
-        *([units.share(others / max(cycles, 1))] if filtered else []),
+        *([units.share(remainder / max(cycles, 1))] if filtered else []),
         units.share(idle / max(cycles, 1)),
         units.share(row["parallel_efficiency"]),
         units.share(balance) if balance == balance else "–",

@@ -242,11 +242,11 @@ def _layers(report: Report) -> tuple[tuple[str, str], ...]:
 
 def _more(store: Store, state: Address) -> str:
     """Find what is not counted, and answer the question for the second report, if there is one."""
-    others = other_runs_sentence(store.report(state.report))
+    sentence = other_runs_sentence(store.report(state.report))
     if not state.against:
-        return others
+        return sentence
     overview = analysis.execution_overview(store.report(state.against))
-    return f"{others} {state.against}: {execution_sentence(overview)}".strip()
+    return f"{sentence} {state.against}: {execution_sentence(overview)}".strip()
 
 
 def _options(state: Address) -> dict[str, str]:
@@ -257,10 +257,10 @@ def _options(state: Address) -> dict[str, str]:
 def _against(store: Store, state: Address) -> list[Element]:
     """Offer the other reports with an execution, to be shown below this one."""
     shown = state.report or store.keys[0]
-    others = [(key, key) for key in store.reports if key != shown]
-    choices = (("", "No other report"), *others)
+    options = [(key, key) for key in store.reports if key != shown]
+    choices = (("", "No other report"), *options)
     words = "Compare with"
-    return [controls.select("against", choices, state, label=words, width=170)] if others else []
+    return [controls.select("against", choices, state, label=words, width=170)] if options else []
 
 
 def _ipus(report: Report, state: Address) -> list[Element]:
@@ -277,19 +277,21 @@ def _ipus(report: Report, state: Address) -> list[Element]:
 
 def _tiles(report: Report) -> int:
     """Count the tiles that can be shown over time."""
-    whole, _ = report.whole
-    return whole.dataset.of_replica("num_tiles") if whole.dataset.has("tile_clock") else 0
+    full_report, _ = report.whole
+    return (
+        full_report.dataset.of_replica("num_tiles") if full_report.dataset.has("tile_clock") else 0
+    )
 
 
 def legend(store: Store, state: Address, theme: Theme) -> Element:
     """List what the colours of the timeline stand for, of those that it has; raises PvaError."""
     del theme
-    whole = timeline(store, "device", state.report, _options(state))
-    tracks = whole.tracks
-    used = {int(kind) for kind in tracks.kind[: len(whole.labels)].tolist()}
+    run_timeline = timeline(store, "device", state.report, _options(state))
+    tracks = run_timeline.tracks
+    used = {int(kind) for kind in tracks.kind[: len(run_timeline.labels)].tolist()}
     items = [
         html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words])
-        for number, (token, words) in enumerate(whole.colours)
+        for number, (token, words) in enumerate(run_timeline.colours)
         if number in used
     ]
     return html.Ul(items, className="key", **{"aria-label": "Colours"})
@@ -302,8 +304,8 @@ def window_of(store: Store, state: Address) -> tuple[Range, str]:
         return address.parse_range(selection, "selection"), "Chosen range"
     if state.range:
         return state.range, "In view"
-    whole = timeline(store, "device", state.report, _options(state))
-    return Range(*whole.extent), "All recorded runs"
+    run_timeline = timeline(store, "device", state.report, _options(state))
+    return Range(*run_timeline.extent), "All recorded runs"
 
 
 def range_details(store: Store, state: Address, _theme: Theme) -> Element:
@@ -312,8 +314,8 @@ def range_details(store: Store, state: Address, _theme: Theme) -> Element:
     cycles = window.end - window.begin
     by = name_filter(state)
     keys = [state.report or store.keys[0], *filter(None, [state.against])]
-    whole = timeline(store, "device", state.report, _options(state))
-    ipus = execution_ipus.table_of(store, keys, window, by, whole)
+    run_timeline = timeline(store, "device", state.report, _options(state))
+    ipus = execution_ipus.table_of(store, keys, window, by, run_timeline)
     programs = _by_program(store, state, window)
     note = []
     if by:

@@ -76,11 +76,11 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
 
 def _figures(report: Report, row: dict[str, Any]) -> Pairs:
     clock = float(report.dataset.value("target", "clock_frequency"))
-    known = row["cycles_from"] >= 0
+    has_clock = row["cycles_from"] >= 0
     clocks = f"{row['cycles_from']:,} before, {row['cycles_to']:,} after"
     return [
         *_known("Cycles of its longest tile", row["cycles"], lambda n: units.cycles(n, clock)),
-        *([("Latest clock of any tile", clocks)] if known else []),
+        *([("Latest clock of any tile", clocks)] if has_clock else []),
         ("Run", f"{row['run']:,}"),
         *_known("Hidden behind earlier steps", row["cycles_overlapped"], units.cycles_or_time),
         *_known("Active tiles", row["active_tiles"], units.count),
@@ -158,12 +158,12 @@ def _tiles(report: Report, state: Address, kind: str, theme: Theme) -> list[Elem
     slowest = _slowest(frame, SLOWEST)
     if not slowest:
         return []
-    several = report.dataset.of_replica("num_ipus") > 1
-    kept = Address(path=memory.PATH, report=state.report)
+    multi_ipu = report.dataset.of_replica("num_ipus") > 1
+    base = Address(path=memory.PATH, report=state.report)
     named: list[Element] = []
     for tile, ipu, cycles in slowest:
-        words = f"tile {tile:,}" + (f" (IPU {ipu})" if several else "")
-        link = dcc.Link(words, href=address.write(replace(kept, tiles=(tile,))))
+        words = f"tile {tile:,}" + (f" (IPU {ipu})" if multi_ipu else "")
+        link = dcc.Link(words, href=address.write(replace(base, tiles=(tile,))))
         named += [", " if named else "", link, f": {units.cycles_or_time(cycles)}"]
     figure = tile_histogram(frame["cycles"].to_numpy(), kind, theme)
     return [
@@ -175,23 +175,23 @@ def _tiles(report: Report, state: Address, kind: str, theme: Theme) -> list[Elem
 
 def _executions(report: Report, state: Address, step: int) -> list[Element]:
     """Return how the executions of the step's program compare."""
-    found = ranges.step_executions(report, step=step)
-    if found.count < 2:
+    executions = ranges.step_executions(report, step=step)
+    if executions.count < 2:
         return []
     write = units.cycles_or_time
     pairs = [
-        ("Executions", f"{found.count:,}"),
-        ("Mean", write(found.mean)),
-        ("Half take at most", write(found.p50)),
-        ("95 % take at most", write(found.p95)),
-        ("Least and most", f"{write(found.least)} and {write(found.most)}"),
+        ("Executions", f"{executions.count:,}"),
+        ("Mean", write(executions.mean)),
+        ("Half take at most", write(executions.p50)),
+        ("95 % take at most", write(executions.p95)),
+        ("Least and most", f"{write(executions.least)} and {write(executions.most)}"),
     ]
-    shown = found.outliers[:MAX_OUTLIERS]
+    shown = executions.outliers[:MAX_OUTLIERS]
     links: list[Element] = []
-    for other in shown:
-        to = replace(state, steps=(other,))
-        links += [", " if links else "", dcc.Link(f"{other:,}", href=address.write(to))]
-    more = len(found.outliers) - len(shown)
-    tail = f" and {more:,} more." if more else "."
+    for sibling in shown:
+        to = replace(state, steps=(sibling,))
+        links += [", " if links else "", dcc.Link(f"{sibling:,}", href=address.write(to))]
+    remainder = len(executions.outliers) - len(shown)
+    tail = f" and {remainder:,} more." if remainder else "."
     text = ["Outliers: step ", *links, tail] if links else "No outliers."
     return [html.H3("Its executions"), facts(pairs), html.P(text, className="note")]

@@ -34,11 +34,11 @@ def grouped(frame: Frame, steps: Sequence[str], names: set[str]) -> Frame:
     sums = [name for name in (*steps, "share", "change") if name in frame]
     sizes = frame.groupby(keys, sort=False)["variable"].transform("size")
     alone = frame[sizes == 1].assign(opens=None)
-    several = frame[sizes > 1]
-    if not len(several):
+    duplicates = frame[sizes > 1]
+    if not len(duplicates):
         return frame.assign(opens=None)
-    totals = several.groupby(keys, sort=False)[sums].sum().reset_index()
-    counts = several.groupby(keys, sort=False).size().to_numpy()
+    totals = duplicates.groupby(keys, sort=False)[sums].sum().reset_index()
+    counts = duplicates.groupby(keys, sort=False).size().to_numpy()
     is_open = totals["name"].isin(names).to_numpy()
     marks = np.where(is_open, OPEN, CLOSED)
     words = [
@@ -46,15 +46,15 @@ def grouped(frame: Frame, steps: Sequence[str], names: set[str]) -> Frame:
         for mark, name, count in zip(marks, totals["name"], counts, strict=True)
     ]
     heads = totals.assign(opens=totals["name"], name=words, variable=None)
-    whole = pd.concat([alone.astype({"variable": object}), heads], ignore_index=True)
-    order = np.lexsort((-whole[list(steps)].max(axis=1), -whole["change"].abs()))
-    whole = whole.iloc[order]
+    result = pd.concat([alone.astype({"variable": object}), heads], ignore_index=True)
+    order = np.lexsort((-result[list(steps)].max(axis=1), -result["change"].abs()))
+    result = result.iloc[order]
     parts = []
-    for row in range(len(whole)):
-        parts.append(whole.iloc[row : row + 1])
-        name = whole["opens"].iloc[row]
+    for row in range(len(result)):
+        parts.append(result.iloc[row : row + 1])
+        name = result["opens"].iloc[row]
         if name in names:
-            inside = several[several["name"] == name]
-            mine = inside["category"] == whole["category"].iloc[row]
+            inside = duplicates[duplicates["name"] == name]
+            mine = inside["category"] == result["category"].iloc[row]
             parts.append(inside[mine].assign(name=INSIDE + name, opens=None))
-    return pd.concat(parts, ignore_index=True) if names else whole.reset_index(drop=True)
+    return pd.concat(parts, ignore_index=True) if names else result.reset_index(drop=True)

@@ -183,8 +183,8 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
         f"step {peak['step']:,} ({peak['name'] or peak['type']}); "
         f"{units.size(peak['always_live'])} of it always."
     )
-    whole = f"In the whole program {units.size(live.max_live)}, at step {live.peak_step:,}."
-    return components.headline(sentence, more=whole)
+    detail = f"In the whole program {units.size(live.max_live)}, at step {live.peak_step:,}."
+    return components.headline(sentence, more=detail)
 
 
 def fullest_sentence(store: Store, state: Address) -> str:
@@ -228,15 +228,15 @@ def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
         capacity = int(store.report(state.report).dataset.value("target", "bytes_per_tile"))
         frame, always = map_of(store, state), state.show != MOVING
         figure = live_map(frame, always=always, capacity=capacity, theme=theme)
-        report, chosen = store.report(state.report), object_of(state)
-        tiles, life = object_tiles(report, chosen)[0], object_steps(report, chosen)
+        report, subject = store.report(state.report), object_of(state)
+        tiles, life = object_tiles(report, subject)[0], object_steps(report, subject)
         mark_object(figure, frame, tiles, life, theme=theme)
         return figure
     curve = curve_of(store, state)
-    found = tabs.matches(curve, state)
+    matches = tabs.matches(curve, state)
     window = (state.range.begin, state.range.end) if state.range else None
     figure = figures.liveness_curve(
-        curve, always=state.show != MOVING, matches=found, theme=theme, window=window
+        curve, always=state.show != MOVING, matches=matches, theme=theme, window=window
     )
     steps = object_steps(store.report(state.report), object_of(state))
     if steps:
@@ -258,8 +258,8 @@ def overview(store: Store, state: Address, _theme: Theme) -> Element:
 def details(store: Store, state: Address, theme: Theme) -> Element:
     """Fill the panel below the curve with the chosen tab."""
     report = store.report(state.report)
-    known = [value for value, *_ in tabs.choices(report)]
-    return tabs.TABS[state.option("tab", known)](store, state, theme)
+    names = [value for value, *_ in tabs.choices(report)]
+    return tabs.TABS[state.option("tab", names)](store, state, theme)
 
 
 def register(app: Dash, store: Store) -> None:

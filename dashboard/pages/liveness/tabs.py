@@ -92,8 +92,8 @@ def curve_of(store: Store, state: Address) -> Frame:
 def scope_words(state: Address) -> str:
     """Write where: all tiles, an IPU or a tile."""
     if state.tile is not None:
-        more = f", the first of {len(state.tiles):,}" if len(state.tiles) > 1 else ""
-        return f"Tile {state.tile:,}{more}"
+        tail = f", the first of {len(state.tiles):,}" if len(state.tiles) > 1 else ""
+        return f"Tile {state.tile:,}{tail}"
     return "All tiles" if state.ipu is None else f"IPU {state.ipu}"
 
 
@@ -109,10 +109,10 @@ def named(curve: Frame) -> Frame:
 
 def matches(curve: Frame, state: Address) -> Any:
     """Return which steps the filter lets through; None without one."""
-    wanted = state.text("find")
-    if not wanted:
+    needle = state.text("find")
+    if not needle:
         return None
-    return named(curve).str.contains(wanted, case=False, regex=False).to_numpy()
+    return named(curve).str.contains(needle, case=False, regex=False).to_numpy()
 
 
 def compared_steps(store: Store, state: Address) -> list[int]:
@@ -138,11 +138,11 @@ def _heading(store: Store, state: Address, steps: list[int], data: str = "") -> 
     peak = int(curve["total"].argmax())
     words = [f"step {step:,}{' (the peak)' if step == peak else ''}" for step in steps]
     heading = f"{scope_words(state)} at {', '.join(words)}"
-    left = len(state.steps) - len(steps)
+    remainder = len(state.steps) - len(steps)
     note = f"{counted(len(state.steps), 'step')} chosen; the first, the one with most and the last"
     names = prose(" → ".join(named(curve).iloc[steps]))
     return html.Div(
-        [html.H2(heading), html.Span(note if left > 0 else names, className="note"),
+        [html.H2(heading), html.Span(note if remainder > 0 else names, className="note"),
          html.Div([_program_link(state, curve, steps), controls.exports(data) if data else None],
                   className="tools tools-row")],
         className="section-head",
@@ -170,9 +170,9 @@ def steps_frame(store: Store, state: Address) -> Frame:
 
 def _step_columns(steps: list[int], kind: Any) -> list[Column]:
     """Make a column for each step, and the change when there are several."""
-    what = "Bytes at this step" if kind == "bytes" else "Vertices that this step runs"
+    note = "Bytes at this step" if kind == "bytes" else "Vertices that this step runs"
     columns = [
-        Column(f"{step_comparison.STEP}{step}", f"Step {step:,}", kind, 120, what) for step in steps
+        Column(f"{step_comparison.STEP}{step}", f"Step {step:,}", kind, 120, note) for step in steps
     ]
     change: Any = "bytes change" if kind == "bytes" else "change"
     return columns + ([Column("change", "Change", change, 140, LAST)] if len(steps) > 1 else [])
@@ -195,7 +195,7 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
     if len(steps) == 1:
         parts.append(Column("share", "Share", "share", 120, "Of the not-always-live there"))
         size = max(int(total[columns[0]].iloc[0]), 1)
-        shown, total = (each.assign(share=each[columns[0]] / size) for each in (shown, total))
+        shown, total = (frame.assign(share=frame[columns[0]] / size) for frame in (shown, total))
     if not len(shown):
         body = components.message("No variable fits the filter.")
     else:
@@ -365,10 +365,10 @@ def lifetimes_frame(store: Store, state: Address) -> Frame:
 def steps(store: Store, state: Address, _theme: Theme) -> Element:
     """List the steps, or those that the filter lets through."""
     curve = curve_of(store, state)
-    found = matches(curve, state)
+    mask = matches(curve, state)
     words = counted(len(curve), "step")
-    if found is not None:
-        words = f"{int(found.sum()):,} of {words} named like “{state.text('find')}”"
+    if mask is not None:
+        words = f"{int(mask.sum()):,} of {words} named like “{state.text('find')}”"
     grid = tables.paged("liveness-steps", STEP_COLUMNS, picks=("step", "step"))
     return html.Div([_titled("Steps", f"{words}; click one", "liveness-steps"), grid])
 
@@ -376,10 +376,10 @@ def steps(store: Store, state: Address, _theme: Theme) -> Element:
 def listed_steps(store: Store, state: Address) -> Frame:
     """Return the steps that the filter lets through."""
     curve = curve_of(store, state)
-    found = matches(curve, state)
+    mask = matches(curve, state)
     curve = curve.assign(name=named(curve))
     curve[KEY] = texts_of(STEP, curve["step"].to_numpy())
-    return curve if found is None else curve[found]
+    return curve if mask is None else curve[mask]
 
 
 def _titled(heading: str, note: str, data: str, plot: str = "") -> Element:
@@ -434,8 +434,8 @@ def choices(report: Report) -> list[Any]:
     """
     data = report.dataset
     every = {tab: words for tab, words in _WORDS.items() if tab != "modules" or has_modules(report)}
-    there = [(tab, words) for tab, words in every.items() if _has(data, tab)]
-    return there + [
+    recorded_tabs = [(tab, words) for tab, words in every.items() if _has(data, tab)]
+    return recorded_tabs + [
         (tab, words, data.why_absent(_NEEDS[tab]))
         for tab, words in every.items()
         if not _has(data, tab)

@@ -144,7 +144,7 @@ def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(state.report)
     memory = analysis.memory_overview(report)
-    more = f"{most_of_memory(memory)} {code_sentence(counted=memory.code_counted)}".strip()
+    detail = f"{most_of_memory(memory)} {code_sentence(counted=memory.code_counted)}".strip()
     above = [
         view.panel("memory-tools", PATH, ("graph", "breakdown", "per"), name="pane-tools"),
         view.panel("memory-overview", PATH, PLOT_KEYS[:-1]),
@@ -157,7 +157,7 @@ def layout(store: Store, state: Address) -> Element:
     return html.Div(
         [
             components.title(QUESTION),
-            components.headline(fit_sentence(memory), fit_tone(memory), more=more),
+            components.headline(fit_sentence(memory), fit_tone(memory), more=detail),
             controls.split(above, below, name="memory"),
         ]
     )
@@ -191,11 +191,11 @@ def _total_tools(report: Report, state: Address) -> list[Element]:
     gaps = state.option("breakdown", KINDS) != "liveness"
     per_tile = state.option("per", tile_series.UNITS) == "tile"
     lacking = analysis.memory_overview(report).tiles_out_of_memory > 0
-    several = int(report.dataset.of_replica("num_ipus")) > 1
+    multi_ipu = int(report.dataset.of_replica("num_ipus")) > 1
     return [
         controls.select("breakdown", BREAKDOWNS, state, label="Breakdown"),
         *([controls.select("per", UNITS, state, label="Per tile or IPU", width=100)]
-          if several else []),
+          if multi_ipu else []),
         *([controls.select("order", ORDERS, state, label="Order of tiles")] if per_tile else []),
         *([controls.switch("gaps", "Gaps", state)] if gaps else []),
         *([] if lacking else [_limit_switch(state)]),  # its line is drawn anyhow
@@ -257,9 +257,9 @@ def _variable_words(report: Report, row: int) -> str:
 
 def chosen_category(report: Report, state: Address) -> str:
     """Return the category that the map shows, empty for all; raises AddressError."""
-    known = (EVERYTHING, *analysis.memory_by_category(report)["category"])
-    found = state.option("category", known)
-    return "" if found == EVERYTHING else found
+    categories = (EVERYTHING, *analysis.memory_by_category(report)["category"])
+    category = state.option("category", categories)
+    return "" if category == EVERYTHING else category
 
 
 def chosen_variables(state: Address) -> tuple[int, ...]:
@@ -280,16 +280,16 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
         top = memory.bytes_per_tile if bounded else float(frame["bytes"].max())
         scale = state.option("scale", floor.SCALES)
         drawn = floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
-        chosen, name = object_tiles(report, object_of(state))
-        if len(chosen) and object_of(state).startswith(VARIABLE):  # tiles the browser frames
-            floor.mark_tiles(drawn, frame, chosen, name, theme)
+        selection, name = object_tiles(report, object_of(state))
+        if len(selection) and object_of(state).startswith(VARIABLE):  # tiles the browser frames
+            floor.mark_tiles(drawn, frame, selection, name, theme)
         return drawn
     per_tile = frame.columns[0] == "tile"
     tiles = 1 if per_tile else int(report.dataset.value("target", "tiles_per_ipu"))
-    whole = state.text("gaps") == "on" or state.text("breakdown") == "liveness"
+    counts_gaps = state.text("gaps") == "on" or state.text("breakdown") == "liveness"
     limit = Limit(memory.bytes_per_tile * tiles, "A tile" if per_tile else "An IPU", bounded,
                   noted=graph == TOTAL,
-                  fullest="the fullest" if whole else "the fullest without gaps")  # fmt: skip
+                  fullest="the fullest" if counts_gaps else "the fullest without gaps")  # fmt: skip
     drawn = figures.over_tiles(
         frame,
         _series(report, graph, list(frame.columns[1:]), theme),
@@ -302,16 +302,16 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
         lacking=_lacking(report, frame) if per_tile and memory.tiles_out_of_memory else None,
         ipus=ipu_tiles(report) if per_tile and state.text("order") != "physical" else 0,
     )
-    chosen, name = object_tiles(report, object_of(state))
-    if len(chosen) and per_tile and state.text("order") != "physical":
-        figures.mark_tiles(drawn, chosen, name, theme)
+    selection, name = object_tiles(report, object_of(state))
+    if len(selection) and per_tile and state.text("order") != "physical":
+        figures.mark_tiles(drawn, selection, name, theme)
     return drawn
 
 
 def ipu_tiles(report: Report) -> int:
     """Return the tiles of an IPU where there are several, else 0."""
-    several = int(report.dataset.of_replica("num_ipus")) > 1
-    return int(report.dataset.value("target", "tiles_per_ipu")) if several else 0
+    multi_ipu = int(report.dataset.of_replica("num_ipus")) > 1
+    return int(report.dataset.value("target", "tiles_per_ipu")) if multi_ipu else 0
 
 
 def overview(store: Store, state: Address, theme: Theme) -> Element:

@@ -147,11 +147,11 @@ def _head(state: Address, tab: str, *items: Element) -> Element:
 def columns_of(state: Address) -> tuple[Column, ...]:
     """Return the columns of the table of a tab: those of all, and one for each chosen tile."""
     tab = state.option("tab", [value for value, _ in TABS])
-    own = (
+    columns = (
         Column(name, name.replace("_", " ").capitalize(), "bytes", 105)
         for name in tile_contents.own_columns(state.tiles)
     )
-    return (*COLUMNS.get(tab, ()), *own)
+    return (*COLUMNS.get(tab, ()), *columns)
 
 
 def _table(state: Address, tab: str) -> Element:
@@ -176,7 +176,7 @@ def rows(store: Store, state: Address) -> Any:
 
 def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
     """Return all rows of the table of a tab, unknown figures as missing; raises PvaError."""
-    own = tile_contents.own_columns(tiles)
+    columns = tile_contents.own_columns(tiles)
     frame = ANALYSES[tab](report, tiles=tiles)
     if tab == VARIABLES:
         labels = {name: category_label(name) for name in frame["category"].unique()}
@@ -186,8 +186,8 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
         frame = frame.assign(**{KEY: compute_set_objects(report, sets)})
     if tab == EXCHANGES:
         frame = frame.assign(**{KEY: exchange_objects(report, frame)})
-    known = [name for name in frame if name in COUNTED or tab == EXCHANGES and name in own]
-    return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in known})
+    figures = [name for name in frame if name in COUNTED or tab == EXCHANGES and name in columns]
+    return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in figures})
 
 
 def details_tree(report: Report, state: Address) -> Element:

@@ -99,14 +99,14 @@ def register(
         app,
         store,
         identifier,
-        lambda store, chosen, theme: details(store, chosen, theme, costs_of(store, chosen)),
+        lambda store, address, theme: details(store, address, theme, costs_of(store, address)),
     )
 
 
 def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
     def make(store: Store, state: Address) -> Frame:
-        asked = {key: state.text(key) for key in ("operation", "layer") if state.text(key)}
-        return analysis(store.report(state.report), **asked)
+        selection = {key: state.text(key) for key in ("operation", "layer") if state.text(key)}
+        return analysis(store.report(state.report), **selection)
 
     return make
 
@@ -129,10 +129,10 @@ def details(store: Store, state: Address, theme: Theme, costs: Frame) -> Element
                 totals_table(store, state, layer),
             ]
         )
-    found = costs[costs["operation"] == name].to_dict("records")
-    if not found:
+    records = costs[costs["operation"] == name].to_dict("records")
+    if not records:
         raise SelectionError(name, "no operation of this layer", "choose one of the table above")
-    shown = Chosen(name, layer, {str(k): v for k, v in found[0].items()}, state)
+    shown = Chosen(name, layer, {str(k): v for k, v in records[0].items()}, state)
     tab = state.option("tab", [value for value, _ in TABS])
     head = html.Div(html.H2(name), className="details-top")
     save = controls.exports(*_OF_TAB[tab]) if tab in _OF_TAB else None
@@ -144,14 +144,14 @@ Pairs = list[tuple[str, str]]
 
 
 def _pairs(
-    costs: dict[str, Any], wanted: tuple[tuple[str, str, Callable[[Any], str]], ...]
+    costs: dict[str, Any], figures: tuple[tuple[str, str, Callable[[Any], str]], ...]
 ) -> Pairs:
     """Write those figures that are known, and a dash for code that is not."""
-    known = [costs[field] == costs[field] and costs[field] >= 0 for field, _, _ in wanted]
+    flags = [costs[field] == costs[field] and costs[field] >= 0 for field, _, _ in figures]
     return [
-        (words, write(costs[field]) if there else "–")
-        for (field, words, write), there in zip(wanted, known, strict=True)
-        if there or field in ("code", *CODE)
+        (words, write(costs[field]) if is_known else "–")
+        for (field, words, write), is_known in zip(figures, flags, strict=True)
+        if is_known or field in ("code", *CODE)
     ]
 
 
@@ -185,7 +185,7 @@ def _summary(store: Store, shown: Chosen, theme: Theme) -> Element:
         ),
     )
     return html.Div(
-        [facts(_pairs(shown.costs, wanted)) for wanted in columns], className="facts-columns"
+        [facts(_pairs(shown.costs, figures)) for figures in columns], className="facts-columns"
     )
 
 
@@ -204,8 +204,10 @@ def _tree(store: Store, shown: Chosen, theme: Theme) -> Element:
     heads = ("Program", "Ran", "Cycles", "Once", "Estimate")
     head = html.Tr([html.Th(words, scope="col", title=notes[words]) for words in heads])
     body = [_line(shown.address, row, words) for row, words in rows]
-    more = len(lines) - len(first)
-    note = f"{counted(more, 'more program')}; the program tree has them all." if more else ""
+    remainder = len(lines) - len(first)
+    note = (
+        f"{counted(remainder, 'more program')}; the program tree has them all." if remainder else ""
+    )
     grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
     return html.Div(
         [html.Div(grid, className="tree-scroller"), html.P(note, className="note")],
@@ -223,7 +225,7 @@ def _line(state: Address, row: dict[Any, Any], words: str) -> Element:
 def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
     report = store.report(shown.address.report)
     frame = parts.operation_by_tile(report, **shown.asked())
-    wanted = (
+    figures = (
         ("control_code", "Control code", units.size),
         ("exchange_code", "Exchange code", units.size),
         ("vertex_code", "Code of vertices that only it uses", units.size),
@@ -241,7 +243,7 @@ def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
     figure = by_tile(frame, fields, unit="bytes", stacked=True, theme=theme)
     return html.Div(
         [
-            html.Div(facts(_pairs(shown.costs, wanted)), className="facts-columns"),
+            html.Div(facts(_pairs(shown.costs, figures)), className="facts-columns"),
             components.drawn(figure, "operation-code", 300, objects="tile"),
         ]
     )
@@ -269,8 +271,8 @@ def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
 
 def _sets_table(report: Report, identifier: str, sets: Frame, columns: Sequence[Column]) -> Element:
     """List the first compute sets, and say how many there are."""
-    more = len(sets) - MAX_SETS
-    note = f"{counted(more, 'more compute set')}" if more > 0 else ""
+    remainder = len(sets) - MAX_SETS
+    note = f"{counted(remainder, 'more compute set')}" if remainder > 0 else ""
     sets = sets.head(MAX_SETS)
     sets = sets.assign(**{KEY: compute_set_objects(report, sets["compute_set"].to_numpy())})
     grid = components.table(identifier, sets, columns)
@@ -286,22 +288,22 @@ def _known(frame: Frame) -> Frame:
 def _phases(costs: dict[str, Any]) -> Element:
     """Share the cycles out among phases, as a bar with its key."""
     spent = [(words, token, int(costs[field])) for field, words, token in PHASES]
-    whole = sum(max(cycles, 0) for _, _, cycles in spent)
-    if not whole:
+    total = sum(max(cycles, 0) for _, _, cycles in spent)
+    if not total:
         return html.P("No step of it was recorded.", className="note")
-    there = [(words, token, cycles) for words, token, cycles in spent if cycles > 0]
+    parts = [(words, token, cycles) for words, token, cycles in spent if cycles > 0]
     bar = [
         html.Span(
             className="bar-part",
-            style={"width": f"{100 * cycles / whole:.4f}%", "background": f"var(--{token})"},
+            style={"width": f"{100 * cycles / total:.4f}%", "background": f"var(--{token})"},
         )
-        for _, token, cycles in there
+        for _, token, cycles in parts
     ]
     key = [
         html.Li([html.Span(className="swatch", style={"background": f"var(--{token})"}), words,
-                 html.Span(f"{units.cycles_or_time(cycles)} ({units.share(cycles / whole)})",
+                 html.Span(f"{units.cycles_or_time(cycles)} ({units.share(cycles / total)})",
                            className="key-value")])
-        for words, token, cycles in there
+        for words, token, cycles in parts
     ]  # fmt: skip
     return html.Div(
         [html.Div(bar, className="bar"), html.Ul(key, className="key")], className="stages"
@@ -316,13 +318,13 @@ def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
         why = "The report tells no floating-point operations of it."
         option = "profiler.includeFlopEstimates records them; what only moves data has none."
         return components.message(why, hint=option)
-    done = int((sets["flops"] * sets["executions"].fillna(1)).sum())
+    flops = int((sets["flops"] * sets["executions"].fillna(1)).sum())
     cycles = int(shown.costs["cycles"])
-    rate = f", {done / cycles:,.1f} a cycle of its {cycles:,}" if cycles > 0 else ""
+    rate = f", {flops / cycles:,.1f} a cycle of its {cycles:,}" if cycles > 0 else ""
     sets = sets.sort_values("flops", ascending=False, kind="stable")
     return html.Div(
         [
-            html.P(f"{units.count(done)} floating-point operations{rate}.", className="subject"),
+            html.P(f"{units.count(flops)} floating-point operations{rate}.", className="subject"),
             _sets_table(report, "operation-flops", sets, FLOPS_COLUMNS),
         ]
     )

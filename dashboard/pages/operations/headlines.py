@@ -71,11 +71,11 @@ def outside_words(costs: Frame) -> str:
     """Return how many operations there are, and what part of the cycles is in none."""
     mine = of_operations(costs)
     size = f"{counted(len(mine), 'operation')}."
-    whole = int(costs["cycles"].clip(lower=0).sum())
-    rest = whole - int(mine["cycles"].clip(lower=0).sum())
-    if not whole or not rest:
+    total = int(costs["cycles"].clip(lower=0).sum())
+    remainder = total - int(mine["cycles"].clip(lower=0).sum())
+    if not total or not remainder:
         return size
-    others = costs[costs["operation"].str.startswith("(")]
-    largest = str(others["operation"].loc[others["cycles"].idxmax()])
-    what = "outside of them" if largest == OUTSIDE else f"in none of them, most of it {largest}"
-    return f"{size} {units.share(rest / whole)} of the cycles are {what}."
+    unassigned = costs[costs["operation"].str.startswith("(")]
+    largest = str(unassigned["operation"].loc[unassigned["cycles"].idxmax()])
+    place = "outside of them" if largest == OUTSIDE else f"in none of them, most of it {largest}"
+    return f"{size} {units.share(remainder / total)} of the cycles are {place}."

@@ -130,8 +130,8 @@ def layout(store: Store, state: Address) -> Element:
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
     costs = costs_of(store, state, tree=False)
     code = code_sentence(counted=counts_code(report))
-    said = reasons_sentence(costs), outside_words(costs), code, other_runs_sentence(report)
-    more = " ".join(filter(None, said))
+    sentences = reasons_sentence(costs), outside_words(costs), code, other_runs_sentence(report)
+    detail = " ".join(filter(None, sentences))
     tools = html.Div(
         [
             controls.row(
@@ -163,7 +163,7 @@ def layout(store: Store, state: Address) -> Element:
     return html.Div(
         [
             components.title(QUESTION),
-            components.headline(f"{costs_sentence(costs)}{_where(store, state)}", more=more),
+            components.headline(f"{costs_sentence(costs)}{_where(store, state)}", more=detail),
             controls.split(above, below, name="operations"),
         ]
     )
@@ -197,8 +197,8 @@ def _columns_menu(state: Address) -> Element:
 
 def chosen_fields(state: Address) -> tuple[str, ...]:
     """Return the fields of the columns that the address asks for; what is no column is left out."""
-    asked = state.text("columns").split(",")
-    return tuple(field for field in FIELDS if field in asked) or DEFAULT
+    names = state.text("columns").split(",")
+    return tuple(field for field in FIELDS if field in names) or DEFAULT
 
 
 def costs_of(store: Store, state: Address, *, tree: bool = True) -> Frame:
@@ -240,39 +240,39 @@ def total(costs: Frame) -> Frame:
     """Add all operations up, as a frame of one row."""
     import pandas as pd
 
-    known = _known(costs)
-    sums = {name: [known[name].sum(min_count=1)] for name in FIELDS}
+    figures = _known(costs)
+    sums = {name: [figures[name].sum(min_count=1)] for name in FIELDS}
     return pd.DataFrame({"operation": ["Total"], "kind": [""], "mark": [""], **sums})
 
 
 def table(store: Store, state: Address, theme: Theme) -> Element:
     """Make room for the table, with the columns that are chosen."""
     del theme
-    found = rows(store, state)
+    frame = rows(store, state)
     fields = chosen_fields(state)
     if not state.text("columns"):  # what was not recorded is no column until it is asked for
-        kept = {name for name in fields if found[name].notna().any()}
-        kept |= {"code"} - ({"code"} if counts_code(store.report(state.report)) else set())
-        fields = tuple(name for name in fields if name in kept) or fields
+        filled = {name for name in fields if frame[name].notna().any()}
+        filled |= {"code"} - ({"code"} if counts_code(store.report(state.report)) else set())
+        fields = tuple(name for name in fields if name in filled) or fields
     longest = max(map(len, costs_of(store, state)["kind"]), default=0)
     kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
     figures = [column for column, _ in CHOICES if column.field in fields]
     named = [MODULE_NAME, SOURCE] if is_tree(state) else [NAME]
     shown = [*named, *([kind] if longest else []), *figures]
-    if not len(found):
+    if not len(frame):
         return components.message("No operation fits the filter.", hint="Clear the filter box.")
-    known = [name for name in fields if found[name].notna().any()]
-    order = next((name for name in ("cycles", "estimated_cycles", "code") if name in known), "")
-    whole = total(apart(components.filtered(costs_of(store, state), state.filter)))
+    measured = [name for name in fields if frame[name].notna().any()]
+    order = next((name for name in ("cycles", "estimated_cycles", "code") if name in measured), "")
+    sum_row = total(apart(components.filtered(costs_of(store, state), state.filter)))
     if is_tree(state):
-        whole, order = whole.assign(label="Total", source=""), ""  # the tree has an order
+        sum_row, order = sum_row.assign(label="Total", source=""), ""  # the tree has an order
     return tables.paged(
         TABLE,
         shown,
-        rows=min(len(found), 10),
+        rows=min(len(frame), 10),
         picks=("operation", "operation"),
         sort=order,
-        total=whole,
+        total=sum_row,
         follows="folded" if is_tree(state) else "",
     )
 
@@ -283,8 +283,8 @@ def register(app: Dash, store: Store) -> None:
     tables.serve(app, store, PATH, TABLE, COLUMNS, rows)
     operation_details.register(app, store, "operations-details", costs_of)
     downloads.offer(
-        app, "operations", lambda store, chosen: components.filtered(
-            costs_of(store, chosen), chosen.filter
+        app, "operations", lambda store, address: components.filtered(
+            costs_of(store, address), address.filter
         ),
     )  # fmt: skip
     app.clientside_callback(

@@ -101,9 +101,9 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
         return written_details.details(store, state, theme)
     figures = parts.program_figures(report, program=chosen_program(state))
     tabs = _tabs(report, figures)
-    known = [tab[0] for tab in tabs if len(tab) == 2]
+    names = [tab[0] for tab in tabs if len(tab) == 2]
     now = state.option("tab", [value for value, _ in TABS])
-    now = now if now in known else "details"
+    now = now if now in names else "details"
     name = _OF_TAB.get(now, "")
     save = controls.exports(name, DOWNLOADS[name][1]) if name else None
     return html.Div(
@@ -130,7 +130,7 @@ def _tabs(report: Report, figures: ProgramFigures) -> list[Any]:
 
 def _head(store: Store, report: Report, state: Address, figures: ProgramFigures) -> Element:
     """Name the step, and lead to where else it is seen."""
-    kept = Address(report=state.report, tiles=state.tiles)
+    base = Address(report=state.report, tiles=state.tiles)
     layer = state.text("layer", DEFAULT)
     owners = store.derived(state.report, f"owners {layer}", lambda: owners_in(report, layer))
     operation = str(owners[figures.program])
@@ -156,7 +156,7 @@ def _head(store: Store, report: Report, state: Address, figures: ProgramFigures)
             words,
             href=address.write(
                 replace(
-                    kept,
+                    base,
                     path=path,
                     steps=() if step < 0 else (step,),
                     options=tuple(options.items()),
@@ -256,12 +256,12 @@ def _host_side(figures: ProgramFigures) -> str:
 
 def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
     """Return how often it ran and how long it took."""
-    whole = line[0] if line else {}
-    ran = int(whole.get("executions", -1))
-    cycles = int(whole.get("cycles", figures.cycles))
+    record = line[0] if line else {}
+    ran = int(record.get("executions", -1))
+    cycles = int(record.get("cycles", figures.cycles))
     pairs = _known("Ran in the recorded runs", max(ran, figures.executions), units.count)
     pairs += _known("Cycles in all", cycles, lambda value: with_time(value, clock))
-    pairs += _known("Of all cycles", whole.get("share", figures.share), units.share)
+    pairs += _known("Of all cycles", record.get("share", figures.share), units.share)
     if figures.min_cycles < figures.max_cycles:
         least, most, mean = map(
             units.cycles_or_time, (figures.min_cycles, figures.max_cycles, figures.mean_cycles)
@@ -270,7 +270,7 @@ def _time(figures: ProgramFigures, line: Lines, clock: float) -> Pairs:
         pairs += [("Cycles of one execution", span)]
     elif figures.max_cycles >= 0:
         pairs += [("Cycles of one execution", with_time(figures.max_cycles, clock))]
-    estimate = int(whole.get("estimated_cycles", figures.estimated_cycles))
+    estimate = int(record.get("estimated_cycles", figures.estimated_cycles))
     return pairs + _known("Estimate of one execution", estimate, units.cycles_or_time)
 
 

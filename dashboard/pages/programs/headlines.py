@@ -51,30 +51,33 @@ def program_link(state: Address, row: dict[Any, Any], words: str) -> list[Elemen
 
 def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
     """Return which line of what was written takes most, and what the compiler made of it all."""
-    more = _compiled_words(tree, types)
+    detail = _compiled_words(tree, types)
     column = "cycles" if bool((tree["cycles"] >= 0).any()) else "estimated_cycles"
     leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
     leaves = leaves[leaves[column] > 0]
     if not len(leaves):
-        return "The report tells no cycles of the programs as written.", more
+        return "The report tells no cycles of the programs as written.", detail
     most = leaves.loc[leaves[column].idxmax()]
     recorded = column == "cycles"
     share = f" ({units.share(most['share'])} of all)" if recorded else " by estimate"
-    what = f"{step_words(most['type'])} {most['name']}".strip()
-    taken = units.cycles_in_words(most[column])
-    return f"Of what was written, {what} takes longest: {taken}{share}.", more
+    subject = f"{step_words(most['type'])} {most['name']}".strip()
+    duration = units.cycles_in_words(most[column])
+    return f"Of what was written, {subject} takes longest: {duration}{share}.", detail
 
 
 def _compiled_words(tree: Frame, types: Frame) -> str:
     """Return how many programs the compiler made of how many, of which kinds, and of its own."""
-    made = types[types["written"] != ""]
-    kinds = made.groupby("compiled", sort=False)["programs"].sum()
+    user_types = types[types["written"] != ""]
+    kinds = user_types.groupby("compiled", sort=False)["programs"].sum()
     kinds = kinds.sort_values(ascending=False, kind="stable")
     named = [f"{step_words(kind)} {count:,}" for kind, count in kinds.items()]
-    few = ", ".join(named[:MAX_KINDS]) + (", …" if len(named) > MAX_KINDS else "")
-    own = int(types["programs"].sum() - made["programs"].sum())
-    became = f"{counted(len(tree), 'program')} as written became {made['programs'].sum():,}"
-    return f"{became} ({few}); the compiler adds {units.count(own) if own else 'none'} of its own."
+    kind_words = ", ".join(named[:MAX_KINDS]) + (", …" if len(named) > MAX_KINDS else "")
+    additions = int(types["programs"].sum() - user_types["programs"].sum())
+    became = f"{counted(len(tree), 'program')} as written became {user_types['programs'].sum():,}"
+    return (
+        f"{became} ({kind_words}); the compiler adds "
+        f"{units.count(additions) if additions else 'none'} of its own."
+    )
 
 
 def stages_sentence(stages: Frame, *, recorded: bool) -> str:
@@ -82,19 +85,19 @@ def stages_sentence(stages: Frame, *, recorded: bool) -> str:
     around, parts = stages[stages["role"] == AROUND], stages[stages["role"] == PART]
     if not len(around):
         return "The report has no programs."
-    whole, body = around.iloc[0], around.iloc[-1]
-    if not whole["cycles"]:
+    root, body = around.iloc[0], around.iloc[-1]
+    if not root["cycles"]:
         names = [_stage(row) for row in parts.head(MAX_STAGES).to_dict("records")]
-        more = "" if len(parts) <= MAX_STAGES else f" and {len(parts) - MAX_STAGES:,} more"
-        order = f" It does {', '.join(names)}{more}, in this order." if names else ""
+        tail = "" if len(parts) <= MAX_STAGES else f" and {len(parts) - MAX_STAGES:,} more"
+        order = f" It does {', '.join(names)}{tail}, in this order." if names else ""
         return f"The report tells no cycles of the program.{order}"
-    total = units.cycles_in_words(whole["cycles"])
+    total = units.cycles_in_words(root["cycles"])
     total = f"all {total}" if recorded else f"an estimated {total} for one execution"
     named = around[around["name"] != ""]
-    what = named.iloc[-1]["name"] if len(named) else "The program"
+    subject = named.iloc[-1]["name"] if len(named) else "The program"
     often = f", run {body['executions']:,} times," if body["executions"] > 1 else ""
     part = f"{units.share(body['share'])} of " if body["share"] < 0.9995 else ""
-    head = f"{what}{often} takes {part}{total}"
+    head = f"{subject}{often} takes {part}{total}"
     order = _in_order(parts)
     return f"{head}: {order}." if order else f"{head}."
 
@@ -103,17 +106,17 @@ def _in_order(parts: Frame) -> str:
     """List the stages that take most, in the order in which they run."""
     named = parts[parts["name"] != _SYNC]
     named = named[named["share"] >= 0.0005]
-    few = named if len(named) <= MAX_STAGES else named[named["share"] >= NOTABLE]
-    most = few.nlargest(MAX_STAGES, "cycles").sort_values("line")
+    candidates = named if len(named) <= MAX_STAGES else named[named["share"] >= NOTABLE]
+    most = candidates.nlargest(MAX_STAGES, "cycles").sort_values("line")
     if len(named) and not len(most):
         longest = named.loc[named["cycles"].idxmax()].to_dict()
         parts = f"{len(named):,} parts, the longest {_stage(longest)}"
         return f"{parts} with {units.share(longest['share'])}"
     texts = [f"{_stage(row)} {units.share(row['share'])}" for row in most.to_dict("records")]
-    rest = len(named) - len(most)
-    if rest:
-        others = named["share"].sum() - most["share"].sum()
-        texts.append(f"{counted(rest, 'other part')} {units.share(max(others, 0))}")
+    remainder = len(named) - len(most)
+    if remainder:
+        share = named["share"].sum() - most["share"].sum()
+        texts.append(f"{counted(remainder, 'other part')} {units.share(max(share, 0))}")
     syncs = parts[parts["name"] == _SYNC]["share"].sum()
     if syncs >= 0.0005:
         texts.append(f"syncs between them {units.share(syncs)}")
@@ -148,11 +151,11 @@ def stage_shares(stages: Frame, state: Address) -> Element:
     most = parts.nlargest(MAX_IN_BAR, "cycles").sort_values("line")
     if len(most) < 2:
         return None
-    whole = float(parts["cycles"].sum())
+    total = float(parts["cycles"].sum())
     rows = most.to_dict("records")
     colours = {row["line"]: _colour(number, row) for number, row in enumerate(rows)}
-    few = len(rows) <= MAX_IN_KEY
-    bar = [_bar_part(state, row, colours[row["line"]], whole, linked=few) for row in rows]
+    is_linked = len(rows) <= MAX_IN_KEY
+    bar = [_bar_part(state, row, colours[row["line"]], total, linked=is_linked) for row in rows]
     key = [
         html.Li(
             [
@@ -162,7 +165,7 @@ def stage_shares(stages: Frame, state: Address) -> Element:
             ]
         )
         for row in rows
-        if few
+        if is_linked
     ]
     return html.Div(
         [html.Div(bar, className="bar"), html.Ul(key, className="key")], className="stages"
@@ -170,13 +173,13 @@ def stage_shares(stages: Frame, state: Address) -> Element:
 
 
 def _bar_part(
-    state: Address, row: dict[str, Any], colour: str, whole: float, *, linked: bool
+    state: Address, row: dict[str, Any], colour: str, total: float, *, linked: bool
 ) -> Element:
     """Draw a part of the bar; many would be as many stops of the tab key, and are no links."""
     looks = {
         "className": "bar-part",
         "title": f"{_stage(row)}: {units.share(row['share'])} of all cycles",
-        "style": {"width": f"{100 * row['cycles'] / whole:.4f}%", "background": colour},
+        "style": {"width": f"{100 * row['cycles'] / total:.4f}%", "background": colour},
     }
     return dcc.Link("", href=_to(state, row), **looks) if linked else html.Span(**looks)
 

@@ -193,8 +193,8 @@ def head(store: Store, state: Address, theme: Theme) -> Element:
     recorded = data.has("steps")
     if stage_of(report, state) == WRITTEN:
         types = store.derived(key, "compiled_types", lambda: compiled_types(report))
-        sentence, more = written_sentence(whole_tree(store, key, WRITTEN), types)
-        return components.headline(sentence, more=more)
+        sentence, detail = written_sentence(whole_tree(store, key, WRITTEN), types)
+        return components.headline(sentence, more=detail)
     absent = "" if recorded else f" No steps: {data.why_absent('steps')}."
     return components.headline(
         stages_sentence(_stages(store, state), recorded=recorded), more=more_words(tree) + absent
@@ -310,8 +310,8 @@ def shown_lines(store: Store, state: Address) -> Frame:
         state.report, f"program_lines {tree.stage}", lambda: _said(store, state, tree)
     )
     fold = np.where(opened, "open", np.where(shown["has_parts"], "closed", ""))
-    found: Frame = shown[seen]
-    return found.assign(fold=fold[seen], mark=_marks(store, state, tree)[seen])
+    frame: Frame = shown[seen]
+    return frame.assign(fold=fold[seen], mark=_marks(store, state, tree)[seen])
 
 
 def _said(store: Store, state: Address, of_stage: StageTree) -> Frame:
@@ -322,9 +322,9 @@ def _said(store: Store, state: Address, of_stage: StageTree) -> Frame:
         data = store.report(state.report).dataset
         roles = data.column("written_programs", "role")[of_stage.rows]
     columns = [column.field for column in SENT if column.field in tree]
-    known = {name: tree[name].where(tree[name] >= 0) for name in columns if name in _COUNTED}
+    counts = {name: tree[name].where(tree[name] >= 0) for name in columns if name in _COUNTED}
     has_parts = tree["end"] > tree.index + 1
-    return tree[columns].assign(**known, words=line_words(tree, roles), has_parts=has_parts)
+    return tree[columns].assign(**counts, words=line_words(tree, roles), has_parts=has_parts)
 
 
 def _seen(tree: Frame, state: Address) -> tuple[Any, Any]:
@@ -337,7 +337,7 @@ def _seen(tree: Frame, state: Address) -> tuple[Any, Any]:
 
 def _asked(tree: Frame, state: Address) -> Any:
     """Return which lines are of the chosen part, and no syncs where these are left out."""
-    asked = np.ones(len(tree), dtype=bool)
+    mask = np.ones(len(tree), dtype=bool)
     part = state.text("part", ALL)
     if part != ALL:
         inside = ((tree["part"] + "-" + tree["number"].astype(str)) == part).to_numpy()
@@ -345,10 +345,10 @@ def _asked(tree: Frame, state: Address) -> Any:
             raise SelectionError(
                 f"part={part}", "not there", "as in part=control-0, part=function-0"
             )
-        asked &= inside
+        mask &= inside
     if state.option("syncs", ("on", "off")) == "off":
-        asked &= (tree["type"] != "Sync").to_numpy()
-    return asked
+        mask &= (tree["type"] != "Sync").to_numpy()
+    return mask
 
 
 def turned(state: Address) -> set[int]:
@@ -394,17 +394,17 @@ def search_words(store: Store, state: Address, theme: Theme) -> str:
     if not text:
         return ""
     tree = stage_tree(store, state)
-    found = lines.found_lines(tree.lines, text)
-    at = np.flatnonzero(found == tree.line(state.text("program")))
-    return f"{at[0] + 1:,} of {len(found):,}" if len(at) else f"{len(found):,} found"
+    hits = lines.found_lines(tree.lines, text)
+    at = np.flatnonzero(hits == tree.line(state.text("program")))
+    return f"{at[0] + 1:,} of {len(hits):,}" if len(at) else f"{len(hits):,} found"
 
 
 def go_on(store: Store, state: Address, text: str, *, backwards: bool) -> dict[str, Any]:
     """Choose the next step found, and open what it lies in; raises PvaError."""
     of_stage = stage_tree(store, state)
     tree = of_stage.lines
-    found = lines.found_lines(tree, text.strip())
-    line = lines.following(found, of_stage.line(state.text("program")), backwards=backwards)
+    hits = lines.found_lines(tree, text.strip())
+    line = lines.following(hits, of_stage.line(state.text("program")), backwards=backwards)
     if line < 0:
         return {"find": text.strip()}
     opened, seen = _seen(tree, state)

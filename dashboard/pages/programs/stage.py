@@ -68,10 +68,10 @@ def stage_of(report: Report, state: Address) -> str:
 
 def selector(report: Report, state: Address) -> Element:
     """Choose the stage, or say calmly that there is one."""
-    known = known_stages(report)
-    if len(known) == 1:
+    stages = known_stages(report)
+    if len(stages) == 1:
         return html.Span(WORDS[COMPILED], className="note", title=ONE_STAGE)
-    choices = [(stage, WORDS[stage]) for stage in known]
+    choices = [(stage, WORDS[stage]) for stage in stages]
     return controls.select("stage", choices, state, label="Stage of the compilation", width=140)
 
 

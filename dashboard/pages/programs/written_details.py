@@ -66,8 +66,8 @@ def _chosen(store: Store, state: Address) -> tuple[int, Line | None]:
         return int(tree.rows[line]), tree.lines.iloc[line].to_dict()
     count = len(store.report(state.report).dataset.column("programs", "name"))
     if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) >= count:
-        known = f"the report has programs 0 to {count - 1:,}"
-        raise SelectionError(f"program {text}", "not there", known)
+        hint = f"the report has programs 0 to {count - 1:,}"
+        raise SelectionError(f"program {text}", "not there", hint)
     return -1, None
 
 
@@ -75,7 +75,7 @@ def _head(
     store: Store, state: Address, figures: WrittenFigures, line: Line, became: Frame
 ) -> Element:
     """Name the program, and lead to where else it is seen."""
-    kept = Address(report=state.report, tiles=state.tiles)
+    base = Address(report=state.report, tiles=state.tiles)
     layer = state.text("layer", DEFAULT)
     report = store.report(state.report)
     operation = str(owners_at(store, state, WRITTEN)[figures.program])
@@ -94,7 +94,7 @@ def _head(
         ("Its function", "/programs", -1, _function(report, figures)),
     ]
     shown = [
-        dcc.Link(words, href=_link(kept, path, step, options), className="button")
+        dcc.Link(words, href=_link(base, path, step, options), className="button")
         for words, path, step, options in links
         if step >= 0 or options
     ]
@@ -111,9 +111,9 @@ def _head(
     )
 
 
-def _link(kept: Address, path: str, step: int, options: dict[str, str]) -> str:
+def _link(base: Address, path: str, step: int, options: dict[str, str]) -> str:
     steps = () if step < 0 else (int(step),)
-    to = replace(kept, path=path, steps=steps, options=tuple(sorted(options.items())))
+    to = replace(base, path=path, steps=steps, options=tuple(sorted(options.items())))
     return address.write(to)
 
 
@@ -182,8 +182,8 @@ def _results(state: Address, line: Line, became: Frame) -> Element:
     body = [_result(state, row, words) for row, words in rows]
     if len(became) > 1:
         body.append(_total(line))
-    more = len(became) - len(first)
-    note = f"{counted(more, 'more program')}; the file has them all." if more else ""
+    remainder = len(became) - len(first)
+    note = f"{counted(remainder, 'more program')}; the file has them all." if remainder else ""
     grid = html.Table([html.Thead(head), html.Tbody(body)], className="tree")
     return html.Div(
         [

@@ -82,12 +82,12 @@ def layout(store: Store, state: Address) -> Element:
     store.scan()
     traces = len(host_traces(store))
     kinds = ((len(store.reports), "report"), (traces, "host trace"))
-    found = " and ".join(counted(number, kind) for number, kind in kinds if number) or "0 reports"
-    more = "" if store.keys else "Give a directory to tilescope serve, or make the demo report."
+    counts = " and ".join(counted(number, kind) for number, kind in kinds if number) or "0 reports"
+    detail = "" if store.keys else "Give a directory to tilescope serve, or make the demo report."
     return html.Div(
         [
             components.title(QUESTION),
-            components.headline(f"{found} under the paths given.", more=more),
+            components.headline(f"{counts} under the paths given.", more=detail),
             section(
                 "Reports",
                 view.panel("start-reports", PATH, ("find", "order", "kind")),
@@ -198,11 +198,11 @@ def open_path(store: Store, clicks: int | None, submits: int | None, path: str |
     try:
         return opened(store, path or "")
     except NotFoundError:
-        rest = store.completions(path or "")
-        if not (path and rest):
+        completions = store.completions(path or "")
+        if not (path and completions):
             raise
-        more = ", …" if len(rest) > MAX_NAMED else ""
-        return html.P(f"Go on: {', '.join(rest[:MAX_NAMED])}{more}"), no_update, no_update
+        tail = ", …" if len(completions) > MAX_NAMED else ""
+        return html.P(f"Go on: {', '.join(completions[:MAX_NAMED])}{tail}"), no_update, no_update
 
 
 def go_on(store: Store, path: str | None) -> tuple[list[str], Any]:
@@ -221,7 +221,7 @@ Opening = str | list[str]  # what was opened: a report, or two that were compare
 def recent(store: Store, opened_last: list[Opening] | None) -> Element:
     """List the reports and comparisons that were opened last and are still there."""
     components.check_lists(opened_last)
-    entries = [each if isinstance(each, list) else [each] for each in opened_last or []]
+    entries = [entry if isinstance(entry, list) else [entry] for entry in opened_last or []]
     components.check_texts(*(key for keys in entries for key in keys))
     rows = [
         _recent_row(place, keys)
@@ -240,9 +240,9 @@ def _recent_row(place: int, keys: list[str]) -> Element:
     link = summary_link(keys[0]) if len(keys) == 1 else address.write(pair)
     acts = (("copy", "Copy link", link), ("forget", "Remove", str(place)))
     buttons = [
-        html.Button(what, className="button small",
-                    **{f"data-{act}": value, "aria-label": f"{what}: {words}"})
-        for act, what, value in acts
+        html.Button(label, className="button small",
+                    **{f"data-{act}": value, "aria-label": f"{label}: {words}"})
+        for act, label, value in acts
     ]  # fmt: skip
     name = words if len(keys) == 1 else f"Compare {words}"
     return html.Li([dcc.Link(name, href=link), html.Span(buttons, className="tools-row")])
@@ -281,7 +281,7 @@ def register(app: Dash, store: Store) -> None:
         Input("start-path", "n_submit"),
         State("start-path", "value"),
         prevent_initial_call=True,
-    )(components.or_else(partial(open_path, store), lambda found: found, _not_opened))
+    )(components.or_else(partial(open_path, store), lambda result: result, _not_opened))
     app.callback(
         Output("start-path", "data"),
         Output("start-opened", "children", allow_duplicate=True),

@@ -97,13 +97,13 @@ def _changed(store: Store, key: str) -> float:
 
 
 def _fullness(store: Store, key: str) -> float:
-    found = _found(store, key)
-    return found.fullest_bytes / max(found.bytes_per_tile, 1) if found else -1.0
+    overview = _found(store, key)
+    return overview.fullest_bytes / max(overview.bytes_per_tile, 1) if overview else -1.0
 
 
 def _seconds(store: Store, key: str) -> float:
-    found = _found(store, key)
-    return found.seconds if found else -1.0
+    overview = _found(store, key)
+    return overview.seconds if overview else -1.0
 
 
 def _found(store: Store, key: str) -> ReportOverview | None:
@@ -176,8 +176,8 @@ def _card(store: Store, key: str) -> Element:
         html.Div(Still(seen.pictures) if seen.pictures else None, className="sketches"),
         html.P(f"Recorded: {', '.join(seen.recorded)}", className="note"),
     ]
-    made = seen.found.created.replace("T", " ").replace("Z", "") or _when(store, key)
-    return _framed(key, summary_link(key), f"{target} · {made}", verdict, tone, *parts)
+    moment = seen.found.created.replace("T", " ").replace("Z", "") or _when(store, key)
+    return _framed(key, summary_link(key), f"{target} · {moment}", verdict, tone, *parts)
 
 
 def _framed(key: str, link: str, about: str, verdict: str, tone: str, *parts: Element) -> Element:
@@ -202,37 +202,37 @@ def _when(store: Store, key: str) -> str:
     return f"{moment:%Y-%m-%d %H:%M}, {components.unbroken(units.size(store.size(key)))}"
 
 
-def _target(found: ReportOverview) -> str:
-    tiles = counted(found.tiles, "tile") if found.tiles >= 0 else ""
-    ipus = counted(found.ipus, "IPU") if found.ipus > 1 else ""
-    kind = KINDS.get(found.type, found.type)
-    name = ARCHITECTURES.get(found.architecture, found.architecture)
+def _target(overview: ReportOverview) -> str:
+    tiles = counted(overview.tiles, "tile") if overview.tiles >= 0 else ""
+    ipus = counted(overview.ipus, "IPU") if overview.ipus > 1 else ""
+    kind = KINDS.get(overview.type, overview.type)
+    name = ARCHITECTURES.get(overview.architecture, overview.architecture)
     return components.prose(", ".join(part for part in (kind, name, ipus, tiles) if part))
 
 
-def _verdict(found: ReportOverview) -> tuple[str, str]:
+def _verdict(overview: ReportOverview) -> tuple[str, str]:
     """Return whether a run fits, how full it is and how long it took, and with which tone."""
-    fit, tone = _fit(found)
-    return f"{fit}. {_runs(found)}.", tone
+    fit, tone = _fit(overview)
+    return f"{fit}. {_runs(overview)}.", tone
 
 
-def _fit(found: ReportOverview) -> tuple[str, str]:
-    if found.fullest_bytes < 0:
+def _fit(overview: ReportOverview) -> tuple[str, str]:
+    if overview.fullest_bytes < 0:
         return "Memory was not recorded", ""
-    share = found.fullest_bytes / max(found.bytes_per_tile, 1)
-    used = components.unbroken(f"{units.size(found.fullest_bytes)} ({units.share(share)})")
-    without = "" if found.code_counted else ", without code"
-    if found.tiles_out_of_memory:
-        tiles = counted(found.tiles_out_of_memory, "tile")
+    share = overview.fullest_bytes / max(overview.bytes_per_tile, 1)
+    used = components.unbroken(f"{units.size(overview.fullest_bytes)} ({units.share(share)})")
+    without = "" if overview.code_counted else ", without code"
+    if overview.tiles_out_of_memory:
+        tiles = counted(overview.tiles_out_of_memory, "tile")
         return f"Does not fit: {tiles} out of memory, the fullest needs {used}{without}", "bad"
-    return f"Fits: the fullest tile uses {used}{without}", "good" if found.code_counted else ""
+    return f"Fits: the fullest tile uses {used}{without}", "good" if overview.code_counted else ""
 
 
-def _runs(found: ReportOverview) -> str:
-    if found.runs < 0:
-        out = found.tiles_out_of_memory > 0
+def _runs(overview: ReportOverview) -> str:
+    if overview.runs < 0:
+        out = overview.tiles_out_of_memory > 0
         return "Never run: the program does not fit" if out else "No run was recorded"
-    if not found.runs:
+    if not overview.runs:
         return "Never run"
-    words = f"{units.count(found.cycles)} cycles ({units.duration(found.seconds)})"
-    return f"{counted(found.runs, 'recorded run')}: {components.unbroken(words)}"
+    words = f"{units.count(overview.cycles)} cycles ({units.duration(overview.seconds)})"
+    return f"{counted(overview.runs, 'recorded run')}: {components.unbroken(words)}"

@@ -180,12 +180,12 @@ def _recorded(report: Report) -> Element:
         html.Tr(
             [
                 html.Th(part.capitalize(), scope="row"),
-                html.Td("recorded" if there else "not recorded",
-                        className="good" if there else "quiet"),
+                html.Td("recorded" if is_recorded else "not recorded",
+                        className="good" if is_recorded else "quiet"),
                 html.Td(html.Code(option)),
             ]
         )
-        for part, there, option in parts.itertuples(index=False)
+        for part, is_recorded, option in parts.itertuples(index=False)
     ]  # fmt: skip
     grid = html.Table(html.Tbody(rows), className="facts recorded")
     return section("What was recorded", grid, folds="recorded",
@@ -232,9 +232,9 @@ def options_frame(store: Store, state: Address) -> Frame:
 
 def _fitting(frame: Frame, state: Address) -> Frame:
     """Keep the rows whose name or value has what is typed, as the tree on the page does."""
-    wanted = state.text("find").lower()
+    needle = state.text("find").lower()
     texts = frame["name"].astype(str) + " " + frame["value"].astype(str)
-    return frame[texts.str.lower().str.contains(wanted, regex=False)]
+    return frame[texts.str.lower().str.contains(needle, regex=False)]
 
 
 def documents_frame(store: Store, state: Address) -> Frame:
@@ -292,8 +292,8 @@ def _fit(report: Report) -> Element:
         memory = memory_overview(report)
     except NotRecordedError as problem:
         return components.headline(f"Memory not known: {problem.wanted}.", more=_time(report))
-    more = f"{code_sentence(counted=memory.code_counted)} {_time(report)}".strip()
-    return components.headline(fit_sentence(memory), fit_tone(memory), more=more)
+    detail = f"{code_sentence(counted=memory.code_counted)} {_time(report)}".strip()
+    return components.headline(fit_sentence(memory), fit_tone(memory), more=detail)
 
 
 def _time(report: Report) -> str:
@@ -308,12 +308,12 @@ def _runs_alone(report: Report) -> str:
     """Return how long the runs took when their steps were not recorded."""
     if not (report.dataset.has("runs") and report.dataset.has("target")):
         return ""
-    known = runs(report).dropna(subset="device_microseconds")
-    if known.empty:
+    rows = runs(report).dropna(subset="device_microseconds")
+    if rows.empty:
         return ""
-    time = units.duration(float(known["device_microseconds"].sum()) / 1e6)
-    cycles = units.count(int(known["cycles"].sum()))
-    return f"{counted(len(known), 'run')} took {cycles} cycles ({time}). "
+    time = units.duration(float(rows["device_microseconds"].sum()) / 1e6)
+    cycles = units.count(int(rows["cycles"].sum()))
+    return f"{counted(len(rows), 'run')} took {cycles} cycles ({time}). "
 
 
 def _memory_cards(report: Report) -> list[Element]:
@@ -374,9 +374,9 @@ def _target(report: Report) -> Element:
                 ("Type", kind_words(report)),
                 ("Architecture", architecture_words(report)),
                 *[
-                    (label, told)
+                    (label, value)
                     for label, name in MACHINE.items()
-                    if (told := str(data.value("target", name)))
+                    if (value := str(data.value("target", name)))
                 ],
                 ("IPUs", units.count(numbers["num_ipus"])),
                 *(of_replica if replicas > 1 else []),
@@ -418,8 +418,8 @@ def _files(store: Store, key: str) -> Element:
         )
         for name in (names if path.is_dir() else [as_text(path.name)])
     ]
-    found = html.Ul(items, className="files")
-    return section("Files of the report", found, note=as_text(path.name), folds="files")
+    listing = html.Ul(items, className="files")
+    return section("Files of the report", listing, note=as_text(path.name), folds="files")
 
 
 def _written(report: Report) -> Element:

@@ -16,30 +16,30 @@ DASH = "–"
 
 def run_cards(report: Report) -> list[Element]:
     """Show what a run takes; nothing where no run has ended, or no execution was recorded."""
-    found = known_run(report)
-    if found is None or found.runs <= 0:
+    run = known_run(report)
+    if run is None or run.runs <= 0:
         return []
-    return [_time(found), _items(found), _latency(found), _setup(report, found)]
+    return [_time(run), _items(run), _latency(run), _setup(report, run)]
 
 
-def _time(found: MainRun) -> Element:
-    runs = "the run" if found.runs == 1 else f"{found.runs:,} runs"
-    if found.cycles < 0:
+def _time(run: MainRun) -> Element:
+    runs = "the run" if run.runs == 1 else f"{run.runs:,} runs"
+    if run.cycles < 0:
         return card("Run time", DASH, f"{runs}, cycles not known")
-    note = f"{runs}, {units.count(found.cycles)} cycles"
-    return card("Run time", units.duration(found.seconds), note)
+    note = f"{runs}, {units.count(run.cycles)} cycles"
+    return card("Run time", units.duration(run.seconds), note)
 
 
-def _items(found: MainRun) -> Element:
+def _items(run: MainRun) -> Element:
     label = "Items a second"
-    if found.items < 0:
+    if run.items < 0:
         return card(label, DASH, NO_ITEMS)
-    whole = units.rate(found.items_per_second) if found.items_per_second > 0 else DASH
-    steady = found.steady_items_per_second
+    rate = units.rate(run.items_per_second) if run.items_per_second > 0 else DASH
+    steady = run.steady_items_per_second
     if steady == steady:
-        full = f"all {found.stages} stages full" if found.stages > 1 else "from batch to batch"
-        return card(label, _number(units.rate(steady)), f"{full}; {whole} in the whole run")
-    return card(label, _number(whole), f"{counted(found.items, 'item')} in the whole run")
+        full = f"all {run.stages} stages full" if run.stages > 1 else "from batch to batch"
+        return card(label, _number(units.rate(steady)), f"{full}; {rate} in the whole run")
+    return card(label, _number(rate), f"{counted(run.items, 'item')} in the whole run")
 
 
 def _number(rate: str) -> str:
@@ -47,16 +47,16 @@ def _number(rate: str) -> str:
     return rate.removesuffix(" items/s")
 
 
-def _latency(found: MainRun) -> Element:
-    if found.latency_cycles < 0:
+def _latency(run: MainRun) -> Element:
+    if run.latency_cycles < 0:
         return card("Latency", DASH, "not recorded: when items come in and go out")
-    note = f"{units.count(found.latency_cycles)} cycles from the input of an item to its output"
-    return card("Latency", units.duration(found.latency_seconds), note)
+    note = f"{units.count(run.latency_cycles)} cycles from the input of an item to its output"
+    return card("Latency", units.duration(run.latency_seconds), note)
 
 
-def _setup(report: Report, found: MainRun) -> Element:
-    if not found.setup_runs:
+def _setup(report: Report, run: MainRun) -> Element:
+    if not run.setup_runs:
         return card("Set-up", "none", "all runs are of the model")
     names = ", ".join(map(str, other_runs(steady_state(report))["name"]))
-    time = units.duration(found.setup_seconds) if found.setup_cycles >= 0 else DASH
+    time = units.duration(run.setup_seconds) if run.setup_cycles >= 0 else DASH
     return card("Set-up", time, f"not counted: {names}")

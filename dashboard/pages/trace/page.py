@@ -134,10 +134,10 @@ def _files(store: Store, state: Address) -> list[Element]:
         (f"Without {one}", tuple(part for part in parts if part != one))
         for one in (parts if len(parts) > 1 else ())
     ]
-    more = [(f"Add {one}", (*parts, one)) for one in store.traces(state.report)[:MAX_FILES]]
+    additions = [(f"Add {one}", (*parts, one)) for one in store.traces(state.report)[:MAX_FILES]]
     links = [
-        dcc.Link(words, href=address.write(Address(PATH, JOIN.join(kept))))
-        for words, kept in [*more, *fewer]
+        dcc.Link(words, href=address.write(Address(PATH, JOIN.join(keys))))
+        for words, keys in [*additions, *fewer]
     ]
     if not links:
         return []
@@ -148,44 +148,46 @@ def _files(store: Store, state: Address) -> list[Element]:
 
 def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Answer the question of the page, which needs all events: the page does not wait for it."""
-    found = host(store, state.report, aligned(state))
+    host_events = host(store, state.report, aligned(state))
     trace = host_trace(store, state.report, aligned(state))
     writing = "" if trace.is_finished else "Still being written, or ended early; the view follows."
-    more = _apart(found.timeline) if len(trace.paths) > 1 else writing
-    return components.headline(trace_sentence(store, state), more=more)
+    detail = _apart(host_events.timeline) if len(trace.paths) > 1 else writing
+    return components.headline(trace_sentence(store, state), more=detail)
 
 
-def _apart(whole: Timeline) -> str:
+def _apart(timeline: Timeline) -> str:
     """Write that files lie so far from each other that little is seen of each."""
-    tracks = whole.tracks
+    tracks = timeline.tracks
     spans: dict[str, list[int]] = {}
-    for lane in whole.lanes:
+    for lane in timeline.lanes:
         for row in range(lane.first, lane.stop) if "derived" not in lane.kinds else ():
             first, stop = tracks.offset[row : row + 2].tolist()
             ends = tracks.ends(np.arange(stop - 1, stop) if stop > first else np.zeros(0, int))
             spans.setdefault(lane.path[0], []).extend((*tracks.begin[first:stop][:1], *ends))
     long = sum(int(max(moments) - min(moments)) for moments in spans.values() if moments)
-    if len(spans) < 2 or whole.extent[1] - whole.extent[0] < FAR_APART * long:
+    if len(spans) < 2 or timeline.extent[1] - timeline.extent[0] < FAR_APART * long:
         return ""
     return "The files lie far apart by their clocks; align them from their begin to compare them."
 
 
 def trace_sentence(store: Store, state: Address) -> str:
     """Return how long the trace is, what it holds, and what took the most time by itself."""
-    found = host(store, state.report, aligned(state))
-    whole, trace = found.timeline, host_trace(store, state.report, aligned(state))
-    held = f"{counted(found.events, 'event')} on {counted(len(whole.threads), 'thread')}"
-    sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {held}."
+    host_events = host(store, state.report, aligned(state))
+    timeline, trace = host_events.timeline, host_trace(store, state.report, aligned(state))
+    contents = (
+        f"{counted(host_events.events, 'event')} on {counted(len(timeline.threads), 'thread')}"
+    )
+    sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {contents}."
     wraps = is_wrapper(trace)
-    own = np.where(np.append(wraps, False), 0, found.self_time)
-    every = int(own.sum())
+    self_times = np.where(np.append(wraps, False), 0, host_events.self_time)
+    every = int(self_times.sum())
     if not every:
         return sentence
-    most = int(own.argmax())
-    spent = int(own[most])
-    without = ", without the profiler's own" if found.self_time[:-1][wraps].any() else ""
+    most = int(self_times.argmax())
+    spent = int(self_times[most])
+    without = ", without the profiler's own" if host_events.self_time[:-1][wraps].any() else ""
     took = f"{units.duration(spent / 1e9)} ({units.share(spent / every)} of the time in events"
-    return f"{sentence} {whole.labels[most]} took the most by itself: {took}{without})."
+    return f"{sentence} {timeline.labels[most]} took the most by itself: {took}{without})."
 
 
 def _used_channels(trace: Trace, whole: Timeline) -> set[int]:
@@ -198,8 +200,8 @@ def _used_channels(trace: Trace, whole: Timeline) -> set[int]:
 
 def channel_key(store: Store, state: Address, _theme: Theme) -> Element:
     """List the channels with their colours; a click hides one, another shows it again."""
-    whole = unmerged(store, state.report, aligned(state))
-    used = _used_channels(host_trace(store, state.report, aligned(state)), whole)
+    timeline = unmerged(store, state.report, aligned(state))
+    used = _used_channels(host_trace(store, state.report, aligned(state)), timeline)
     hidden = {unquote(text) for text in state.text("hidden").split(",") if text}
     items = [
         html.Li(
@@ -211,7 +213,7 @@ def channel_key(store: Store, state: Address, _theme: Theme) -> Element:
                    "aria-pressed": str(words not in hidden).lower()},
             )
         )
-        for number, (token, words) in enumerate(whole.colours)
+        for number, (token, words) in enumerate(timeline.colours)
         if number in used
     ]  # fmt: skip
     return html.Ul(items, className="key", **{"aria-label": "Channels"})

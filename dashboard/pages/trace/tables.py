@@ -45,27 +45,27 @@ def aligned(state: Address) -> Align:
     return align_of(state.text("align"))
 
 
-def window_of(whole: Timeline, state: Address) -> tuple[Range, str]:
+def window_of(timeline: Timeline, state: Address) -> tuple[Range, str]:
     """Return the part of the trace that is chosen, or in view, and what to call it."""
     selection = state.text("selection")
     if selection:
         return address.parse_range(selection, "selection"), "In the chosen range"
-    return (state.range, "In view") if state.range else (Range(*whole.extent), "In all")
+    return (state.range, "In view") if state.range else (Range(*timeline.extent), "In all")
 
 
-def events_touching(whole: Timeline, window: Range) -> int:
+def events_touching(timeline: Timeline, window: Range) -> int:
     """Count the events of threads in a window."""
-    rows = (row for first, stop in whole.threads for row in range(first, stop))
-    spans = (whole.tracks.touching(row, window.begin, window.end) for row in rows)
+    rows = (row for first, stop in timeline.threads for row in range(first, stop))
+    spans = (timeline.tracks.touching(row, window.begin, window.end) for row in rows)
     return sum(stop - first for first, stop in spans)
 
 
-def _is_much(whole: Timeline, window: Range) -> bool:
+def _is_much(timeline: Timeline, window: Range) -> bool:
     """Return whether a window of more events than are summed up at once is all of the trace."""
-    begin, end = whole.extent
+    begin, end = timeline.extent
     if window.begin > begin or window.end < end:
         return False
-    return events_touching(whole, window) > MAX_EVENTS
+    return events_touching(timeline, window) > MAX_EVENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,35 +101,35 @@ def _whole_frame(store: Store, state: Address) -> Any:
 
 def label_frame(store: Store, state: Address) -> Any:
     """Return the labels of a part of the trace, filtered."""
-    whole = unmerged(store, state.report, aligned(state))
-    window, _ = window_of(whole, state)
+    timeline = unmerged(store, state.report, aligned(state))
+    window, _ = window_of(timeline, state)
     trace = host_trace(store, state.report, aligned(state))
-    if _is_much(whole, window):
+    if _is_much(timeline, window):
         frame = wrappers_last(_whole_frame(store, state), trace)
         return components.filtered(frame, state.filter)
-    frame = label_figures(whole.tracks, whole.threads, window.begin, window.end)
+    frame = label_figures(timeline.tracks, timeline.threads, window.begin, window.end)
     numbers = frame["label"].tolist()
     frame = frame.assign(
-        label=[whole.labels[number] for number in numbers],
-        channel=[whole.colours[int(whole.tracks.kind[number])][1] for number in numbers],
+        label=[timeline.labels[number] for number in numbers],
+        channel=[timeline.colours[int(timeline.tracks.kind[number])][1] for number in numbers],
     )
     return components.filtered(wrappers_last(frame, trace), state.filter)
 
 
 def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the labels, the call tree or the callers of a part of the trace."""
-    whole = unmerged(store, state.report, aligned(state))
-    window, words = window_of(whole, state)
+    timeline = unmerged(store, state.report, aligned(state))
+    window, words = window_of(timeline, state)
     length = units.duration((window.end - window.begin) / 1e9)
     tab = state.option("tab", [value for value, _ in TABS])
-    events = events_touching(whole, window)
-    if events > MAX_EVENTS and not (tab == "labels" and _is_much(whole, window)):
+    events = events_touching(timeline, window)
+    if events > MAX_EVENTS and not (tab == "labels" and _is_much(timeline, window)):
         hint = f"Zoom in, or choose a range with Shift, to at most {MAX_EVENTS:,} events."
         return components.message(
             f"{events:,} events are {words[0].lower()}{words[1:]}.", hint=hint
         )
     only = ""
-    if tab == "labels" and _is_much(whole, window):
+    if tab == "labels" and _is_much(timeline, window):
         first = _whole_labels(store, state).events
         only = f"; of the first {first:,} events" if first < events else ""
     note = html.P(
@@ -140,9 +140,9 @@ def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
     head = html.Div([note, save], className="tabs-row")
     if tab == "labels":
         return html.Div([head, tables.paged("trace-label-table", LABEL_COLUMNS, picks=PICKS)])
-    nodes, every = _tree(whole, window, tab)
-    wanted = state.filter.value if state.filter else ""
-    rows = tree_rows(nodes, whole.labels, wanted.casefold(), every)
+    nodes, every = _tree(timeline, window, tab)
+    needle = state.filter.value if state.filter else ""
+    rows = tree_rows(nodes, timeline.labels, needle.casefold(), every)
     headings: tuple[str, ...] = ("Label", "Events", "With what is inside", "Self", "Share of all")
     if tab == "callers":  # all that a node has is self time
         rows = [replace(row, cells=(row.cells[0], *row.cells[2:])) for row in rows]
@@ -150,9 +150,9 @@ def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
     return html.Div([head, tables.tree(headings, rows, state, name="trace-tree")])
 
 
-def _tree(whole: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
+def _tree(timeline: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
     """Return the tree of a tab, and the time in which threads were inside events."""
-    nodes = call_tree(whole.tracks, whole.threads, window.begin, window.end)
+    nodes = call_tree(timeline.tracks, timeline.threads, window.begin, window.end)
     return callers(nodes) if tab == "callers" else nodes, int(nodes.self_time.sum())
 
 
@@ -163,18 +163,18 @@ def frame_of(store: Store, state: Address) -> Any:
     tab = state.option("tab", [value for value, _ in TABS])
     if tab == "labels":
         return label_frame(store, state)
-    whole = unmerged(store, state.report, aligned(state))
-    window, words = window_of(whole, state)
-    events = events_touching(whole, window)
+    timeline = unmerged(store, state.report, aligned(state))
+    window, words = window_of(timeline, state)
+    events = events_touching(timeline, window)
     if events > MAX_EVENTS:
         raise SelectionError(words, f"{events:,} events", f"choose at most {MAX_EVENTS:,}")
-    nodes, every = _tree(whole, window, tab)
+    nodes, every = _tree(timeline, window, tab)
     times = {"total": nodes.total, "self_time": nodes.self_time}
     frame = pd.DataFrame(
         {
             "node": np.arange(len(nodes.label)),
             "parent": nodes.parent,
-            "label": [whole.labels[number] for number in nodes.label.tolist()],
+            "label": [timeline.labels[number] for number in nodes.label.tolist()],
             "count": nodes.count,
             **(times if tab == "calls" else {"self_time": nodes.total}),
             "share": nodes.total / max(every, 1),
@@ -183,31 +183,31 @@ def frame_of(store: Store, state: Address) -> Any:
     return components.filtered(frame, state.filter)
 
 
-def tree_rows(nodes: CallTree, labels: Sequence[str], wanted: str, every: int) -> list[tables.Row]:
+def tree_rows(nodes: CallTree, labels: Sequence[str], needle: str, every: int) -> list[tables.Row]:
     """List the nodes of a tree, those with the most time first, below what they lie in.
 
     Shares are of `every`, the time in which threads were inside events.
     """
-    kept = set(np.argsort(-nodes.total, kind="stable")[:MAX_NODES].tolist())
+    largest = set(np.argsort(-nodes.total, kind="stable")[:MAX_NODES].tolist())
     below: dict[int, list[int]] = {}
-    for node in kept:
+    for node in largest:
         below.setdefault(int(nodes.parent[node]), []).append(node)
     rows: list[tables.Row] = []
     todo = [(node, "") for node in _by_time(nodes, below.get(-1, []))]
     while todo:
         node, path = todo.pop()
         name = labels[int(nodes.label[node])]
-        here = f"{path}/{node}" if path else str(node)
+        place = f"{path}/{node}" if path else str(node)
         cells = (
             f"{int(nodes.count[node]):,}",
             units.duration(int(nodes.total[node]) / 1e9),
             units.duration(int(nodes.self_time[node]) / 1e9),
             units.share(int(nodes.total[node]) / max(every, 1)),
         )
-        if not wanted or wanted in name.casefold():
+        if not needle or needle in name.casefold():
             picks = ("event", str(int(nodes.event[node])))
-            rows.append(tables.Row(here if not wanted else str(node), name, cells, picks=picks))
-        todo += [(child, here) for child in _by_time(nodes, below.get(node, []))]
+            rows.append(tables.Row(place if not needle else str(node), name, cells, picks=picks))
+        todo += [(child, place) for child in _by_time(nodes, below.get(node, []))]
     return rows
 
 
