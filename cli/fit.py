@@ -74,9 +74,9 @@ def fit(
     from simulator.explore.levers import Space, read_levers
 
     check_program(program)
-    more = read_levers(vary)
+    variations = read_levers(vary)
     read_levers([f"target={target}"])
-    levers = levers_of(program, shared, ipus, more)
+    levers = levers_of(program, shared, ipus, variations)
     base = {"target": target, "ipus": str(ipus[0])}
     space = Space(program, shared, {"target": (target,), "ipus": (base["ipus"],), **levers})
     folder = out or Path(f"fit-{Path(program).stem}")

@@ -94,10 +94,10 @@ def add(
         sys.exit(1)
 
 
-def _progress(done: int, count: int) -> None:
+def _progress(finished: int, count: int) -> None:
     """Show on a terminal how many are done."""
     if sys.stderr.isatty():
-        click.echo(f"\r{done} of {counted(count, 'report')}", err=True, nl=done == count)
+        click.echo(f"\r{finished} of {counted(count, 'report')}", err=True, nl=finished == count)
 
 
 def _client(address: str | None) -> Any:

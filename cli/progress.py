@@ -31,22 +31,24 @@ class Line:
         self._first = 0  # that was done when it began
         self._is_shown = False
 
-    def __call__(self, work: str, done: int, total: int, now: str = "") -> None:
+    def __call__(self, work: str, finished: int, total: int, now: str = "") -> None:
         """Take in how far some work has come, and show it where that is worth a line."""
         moment = time.monotonic()
-        if not self._work and done < total:
-            self._work, self._began, self._first = work, moment, done
+        if not self._work and finished < total:
+            self._work, self._began, self._first = work, moment, finished
         if work != self._work:
             return
-        if done >= total:
+        if finished >= total:
             self._work = ""
             self.erase()
         elif moment - self._began >= QUICK and moment - self._shown >= APART:
             self._shown, self._is_shown = moment, True
-            remaining = (moment - self._began) * (total - done) / max(done - self._first, 1e-9)
-            estimate = f", about {_time(remaining)} left" if done > self._first else ""
+            remaining = (
+                (moment - self._began) * (total - finished) / max(finished - self._first, 1e-9)
+            )
+            estimate = f", about {_time(remaining)} left" if finished > self._first else ""
             text = printable(
-                f"{work}: {100 * done / total:.0f} %{estimate}{f'; {now}' if now else ''}"
+                f"{work}: {100 * finished / total:.0f} %{estimate}{f'; {now}' if now else ''}"
             )
             _write(f"{ERASE}{text[: _width() - 1]}")
 
@@ -77,16 +79,16 @@ def steps_shown(work: str, parts: int = 0) -> Progress:
     Of more steps than `parts` those lines are so many.
     """
     if _is_terminal():
-        return lambda done, total, text: progress.tell(
-            work, done, total, text.removeprefix(f"{work} ")
+        return lambda finished, total, text: progress.tell(
+            work, finished, total, text.removeprefix(f"{work} ")
         )
     last = [-1]
 
-    def show(done: int, total: int, text: str) -> None:
-        part = done * parts // max(total, 1) if parts else done
+    def show(finished: int, total: int, text: str) -> None:
+        part = finished * parts // max(total, 1) if parts else finished
         if part != last[0]:
             last[0] = part
-            click.echo(f"[{done}/{total}] {printable(text)}", err=True)
+            click.echo(f"[{finished}/{total}] {printable(text)}", err=True)
 
     return show
 

@@ -127,7 +127,7 @@ def _hardware(command: click.Command) -> click.Command:
 @click.option("--version", is_flag=True, help="Show the version and exit.")
 @click.option("--version-format", type=click.Choice(VERSION_FORMATS), default="text")
 @click.pass_context
-def run(ctx: click.Context, /, program: tuple[str, ...], **chosen: Any) -> int:
+def run(ctx: click.Context, /, program: tuple[str, ...], **arguments: Any) -> int:
     """Start instances of a program, each with its replicas, its report and its host trace.
 
     As Graphcore's PopRun; `poprun` and `tilescope run` are the same command. PROGRAM is any
@@ -142,10 +142,10 @@ def run(ctx: click.Context, /, program: tuple[str, ...], **chosen: Any) -> int:
     first that failed, whose last lines are printed last. What PopRun has for V-IPU hardware
     (--vipu-partition, --sync-type, ...) is taken, and one line each says what it means here.
     """
-    if chosen.pop("version"):
-        _print_version(chosen["version_format"])
+    if arguments.pop("version"):
+        _print_version(arguments["version_format"])
         return 0
-    options = _imported(ctx, chosen)
+    options = _imported(ctx, arguments)
     _export(options, program)
     for name, text in HARDWARE.items():
         if options[name.removeprefix("--").replace("-", "_")] is not None:
@@ -164,7 +164,7 @@ def _launch(options: Mapping[str, Any], program: Sequence[str]) -> int:
     if options["print_topology"]:
         click.echo(table(topology))
     tag, variables, arguments = _mpi_words(options)
-    own = _own_variables(options["instance_mpi_local_args"])
+    instance_variables = _own_variables(options["instance_mpi_local_args"])
     only = options["only_output_from_instance"]
     if only is not None and only >= topology.instances:
         raise click.UsageError(f"--only-output-from-instance {only}: there are"
@@ -173,7 +173,7 @@ def _launch(options: Mapping[str, Any], program: Sequence[str]) -> int:
         command=_command(program), directory=_directory(options["out"]), topology=topology,
         launcher=_launcher(options, topology), offline=options["offline_mode"],
         timeout=options["timeout"],
-        variables=variables, own_variables=own, mpi_arguments=arguments,
+        variables=variables, own_variables=instance_variables, mpi_arguments=arguments,
     )  # fmt: skip
     if options["verbose"]:
         click.echo(f"poprun: {topology.instances} instances by {order.launcher}:"

@@ -116,12 +116,12 @@ def model_command(
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
                   input: tuple[str, ...], values: Path | None, save_outputs: Path | None,
                   form: str | None, exchange_strategy: str | None, no_outlining: bool,
-                  partials: str | None, recompute: str | None, **given: Any) -> int:  # fmt: skip
+                  partials: str | None, recompute: str | None, **settings: Any) -> int:  # fmt: skip
         if no_values and (values or save_outputs):
             raise click.UsageError("--values and --save-outputs are of values: drop --no-values")
-        if (optimizer or recompute) and not given["train"]:
+        if (optimizer or recompute) and not settings["train"]:
             raise click.UsageError("--optimizer and --recompute are of a training: add --train")
-        if exchange_strategy and not given["io_tiles"]:
+        if exchange_strategy and not settings["io_tiles"]:
             raise click.UsageError("--exchange-strategy is of I/O tiles: add --io-tiles N")
         if not path.is_file():
             raise PvaError(path, "no such file", "give the path of an ONNX model")
@@ -139,7 +139,7 @@ def model_command(
             optimizer=optimizer or "sgd", constants=pairs,
             exchange_strategy=exchange_strategy or "overlap-inner-loop", partials=partials or "",
             recompute=recompute or "",
-            data=input_values.read_values(values) if values else {}, **given,
+            data=input_values.read_values(values) if values else {}, **settings,
         )  # fmt: skip
         if request.optimizer not in simulate.OPTIMIZERS:
             names = ", ".join(simulate.OPTIMIZERS)
@@ -196,10 +196,10 @@ def _say_outputs(outputs: Mapping[str, Any], path: Path, out: Path, form: str | 
         figures = run_object(openReport(out))
         write_object("simulate", str(path), report=str(out), run=figures, outputs=rows)
         return
-    for each in rows:
-        sizes = " x ".join(map(str, each["shape"])) or "1"
-        extremes = f"{each['least']:.6g} to {each['most']:.6g}"
-        click.echo(printable(f"{each['name']}: {sizes} of {each['type']}, {extremes}"))
+    for row in rows:
+        sizes = " x ".join(map(str, row["shape"])) or "1"
+        extremes = f"{row['least']:.6g} to {row['most']:.6g}"
+        click.echo(printable(f"{row['name']}: {sizes} of {row['type']}, {extremes}"))
 
 
 def _fits(directory: Path) -> bool:
@@ -243,7 +243,7 @@ def _save(path: Path, outputs: dict[str, Any]) -> None:
 def _told(shown: Progress) -> Progress:
     """Write of what is lowered, and that all of it is then compiled."""
 
-    def tell(done: int, total: int, phase: str) -> None:
-        shown(done, total, f"lowering {phase}" if phase else "compiling")
+    def tell(finished: int, total: int, phase: str) -> None:
+        shown(finished, total, f"lowering {phase}" if phase else "compiling")
 
     return tell

@@ -397,7 +397,7 @@ def texts_of(column: schema.Column, codes: Values) -> Values:
     return np.array(column.values, dtype=np.object_)[codes]
 
 
-def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict[str, Values]:
+def completed(name: str, table: str, arrays: Mapping[str, npt.ArrayLike]) -> dict[str, Values]:
     """Check one table's columns against the schema, and fill in the optional ones.
 
     Raises InconsistentDataError, its text beginning with `name`.
@@ -405,14 +405,16 @@ def completed(name: str, table: str, given: Mapping[str, npt.ArrayLike]) -> dict
     if table not in schema.TABLE:
         raise InconsistentDataError(name, f"no table {table} is declared", "see pva.schema.TABLES")
     declared = schema.TABLE[table].columns
-    unknown = set(given) - {column.name for column in declared}
+    unknown = set(arrays) - {column.name for column in declared}
     if unknown:
         raise InconsistentDataError(name, f"{table} has no column {', '.join(sorted(unknown))}")
-    absent = [c.name for c in declared if c.name not in given and not c.optional]
+    absent = [c.name for c in declared if c.name not in arrays and not c.optional]
     if absent:
         raise InconsistentDataError(name, f"{table} lacks the column {', '.join(absent)}")
     columns: dict[str, Values] = {
-        c.name: np.asarray(given[c.name], dtype=DTYPES[c.kind]) for c in declared if c.name in given
+        c.name: np.asarray(arrays[c.name], dtype=DTYPES[c.kind])
+        for c in declared
+        if c.name in arrays
     }
     for c in declared:
         if c.values and c.name in columns:

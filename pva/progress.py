@@ -27,17 +27,17 @@ def listening(listener: Listener) -> Iterator[None]:
         _listeners.remove(listener)
 
 
-def tell(work: str, done: int, total: int, now: str = "") -> None:
+def tell(work: str, finished: int, total: int, now: str = "") -> None:
     """Tell all listeners how far some work has come; it ends when all of it is done."""
     for listener in _listeners:
-        listener(work, done, total, now)
+        listener(work, finished, total, now)
 
 
 @contextmanager
 def part_of(work: str, total: int) -> Iterator[Callable[[int], None]]:
     """Return what tells how much of some work is done; the work ends with the block."""
     try:
-        yield lambda done: tell(work, done, total)
+        yield lambda finished: tell(work, finished, total)
     finally:
         tell(work, total, total)
 
@@ -57,6 +57,6 @@ def each(items: Collection[T], work: str) -> Iterable[T]:
 
 def _counted(items: Collection[T], work: str) -> Iterator[T]:
     with part_of(work, len(items)) as tell_done:
-        for done, item in enumerate(items):
-            tell_done(done)
+        for finished, item in enumerate(items):
+            tell_done(finished)
             yield item

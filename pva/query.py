@@ -153,7 +153,7 @@ def by_duckdb(
     data: Dataset,
     query: str,
     lend: Lend | None = None,
-    known: Sequence[str] = NAMES,
+    tables: Sequence[str] = NAMES,
     seconds: float | None = None,
 ) -> pd.DataFrame:
     """Answer one SELECT by DuckDB over what `lend` lends; raises QueryError, NotRecordedError."""
@@ -168,7 +168,7 @@ def by_duckdb(
             _settle(connection)
             _check_select(data, connection, query)
             while (missing := _missing_from_duckdb(connection, query)) is not None:
-                names.append(_known(data, missing, names, known))
+                names.append(_known(data, missing, names, tables))
                 (lend or partial(_lend_to_duckdb, data))(connection, names[-1])
             relation = connection.sql(query)
             rows = MAX_VALUES // len(relation.columns)
@@ -362,9 +362,9 @@ def _lend_to_sqlite(connection: sqlite3.Connection, data: Dataset, name: str) ->
 
 
 def _columns(heads: Sequence[str], declared: Sequence[str], rows: list[Any]) -> list[_Column]:
-    found = zip(*rows, strict=True) if rows else [()] * len(heads)
+    value_columns = zip(*rows, strict=True) if rows else [()] * len(heads)
     columns = []
-    for name, kind, values in zip(heads, declared, found, strict=True):
+    for name, kind, values in zip(heads, declared, value_columns, strict=True):
         null = np.array([value is None for value in values], dtype=np.bool_)
         value_types = {type(value) for value in values} - {type(None)}
         dtype = DTYPES.get(kind) or _dtype_of(value_types)

@@ -78,9 +78,9 @@ def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
     """Return a table as a DataFrame, its columns as the schema declares them."""
     import pandas as pd
 
-    made = _TABLES[name](content)
+    arrays = _TABLES[name](content)
     columns = {
-        column.name: _typed(column.kind, made[column.name])
+        column.name: _typed(column.kind, arrays[column.name])
         for column in schema.TRACE_TABLE[name].columns
     }
     return pd.DataFrame(columns, copy=False)

@@ -65,12 +65,12 @@ def listTraceChannel() -> list[list[str | bool]]:
     return [[channel.name, channel.enabled] for channel in list(_channels.values())]
 
 
-def choose(wanted: tuple[str, ...]) -> None:
+def choose(names: tuple[str, ...]) -> None:
     """Enable the channels named, those made later included, and disable all others; empty: all."""
     global _wanted
-    _wanted = wanted
+    _wanted = names
     for channel in list(_channels.values()):
-        channel.enabled = not wanted or channel.name in wanted
+        channel.enabled = not names or channel.name in names
 
 
 def send_to(buffers: Buffers | None) -> None:

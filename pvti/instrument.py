@@ -154,19 +154,19 @@ def _generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
 def _async_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
     async def inner(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*arguments, **named)
-        step, given = generator.asend, None
+        step, argument = generator.asend, None
         activity = Activity(tracepoint)
         activity.__enter__()
         try:
             # What `yield from` does for generators has no such word for asynchronous ones.
             while True:
-                value = await step(given)
+                value = await step(argument)
                 try:
-                    step, given = generator.asend, (yield value)
+                    step, argument = generator.asend, (yield value)
                 except GeneratorExit:
                     raise
                 except BaseException as error:
-                    step, given = generator.athrow, error
+                    step, argument = generator.athrow, error
         except StopAsyncIteration:
             return
         finally:

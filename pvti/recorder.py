@@ -128,9 +128,9 @@ class Recorder:
         if siblings:
             track = Track(number, TASK_TID + number, name, siblings, self._help)
         else:
-            for other in list(self._tracks.values()):
-                of_thread = other.siblings is not siblings and other.siblings[0].tid == tid
-                other.retired = other.retired or of_thread
+            for candidate in list(self._tracks.values()):
+                of_thread = candidate.siblings is not siblings and candidate.siblings[0].tid == tid
+                candidate.retired = candidate.retired or of_thread
             track = Track(number, tid, name, siblings, self._help)
             if siblings[0] is not track:  # a signal handler has recorded meanwhile
                 return siblings[0]
@@ -190,7 +190,7 @@ class Recorder:
             self._file = None
             file.close()
 
-    def _write_taken(self, file: TraceFile | Ring, asked: bool, patience: float) -> None:
+    def _write_taken(self, file: TraceFile | Ring, forced: bool, patience: float) -> None:
         from pvti.writer import take
 
         tracks = list(self._tracks.values())
@@ -201,14 +201,14 @@ class Recorder:
         if tracks:
             move_losses(tracks[0].rows, now)
         batches = [take(track, now) for track in tracks]
-        if self.over or asked or self._is_due(batches, file.opened):
+        if self.over or forced or self._is_due(batches, file.opened):
             progress = self._progress(tracks)
             self._was_busy = True  # unless it comes to its end: a signal handler may raise
             self._was_busy = not file.write(batches, progress, patience)
             if not self._was_busy:
                 self._forget(ended)
             self._last_commit = time.monotonic()
-            if asked:
+            if forced:
                 file.dump(progress)
 
     def _progress(self, tracks: list[Track]) -> Progress:

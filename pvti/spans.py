@@ -253,11 +253,11 @@ class Span:
             if end > track.due:
                 track.hurry(end)
             key = channel.keys[label]
-            found, begin = track.open.pop()
-            if found == key:
+            open_key, begin = track.open.pop()
+            if open_key == key:
                 track.words.extend((begin, end, key))
                 return
-            track.open.append((found, begin))
+            track.open.append((open_key, begin))
         except IndexError:  # nothing is open
             pass
         except Exception as error:
@@ -366,11 +366,11 @@ def _find_loop() -> Any:
     """Return the loop that runs in this thread; from then on, ask asyncio directly."""
     global running_loop
     # Missing while asyncio itself is being imported.
-    found = getattr(_modules.get("asyncio"), "_get_running_loop", None)
-    if found is None:
+    getter = getattr(_modules.get("asyncio"), "_get_running_loop", None)
+    if getter is None:
         return None
-    running_loop = found
-    return found()
+    running_loop = getter
+    return getter()
 
 
 running_loop: Callable[[], Any] = _find_loop

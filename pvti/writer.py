@@ -66,13 +66,13 @@ def take(track: Track, now: int) -> Taken:
     chunks = [Chunk(*chunk) for chunk in track.chunks.copy()]
     long, rows = track.long_events.copy(), track.rows.copy()
     removal = tuple(
-        partial(of_track.__delitem__, slice(len(taken)))
-        for of_track, taken in (
+        partial(of_track.__delitem__, slice(len(items)))
+        for of_track, items in (
             (track.chunks, chunks),
             (track.long_events, long),
             (track.rows, rows),
         )
-        if taken
+        if items
     )
     rows += (("long_events", (track.number, *event)) for event in long)
     return Taken(track, chunks, rows, track.spans(), removal)
@@ -105,31 +105,31 @@ class TraceFile:
             raise
         self._identity = _identity(path)
 
-    def write(self, taken: list[Taken], progress: Progress, patience: float) -> bool:
+    def write(self, batches: list[Taken], progress: Progress, patience: float) -> bool:
         """Commit what was taken.
 
         False when a reader had the file for `patience` seconds: the next call takes it along.
         Raises sqlite3.Error when the file cannot be written, OSError when it is gone.
         """
-        new = [part for part in taken if self._is_new(part)]
-        rows = self._rows(taken, new)
+        new = [part for part in batches if self._is_new(part)]
+        rows = self._rows(batches, new)
         places = {table: place + len(rows[table]) for table, place in self._places.items()}
         opened = self.opened.copy()
-        for part in taken:
+        for part in batches:
             remember(opened, part)
         self._check_place()
         try:
             # A script and `commit` are one turn of the interpreter's lock, not one for each step.
             begin = partial(self._connection.executescript, BEGIN.format(*progress))
             self._until_free(begin, patience)
-            self._insert(rows, taken)
+            self._insert(rows, batches)
             commit = partial(
                 do_at_once,
                 self._connection.commit,
                 partial(self._places.update, places),
                 partial(self._threads.update, [part.track.number for part in new]),
                 partial(setattr, self, "opened", opened),
-                *chain.from_iterable(part.removal for part in taken),
+                *chain.from_iterable(part.removal for part in batches),
             )
             self._until_free(commit, patience)
         except BaseException as error:
@@ -152,15 +152,15 @@ class TraceFile:
         is_known = part.track.number in self._threads
         return not is_known and bool(part.chunks or part.rows or part.open)
 
-    def _rows(self, taken: list[Taken], new: list[Taken]) -> Rows:
+    def _rows(self, batches: list[Taken], new: list[Taken]) -> Rows:
         """List the rows that the file does not have, by table; `new` are of new threads."""
         rows: Rows = {table: catalogue[table][place:] for table, place in self._places.items()}
         rows["threads"] = [
             (part.track.number, PROCESS, part.track.tid, part.track.name) for part in new
         ]
-        for table, row in chain.from_iterable(part.rows for part in taken):
+        for table, row in chain.from_iterable(part.rows for part in batches):
             rows.setdefault(table, []).append(row)
-        rows["event_chunks"] = _chunk_rows(taken)
+        rows["event_chunks"] = _chunk_rows(batches)
         return rows
 
     def _check_place(self) -> None:
@@ -168,16 +168,16 @@ class TraceFile:
         if self._identity != _identity(self.path):
             raise FileNotFoundError(errno.ENOENT, "the file was replaced", self.path)
 
-    def _insert(self, rows: Rows, taken: list[Taken]) -> None:
+    def _insert(self, rows: Rows, batches: list[Taken]) -> None:
         closed: list[int] = []
         opened: list[tuple[Cell, ...]] = []
-        for part in taken:
+        for part in batches:
             number = part.track.number
             before = self.opened.get(number, [])
-            kept = _common(before, part.open)
-            if kept < len(before):
-                closed += (number, kept)
-            opened += _open_rows(number, part.open, kept)
+            common = _common(before, part.open)
+            if common < len(before):
+                closed += (number, common)
+            opened += _open_rows(number, part.open, common)
         for first in range(0, len(closed), VALUES_A_STATEMENT - 1):
             values = closed[first : first + VALUES_A_STATEMENT - 1]
             some = " OR ".join(["(thread = ? AND position >= ?)"] * (len(values) // 2))
@@ -240,9 +240,9 @@ def _create(path: str, process: Process) -> sqlite3.Connection:
     return connection
 
 
-def _chunk_rows(taken: list[Taken]) -> list[tuple[Cell, ...]]:
-    threads = [part.track.number for part in taken for _ in part.chunks]
-    chunks = [chunk for part in taken for chunk in part.chunks]
+def _chunk_rows(batches: list[Taken]) -> list[tuple[Cell, ...]]:
+    threads = [part.track.number for part in batches for _ in part.chunks]
+    chunks = [chunk for part in batches for chunk in part.chunks]
     sums = checksums([chunk.data for chunk in chunks])
     return [
         (None, thread, *chunk[:3], crc, chunk.data)

@@ -70,12 +70,12 @@ def build_by_setuptools(source: Path, out: Path) -> str:
             "from setuptools import Extension, setup\n"
             f"setup(name='c', ext_modules=[{extension}], script_args={arguments!r})"
         )
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True
         )
         built = [*Path(folder).glob(f"{name}.*{out.suffix}")]
-        if done.returncode or not built:
-            return (done.stderr or done.stdout).strip() or "nothing was built"
+        if process.returncode or not built:
+            return (process.stderr or process.stdout).strip() or "nothing was built"
         shutil.copyfile(built[0], out)
     return ""
 

@@ -89,8 +89,8 @@ def row(title: str, sizes: dict[str, int], limit: int) -> str:
     middle, decile = (ordered[int(part * (len(ordered) - 1))] for part in (0.5, 0.9))
     above = sorted((name for name in sizes if sizes[name] > limit), key=lambda n: -sizes[n])
     names = ", ".join(f"{name} {sizes[name]}" for name in above[:ROWS])
-    more = f"; {len(above)} above {limit}: {names}" if above else ""
-    return f"{title}: median {middle}, p90 {decile}, most {ordered[-1]}{more}"
+    outliers = f"; {len(above)} above {limit}: {names}" if above else ""
+    return f"{title}: median {middle}, p90 {decile}, most {ordered[-1]}{outliers}"
 
 
 def report(texts: dict[str, str]) -> list[str]:

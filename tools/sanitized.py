@@ -60,10 +60,10 @@ def sanitizer() -> str:
     linker = os.environ.get("LDSHARED") or sysconfig.get_config_var("LDSHARED") or "cc"
     for compiler in (shlex.split(linker)[0], "cc"):
         if shutil.which(compiler):
-            asked = [compiler, "-print-file-name=libasan.so"]
-            found = subprocess.run(asked, capture_output=True, text=True, check=False)
-            if os.path.isabs(found.stdout.strip()):
-                return os.path.realpath(found.stdout.strip())
+            command = [compiler, "-print-file-name=libasan.so"]
+            answer = subprocess.run(command, capture_output=True, text=True, check=False)
+            if os.path.isabs(answer.stdout.strip()):
+                return os.path.realpath(answer.stdout.strip())
     return ""
 
 
@@ -72,8 +72,8 @@ def make_environment(libraries: dict[str, str]) -> Path:
     venv.create(FOLDER, clear=True, symlinks=True)
     packages = next(FOLDER.glob("lib/python*/site-packages"))
     (packages / "watched.py").write_text(FINDER.format(libraries=libraries))
-    own = "".join(f"import site; site.addsitedir({path!r})\n" for path in site.getsitepackages())
-    (packages / "watched.pth").write_text(f"import watched\n{own}")
+    lines = "".join(f"import site; site.addsitedir({path!r})\n" for path in site.getsitepackages())
+    (packages / "watched.pth").write_text(f"import watched\n{lines}")
     return FOLDER / "bin" / "python"
 
 

@@ -52,11 +52,11 @@ def served(paths: list[Path]) -> Iterator[str]:
     command = [sys.executable, "-m", "cli.main", "serve", *map(str, paths), "--port", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        found = None
-        while found is None:
-            found = re.search(r"http://\S+", server.stdout.readline())
+        match = None
+        while match is None:
+            match = re.search(r"http://\S+", server.stdout.readline())
         try:
-            yield found[0].rstrip("/")
+            yield match[0].rstrip("/")
         finally:
             server.terminate()
 
@@ -105,10 +105,10 @@ def main() -> None:
     """Make the demo report unless it is given, then the pictures (of these names, or all)."""
     arguments = sys.argv[1:]
     names = [name for name in arguments if name in SCREENS] or list(SCREENS)
-    given = [Path(path).resolve() for path in arguments if path not in SCREENS]
+    paths = [Path(path).resolve() for path in arguments if path not in SCREENS]
     with tempfile.TemporaryDirectory() as folder:
-        demo = given[0] if given else Path(folder) / "demo"
-        if not given:
+        demo = paths[0] if paths else Path(folder) / "demo"
+        if not paths:
             command = [sys.executable, "-m", "cli.main", "demo", "--no-serve", "--out", str(demo)]
             subprocess.run(command, cwd=ROOT, check=True)
         take([demo, ROOT / "sample_reports"], names)

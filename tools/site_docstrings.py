@@ -17,6 +17,6 @@ class Sessions(griffe.Extension):
         """Change the docstring of a module, class or function as it is read."""
         if obj.docstring is not None:
             fenced = _SESSION.sub(
-                lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", obj.docstring.value
+                lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", obj.docstring.value
             )
             obj.docstring.value = fenced

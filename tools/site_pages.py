@@ -43,5 +43,5 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
             return f"[{text}]({up}{path.relative_to(ROOT / 'docs').as_posix()}{place})"
         return text if path.exists() else match[0]
 
-    plain = _INDEXES.sub(lambda found: "]\\[" if found[0] == "][" else found[0], markdown)
+    plain = _INDEXES.sub(lambda match: "]\\[" if match[0] == "][" else match[0], markdown)
     return _LINK.sub(linked, plain)

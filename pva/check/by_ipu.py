@@ -58,17 +58,17 @@ def balances_of_ipus_are_those_of_their_tiles(data: Dataset) -> Iterator[Violati
 def balances_of_steps_are_those_of_their_ipus(data: Dataset) -> Iterator[Violation]:
     """What the tiles of the IPUs spent in a step, and how many were active, is so in all."""
     rows, steps = data.table(BY_IPU), data.table("steps")
-    tiles, each = data.of_replica("num_tiles"), int(data.value("target", "tiles_per_ipu"))
-    spent = rows["tile_balance"] * rows["cycles"] * each
-    active = share(rows["tile_balance"] * each, rows["active_tile_balance"])
+    tiles, tiles_per_ipu = data.of_replica("num_tiles"), int(data.value("target", "tiles_per_ipu"))
+    spent = rows["tile_balance"] * rows["cycles"] * tiles_per_ipu
+    active = share(rows["tile_balance"] * tiles_per_ipu, rows["active_tile_balance"])
     count = len(steps["cycles"])
     spent, active = (np.bincount(rows["step"], part, minlength=count) for part in (spent, active))
-    wanted = share(spent, steps["cycles"] * tiles)
-    wanted[np.bincount(rows["step"], minlength=count) == 0] = np.nan
-    yield from near(steps["tile_balance"], wanted, "tile_balance")
-    known = np.flatnonzero((steps["active_tiles"] >= 0) & ~np.isnan(wanted * active))
-    found, wanted = steps["active_tiles"][known], np.rint(active[known]).astype(np.int64)
-    yield from equal(found, wanted, "active_tiles", "number", "those of its IPUs are")
+    expected = share(spent, steps["cycles"] * tiles)
+    expected[np.bincount(rows["step"], minlength=count) == 0] = np.nan
+    yield from near(steps["tile_balance"], expected, "tile_balance")
+    recorded = np.flatnonzero((steps["active_tiles"] >= 0) & ~np.isnan(expected * active))
+    counts, expected = steps["active_tiles"][recorded], np.rint(active[recorded]).astype(np.int64)
+    yield from equal(counts, expected, "active_tiles", "number", "those of its IPUs are")
 
 
 @LAWS.needing(BY_IPU, "steps", "relative_sync_delay", "target")
@@ -80,8 +80,8 @@ def syncs_let_tiles_go_by_their_delays(data: Dataset) -> Iterator[Violation]:
     first, last = (data.column(BY_IPU, f"all_to_{end}") for end in ("min", "max"))
     mine = is_sync[data.column(BY_IPU, "step")] & (first >= 0) & (last >= 0)
     delay = max(int(data.value("target", "min_sync_delay")), 0) + data.array("relative_sync_delay")
-    wanted = int(np.ptp(delay // 2)) if len(delay) else 0
-    yield from equal((last - first)[mine], wanted, "all_to_max - all_to_min", "row of a sync")
+    expected = int(np.ptp(delay // 2)) if len(delay) else 0
+    yield from equal((last - first)[mine], expected, "all_to_max - all_to_min", "row of a sync")
 
 
 @LAWS.needing(BY_IPU, "steps", "programs", "target")

@@ -88,8 +88,8 @@ def steps_take_time_just_where_tiles_are_active(data: Dataset) -> Iterator[Viola
     yield from at_most(active[none], 0, "active_tiles", "step of no cycles but a sync")
     for name in ("tile_balance", "active_tile_balance"):
         balance = data.column("steps", name)[still]
-        told = (balance > 0) & (balance < 1)
-        yield from equal(told, False, f"whether it has a {name}", "step of no cycles")
+        fractional = (balance > 0) & (balance < 1)
+        yield from equal(fractional, False, f"whether it has a {name}", "step of no cycles")
 
 
 @LAWS.needing("steps.thread_balance", "programs", "compute_set_cycles_by_tile",

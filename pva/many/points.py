@@ -73,16 +73,16 @@ def _memory(report: Report) -> dict[str, Any]:
 
 
 def _liveness(report: Report) -> dict[str, Any]:
-    found = liveness_overview(report)
+    overview = liveness_overview(report)
     tile = memory_overview(report).fullest_tile
     live = live_at_peak(report, tile=tile).head(LARGEST)
     names = [f"{row.name} ({row.bytes:,} bytes)" for row in live.itertuples(index=False)]
     return {
-        "step": found.peak_step,
-        "step_name": found.peak_name or found.peak_type,
+        "step": overview.peak_step,
+        "step_name": overview.peak_name or overview.peak_type,
         "live": "; ".join(names),
-        "always_live": found.always_live,
-        "peak": found.max_live,
+        "always_live": overview.always_live,
+        "peak": overview.max_live,
     }
 
 

@@ -52,12 +52,12 @@ class OperationAnalysis(Shown):
         order = np.argsort(owner, kind="stable")
         rows, begins = np.unique(owner[order], return_index=True)
         members = np.split(order, begins[1:])
-        found = [
+        operations = [
             Operation(self._data, row, mine, _least(first[mine]), int(last[mine].max()))
             for row, mine in zip(rows.tolist(), members, strict=False)
             if row >= 0
         ]
-        return sorted(found, key=lambda operation: operation.firstStepIndex)
+        return sorted(operations, key=lambda operation: operation.firstStepIndex)
 
 
 def _least(steps: Rows) -> int:

@@ -44,8 +44,8 @@ class Shown:
         return table([self])
 
 
-def table(objects: Iterable[Shown], more: int = 0) -> str:
-    """Write objects of one kind as an HTML table; `more` are not shown."""
+def table(objects: Iterable[Shown], hidden_count: int = 0) -> str:
+    """Write objects of one kind as an HTML table; `hidden_count` are not shown."""
     rows = list(objects)
     if not rows:
         return "<table><tr><td>none</td></tr></table>"
@@ -56,8 +56,8 @@ def table(objects: Iterable[Shown], more: int = 0) -> str:
         values = (_value(item, figure) for figure in figures)
         title = " ".join(item._title()) or type(item).__name__
         lines.append(_row("td", [title, *("" if v is NOTHING else _text(v) for v in values)]))
-    if more:
-        lines.append(_row("td", [f"… and {more:,} more"]))
+    if hidden_count:
+        lines.append(_row("td", [f"… and {hidden_count:,} more"]))
     return f"<table>{''.join(lines)}</table>"
 
 

@@ -175,15 +175,15 @@ class TraceContent:
         self.check(POINT * len(points["time_ns"]), "series")
         lane_of = self._numbering("series", np.arange(len(lines["id"])))
         grouped = Grouped(points, lane_of.of(points["series"]), len(lines["id"]))
-        made = []
+        result = []
         for row, owner in enumerate(self._owners_of(lines)):
             mine = grouped.of(row)
             if len(mine["time_ns"]):
                 graph, unit, name = (lines[key][row] for key in ("graph", "unit", "name"))
                 times = mine["time_ns"] + int(self._shift[owner])
                 of = self.processes[owner].pid, int(self._last[owner]), owner
-                made.append(Series(graph, unit, name, times, mine["value"], *of))
-        return tuple(made)
+                result.append(Series(graph, unit, name, times, mine["value"], *of))
+        return tuple(result)
 
     @cached_property
     def heatmaps(self) -> tuple[Heatmap, ...]:

@@ -323,6 +323,6 @@ def _meets(begin: Integers, end: Integers, window: Window) -> npt.NDArray[np.boo
     return (begin < stop) & ((end > first) | (begin >= first))
 
 
-def _join(first: npt.NDArray[Any], *others: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _join(first: npt.NDArray[Any], *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Put arrays after each other; the first itself when the others are empty."""
-    return np.concatenate((first, *others)) if any(map(len, others)) else first
+    return np.concatenate((first, *arrays)) if any(map(len, arrays)) else first

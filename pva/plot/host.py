@@ -174,18 +174,20 @@ def _cut(rows: Iterable[Row], making: Making, until: int, late: list[Row]) -> It
 
 
 def rows_of(
-    trace: Trace, lanes_of_threads: Iterable[Any], making: Making, known: Sequence[Known]
+    trace: Trace, lanes_of_threads: Iterable[Any], making: Making, thread_records: Sequence[Known]
 ) -> Iterator[Row]:
     """Return the rows of all threads, and note lanes, metadata and what is open.
 
-    `each` are the columns of threads; those `known` have at least their rows from before.
+    `lanes_of_threads` are the columns of threads; `thread_records` tell their rows from before.
     """
     flagged = _flags(trace)
     runs = np.flatnonzero([text == RUN for text in trace.labels])
     places = list(threads_in_order(trace))
     names_of_threads = {number: (path, name) for number, path, name in places}
     for number, (thread, columns) in enumerate(zip(trace.threads, lanes_of_threads, strict=True)):
-        before = known[number] if number < len(known) else Known(thread.tid, False, 0)
+        before = (
+            thread_records[number] if number < len(thread_records) else Known(thread.tid, False, 0)
+        )
         run = np.isin(columns.label, runs) if len(runs) else np.zeros(0, np.int64)
         if run.any():
             making.runs.append((columns.begin_ns[run], columns.end_ns[run], columns.label[run]))

@@ -181,9 +181,9 @@ def _add_limit(figure: go.Figure, limit: Limit, top: float, height: float, theme
     figure.add_annotation(note | ground | {"text": text, "y": y, "yanchor": "bottom"})
 
 
-def add_ipu_borders(figure: go.Figure, tiles: int, each: int, theme: Theme) -> None:
-    """Draw a line between each two IPUs of so many tiles `each`, and name them; 0: one IPU."""
-    firsts = range(0, tiles if each else 0, max(each, 1))
+def add_ipu_borders(figure: go.Figure, tiles: int, tiles_per_ipu: int, theme: Theme) -> None:
+    """Draw a line between each two IPUs of `tiles_per_ipu` tiles, and name them; 0: one IPU."""
+    firsts = range(0, tiles if tiles_per_ipu else 0, max(tiles_per_ipu, 1))
     line = {"color": token("quiet", theme), "width": 1, "dash": "dot"}
     for ipu, first in enumerate(firsts):
         if ipu:

@@ -124,8 +124,8 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     cycles first. Raises SelectionError, NotRecordedError.
     """
     data = report.dataset
-    chosen = chosen_steps(report, () if step is None else (step,))
-    inside = _inside(report, chosen[0]) if chosen else np.zeros(0, dtype=np.int64)
+    steps = chosen_steps(report, () if step is None else (step,))
+    inside = _inside(report, steps[0]) if steps else np.zeros(0, dtype=np.int64)
     programs = data.column("liveness_steps", "program")[inside]
     types = np.array(program_texts(report, programs)[0], dtype=object)
     parts = [_costs(report, tag, inside[types == tag], programs[types == tag]) for tag in OPERANDS]

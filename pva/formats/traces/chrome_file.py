@@ -62,24 +62,24 @@ class ChromeFile:
             self.budget = Budget(path, size, held=0, otherwise=SHORTER)
             array = Array(path, stream, KEY)
             try:
-                found = chrome_pieces.read(array, self.budget)
+                content = chrome_pieces.read(array, self.budget)
             except events.TooManyUnknownError as error:
                 raise DamagedFileError(path, str(error), "Chrome trace JSON") from None
             except MemoryError as error:
                 raise DamagedFileError(path, "too large for the memory") from error
         self._about = _about(array)
         self._own = "wall_clock_ns" in self._about
-        self._problems = found.problems
+        self._problems = content.problems
         self._finished = array.closed and bool(self._about.get("finished", True))
         self._tables = tables_of_nothing()
-        self._fill(found)
-        self.problems = (*_cut(array), *_counted(found.problems))
-        held = sum(
+        self._fill(content)
+        self.problems = (*_cut(array), *_counted(content.problems))
+        column_bytes = sum(
             column.nbytes
             for columns in (*self._tables.values(), self._events)
             for column in (columns.values() if isinstance(columns, dict) else columns)
         )
-        self.budget.hold(held + TEXT * len(self._tables["labels"]["id"]))
+        self.budget.hold(column_bytes + TEXT * len(self._tables["labels"]["id"]))
 
     def tables(self) -> dict[str, Columns]:
         """Return all tables."""
@@ -305,14 +305,14 @@ class ChromeFile:
 class _Columns:
     """The events of all pieces together, by time in whole nanoseconds."""
 
-    def __init__(self, found: Read, unwrap: bytes) -> None:
-        self.phase, self.time = found.phase.taken(), found.time.taken()
-        self.lane, self.label = found.lane.taken(), found.label.taken()
-        self.duration = found.duration.taken()  # of complete events
-        self._identity = found.identity.taken()
-        self.told, texts = found.told.taken(), found.texts.taken()
+    def __init__(self, content: Read, unwrap: bytes) -> None:
+        self.phase, self.time = content.phase.taken(), content.time.taken()
+        self.lane, self.label = content.lane.taken(), content.label.taken()
+        self.duration = content.duration.taken()  # of complete events
+        self._identity = content.identity.taken()
+        self.told, texts = content.told.taken(), content.texts.taken()
         self.texts = texts.without(unwrap) if unwrap else texts
-        firsts = [int(min(times)) for times, _ in found.points.values()]
+        firsts = [int(min(times)) for times, _ in content.points.values()]
         if len(self.time):
             firsts.append(int(self.time.min()))
         self.first = min(firsts, default=0)
