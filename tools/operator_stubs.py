@@ -33,7 +33,9 @@ def op_types() -> str:
 
 def expr() -> str:
     """Return the stub of the expressions."""
-    lines = [f"from {POPOPS}.expression import {name} as {name}" for name in EXPRESSIONS]
+    lines = [
+        f"from {POPOPS}.elementwise.expression import {name} as {name}" for name in EXPRESSIONS
+    ]
     lines += [
         f"from {POPOPS}.op_types import {name} as {name}" for name in sorted(ENUMERATIONS.values())
     ] + [""]
@@ -48,7 +50,7 @@ def operators() -> str:
     names = sorted([*PROTOCOLS.values(), *(f"{name}To" for name in PROTOCOLS.values())])
     lines = [
         "from simulator.graph.tensor import Tensor",
-        f"from {POPOPS}.operator_functions import (",
+        f"from {POPOPS}.elementwise.operator_functions import (",
         *(f"    {name}," for name in names),
         ")",
         "",

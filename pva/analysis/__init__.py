@@ -66,8 +66,8 @@ _MADE_OF = {"CATALOGUE": _analyses, "COMPARISONS": _comparisons}
 def _catalogue(name: str) -> Catalogue:
     if name not in globals():
         globals()[name] = Catalogue.of(_MADE_OF[name]())
-    made: Catalogue = globals()[name]
-    return made
+    catalogue: Catalogue = globals()[name]
+    return catalogue
 
 
 def __getattr__(name: str) -> Any:
@@ -76,10 +76,10 @@ def __getattr__(name: str) -> Any:
     folder = Path(__file__).parent
     if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file():
         return import_module(f"{__name__}.{name}")
-    known, compared = map(_catalogue, _MADE_OF)
-    analysis = known.get(name) or compared.get(name)
+    analyses, comparisons = map(_catalogue, _MADE_OF)
+    analysis = analyses.get(name) or comparisons.get(name)
     if analysis is None:
-        hint = "" if name.startswith("_") else nearest(name, [*known, *compared], "CATALOGUE")
+        hint = "" if name.startswith("_") else nearest(name, [*analyses, *comparisons], "CATALOGUE")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; {hint}")
     return analysis
 

@@ -24,15 +24,13 @@ from pva.plain_file import contents, opened
 
 if TYPE_CHECKING:
     from pva.formats import parquet
-    from pva.formats.documents import cbor_profile, debug_cbor, document, json_profile
-    from pva.formats.documents import completion as derived
+    from pva.formats.documents import cbor_profile, completion, debug_cbor, document, json_profile
 else:  # who reads another format, or writes one, imports it then
-    cbor_profile, debug_cbor, derived, document, json_profile, parquet = (
-        Package(f"pva.formats.{name}")
-        for name in (
-            "cbor_profile", "debug_cbor", "derived", "document", "json_profile", "parquet",
-        )
-    )  # fmt: skip
+    parquet = Package("pva.formats.parquet")
+    cbor_profile, completion, debug_cbor, document, json_profile = (
+        Package(f"pva.formats.documents.{name}")
+        for name in ("cbor_profile", "completion", "debug_cbor", "document", "json_profile")
+    )
 
 __all__ = [
     "FORMATS",
@@ -148,7 +146,7 @@ def read(path: str | PathLike[str]) -> Dataset:
 
 def _opened(dataset: Dataset) -> Dataset:
     """Complete what another writer left out; raises InconsistentDataError of a wrong machine."""
-    data = derived.completed(dataset) if dataset.foreign else dataset
+    data = completion.completed(dataset) if dataset.foreign else dataset
     validation.check_opened(data)
     return data
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from click.testing import CliRunner
 
 from cli.main import tilescope
 from dashboard.address import Address
+from dashboard.pages import PAGES
 from dashboard.store import Store
 from pva import query, units
 from pva.frames import Frames
@@ -39,7 +39,7 @@ class Figure:
 
     `summary` is a pattern in the printed summary, `show` an analysis and how to take the number
     from its rows, `sql` a query with one value. `words` writes the number as `info` (the line that
-    begins so) and pages (module: label of the card, or "" for the headline) do.
+    begins so) and pages (name in its path: label of the card, or "" for the headline) do.
     """
 
     objects: Callable[[Report], float]
@@ -324,17 +324,18 @@ class Faces:
         yield "SQL in a notebook", self.report.sql(figure.sql)["value"][0]
         yield "SQL by SQLite", query.by_sqlite(self.report.dataset, figure.sql)["value"][0]
 
-    def page(self, module: str, label: str) -> str:
+    def page(self, name: str, label: str) -> str:
         """Read a card of a page, or its headline without a label."""
-        if module not in self._texts:
-            store, page = Store([self.path]), import_module(f"dashboard.pages.{module}")
+        if name not in self._texts:
+            page: Any = next(page for page in PAGES if page.PATH == f"/{name}")
+            store = Store([self.path])
             chosen = Address(page.PATH, store.keys[0])
             parts = [*elements(page.layout(store, chosen))]
             if hasattr(page, "answer"):  # a headline that follows the address
                 parts += elements(page.answer(store, chosen, "light"))
-            self._texts[module] = [(class_of(part), text_of(part)) for part in parts]
+            self._texts[name] = [(class_of(part), text_of(part)) for part in parts]
         name = "card" if label else "headlines"
-        texts = [text for kind, text in self._texts[module] if kind == name]
+        texts = [text for kind, text in self._texts[name] if kind == name]
         return next(text for text in texts if text.startswith(label)).replace("\xa0", " ")
 
 

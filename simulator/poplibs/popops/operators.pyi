@@ -1,6 +1,6 @@
 # Written by `make documents` from simulator/codelets/elementwise/operations.py.
 from simulator.graph.tensor import Tensor
-from simulator.poplibs.popops.operator_functions import (
+from simulator.poplibs.popops.elementwise.operator_functions import (
     Binary,
     BinaryTo,
     Ternary,
