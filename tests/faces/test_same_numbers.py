@@ -327,15 +327,15 @@ class Faces:
     def page(self, name: str, label: str) -> str:
         """Read a card of a page, or its headline without a label."""
         if name not in self._texts:
-            page: Any = next(page for page in PAGES if page.PATH == f"/{name}")
+            page: Any = {page.PATH: page for page in PAGES}[f"/{name}"]
             store = Store([self.path])
             chosen = Address(page.PATH, store.keys[0])
             parts = [*elements(page.layout(store, chosen))]
             if hasattr(page, "answer"):  # a headline that follows the address
                 parts += elements(page.answer(store, chosen, "light"))
             self._texts[name] = [(class_of(part), text_of(part)) for part in parts]
-        name = "card" if label else "headlines"
-        texts = [text for kind, text in self._texts[name] if kind == name]
+        kind = "card" if label else "headlines"
+        texts = [text for of, text in self._texts[name] if of == kind]
         return next(text for text in texts if text.startswith(label)).replace("\xa0", " ")
 
 
