@@ -12,9 +12,8 @@ from pva.analysis.columns import COLUMNS
 _HEAD = """# Analyses
 
 Each is a function that takes a report (or a host trace, or a run of many instances) and gives a
-DataFrame or a small frozen dataclass. `pva.analysis.CATALOGUE` has them by name; they are imported
-from the module that stands with each, or from `pva.analysis` where no module there has the name.
-On the command line:
+DataFrame or a small frozen dataclass. Each is imported from `pva.analysis`, whose `CATALOGUE` has
+them by name. On the command line:
 
     tilescope show NAME REPORT [OPTIONS] [--where 'COLUMN OP VALUE'] [--sort COLUMN] [--limit N]
                                [--format table|json|csv|parquet]
@@ -44,7 +43,7 @@ def _section(name: str, function: Analysis) -> str:
         "",
         _columns(name, function),
         "",
-        f"    {function.__module__}.{name}({call})",
+        f"    pva.analysis.{name}({call})",
         f"    {command}",
         "",
     )
