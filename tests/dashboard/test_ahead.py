@@ -58,7 +58,11 @@ def test_a_source_that_is_shown_is_made_ready_once(
 ) -> None:
     made: list[str] = []
     whole = Timeline("cycles", 1.0, (), build([]), [], [])
-    monkeypatch.setattr(endpoint, "device_timeline", lambda _: made.append("device") or whole)
+
+    def device_timeline(*_: object, **__: object) -> object:
+        return made.append("device") or whole
+
+    monkeypatch.setattr(endpoint, "device_timeline", device_timeline)
     monkeypatch.setattr(ahead, "SOON", 0)
     shown = Ahead(store, lambda: None)
     for _ in range(2):
