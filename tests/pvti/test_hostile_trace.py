@@ -147,7 +147,7 @@ def test_frames_that_do_not_fit_are_told_and_the_rest_is_read(path: Path) -> Non
             getattr(trace.frames, name)()
         except DamagedFileError as error:
             told[name] = str(error)
-    assert told.keys() == set(NAMES) - {"processes"}
+    assert told.keys() == set(NAMES) - {"processes", "flows"}  # a .pvti file has no flows
     assert all("more values than fit into" in text for text in told.values())
     assert len(trace.threads) == 2
 
