@@ -3,6 +3,7 @@
 PoplarError
   popart_exception      a model, option or argument that cannot be used; names file, node, tensor
     wrong_arguments     arguments that a method of the builder does not take; also a TypeError
+    unknown_option      an option that there is not; also an AttributeError
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ class popart_exception(PoplarError):  # noqa: N801, N818 - PopART's name
 
 class wrong_arguments(popart_exception, TypeError):  # noqa: N801, N818 - as its base
     """Arguments that a method of the builder does not take: Python's TypeError, as in PopART."""
+
+
+class unknown_option(popart_exception, AttributeError):  # noqa: N801, N818 - as its base
+    """An option that there is not: Python's AttributeError, as in PopART."""
 
 
 def refused_call(method: str, signature: str) -> wrong_arguments:

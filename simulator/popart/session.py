@@ -42,11 +42,13 @@ from simulator.popart.scheduling.pipeline import Pipeline, check_pipeline, pipel
 from simulator.popart.scheduling.pipeline_steps import cycles_of
 from simulator.popart.scheduling.placement import place_nodes
 from simulator.popart.scheduling.predicted_cost import planned_cycles
+from simulator.popart.scheduling.recompute import check_recomputation
 from simulator.popart.sessions import dot, report_texts
 from simulator.popart.sessions.anchors import anchor_tensor, check_anchors
 from simulator.popart.sessions.calls import LOADING, unprepared
 from simulator.popart.sessions.files import Files
 from simulator.popart.sessions.generators import Generators
+from simulator.popart.sessions.option_checks import checked_options
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.sessions.report_folders import Folder
 from simulator.popart.sessions.reports import Reports
@@ -92,7 +94,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if flow is None or deviceInfo is None:
             raise popart_exception("session: a DataFlow and a device are needed")
         self._flow, self._device, self._progress = flow, deviceInfo, progress
-        self._options = userOptions or SessionOptions()
+        self._options = checked_options(userOptions, training=self.training)
         engine_settings = engine_options.resolve(self._options.engineOptions)
         self._profiled = report_texts.is_profiled(engine_settings)
         self._values = bool(engine_settings[VALUES_OPTION])
@@ -133,14 +135,16 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._in_flight = 1  # batches in a full pipeline
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
         self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
-        self._check_copies()
+        self._check_choices()
 
     def _added_infos(self) -> dict[str, TensorInfo]:
         """Return type and shape of tensors beside those of the model."""
         return {}
 
-    def _check_copies(self) -> None:
-        """Raise popart_exception for replicas or micro-batches that cannot be."""
+    def _check_choices(self) -> None:
+        """Raise popart_exception for replicas or nodes to be made again that cannot be."""
+        if self.training:
+            check_recomputation(self._ir, self._options.autoRecomputation)
         replicas, ipus = self._options.replicas, self._device.numIpus
         if ipus % replicas or replicas & (replicas - 1):
             raise popart_exception(
@@ -148,8 +152,6 @@ class InferenceSession(Weights, Generators, Reports, Files):
                 "a power of two that divides them is needed"
             )
         self._share = share_of(self._options, self._what)
-        if self._options.factor > 1 and not self.training:
-            raise popart_exception(f"{self._what}: only a training session accumulates gradients")
 
     @property
     def _accumulates(self) -> bool:
@@ -407,8 +409,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
         """Return the cycles of the last run, if the options have it measured."""
         engine = self._loaded("getCycleCount")
         if parts.CYCLES_TO_HOST not in self._programs.programs:
-            option = "instrumentWithHardwareCycleCounter"
-            raise popart_exception(f"getCycleCount: runs are not measured; set {option}")
+            raise popart_exception(
+                "SessionOption 'instrumentWithHardwareCycleCounter' must be True for getCycleCount"
+            )
         if id:
             raise popart_exception(f"getCycleCount: {id!r}; whole runs alone are measured")
         if not self._ran:

@@ -144,3 +144,71 @@ def test_a_call_with_other_numbers_of_tensors_than_its_graph_is_refused() -> Non
     text = r"For CallOp 'layer', number of inputs \(2\) does not match .* subgraph \(1\)"
     with pytest.raises(popart.popart_exception, match=text):
         popart.InferenceSession(builder.getModelProto(), flow, device)
+
+
+def _options(**options: object) -> Callable[[type], object]:
+    """Return what makes a session of some kind with options, on a device of one IPU."""
+
+    def make(kind: type) -> object:
+        builder, x, w = _builder()
+        y = builder.aiOnnx.relu([builder.aiOnnx.conv([x, w])])
+        builder.recomputeOutputInBackwardPass(y)
+        loss = builder.aiGraphcore.identityloss([y])
+        trained = {"loss": loss, "optimizer": popart.ConstSGD(0.1)}
+        return kind(
+            builder.getModelProto(), popart.DataFlow(1, [loss]),
+            deviceInfo=popart.DeviceManager().createCpuDevice(),
+            userOptions=popart.SessionOptions(**options),
+            **(trained if kind is popart.TrainingSession else {}),
+        )  # fmt: skip
+
+    return make
+
+
+FORWARD = "createImplicitPipeliningFwdOnlyProgram"
+PIPELINED = {"enablePipelining": True, FORWARD: True}
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"accumulationFactor": 2}, "^enableGradientAccumulation is false, but accumulationFactor"),
+        (
+            {"enablePipelining": True, "virtualGraphMode": popart.VirtualGraphMode.Off},
+            "^Pipelining requires more than 1 IPU",
+        ),
+        ({"autoRecomputation": popart.RecomputationType.NormOnly}, "^A mixture of auto and manual"),
+        ({FORWARD: True}, "^Implicit .* program is not supported without implicit pipelining"),
+        (PIPELINED, "^Implicit .* not supported without gradient accumulation"),
+        ({**PIPELINED, "enableExplicitMainLoops": True}, "not supported with explicit pipelining"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused_when_the_session_is_made(
+    options: dict[str, object], text: str
+) -> None:
+    with pytest.raises(popart.popart_exception, match=text):
+        _options(**options)(popart.TrainingSession)
+
+
+def test_only_training_accumulates_and_an_inference_may_recompute() -> None:
+    with pytest.raises(popart.popart_exception, match="^Gradient Accumulation only available when"):
+        _options(enableGradientAccumulation=True)(popart.InferenceSession)
+    _options(autoRecomputation=popart.RecomputationType.NormOnly)(popart.InferenceSession)
+
+
+def test_an_option_that_there_is_not_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no option 'engineOption'; did you mean engineOpt"):
+        popart.SessionOptions().engineOption = {}
+
+
+def test_options_without_an_effect_hold_what_they_are_set_to() -> None:
+    options = popart.SessionOptions()
+    assert (options.logDir, options.updatableNamedBuffers) == ("", [])
+    options.updatableNamedBuffers = ["w"]
+    options.experimentalSettings.customTransformApplierSettings = {"Fwd0": ["Mine"]}
+    options.experimentalSettings.createHostTransferableTensorWithOffset = True
+    assert options.updatableNamedBuffers == ["w"]
+    assert options.experimentalSettings.customTransformApplierSettings == {"Fwd0": ["Mine"]}
+    other = popart.SessionOptions().experimentalSettings
+    assert other.customTransformApplierSettings == {}
+    assert other.createHostTransferableTensorWithOffset is False

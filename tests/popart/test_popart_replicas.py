@@ -107,5 +107,5 @@ def test_replicas_that_do_not_fit_the_device_are_refused() -> None:
 
 def test_only_training_accumulates() -> None:
     options = popart.SessionOptions(enableGradientAccumulation=True, accumulationFactor=2)
-    with pytest.raises(popart.popart_exception, match="only a training session accumulates"):
+    with pytest.raises(popart.popart_exception, match="only available when training"):
         popart.InferenceSession(PROTO, popart.DataFlow(1, ["y"]), tiny(), userOptions=options)

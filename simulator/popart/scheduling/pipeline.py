@@ -26,7 +26,9 @@ def check_pipeline(ir: Ir, placed: Mapping[str, int], subject: str, *, training:
     """Return the number of stages; raises popart_exception for what makes no pipeline."""
     ipus = max(placed.values(), default=0) + 1
     if ipus < 2:
-        raise popart_exception(f"{subject}: pipelining needs nodes on at least 2 IPUs")
+        raise popart_exception(
+            f"Pipelining requires more than 1 IPU: {subject} needs nodes on at least 2 IPUs"
+        )
     stages = 2 * ipus - 1 if training else ipus
     made_on: dict[str, int] = {}
     for node in ir.nodes:

@@ -11,6 +11,7 @@ import numpy as np
 
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
+from simulator.popart.errors import popart_exception
 from simulator.popart.ir import RECOMPUTE_ATTRIBUTE, Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.names import RecomputationType, RecomputeType
@@ -43,6 +44,16 @@ def recomputed(ir: Ir, kind: RecomputationType, placed: Mapping[str, int]) -> se
         elif noted is RecomputeType.Checkpoint:
             names.discard(node.name)
     return {node.name for node in ir.nodes if node.name in names and node.operator not in ONCE}
+
+
+def check_recomputation(ir: Ir, kind: RecomputationType) -> None:
+    """Raise popart_exception where a kind and the builder both say what is computed again."""
+    noted = any(
+        node.attributes.get(RECOMPUTE_ATTRIBUTE) == RecomputeType.Recompute.value
+        for node in ir.nodes
+    )
+    if noted and kind is not RecomputationType.NoRecompute:
+        raise popart_exception("A mixture of auto and manual recomputation is not supported")
 
 
 def _norms(ir: Ir) -> list[Node]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from simulator import options as engine_options
 from simulator.popart.choices import TensorLocationSettings, checked_location
-from simulator.popart.errors import popart_exception
+from simulator.popart.errors import popart_exception, unknown_option
 from simulator.popart.logging import log
 from simulator.popart.names import (
     DotCheck,
@@ -45,11 +45,12 @@ OPTIONS: dict[str, Any] = {
     "globalReplicaOffset": 0,  # the number of the first replica of this instance
     "engineOptions": {},  # of the Engine
     "enableLoadAndOffloadRNGState": False,  # move states of generators: getRNGState, setRNGState
-    "logDir": ".",  # where DOT files are written
+    "logDir": "",  # where DOT files are written; the current folder
     "reportOptions": {},  # of the summary report: showExecutionSteps, showVarStorage, ...
     "autoVirtualGraph": False,  # balance nodes over the IPUs, instead of the builder's notes
     "convolutionOptions": {},  # of poplin's convolutions and products
     "maxPoolGradient": "All",  # which of equal maxima have it: All, as PopART, or the First (torch)
+    "updatableNamedBuffers": [],  # weights that may be loaded apart; here all go together
     "outlineThreshold": 1.0,  # what a function has to be worth above those that it calls
     "numIOTiles": 0,  # of each IPU: they exchange with the host while the others compute
     "matmulOptions": {},  # of poplin's products, before those of convolutions
@@ -59,7 +60,7 @@ OPTIONS: dict[str, Any] = {
 }
 # Options of what the host does with a program, which is the same one whatever they are.
 OF_THE_HOST = ("cachePath", "enableEngineCaching", "constantWeights", "dotChecks", "logDir",
-               "reportOptions")  # fmt: skip
+               "reportOptions", "updatableNamedBuffers")  # fmt: skip
 _WANTED = {"dict": "a dictionary", "list": "a list", "str": "a text", "bool": "True or False",
            "float": "a number", "int": "a whole number of at least 1"}  # fmt: skip
 # What these take is one of few.
@@ -119,7 +120,9 @@ GROUPS: dict[str, dict[str, Any]] = {
         )
     ),  # a batch is one part
     "developerSettings": {},
-    "experimentalSettings": {"customTransformApplierSettings": {}},
+    "experimentalSettings": dict.fromkeys(
+        ("customTransformApplierSettings", "createHostTransferableTensorWithOffset")
+    ),
     "executionPhaseSettings": {"phases": (0, 1)},
     "replicatedCollectivesSettings": dict.fromkeys(
         (
@@ -130,6 +133,13 @@ GROUPS: dict[str, dict[str, Any]] = {
         )
     ),
 }
+# What an option of a group is before it is set, where PopART's programs read it.
+OF_GROUPS: dict[str, dict[str, Any]] = {
+    "experimentalSettings": {
+        "customTransformApplierSettings": {},
+        "createHostTransferableTensorWithOffset": False,
+    },
+}
 _OFF = ("None", "Off", "", "0", "False", "[]", "{}")
 
 
@@ -138,6 +148,8 @@ class Settings:
 
     def __init__(self, name: str) -> None:
         object.__setattr__(self, "_name", name)
+        for option, default in OF_GROUPS.get(name, {}).items():
+            object.__setattr__(self, option, _own(default))
 
     def __setattr__(self, name: str, value: Any) -> None:
         group = self.__dict__["_name"]
@@ -146,7 +158,7 @@ class Settings:
             raise popart_exception(
                 f"SessionOptions: {group}.{name} is {value}; it cannot be done here, leave it out"
             )
-        if group == "batchSerializationSettings":
+        if off is None:
             log("session", "INFO", f"SessionOptions: {group}.{name} has no effect here")
         object.__setattr__(self, name, value)
 
@@ -258,7 +270,7 @@ def _checked(name: str, value: Any) -> Any:
     if name not in OPTIONS:
         near = difflib.get_close_matches(name, (*OPTIONS, *WITHOUT_EFFECT), n=1)
         hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(OPTIONS)}"
-        raise popart_exception(f"SessionOptions: no option {name!r}; {hint}")
+        raise unknown_option(f"SessionOptions: no option {name!r}; {hint}")
     kind = type(OPTIONS[name])
     converted = list(value) if kind is list and isinstance(value, set | tuple) else value
     if kind is list:
