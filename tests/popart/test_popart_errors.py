@@ -212,3 +212,39 @@ def test_options_without_an_effect_hold_what_they_are_set_to() -> None:
     other = popart.SessionOptions().experimentalSettings
     assert other.customTransformApplierSettings == {}
     assert other.createHostTransferableTensorWithOffset is False
+
+
+@pytest.mark.parametrize(
+    ("operator", "second", "text"),
+    [
+        ("add", np.ones((2, 4), np.float32), r"np broadcasting failed on 'Op Add:0\(ai.onnx.Add:7"),
+        ("add", np.ones((2, 4), np.float32), r"frames \[2, 3\] and \[2, 4\] are not aligned$"),
+        (
+            "mul",
+            MATRIX.astype(np.float16),
+            r"types FLOAT and FLOAT16 \(shapes \[2 3\] and \[2 3\]\)$",
+        ),
+        ("expand", np.array([2, 2]), "same value or one of them must be 1$"),
+        ("reshape", np.array([-1, -1]), "can only use -1 to specify one unknown dimension$"),
+        ("tile", np.array([1, 2, 1]), "should have one element for each dimension of the data te"),
+        ("tile", np.array([1, -2]), "Values must be non-negative in each shape dimension$"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_in_the_words_of_popart(
+    operator: str, second: np.ndarray, text: str
+) -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2, 3]), "x")
+    y = getattr(builder.aiOnnx, operator)([x, builder.aiOnnx.constant(second)])
+    device, flow = popart.DeviceManager().createCpuDevice(), popart.DataFlow(1, [y])
+    with pytest.raises(popart.popart_exception, match=text):
+        popart.InferenceSession(builder.getModelProto(), flow, device)
+
+
+def test_a_ratio_of_a_shaped_dropout_beyond_its_interval_is_refused() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2, 3]), "x")
+    y = builder.aiGraphcore.shapeddropout([x], shape=[2, 1], ratio=1.5)
+    device, flow = popart.DeviceManager().createCpuDevice(), popart.DataFlow(1, [y])
+    with pytest.raises(popart.popart_exception, match=r"value 1.5 is not valid.*interval \[0,1\)$"):
+        popart.InferenceSession(builder.getModelProto(), flow, device)

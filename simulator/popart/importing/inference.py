@@ -11,6 +11,7 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import shape_inference_exceptions
+from simulator.popart.importing.misfits import misfit
 from simulator.popart.importing.state import Import
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators import loops, scans
@@ -89,7 +90,8 @@ def _found(
                     kind,
                 )
         shown = ", ".join(f"{i!r} {ir.infos[i]}" for i in node.inputs if i)
-        raise popart_exception(f"{subject}: inputs {shown} do not fit: {error}") from None
+        reason = misfit(node, ir) or error
+        raise popart_exception(f"{subject}: inputs {shown} do not fit: {reason}") from None
 
 
 def _typed_again(

@@ -118,7 +118,7 @@ def odd_mask(node: Node, ir: Ir) -> str:
     info, shape = ir.infos[node.inputs[0]], list(node.attributes.get("shape", ()))
     ratio = float(node.attributes.get("ratio", 0.5))
     if not 0 <= ratio < 1:
-        return f"ratio {ratio:g}; at least 0 and below 1 is needed"
+        return f"ratio value {ratio:g} is not valid. Please use a value in the interval [0,1)"
     fits = len(shape) <= len(info.dims) and all(
         size in (1, n) for size, n in zip(shape[::-1], info.dims[::-1], strict=False)
     )
