@@ -40,6 +40,7 @@ TABLE = {
     "pva.errors": Row(),
     "pva.version": Row(numpy=False),
     "pva.plain_file": Row(("pva.errors",)),
+    "pva.explored": Row(("pva.errors", "pva.plain_file", "pva.schema")),
     "pva.units": Row(),
     "pva.schema": Row(),
     "pva.validation": Row(MIDDLE),
@@ -71,7 +72,7 @@ TABLE = {
     "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
     "pva.analysis": Row(
         ("pva.errors", "pva.lazy", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
-        + ("pva.tile_sets", "pva.graph_hash", "pva.kernels", "pva.queueing")
+        + ("pva.tile_sets", "pva.graph_hash", "pva.kernels", "pva.queueing", "pva.explored")
     ),
     "pva.queueing": Row(
         ("pva.errors", "pva.plain_file", "pva.formats.traces.triton_trace", "msgspec"), ("pandas",)

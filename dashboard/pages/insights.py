@@ -16,6 +16,7 @@ from dashboard.figures import insights as figures
 from dashboard.finding_links import finding_address
 from dashboard.object_rows import exchange_objects
 from dashboard.objects import KEY, with_object
+from dashboard.pages import explore
 from dashboard.pages.headlines import (
     code_sentence,
     counted,
@@ -29,6 +30,7 @@ from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import insight_rules as analysis
 from pva.analysis.execution.exchanges import largest_exchanges
+from pva.analysis.insight_rules.trials import with_trials
 from pva.analysis.memory import liveness
 from pva.analysis.memory import totals as memory
 from pva.analysis.memory.totals import CATEGORY_LABELS, category_label
@@ -112,6 +114,10 @@ is good to know.
 Of several IPUs, one finding names the one that *bounds* the runs, as the others wait for it, and
 the layers that could move to the IPU beside it. *Critical path* is explained at Execution.
 
+Where the advice is a lever of `tilescope explore`, *Try it* is the command that tries it. In the
+report of a point of an exploration, what the point with that lever saved stands beside the
+estimate, and leads to both points in Explore.
+
 Savings are upper bounds, and do not add up: two findings may be about the same bytes or cycles.
 Rules whose data were not recorded are listed at the end, with the option that records them.
 
@@ -170,7 +176,8 @@ def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
     report = store.report(state.report)
     name = f"insights {units.manner()}"
     ask = partial(_asked, store, state.report)
-    return store.derived(state.report, name, lambda: analysis.examination(report, ask))
+    found, lacking = store.derived(state.report, name, lambda: analysis.examination(report, ask))
+    return with_trials(report, found), lacking
 
 
 def is_examined(store: Store, state: Address) -> bool:
@@ -247,6 +254,8 @@ def _finding(store: Store, state: Address, row: dict[str, Any]) -> Element:
         parts.append(html.P(row["advice"], className="finding-advice"))
     if row["saving"] > 0:
         parts.append(_saving(row))
+    if row["try_it"]:
+        parts.append(_trial(store, state, row))
     link = _link(store, state, row)
     if link is not None:
         parts.append(link)
@@ -259,6 +268,21 @@ def _saving(row: dict[str, Any]) -> Element:
     text = f"Saves at most {write(row['saving'])}: {share} of {row['of']}"
     bar = html.Span(className="saving-bar", style={"--part": str(row["saving_share"])})
     return html.Div([bar, html.Span(components.unbroken(text))], className="saving")
+
+
+def _trial(store: Store, state: Address, row: dict[str, Any]) -> Element:
+    """Show the command that tries an advice, and what it saved where it was tried."""
+    parts: list[Element] = ["Try it: ", html.Code(row["try_it"])]
+    exploration = store.exploration(state.report) if row["trial"] else None
+    if exploration is not None:
+        write = units.size if row["unit"] == "bytes" else units.cycles_in_words
+        saved = row["measured_saving"]
+        words = f"{write(abs(saved))} {'saved' if saved >= 0 else 'more'}"
+        both = f"{store.path(state.report).name},{row['trial']}"
+        link = Address(explore.PATH, state.report, options=((explore.POINT, both),))
+        measured = components.unbroken(f"Measured: {words}, of {write(row['saving'])} at most")
+        parts += [" ", dcc.Link(measured, href=address.write(link))]
+    return html.P(parts, className="finding-advice")
 
 
 def _link(store: Store, state: Address, row: dict[str, Any]) -> Element:

@@ -14,6 +14,7 @@ from pva.analysis.execution.steady import STEADY, counted
 from pva.analysis.insight_rules import causes, lives, runs, space, speed
 from pva.analysis.insight_rules.finding import UNITS, Finding, part
 from pva.analysis.insight_rules.fitting import with_what_lacks
+from pva.analysis.insight_rules.trials import with_trials
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
@@ -64,7 +65,7 @@ _COLUMNS = (
 
 @analysis(
     "rule about severity what where amount unit advice saving of saving_share:fraction "
-    "on_fullest:bytes show tile step variable name"
+    "on_fullest:bytes show tile step variable name try_it measured_saving trial"
 )
 def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     """Return what stands out: does it fit, what fills the tiles, what the runs wait for.
@@ -78,11 +79,15 @@ def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     the fullest tile, in bytes. Savings do not add up: the finding about what lacks on the fullest
     tile says what they come to there, each kind of memory counted once. `unit` is bytes
     or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none),
-    and `name` that of the programs to look at there.
+    and `name` that of the programs to look at there. `try_it` is the command that tries an advice
+    that is a lever of `tilescope explore`, or `tilescope fit`; empty where it is none, or where the
+    report does not tell its program. In the report of a point of an exploration, `measured_saving`
+    is what the best point saved that differs in that lever alone, in the unit of `saving` (of
+    batches: for the work of this report), and `trial` its key; not a number where none was run.
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
     then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """
-    return examination(counted(report, runs))[0]
+    return with_trials(report, examination(counted(report, runs))[0])
 
 
 @analysis("rule about tells why")

@@ -71,8 +71,8 @@ def idle_at_peak(report: Report) -> list[Finding]:
     sizes = report.dataset.column("variables", "bytes")
     steps = len(report.dataset.column("liveness_steps", "bytes"))
     begin, end = first[first <= last], last[first <= last] + 1
-    saving = _saved(report, added_up(begin, end, sizes[idle], steps))
-    if saving <= WORTH_A_LOOK * live.max_live:
+    alone = _saved(report, added_up(begin, end, sizes[idle], steps))
+    if alone <= WORTH_A_LOOK * live.max_live:
         return []
     largest = int(idle[sizes[idle].argmax()])
     idle_bytes = int(sizes[idle].sum())
@@ -87,7 +87,7 @@ def idle_at_peak(report: Report) -> list[Finding]:
             of=AT_PEAK,
             whole=live.max_live,
             advice="Recompute them after the peak, or stream them out and in again.",
-            saving=saving,
+            saving=idle_bytes,  # other steps have idle variables, too, which recomputation frees
             on_fullest=_on_fullest(report, idle),
             holds=VARIABLES,
             show="variable_lifetimes",
@@ -133,6 +133,9 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
     if amount <= 2 * WORTH_A_LOOK * live.max_live:
         return []
     moving = bytes_by_step(report, np.where(of_type & ~always, sizes, 0))
+    # Code and state of vertices that move and work on half as many bytes: at most half goes.
+    variables_always = int(sizes[data.column("variables", "always_live")].sum())
+    beside = max(live.always_live - variables_always, 0)
     fraction = share(min(part(amount, live.max_live), 1))
     named = np.concatenate((variables[of_type[variables]], np.flatnonzero(always)))
     largest = int(named[sizes[named].argmax()])
@@ -147,7 +150,7 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
             of=AT_PEAK,
             whole=live.max_live,
             advice="Hold them as half where the model allows it.",
-            saving=always_bytes // 2 + _saved(report, moving // 2),
+            saving=(always_bytes + beside) // 2 + _saved(report, moving // 2),
             on_fullest=_on_fullest(report, named) // 2,
             holds=VARIABLES,
             show="memory_by_type",
