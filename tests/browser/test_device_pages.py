@@ -210,12 +210,12 @@ def test_menu_leads_back_to_a_page_as_it_was_left(open_page: Opener) -> None:
 def test_an_ipu_is_chosen_by_its_row_and_has_its_lane_and_tiles_alone(open_page: Opener) -> None:
     page = open_page("/execution?report=demo&arrows=on")
     view = "document.querySelector('.timeline').timeline"
-    page.wait_for_function(f"{view}.waits && {view}.waits.data.step.length > 0")
+    page.wait_for_function(f"() => {view}.waits && {view}.waits.data.step.length > 0")
     rows = page.locator("#execution-idle .ag-center-cols-container .ag-row")
     rows.nth(1).locator(".ag-cell").first.click()
     in_address(page, "ipu=1")
     page.wait_for_function(
-        f"new Set({view}.placed.entries.map(entry => entry.laneName)).size === 1"
+        f"() => new Set({view}.placed.entries.map(entry => entry.laneName)).size === 1"
         f" && {view}.placed.entries[0].laneName === 'IPU 1'"
     )
     expect(page.locator(".timeline-tiles-bar")).to_contain_text("Tiles 32 to 63")
