@@ -5,6 +5,7 @@ from __future__ import annotations
 from dashboard.components import prose
 from dashboard.store import Report
 from pva import units
+from pva.analysis.machine import architecture
 
 KINDS = {"IPU_MODEL": "IPU Model", "IPU": "IPU", "CPU": "CPU"}
 ARCHITECTURES = {"ipu1": "Mk1", "ipu2": "Mk2"}
@@ -18,7 +19,7 @@ def kind_words(report: Report) -> str:
 
 def architecture_words(report: Report) -> str:
     """Return the architecture as people call it."""
-    name = str(report.dataset.value("target", "architecture"))
+    name = architecture(report)
     return ARCHITECTURES.get(name, name)
 
 

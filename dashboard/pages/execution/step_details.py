@@ -20,6 +20,7 @@ from pva.analysis.execution import ranges
 from pva.analysis.execution import totals as execution
 from pva.analysis.execution.stream_tensors import stream_ends, stream_variables
 from pva.analysis.execution.tile_activity import SYNCS
+from pva.analysis.machine import clock_frequency
 from pva.analysis.selection import chosen as existing
 from pva.analysis.waiting.segments import are_internal
 from pva.analysis.waiting.sync_arrivals import arrivals
@@ -75,7 +76,7 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
 
 
 def _figures(report: Report, row: dict[str, Any]) -> Pairs:
-    clock = float(report.dataset.value("target", "clock_frequency"))
+    clock = clock_frequency(report)
     has_clock = row["cycles_from"] >= 0
     clocks = f"{row['cycles_from']:,} before, {row['cycles_to']:,} after"
     return [

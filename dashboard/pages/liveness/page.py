@@ -24,6 +24,7 @@ from dashboard.pages.liveness.tabs import curve_of, scope_words
 from dashboard.pages.provenance import badge
 from dashboard.store import Report, Store
 from pva import units
+from pva.analysis.machine import bytes_per_tile
 from pva.analysis.memory import liveness as analysis
 from pva.analysis.memory.live_map import liveness_map
 from pva.plot import liveness as figures
@@ -225,7 +226,7 @@ def peak_link(store: Store, state: Address, _theme: Theme) -> Element:
 def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw the curve of the program, of an IPU or of a tile; or all tiles by steps."""
     if state.text("graph") == TILES:
-        capacity = int(store.report(state.report).dataset.value("target", "bytes_per_tile"))
+        capacity = bytes_per_tile(store.report(state.report))
         frame, always = map_of(store, state), state.show != MOVING
         figure = live_map(frame, always=always, capacity=capacity, theme=theme)
         report, subject = store.report(state.report), object_of(state)

@@ -17,6 +17,7 @@ from dashboard.pages.headlines import code_sentence, fit_sentence, fit_tone, mos
 from dashboard.pages.memory import tabs
 from dashboard.pages.provenance import badge
 from dashboard.store import Report, Store
+from pva.analysis.machine import tiles_per_ipu
 from pva.analysis.memory import tile_series
 from pva.analysis.memory import totals as analysis
 from pva.plot import floor
@@ -285,7 +286,7 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
             floor.mark_tiles(drawn, frame, selection, name, theme)
         return drawn
     per_tile = frame.columns[0] == "tile"
-    tiles = 1 if per_tile else int(report.dataset.value("target", "tiles_per_ipu"))
+    tiles = 1 if per_tile else tiles_per_ipu(report)
     counts_gaps = state.text("gaps") == "on" or state.text("breakdown") == "liveness"
     limit = Limit(memory.bytes_per_tile * tiles, "A tile" if per_tile else "An IPU", bounded,
                   noted=graph == TOTAL,
@@ -311,7 +312,7 @@ def figure(store: Store, state: Address, theme: Theme) -> Figure:
 def ipu_tiles(report: Report) -> int:
     """Return the tiles of an IPU where there are several, else 0."""
     multi_ipu = int(report.dataset.of_replica("num_ipus")) > 1
-    return int(report.dataset.value("target", "tiles_per_ipu")) if multi_ipu else 0
+    return tiles_per_ipu(report) if multi_ipu else 0
 
 
 def overview(store: Store, state: Address, theme: Theme) -> Element:

@@ -22,6 +22,7 @@ from dashboard.pages.programs.page import SENT
 from dashboard.pages.programs.stage import whole_tree
 from dashboard.store import Report, Store
 from pva import units
+from pva.analysis.machine import clock_frequency
 from pva.analysis.memory.totals import COUNT_CODE, counts_code
 from pva.analysis.operations import details as parts
 from pva.analysis.operations.costs import CODE, operation_totals
@@ -157,7 +158,7 @@ def _pairs(
 
 def _summary(store: Store, shown: Chosen, theme: Theme) -> Element:
     del theme
-    clock = float(store.report(shown.address.report).dataset.value("target", "clock_frequency"))
+    clock = clock_frequency(store.report(shown.address.report))
 
     def cycles(value: float) -> str:
         return with_time(value, clock)

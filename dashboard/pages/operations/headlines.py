@@ -7,6 +7,12 @@ from typing import Any
 from dashboard.components import Frame
 from dashboard.pages.headlines import counted
 from pva import units
+from pva.analysis.operations.headline import (
+    costliest,
+    longest_operations,
+    of_operations,
+    unassigned_cycles,
+)
 from pva.analysis.operations.layers import OUTSIDE
 
 PHASES = ("compute", "exchange", "host_exchange", "sync")
@@ -20,26 +26,18 @@ _MEASURES: tuple[tuple[str, str, Any], ...] = (
 )
 
 
-def of_operations(costs: Frame) -> Frame:
-    """Leave out what is no operation: programs in none, and kinds of program such as `(Sync)`."""
-    return costs[~costs["operation"].str.startswith("(")]
-
-
 def costs_sentence(costs: Frame) -> str:
     """Return which operation costs most, in cycles, code and memory."""
-    mine = of_operations(costs)
-    if not len(mine):
+    if not len(of_operations(costs)):
         return "The report names no operation of this layer."
     most: dict[str, list[str]] = {}
     for figure, words, write in _MEASURES:
-        if figure == "cycles" and int(mine["cycles"].max()) <= 0:
-            figure, words = "estimated_cycles", "cycles by estimate"
-        value = int(mine[figure].max())
-        if value <= 0:
-            continue
-        share = units.share(value / max(int(costs[figure].clip(lower=0).sum()), 1))
-        name = str(mine["operation"].loc[mine[figure].idxmax()])
-        most.setdefault(name, []).append(f"the most {words}, {write(value)} ({share})")
+        top = costliest(costs, figure)
+        if figure == "cycles" and top is None:
+            top, words = costliest(costs, "estimated_cycles"), "cycles by estimate"
+        if top is not None:
+            text = f"the most {words}, {write(top.value)} ({units.share(top.share)})"
+            most.setdefault(top.operation, []).append(text)
     if not most:
         return "The report tells no costs of operations."
     return "; ".join(f"{name} takes {units.listed(texts)}" for name, texts in most.items()) + "."
@@ -47,13 +45,11 @@ def costs_sentence(costs: Frame) -> str:
 
 def reasons_sentence(costs: Frame) -> str:
     """Return which three operations take most cycles, and what they spend them on; else nothing."""
-    mine = of_operations(costs).nlargest(MAX_NAMED, "cycles")
-    mine = mine[mine["cycles"] > 0]
+    mine = longest_operations(costs, MAX_NAMED)
     if len(mine) < MAX_NAMED:
         return ""
-    every = max(int(costs["cycles"].clip(lower=0).sum()), 1)
     texts = [
-        f"{row['operation']} {units.share(row['cycles'] / every)} ({_spent(row)})"
+        f"{row['operation']} {units.share(row['share'])} ({_spent(row)})"
         for row in mine.to_dict("records")
     ]
     return f"Most cycles: {units.listed(texts)}."
@@ -69,13 +65,10 @@ def _spent(row: dict[Any, Any]) -> str:
 
 def outside_words(costs: Frame) -> str:
     """Return how many operations there are, and what part of the cycles is in none."""
-    mine = of_operations(costs)
-    size = f"{counted(len(mine), 'operation')}."
-    total = int(costs["cycles"].clip(lower=0).sum())
-    remainder = total - int(mine["cycles"].clip(lower=0).sum())
-    if not total or not remainder:
+    size = f"{counted(len(of_operations(costs)), 'operation')}."
+    unassigned = unassigned_cycles(costs)
+    if unassigned is None:
         return size
-    unassigned = costs[costs["operation"].str.startswith("(")]
-    largest = str(unassigned["operation"].loc[unassigned["cycles"].idxmax()])
+    largest = unassigned.largest
     place = "outside of them" if largest == OUTSIDE else f"in none of them, most of it {largest}"
-    return f"{size} {units.share(remainder / total)} of the cycles are {place}."
+    return f"{size} {units.share(unassigned.share)} of the cycles are {place}."

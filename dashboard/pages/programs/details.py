@@ -20,6 +20,7 @@ from dashboard.pages.programs import written_details
 from dashboard.pages.programs.stage import known_stages, stage_of, whole_tree
 from dashboard.store import Report, Store
 from pva import units
+from pva.analysis.machine import clock_frequency
 from pva.analysis.operations.layers import DEFAULT, owners_in
 from pva.analysis.programs import details as parts
 from pva.analysis.programs.compilation import WRITTEN, origins_of
@@ -207,7 +208,7 @@ def _written(report: Report, figures: ProgramFigures) -> dict[str, str]:
 def _details(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
     report = store.report(state.report)
-    clock = float(report.dataset.value("target", "clock_frequency"))
+    clock = clock_frequency(report)
     tree = whole_tree(store, state.report)
     line: Lines = tree[tree["program"] == figures.program].iloc[:1].to_dict("records")
     columns = [_identity(figures, line), _time(figures, line, clock), _space(figures)]

@@ -16,6 +16,7 @@ from dashboard.pages.programs.headlines import line_words, program_link
 from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree
 from dashboard.store import Store
 from pva import units
+from pva.analysis.machine import clock_frequency
 from pva.analysis.operations.layers import DEFAULT
 from pva.analysis.programs.compilation import WRITTEN, compiled_of
 from pva.analysis.programs.written import WrittenFigures, written_figures
@@ -38,7 +39,7 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
         return components.message(NOBODY, hint=NOBODY_HINT)
     report = store.report(state.report)
     figures = written_figures(report, program=row)
-    clock = float(report.dataset.value("target", "clock_frequency"))
+    clock = clock_frequency(report)
     became = compiled_of(report, whole_tree(store, state.report), row)
     columns = [_identity(figures, line), _operands(figures), _cost(line, became, clock)]
     return html.Div(

@@ -27,6 +27,7 @@ from dashboard.sources import REPORT_FILES
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis.execution.totals import execution_overview, runs
+from pva.analysis.machine import replica_count
 from pva.analysis.memory.liveness import liveness_overview
 from pva.analysis.memory.totals import category_label, memory_overview
 from pva.analysis.whole_report.overview import recorded_parts
@@ -322,7 +323,7 @@ def _memory_cards(report: Report) -> list[Element]:
         memory, live = memory_overview(report), liveness_overview(report)
     except NotRecordedError as problem:
         return [card("Memory", "not known", problem.wanted)]
-    replicated = int(report.dataset.value("target", "num_replicas")) > 1
+    replicated = replica_count(report) > 1
     every = "All tiles of a replica" if replicated else "All tiles"
     return [
         card("Fullest tile", units.size(memory.fullest_bytes),
