@@ -281,7 +281,8 @@ def _trial(store: Store, state: Address, row: dict[str, Any]) -> Element:
         both = f"{store.path(state.report).name},{row['trial']}"
         link = Address(explore.PATH, state.report, options=((explore.POINT, both),))
         measured = components.unbroken(f"Measured: {words}, of {write(row['saving'])} at most")
-        parts += [" ", dcc.Link(measured, href=address.write(link))]
+        where = address.write(link)
+        parts += [html.Br(), dcc.Link(measured, href=where, className="finding-link")]
     return html.P(parts, className="finding-advice")
 
 
