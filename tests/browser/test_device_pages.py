@@ -210,7 +210,7 @@ def test_menu_leads_back_to_a_page_as_it_was_left(open_page: Opener) -> None:
 def test_an_ipu_is_chosen_by_its_row_and_has_its_lane_and_tiles_alone(open_page: Opener) -> None:
     page = open_page("/execution?report=demo&arrows=on")
     view = "document.querySelector('.timeline').timeline"
-    page.wait_for_function(f"() => {view}.waits && {view}.waits.data.step.length > 0")
+    page.wait_for_function(f"() => {view}.arrows && {view}.arrows.data.step.length > 0")
     rows = page.locator("#execution-idle .ag-center-cols-container .ag-row")
     rows.nth(1).locator(".ag-cell").first.click()
     in_address(page, "ipu=1")
