@@ -24,7 +24,7 @@ from cli.output import (
     write_object,
     write_rows,
 )
-from cli.source import open_report, told
+from cli.source import name_stdin, open_report
 from pva import units
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def check(
             write([""])
             write_rows(Rows(CAUSE_COLUMNS, causes, len(causes)), form, limit)
     else:
-        lines = _kept(told(str(opened.path)), law_count, list(skipped), budgets)
+        lines = _kept(name_stdin(str(opened.path)), law_count, list(skipped), budgets)
         write(list(labelled((("", line) for line in lines), 0)))
     ctx.exit(BROKEN if rows else 0)
 

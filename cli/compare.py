@@ -26,7 +26,7 @@ from cli.output import (
     write_paged,
     write_rows,
 )
-from cli.source import is_trace, open_report, open_trace, source, told
+from cli.source import is_trace, name_stdin, open_report, open_trace, source
 from pva import units
 from pva.errors import NotRecordedError
 
@@ -142,7 +142,9 @@ def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int 
     if form != "table":
         write_rows(of_frame(changed), form, limit)
         return
-    head = [f"{side}: {printable(told(path))}" for side, path in zip("AB", paths, strict=True)]
+    head = [
+        f"{side}: {printable(name_stdin(path))}" for side, path in zip("AB", paths, strict=True)
+    ]
     title = f"Time by label: {totals[0]:,} ns -> {totals[1]:,} ns, {signed(totals[2])}"
     same = f"{len(frame) - len(changed):,} of {len(frame):,} rows are the same in both"
     shown = limit or (ROWS if limit is None else None)
@@ -180,7 +182,7 @@ def _lines(reports: tuple[Report, Report], by: str | None, limit: int | None) ->
     from pva.analysis.whole_report.comparison import code_of_one
 
     for side, report in zip("AB", reports, strict=True):
-        yield f"{side}: {printable(told(str(report.path)))}"
+        yield f"{side}: {printable(name_stdin(str(report.path)))}"
     if apart := code_of_one(*reports, ("A", "B")):
         yield apart
     yield ""

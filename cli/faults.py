@@ -15,7 +15,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from cli.output import printable
 from cli.progress import time_left_shown
-from cli.source import told
+from cli.source import name_stdin
 from pva.errors import PvaError, nearest
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -113,4 +113,4 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _say(name: str, text: str) -> None:
-    click.echo(f"{name}: {printable(told(' '.join(text.split())))}", err=True)
+    click.echo(f"{name}: {printable(name_stdin(' '.join(text.split())))}", err=True)

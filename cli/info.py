@@ -26,7 +26,7 @@ from cli.output import (
 from cli.popef_info import is_popef, write_popef_info
 from cli.run_facts import run_facts, run_object
 from cli.run_info import is_run, write_run_info
-from cli.source import is_trace, open_report, open_trace, source, told
+from cli.source import is_trace, name_stdin, open_report, open_trace, source
 from cli.trace import write_trace_info
 from pva import units
 
@@ -195,7 +195,7 @@ def _tables(report: Report) -> Rows:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    yield "report", told(f"{report.path}: {_kind(report)}")
+    yield "report", name_stdin(f"{report.path}: {_kind(report)}")
     yield "files", ", ".join(f"{name} {units.size(size)}" for name, size in _files(report))
     for label, needs, words in _FACTS:
         absent = [name for name in needs if not report.dataset.has(name)]

@@ -65,7 +65,7 @@ def source(path: str) -> str:
     return str(copy)
 
 
-def told(text: str) -> str:
+def name_stdin(text: str) -> str:
     """Write "standard input" in a text that names the copy."""
     return _COPY.sub("standard input", text)
 

@@ -27,7 +27,7 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
-from cli.source import open_trace, told
+from cli.source import name_stdin, open_trace
 from pva import units
 from pva.errors import OverwriteError, PvaError, nearest
 
@@ -131,7 +131,7 @@ def _of_file(path: Path, make: Callable[[Trace], T]) -> T:
 def _size(opened: Trace) -> dict[str, Any]:
     """Return what the headline says of a trace, for JSON."""
     return {
-        "path": told(str(opened.path)),
+        "path": name_stdin(str(opened.path)),
         "finished": opened.is_finished,
         "duration_ns": opened.duration_ns,
         "events": sum(thread.count for thread in opened.threads),
@@ -208,7 +208,7 @@ def headline(opened: Trace) -> str:
     state = "" if opened.is_finished else "; not closed: still growing, or its program was killed"
     size = f"{counted(events, 'event')} on {counted(len(opened.threads), 'thread')}"
     took = units.duration(opened.duration_ns / 1e9)
-    return f"{printable(told(str(opened.path)))}: {size} in {took}{state}"
+    return f"{printable(name_stdin(str(opened.path)))}: {size} in {took}{state}"
 
 
 @trace.command("convert", cls=Command, epilog=CONVERT_EXAMPLES)
@@ -236,7 +236,7 @@ def convert(files: tuple[str, ...], align: Align, out: str, form: str | None, fo
     form = _form(out, form)
     opened = open_trace(*files, align=align)
     for problem in opened.problems:
-        click.echo(f"tilescope: {printable(told(f'{opened.path}: {problem}'))}", err=True)
+        click.echo(f"tilescope: {printable(name_stdin(f'{opened.path}: {problem}'))}", err=True)
     if out == "-":
         if form == "perfetto" and sys.stdout.isatty():
             raise click.UsageError("Perfetto's format is not for a terminal; give -o FILE")

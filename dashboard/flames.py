@@ -145,7 +145,7 @@ def _frame(
     return dcc.Link(
         name if width > LEGIBLE else "",
         href=link_to(base, flame, NOWHERE if frame == root else frame),
-        title=f"{flame.names[frame]}: {told(flame, frame)}",
+        title=f"{flame.names[frame]}: {describe(flame, frame)}",
         className=f"frame{state}{around}",
         style=style,
     )
@@ -159,7 +159,7 @@ def link_to(state: Address, flame: Flame, frame: int) -> str:
     return address.write(replace(state, options=tuple(sorted((*options, *own, *zoom)))))
 
 
-def told(flame: Flame, frame: int) -> str:
+def describe(flame: Flame, frame: int) -> str:
     """Return what a frame takes, as a part of all and of the frame around it."""
     size, parent = flame.size(frame), int(flame.parent[frame])
     of_all = units.share(size / max(flame.whole, 1))

@@ -229,7 +229,7 @@ def _trail(flame: Flame, state: Address) -> Element:
         link = flames.link_to(state, flame, frame)
         links += [" › ", dcc.Link(components.prose(flame.names[frame]), href=link)]
     links += [" › ", html.Strong(components.prose(flame.names[root]))]
-    return html.P([*links, f": {flames.told(flame, root)}"], className="note trail")
+    return html.P([*links, f": {flames.describe(flame, root)}"], className="note trail")
 
 
 def inside(store: Store, state: Address, _theme: Theme) -> Element:

@@ -35,19 +35,21 @@ class Catalogue(dict[str, Analysis]):
 
     def __repr__(self) -> str:
         width = max(map(len, self), default=0)
-        return "\n".join(f"{name:{width}}  {told(analysis)}" for name, analysis in self.items())
+        return "\n".join(
+            f"{name:{width}}  {question_of(analysis)}" for name, analysis in self.items()
+        )
 
     def _repr_html_(self) -> str:
         from html import escape  # only notebooks need it
 
         rows = (
-            f"<tr><th>{escape(name)}</th><td>{escape(told(analysis))}</td></tr>"
+            f"<tr><th>{escape(name)}</th><td>{escape(question_of(analysis))}</td></tr>"
             for name, analysis in self.items()
         )
         return f'<div style="max-height:24em;overflow:auto"><table>{"".join(rows)}</table></div>'
 
 
-def told(analysis: Analysis) -> str:
+def question_of(analysis: Analysis) -> str:
     """Return the first line of an analysis' docstring: the question that it answers."""
     return (inspect.getdoc(analysis) or "").partition("\n")[0]
 

@@ -6,7 +6,7 @@ import inspect
 import textwrap
 
 from pva import analysis
-from pva.analysis.catalogue import Analysis, told
+from pva.analysis.catalogue import Analysis, question_of
 from pva.analysis.columns import COLUMNS
 
 _HEAD = """# Analyses
@@ -25,7 +25,7 @@ This file is made from their docstrings by `make documents`.
 def markdown() -> str:
     """Write the page."""
     contents = [
-        f"| [{name}](#{name}) | {told(analysis)} |"
+        f"| [{name}](#{name}) | {question_of(analysis)} |"
         for name, analysis in tuple(analysis.CATALOGUE.items())
     ]
     table = "\n".join(["| analysis | what it tells |", "| --- | --- |", *contents, ""])

@@ -12,7 +12,7 @@ from pva.analysis.columns import COLUMNS
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 
 
-class Told:
+class Facts:
     """A dataclass named for its analysis; its units are those of the catalogue."""
 
     __slots__ = ()

@@ -123,12 +123,8 @@ def allocate(
             stack = stacks[where]
             base = stack.base_of(below, on)
             if where == NON_INTERLEAVED and below is not None and variable in partners:
-                partner_pieces = [
-                    placed[partner] for partner in partners[variable] if partner in placed
-                ]
-                moved = _in_other_elements(
-                    base, size, on, stack.with_all, partner_pieces, element_bytes
-                )
+                pieces = [placed[partner] for partner in partners[variable] if partner in placed]
+                moved = _in_other_elements(base, size, on, stack.with_all, pieces, element_bytes)
                 base = np.where(moved + size <= stack.limit, moved, base)
             fits = waiting & (base + size <= stack.limit)
             address[piece] = np.where(fits, base, address[piece])
@@ -139,12 +135,8 @@ def allocate(
                 break
         apart[variable] = not with_all[variable]
         if variable in partners:
-            non_interleaved = region[piece] == NON_INTERLEAVED
-            placed[variable] = (
-                on[non_interleaved],
-                address[piece][non_interleaved],
-                size[non_interleaved],
-            )
+            plain = region[piece] == NON_INTERLEAVED
+            placed[variable] = on[plain], address[piece][plain], size[plain]
     return _in_parts(demand.bytes, address, region, divided)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import Integers, elapsed, executions_of_rows, phases
 from pva.analysis.columns import analysis
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.selection import tile_count
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
@@ -44,7 +44,7 @@ PEAKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class FlopUtilisation(Told):
+class FlopUtilisation(Facts):
     """The arithmetic of the recorded runs, of one replica; shares are fractions of 1.
 
     `flops` are floating-point operations executed, `cycles` those of all steps, of which

@@ -10,7 +10,7 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.execution.batch_times import NONE, BatchTimes, Integers, batch_times
 from pva.analysis.execution.steady import steady_state
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ NO_TIMES = BatchTimes(NONE, NONE, 1)
 
 
 @dataclass(frozen=True, slots=True)
-class MainRun(Told):
+class MainRun(Facts):
     """The runs of the model, those that set it up aside; -1 or not a number for what is not known.
 
     `batches` and `stages` are of one run, the others of all `runs` together.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import OPERANDS, STEP_WORDS
 from pva.analysis.columns import analysis
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.lazy import pandas as pd
 
@@ -217,7 +217,7 @@ _OF_STEP = {"from": "cycles_from", "to": "cycles_to", "bytes_in": "total_data",
 
 
 @dataclass(frozen=True, slots=True)
-class StepExecutions(Told):
+class StepExecutions(Facts):
     """How long the executions of one program took: cycles of each of its recorded steps.
 
     `outliers` are steps that took more or less than the rest by 1.5 times the distance between the

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import PHASES, elapsed, executions_of_rows, phases, summed
 from pva.analysis.columns import analysis
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, program_texts, tile_count
 from pva.lazy import pandas as pd
 
@@ -27,7 +27,7 @@ ACTIVITIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class ExecutionOverview(Told):
+class ExecutionOverview(Facts):
     """How the recorded runs spent their cycles. Shares and balances are fractions of 1.
 
     `time_shares` are of `cycles`, by the kind of step that was being run; the other shares are of

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Integers = npt.NDArray[Any]
 Axis = Literal["device", "simulated"]
-Told = tuple[str, int]  # kind and number of a run
+RunKey = tuple[str, int]  # kind and number of a run
 AXES: tuple[Axis, ...] = ("device", "simulated")
 RUN = "Engine::run"  # the label of a run of a program on the device
 CALLBACK = "StreamCallback"  # what the labels of stream callbacks begin with
@@ -201,14 +201,14 @@ def _name(report: Report) -> str:
     return path.name if path.is_dir() else path.parent.name
 
 
-def run_events(trace: Trace, name: str) -> tuple[dict[Told, tuple[int, int]], Integers]:
+def run_events(trace: Trace, name: str) -> tuple[dict[RunKey, tuple[int, int]], Integers]:
     """Find the events of runs: begin and end of those told to be of the report of this name.
 
     When no event names it, but all name one other, that report was renamed, and is meant. Also
     gives begin and end of the events that tell nothing, one a row, in order.
     """
     labels = np.flatnonzero([text == RUN for text in trace.labels])
-    by_report: dict[str, dict[Told, tuple[int, int]]] = {}
+    by_report: dict[str, dict[RunKey, tuple[int, int]]] = {}
     unnamed = [np.zeros((0, 2), np.int64)]
     for thread in trace.threads if len(labels) else ():
         columns = thread.read()
@@ -217,7 +217,7 @@ def run_events(trace: Trace, name: str) -> tuple[dict[Told, tuple[int, int]], In
         matched = np.isin(rows, columns.metadata.rows)
         unnamed.append(spans[~matched])
         for row, span in zip(rows[matched].tolist(), spans[matched].tolist(), strict=True):
-            of_report, run = _told(columns.metadata.of(row))
+            of_report, run = _run_of_event(columns.metadata.of(row))
             if run[1] >= 0 and row not in columns.open_rows:
                 by_report.setdefault(of_report, {})[run] = (span[0], span[1])
     only = next(iter(by_report)) if len(by_report) == 1 else name
@@ -225,7 +225,7 @@ def run_events(trace: Trace, name: str) -> tuple[dict[Told, tuple[int, int]], In
     return by_report.get(name, by_report.get(only, {})), without[np.argsort(without[:, 0])]
 
 
-def _told(metadata: str | None) -> tuple[str, Told]:
+def _run_of_event(metadata: str | None) -> tuple[str, RunKey]:
     """Read report, kind and number of a run, -1 when there is none."""
     try:
         fields = json.loads(metadata or "")

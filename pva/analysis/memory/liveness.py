@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import CATEGORY_LABELS
 from pva.analysis.selection import chosen, program_texts, tiles_of
 from pva.lazy import pandas as pd
@@ -24,7 +24,7 @@ Names = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class LivenessOverview(Told):
+class LivenessOverview(Facts):
     """The peak of liveness; sizes in bytes on all tiles. `peak_step` is -1 without steps."""
 
     always_live: int

@@ -10,7 +10,7 @@ import numpy as np
 from pva.analysis.attribution import owners
 from pva.analysis.columns import analysis
 from pva.analysis.debug_contexts import above, contexts_frame, source_of
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.memory.placement import variable_by_tile, variable_uses
 from pva.analysis.selection import chosen
 from pva.lazy import pandas as pd
@@ -23,7 +23,7 @@ NONE = -1
 
 
 @dataclass(frozen=True, slots=True)
-class VariableFigures(Told):
+class VariableFigures(Facts):
     """What is known of a variable; -1 and empty texts stand for what was not recorded.
 
     `tiles` is on how many it lies, and `most_bytes` what lies on `fullest_tile`. It is live from

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.columns import analysis
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
@@ -62,7 +62,7 @@ _OVERLAPPED_LABEL = "Overlapped variables"
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryOverview(Told):
+class MemoryOverview(Facts):
     """How full the tiles are. Sizes in bytes, shares as fractions of one tile's memory.
 
     Without `code_counted` there is no code in them.
@@ -255,7 +255,7 @@ def fullest_tiles(
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryUsage(Told):
+class MemoryUsage(Facts):
     """The bytes on a set of tiles, taken apart. `*_by_category` holds the categories in use."""
 
     including_gaps: int

@@ -10,7 +10,7 @@ import numpy as np
 from pva.analysis.attribution import EXCHANGES, OPERANDS, elapsed, labels
 from pva.analysis.columns import analysis
 from pva.analysis.debug_contexts import above, contexts_frame
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.memory.code import code_of_exchanges
 from pva.analysis.memory.totals import VERTEX_PARTS, counts_code
 from pva.analysis.programs.hierarchy import sync_estimate
@@ -26,7 +26,7 @@ _COMPUTE = "OnTileExecute"
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramFigures(Told):
+class ProgramFigures(Facts):
     """What one program is and costs by itself, without its parts; -1 for what is not told.
 
     `operand` is the row of its compute set or exchange. `cycles` are by how many it made the

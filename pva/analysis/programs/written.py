@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import Integers, Texts
 from pva.analysis.columns import analysis
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.programs.layout import CONTROL, FUNCTION, UNKNOWN, Roots, laid_out, roots_of
 from pva.analysis.selection import chosen
 from pva.lazy import pandas as pd
@@ -31,7 +31,7 @@ _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenFigures(Told):
+class WrittenFigures(Facts):
     """What a program says as it was written; -1 and the empty text for what it does not.
 
     `role` is the branch that it is of the one around it. A Copy moves `bytes` from `source` to

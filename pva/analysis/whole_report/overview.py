@@ -10,7 +10,7 @@ import numpy as np
 from pva.analysis.attribution import Integers
 from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import execution_overview
-from pva.analysis.facts import Told
+from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import counts_code, memory_overview
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.analysis.selection import rows_wanted
@@ -39,7 +39,7 @@ PARTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ReportOverview(Told):
+class ReportOverview(Facts):
     """A report at a glance. Bytes include gaps; -1 stands for what was not recorded.
 
     Without `code_counted` there is no code in them.

@@ -24,7 +24,7 @@ from pva.progress import WRITING, part_of
 Integers = npt.NDArray[np.int64]
 
 Known = tuple[int, int]  # identifiers of process and thread
-Told = tuple[Known, dict[int, bytes]]  # these, and ends of events that have one of their own
+Track = tuple[Known, dict[int, bytes]]  # these, and ends of events that have one of their own
 
 BATCH = 1 << 16  # events that are written at once
 _END = b"},\n"
@@ -81,7 +81,7 @@ def _events(trace: Any, columns: Any, identifiers: Known) -> Iterator[tuple[int,
         )
 
 
-def _complete(trace: Any, columns: Any, rows: Integers, track: Told) -> bytes:
+def _complete(trace: Any, columns: Any, rows: Integers, track: Track) -> bytes:
     (pid, tid), ends = track
     heads = _heads(trace, columns.label[rows], f'{{"ph":"X","pid":{pid},"tid":{tid}')
     begin, took = _microseconds(columns.begin_ns[rows]), _microseconds(columns.duration_ns[rows])
@@ -90,7 +90,7 @@ def _complete(trace: Any, columns: Any, rows: Integers, track: Told) -> bytes:
     return b"".join(chain.from_iterable(parts))
 
 
-def _pairs(trace: Any, columns: Any, rows: Integers, track: Told) -> Iterator[bytes]:
+def _pairs(trace: Any, columns: Any, rows: Integers, track: Track) -> Iterator[bytes]:
     (pid, tid), ends = track
     for phase, times in (("b", columns.begin_ns), ("e", columns.end_ns)):
         start = f'{{"ph":"{phase}","pid":{pid},"tid":{tid}'
