@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.names import VARIABLE, Opener
-from tests.browser.waiting import at, hover, in_address, named, not_in_address, settled
+from tests.browser.waiting import at, hover, in_address, named, not_in_address, settled, whole
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -182,7 +182,7 @@ def test_section_stays_closed_and_a_path_is_completed(open_page: Opener) -> None
     settled(page).locator("details[data-kept=target] summary").click()
     expect(target).to_have_attribute("open", "")
     page.locator(".nav-link", has_text="Start").click()
-    box = page.locator("#start-path")
+    box = whole(page).locator("#start-path")
     box.press_sequentially("prof")
     expect(page.locator("[role=option]:visible")).to_have_text(["profile.pop"])
     settled(page)
