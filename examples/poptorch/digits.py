@@ -1,7 +1,7 @@
 """A convolutional network learns handwritten digits, by PopTorch's names.
 
 Question: which of its layers costs most in training?
-Answer: the max pooling, with 39 % of the cycles, before the batch norm with 26 %; both convolutions
+Answer: the max pooling, with 43 % of the cycles, before the batch norm with 20 %; both convolutions
 together take 17 %: `tilescope show operation_costs digits/training --by module`.
 
     python examples/poptorch/digits.py digits/

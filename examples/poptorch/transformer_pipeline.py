@@ -1,7 +1,7 @@
 """A small transformer in a pipeline over two IPUs, trained by PopTorch's names.
 
 Question: does the pipeline balance, and which layer costs most?
-Answer: nearly: of the cycles 46 % are of the layer on the second IPU and 42 % of that on the first.
+Answer: nearly: of the cycles 46 % are of the layer on the second IPU and 43 % of that on the first.
 Attention takes 29 % and 28 %: `tilescope show operation_costs pipeline/training --by module`.
 
     python examples/poptorch/transformer_pipeline.py pipeline/
