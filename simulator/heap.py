@@ -56,7 +56,7 @@ def reused_memory() -> Iterator[None]:
 
 
 def give_back_much() -> None:
-    """Give memory back that a phase left between its arrays, where it is much.
+    """Return memory to the system that a phase left between its arrays, where it is much.
 
     The next phase has arrays of other sizes, which do not fit into the gaps.
     """

@@ -33,7 +33,7 @@ def chart_list(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _key(trace: Trace, kind: str, name: str, unit: str, pid: int) -> str:
-    """Tell a chart from others: those of one name may be of several units, or processes."""
+    """Distinguish a chart from others: those of one name may be of several units, or processes."""
     title = f"{name} [{unit}]"
     return f"{kind} {title}" if len(trace.processes) == 1 else f"{kind} {pid} {title}"
 

@@ -217,7 +217,7 @@ def figures_of_both(store: Store, state: Address, _theme: Theme) -> list[Element
 
 
 def _clocks(store: Store, state: Address) -> list[Element]:
-    """Tell that equal cycles take different times, where the clocks differ."""
+    """Warn that equal cycles take different times, where the clocks differ."""
     frequencies = known.clocks(both(store, state))
     if len(set(frequencies)) < 2:
         return []

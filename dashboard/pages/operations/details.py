@@ -93,7 +93,7 @@ class Chosen:
 def register(
     app: Dash, store: Store, identifier: str, costs_of: Callable[[Store, Address], Frame]
 ) -> None:
-    """Have the panel follow the chosen operation, and offer what it shows."""
+    """Register the panel to follow the chosen operation, and offer what it shows."""
     for name, analysis in DOWNLOADS.items():
         downloads.offer(app, name, _offered(analysis))
     view.fill(

@@ -71,7 +71,7 @@ TABS = (
 
 
 def register(app: Dash, store: Store, identifier: str) -> None:
-    """Have the panel follow the chosen program, and offer what it shows."""
+    """Register the panel to follow the chosen program, and offer what it shows."""
     view.fill(app, store, identifier, details)
     downloads.offer(app, written_details.DOWNLOAD, written_details.offered)
     for name, (analysis, _) in DOWNLOADS.items():

@@ -144,7 +144,7 @@ def neighbourhood(
 def _open(
     layers: dict[int, int], node: int, ends: Integers, write: Any, sizes: Integers, most: int
 ) -> None:
-    """Give a node and its neighbours a layer: what it gets data from is before it."""
+    """Assign a node and its neighbours a layer: what it gets data from is before it."""
     layer = layers.setdefault(node, 0)
     side = int((ends[0] == node).any())
     touching = ends[1 - side] == node

@@ -173,7 +173,7 @@ class ReportWriter:
 
 @contextmanager
 def _written(path: Path) -> Iterator[None]:
-    """Say in one line that a place cannot be written."""
+    """Raise PvaError, in one line, where a place cannot be written."""
     try:
         yield
     except OSError as error:

@@ -202,7 +202,7 @@ class ChromeFile:
     def _metadata(
         self, read: _Columns, complete: Any, begun: Integers, columns: tuple[Any, ...]
     ) -> None:
-        """Tell what events had beside their times."""
+        """Name what events had beside their times."""
         if not len(read.told):
             return
         ordinary = complete[read.told]

@@ -168,7 +168,7 @@ class JoinedFile:
         return old
 
     def _align(self, processes: Columns) -> None:
-        """Give every process the wall clock that it is to lie by; 0 stands for none."""
+        """Set for every process the wall clock that it is to lie by; 0 stands for none."""
         wall = processes["wall_ns"].copy()
         self._untimed = []
         recorded = wall[wall > 0]
