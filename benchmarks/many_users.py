@@ -1,4 +1,4 @@
-"""Have eight users click over three large reports at once; print how long their clicks take.
+"""Measure how long the clicks of eight users take, who look at three large reports at once.
 
 Starts `tilescope serve` on three reports of `benchmarks.large_report`. Each user opens pages and
 chooses tiles, steps, tabs and filters by chance, and pauses between two clicks (a second in the
@@ -225,7 +225,7 @@ def processor(process: int) -> tuple[float, float]:
 
 def measure(folder: Path, seconds: float, users: int, pause: float, seed: int, clicks: Path | None,
             ) -> Iterator[str]:  # fmt: skip
-    """Have the users click; give the lines of the table."""
+    """Run the users; return the lines of the table."""
     with served(reports(folder)) as (process, url):
         server = dashboard(url)
         crowd = [User(server, random.Random(seed + number)) for number in range(users)]

@@ -146,7 +146,7 @@ def processor_seconds(process: int) -> float:
 
 
 def prepared(url: str, source: str, process: int) -> tuple[float, float, int]:
-    """Have the server make a timeline; give seconds, its processor's, bytes above idle."""
+    """Request a timeline; return seconds, processor seconds of the server, bytes above idle."""
     from urllib.request import urlopen
 
     urlopen(f"{url}/").read()

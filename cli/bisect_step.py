@@ -147,7 +147,7 @@ def opened(out: Path, commit: str) -> Report:
 
 
 def is_good(out: Path, commit: str, plan: Plan) -> bool:
-    """Hold the report of a commit against the plan; raises PvaError."""
+    """Compare the report of a commit with the plan; raises PvaError."""
     from pva.analysis.whole_report.budgets import check_budgets, read_budgets
     from pva.analysis.whole_report.key_figures import FIGURES
 

@@ -145,7 +145,7 @@ def check(
 
 
 def _budgets(report: Report, path: str | None, old: Report | None) -> pd.DataFrame | None:
-    """Hold a report against a file of budgets, or against its baseline alone."""
+    """Compare a report with a file of budgets, or with its baseline alone."""
     from pva.analysis.whole_report.budgets import check_budgets, no_worse, read_budgets
 
     if path is None and old is None:

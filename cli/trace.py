@@ -91,7 +91,7 @@ def trace() -> None:
 @_ALIGN
 @click.option("--json", "form", flag_value=OBJECT, help="Write one JSON object.")
 def info(files: tuple[str, ...], align: Align, form: str | None) -> None:
-    """Tell what a trace holds, how long it is and whether it was closed.
+    """Print what a trace contains, how long it is and whether it was closed.
 
     FILE is a .pvti file, Chrome trace JSON (packed by gzip or not, as PyTorch and viztracer write
     it), or a directory of one .pvti or of Chrome traces; - reads one from stdin. Of several files

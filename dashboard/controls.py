@@ -183,7 +183,7 @@ def row(items: Iterable[Element]) -> Element:
 
 
 def register(app: Dash) -> None:
-    """Have controls write the address; `view.register` has them follow it."""
+    """Register the controls that write the address; `view.register` makes them follow it."""
     boxes: Any = {"box": ALL, "column": ALL}
     for function, inputs in (
         ("setChoice", [Input({"address": ALL, "default": ALL}, "value")]),

@@ -47,7 +47,7 @@ class Demo:
             self._process.wait()
 
     def state(self) -> str:
-        """Tell `idle`, `running`, `done` or `failed`.
+        """Return `idle`, `running`, `done` or `failed`.
 
         Once done, the store has it as `key`, and the one beside it as `against`.
         """

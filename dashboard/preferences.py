@@ -68,7 +68,7 @@ def chosen_units() -> tuple[str, str, str]:
 
 
 def clocked(store: Store, report: str) -> None:
-    """Have cycles of this report written as time, if that is what the browser asks for.
+    """Write cycles of this report as time, if the browser asks for it.
 
     What cannot be opened has no clock; who shows it says why.
     """
@@ -81,5 +81,5 @@ def clocked(store: Store, report: str) -> None:
 
 
 def follow(server: Flask) -> None:
-    """Have every request write as its cookies say."""
+    """Register a hook by which every request writes numbers as its cookies say."""
     server.before_request(lambda: write_as(Writing(sizes())))

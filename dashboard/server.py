@@ -45,7 +45,7 @@ def free_socket(host: str, port: int) -> socket.socket:
 
 
 def give_memory_back() -> None:
-    """Have glibc return large arrays to the system when they are let go, and share its arenas.
+    """Configure glibc to return freed large arrays to the system, and to share arenas.
 
     By itself it keeps an arena a thread, and after the first large one it keeps freed arrays up to
     32 MB there (mallopt(3): M_MMAP_THRESHOLD, M_ARENA_MAX). Below 4 MB an array is taken from an

@@ -111,7 +111,7 @@ def _watched(
 
 
 def fill(app: Dash, store: Store, identifier: str, make: Make, *, keep: bool = True) -> None:
-    """Have a panel made from the part of the address on which it depends.
+    """Register a panel that is made from the part of the address on which it depends.
 
     It is kept for the same address, files and units unless it shows more than these tell.
     """
@@ -161,7 +161,7 @@ def or_empty(content: Any) -> Any:
 
 
 def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:
-    """Have a plot drawn from the part of the address on which it depends."""
+    """Register a plot that is drawn from the part of the address on which it depends."""
     maker = makers(app)[identifier] = kept(identifier, make)
     app.callback(
         Output(identifier, "figure"),
@@ -208,7 +208,7 @@ def seen_theme(view: dict[str, Any]) -> Theme:
 
 
 def register(app: Dash) -> None:
-    """Have the browser tell router, views and controls what the address says, where it is new.
+    """Register the callback that sends a new address to router, views and controls.
 
     A new address of the same page goes to views and controls from the callback of the router
     (`tell` in assets/views.js); those of their own run when more of them come. Each kind has one:

@@ -33,7 +33,7 @@ def _text(value: object) -> str:
 
 
 class PvaError(RuntimeError):
-    """Say in one line: file or object, place, what was found, what would be right."""
+    """Format one line: file or object, place, what was found, what would be right."""
 
     def __init__(self, subject: object, found: str, wanted: str = "", *, place: str = "") -> None:
         self.subject = _text(subject)

@@ -19,7 +19,7 @@ _listeners: list[Listener] = []
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell this listener, too, for as long as the block lasts."""
+    """Add this listener while the block runs."""
     _listeners.append(listener)
     try:
         yield
@@ -28,7 +28,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 def tell(work: str, finished: int, total: int, now: str = "") -> None:
-    """Tell all listeners how far some work has come; it ends when all of it is done."""
+    """Call all listeners with how far some work has come; it ends when all of it is done."""
     for listener in _listeners:
         listener(work, finished, total, now)
 

@@ -263,7 +263,7 @@ class Report(Shown):
         return select(self.dataset, query, seconds)
 
     def check(self) -> pd.DataFrame:
-        """Hold the report against the conservation laws: a row for each law, or for each breach.
+        """Check the report by the conservation laws: a row for each law, or for each breach.
 
         Columns: law, meaning, holds (missing where the report lacks what the law speaks of), where,
         found, wanted, places (how many break it).

@@ -329,7 +329,7 @@ def closeTrace() -> None:
 
 
 def _close_with_child() -> None:
-    """Have the trace closed when a child of `multiprocessing` ends, which calls no `atexit`."""
+    """Register the closing of the trace with `multiprocessing`, whose children call no `atexit`."""
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.parent_process() is not None:
         sys.modules["multiprocessing.util"].Finalize(None, closeTrace, exitpriority=0)

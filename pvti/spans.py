@@ -288,7 +288,7 @@ def _finish(buffers: Any, key: int, end: int, metadata: Any, count: bool = False
 
 
 def lost(error: Exception) -> None:
-    """Tell of a fault that cost an event: the traced program must not meet it."""
+    """Warn of a fault that cost an event: the traced program must not meet it."""
     global _told
     raise_if_signalled(error)
     reason = type(error).__name__

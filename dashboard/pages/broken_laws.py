@@ -55,7 +55,7 @@ def breaches(store: Store, key: str) -> list[tuple[Law, list[Violation]]]:
 
 
 def _breaches_of(store: Store, key: str, law: Law) -> list[Violation]:
-    """Hold a report against a law once; raises PvaError."""
+    """Check a report by a law, once; raises PvaError."""
     name = f"law {law.name}"
     return store.derived(key, name, lambda: law.broken_by(store.report(key).dataset))
 

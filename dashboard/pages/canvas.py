@@ -43,7 +43,7 @@ def canvas(source: str, words: str, *, tiles: int = 0) -> Element:
 
 
 def follow(app: Dash, source: str) -> None:
-    """Have the canvas attach when its place appears, and follow address and theme.
+    """Register what attaches the canvas when its place appears, and follows address and theme.
 
     The output is on the page, so that Dash runs this nowhere else.
     """

@@ -125,5 +125,5 @@ def _numbered(
 
 
 def _numbers(items: Integers) -> RowItems:
-    """Hold the numbers of the events of a row, if they have some."""
+    """Store the numbers of the events of a row, if they have some."""
     return RowItems.of(items) if len(items) and int(items[0]) >= 0 else RowItems()

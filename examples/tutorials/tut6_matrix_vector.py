@@ -39,7 +39,7 @@ def checkResult(matrix: np.ndarray, vector: np.ndarray, output: np.ndarray) -> i
 def buildMultiplyProgram(
     graph: poplar.Graph, matrix: poplar.Tensor, vector: poplar.Tensor, out: poplar.Tensor
 ) -> program.Program:
-    """Give a program that sets `out` to the matrix times the vector."""
+    """Build a program that sets `out` to the matrix times the vector."""
     mulCS = graph.addComputeSet("mulCS")
 
     # A vertex for each element of the output: it takes one row and the whole vector.

@@ -124,7 +124,7 @@ def calcOptimalColAxisSplit(graph: poplar.Graph, numRows: int, numCols: int) -> 
 def buildMultiplyProgram(
     graph: poplar.Graph, matrix: poplar.Tensor, vector: poplar.Tensor, out: poplar.Tensor
 ) -> program.Program:
-    """Give a program that sets `out` to the matrix times the vector."""
+    """Build a program that sets `out` to the matrix times the vector."""
     numRows, numCols = matrix.dim(0), matrix.dim(1)
     colAxisSplit = calcOptimalColAxisSplit(graph, numRows, numCols)
 

@@ -38,5 +38,5 @@ LAWS: tuple[Law, ...] = (
 
 
 def check(data: Dataset) -> list[Violation]:
-    """Hold a dataset against every law whose tables and arrays it has."""
+    """Check a dataset by every law whose tables and arrays it has."""
     return [violation for law in LAWS for violation in law.broken_by(data)]

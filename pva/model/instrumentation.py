@@ -68,7 +68,7 @@ class InstrumentationSettings(Shown):
         self.externalExchange = self.Tile if external else self.Off
 
     def _from_mode(self, data: Dataset) -> None:
-        """Tell from the profiler mode, and from what was measured beside it."""
+        """Read it from the profiler mode, and from what was measured beside it."""
         if not data.has("execution"):
             return
         mode = str(data.texts("execution", "profiler_mode")[0])

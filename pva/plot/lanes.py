@@ -47,7 +47,7 @@ class RowItems:
 
     @classmethod
     def of(cls, numbers: Integers) -> RowItems:
-        """Hold ascending numbers in as few bytes as they need."""
+        """Convert ascending numbers to as few bytes as they need."""
         size = int(numbers[-1]) + 1 if len(numbers) else 0
         if 2 * len(numbers) < size:
             return cls(numbers.astype(np.int32))

@@ -1,4 +1,4 @@
-"""Give every piece of data an address on its tile, on all tiles at once.
+"""Compute the address of every piece of data on its tile, on all tiles at once.
 
 Non-interleaved data fills the memory of a tile from address 0, interleaved data from the base of
 the interleaved region; what fits in neither overflows above the end of the memory. Data that is

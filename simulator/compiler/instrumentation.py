@@ -55,7 +55,7 @@ def name_of(node: Program) -> str:
 
 
 def _is_branch(node: SequenceNode) -> bool:
-    """Tell a Sequence around one program of its name, which is that program."""
+    """Return whether a Sequence is around one program of its name, which is that program."""
     return [name_of(child) for child in children_of(node)] == [node.name]
 
 

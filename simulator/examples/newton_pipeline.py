@@ -22,7 +22,7 @@ TOLERANCE = 1e-6  # of the largest relative change: above the rounding of a floa
 
 
 class LargestChange(poplar.Vertex):
-    """Tell whether a root still changes, and keep it for the next round."""
+    """Set whether a root still changes, and keep it for the next round."""
 
     root: Any = poplar.Input(poplar.Vector(poplar.FLOAT))
     last: Any = poplar.InOut(poplar.Vector(poplar.FLOAT))

@@ -116,7 +116,7 @@ def _fault(
 
 
 def _fits(value: object, annotation: str) -> bool:
-    """Hold a value against an annotation; one that says more than names of classes fits all."""
+    """Check a value by an annotation; one that says more than names of classes fits all."""
     names = annotation.split(" | ")
     bases = {base.__name__ for base in type(value).__mro__}
     if not all(name.isidentifier() for name in names) or {"Any", "object"} & {*names}:

@@ -31,7 +31,7 @@ class DebugContext(TypedDict):
 
 @contextmanager
 def inside(scopes: list[int], context_id: int) -> Iterator[None]:
-    """Have a debug context stand last among the scopes of a program."""
+    """Append a debug context to the scopes of a program while the block runs."""
     scopes.append(context_id)
     try:
         yield

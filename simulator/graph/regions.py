@@ -106,7 +106,7 @@ def variables_of(tensor: Elements) -> list[int]:
 def met(
     begins: IntArray, lengths: IntArray, piece_begins: IntArray, piece_ends: IntArray, size: int
 ) -> BoolArray:
-    """Tell for each piece of bytes whether an interval of elements of `size` has one of them."""
+    """Return for each piece of bytes whether an interval of elements of `size` has one of them."""
     result: BoolArray
     if kernels.compiled:
         columns = (begins, lengths, piece_begins, piece_ends, np.array([size]))

@@ -303,7 +303,7 @@ def set_value(reference: FieldRef, value: Number | Sequence[Number] | Array) -> 
 
 
 def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
-    """Say how long a vertex takes, and how many floating-point operations it makes."""
+    """Set how long a vertex takes, and how many floating-point operations it makes."""
     for number, unit in ((cycles, "cycles"), (flops, "operations")):
         if not isinstance(number, int | np.integer) or not 0 <= number <= MAX_ESTIMATED:
             raise PoplarError(

@@ -13,7 +13,7 @@ FITS = "does_it_fit"
 
 
 def with_what_lacks(findings: Sequence[Named]) -> list[Named]:
-    """Say beside what lacks on the fullest tile how much the other findings save there.
+    """Add to what lacks on the fullest tile how much the other findings save there.
 
     Two findings about one kind of memory may be about the same bytes: the larger counts. What even
     tiles would save is of all kinds, and counts in place of the others where it is more.

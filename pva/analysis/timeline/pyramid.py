@@ -83,13 +83,13 @@ def _whole(parts: list[Integers], dtype: npt.DTypeLike) -> Integers:
 
 
 def _narrow(values: Integers) -> Integers:
-    """Hold whole numbers from 0 on in as few bytes as they need, of 2 and 4."""
+    """Convert whole numbers from 0 on to as few bytes as they need, 2 or 4."""
     most = int(values.max(initial=0))
     return values.astype(np.uint16 if most < 1 << 16 else np.uint32, copy=False)
 
 
 def _short(times: Integers) -> Integers:
-    """Hold times in four bytes where they fit."""
+    """Convert times to four bytes where they fit."""
     fit = int(times.min(initial=0)) >= 0 and int(times.max(initial=0)) < 1 << 32
     return times.astype(np.uint32, copy=False) if fit else times
 

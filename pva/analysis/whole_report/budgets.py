@@ -138,7 +138,7 @@ def no_worse() -> list[Budget]:
 def check_budgets(
     report: Report, budgets: list[Budget], baseline: Report | None = None
 ) -> pd.DataFrame:
-    """Hold a report against budgets: budget, found, least, most, kept, rows, baseline.
+    """Compare a report with budgets: budget, found, least, most, kept, rows, baseline.
 
     Limits may be missing; `rows` are those that the number was taken of, `baseline` is the number
     in the other report, where the limit goes by it. Raises NotRecordedError where a report lacks a

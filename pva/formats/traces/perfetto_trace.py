@@ -78,7 +78,7 @@ class _Tracks:
         self._count = 0
 
     def names(self, trace: Any) -> None:
-        """Tell labels and channels, from number 1."""
+        """Write the packet of labels and channels, numbered from 1."""
         packet = self._protos.TracePacket(sequence_flags=CLEARED)
         texts = (
             (packet.interned_data.event_names, trace.labels),
