@@ -362,7 +362,6 @@ COMPUTATIONS_LEFT: dict[str, int] = {
     "operations/details.py": 4,
     "operations/page.py": 1,
     "programs/details.py": 2,
-    "programs/headlines.py": 15,
     "programs/page.py": 3,
     "programs/stage.py": 1,
     "programs/written_details.py": 2,

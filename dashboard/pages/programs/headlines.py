@@ -12,14 +12,24 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.pages.headlines import counted
 from pva import units
-from pva.analysis.programs.outline import AROUND, PART
+from pva.analysis.programs.headline import (
+    SYNC,
+    CompiledPrograms,
+    StageOrder,
+    compiled_programs,
+    longest_program,
+    stage_order,
+    stages_around,
+    stages_inside,
+    tree_size,
+    widest_stages,
+)
 from pva.plot.theme import SERIES, step_words
 
 MAX_STAGES = 6  # of a sentence
 NOTABLE = 0.04  # of the cycles: what a sentence or a key names
 MAX_IN_BAR, MAX_IN_KEY = 120, 12
 MAX_KINDS = 4
-_SYNC = "(Sync)"
 _HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they look like a sync
 
 
@@ -51,75 +61,65 @@ def program_link(state: Address, row: dict[Any, Any], words: str) -> list[Elemen
 
 def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
     """Return which line of what was written takes most, and what the compiler made of it all."""
-    detail = _compiled_words(tree, types)
-    column = "cycles" if bool((tree["cycles"] >= 0).any()) else "estimated_cycles"
-    leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
-    leaves = leaves[leaves[column] > 0]
-    if not len(leaves):
+    detail = _compiled_words(compiled_programs(tree, types))
+    recorded = bool((tree["cycles"] >= 0).any())
+    column = "cycles" if recorded else "estimated_cycles"
+    most = longest_program(tree, column)
+    if most is None:
         return "The report tells no cycles of the programs as written.", detail
-    most = leaves.loc[leaves[column].idxmax()]
-    recorded = column == "cycles"
     share = f" ({units.share(most['share'])} of all)" if recorded else " by estimate"
     subject = f"{step_words(most['type'])} {most['name']}".strip()
     duration = units.cycles_in_words(most[column])
     return f"Of what was written, {subject} takes longest: {duration}{share}.", detail
 
 
-def _compiled_words(tree: Frame, types: Frame) -> str:
+def _compiled_words(totals: CompiledPrograms) -> str:
     """Return how many programs the compiler made of how many, of which kinds, and of its own."""
-    user_types = types[types["written"] != ""]
-    kinds = user_types.groupby("compiled", sort=False)["programs"].sum()
-    kinds = kinds.sort_values(ascending=False, kind="stable")
-    named = [f"{step_words(kind)} {count:,}" for kind, count in kinds.items()]
-    kind_words = ", ".join(named[:MAX_KINDS]) + (", …" if len(named) > MAX_KINDS else "")
-    additions = int(types["programs"].sum() - user_types["programs"].sum())
-    became = f"{counted(len(tree), 'program')} as written became {user_types['programs'].sum():,}"
+    kinds = [f"{step_words(kind)} {count:,}" for kind, count in totals.by_kind]
+    kind_words = ", ".join(kinds[:MAX_KINDS]) + (", …" if len(kinds) > MAX_KINDS else "")
+    became = f"{counted(totals.written, 'program')} as written became {totals.compiled:,}"
     return (
         f"{became} ({kind_words}); the compiler adds "
-        f"{units.count(additions) if additions else 'none'} of its own."
+        f"{units.count(totals.added) if totals.added else 'none'} of its own."
     )
 
 
 def stages_sentence(stages: Frame, *, recorded: bool) -> str:
     """Return what takes the time, and what it does, in order."""
-    around, parts = stages[stages["role"] == AROUND], stages[stages["role"] == PART]
-    if not len(around):
+    around = stages_around(stages)
+    if not around:
         return "The report has no programs."
-    root, body = around.iloc[0], around.iloc[-1]
+    root, body = around[0], around[-1]
     if not root["cycles"]:
-        names = [_stage(row) for row in parts.head(MAX_STAGES).to_dict("records")]
-        tail = "" if len(parts) <= MAX_STAGES else f" and {len(parts) - MAX_STAGES:,} more"
-        order = f" It does {', '.join(names)}{tail}, in this order." if names else ""
-        return f"The report tells no cycles of the program.{order}"
+        return _without_cycles([_stage(row) for row in stages_inside(stages)])
     total = units.cycles_in_words(root["cycles"])
     total = f"all {total}" if recorded else f"an estimated {total} for one execution"
-    named = around[around["name"] != ""]
-    subject = named.iloc[-1]["name"] if len(named) else "The program"
+    names = [row["name"] for row in around if row["name"]]
+    subject = names[-1] if names else "The program"
     often = f", run {body['executions']:,} times," if body["executions"] > 1 else ""
     part = f"{units.share(body['share'])} of " if body["share"] < 0.9995 else ""
     head = f"{subject}{often} takes {part}{total}"
-    order = _in_order(parts)
+    order = _in_order(stage_order(stages, MAX_STAGES, NOTABLE))
     return f"{head}: {order}." if order else f"{head}."
 
 
-def _in_order(parts: Frame) -> str:
+def _without_cycles(names: list[str]) -> str:
+    """Return the order of the stages of a report that tells no cycles."""
+    tail = "" if len(names) <= MAX_STAGES else f" and {len(names) - MAX_STAGES:,} more"
+    order = f" It does {', '.join(names[:MAX_STAGES])}{tail}, in this order." if names else ""
+    return f"The report tells no cycles of the program.{order}"
+
+
+def _in_order(order: StageOrder) -> str:
     """List the stages that take most, in the order in which they run."""
-    named = parts[parts["name"] != _SYNC]
-    named = named[named["share"] >= 0.0005]
-    candidates = named if len(named) <= MAX_STAGES else named[named["share"] >= NOTABLE]
-    most = candidates.nlargest(MAX_STAGES, "cycles").sort_values("line")
-    if len(named) and not len(most):
-        longest = named.loc[named["cycles"].idxmax()].to_dict()
-        parts = f"{len(named):,} parts, the longest {_stage(longest)}"
-        return f"{parts} with {units.share(longest['share'])}"
-    texts = [f"{_stage(row)} {units.share(row['share'])}" for row in most.to_dict("records")]
-    remainder = len(named) - len(most)
-    if remainder:
-        share = named["share"].sum() - most["share"].sum()
-        texts.append(f"{counted(remainder, 'other part')} {units.share(max(share, 0))}")
-    syncs = parts[parts["name"] == _SYNC]["share"].sum()
-    if syncs >= 0.0005:
-        texts.append(f"syncs between them {units.share(syncs)}")
+    if order.longest is not None and not order.rows:
+        parts = f"{order.count:,} parts, the longest {_stage(order.longest)}"
+        return f"{parts} with {units.share(order.longest['share'])}"
+    texts = [f"{_stage(row)} {units.share(row['share'])}" for row in order.rows]
+    if order.remainder:
+        texts.append(f"{counted(order.remainder, 'other part')} {units.share(order.share)}")
+    if order.syncs:
+        texts.append(f"syncs between them {units.share(order.syncs)}")
     return ", ".join(texts)
 
 
@@ -130,32 +130,25 @@ def _stage(row: dict[str, Any]) -> str:
 
 def more_words(tree: Frame) -> str:
     """Return how large the tree is, and which single program takes most."""
-    roots = tree[tree["parent"] < 0]
-    functions = int((roots["part"] == "function").sum())
-    size = (
-        f"{counted(len(tree), 'program')} in {counted(len(roots) - functions, 'control program')}"
-    )
-    size += f" and {counted(functions, 'function')}." if functions else "."
-    leaves = tree[(tree["end"] == tree.index + 1) & (tree["function"] < 0)]
-    leaves = leaves[leaves["cycles"] > 0]
-    if not len(leaves):
+    totals = tree_size(tree)
+    size = f"{counted(totals.programs, 'program')} in "
+    size += counted(totals.control_programs, "control program")
+    size += f" and {counted(totals.functions, 'function')}." if totals.functions else "."
+    most = longest_program(tree, "cycles")
+    if most is None:
         return size
-    most = leaves.loc[leaves["cycles"].idxmax()]
     name = most["name"] or step_words(most["type"])
     return f"Longest step: {name}, {units.share(most['share'])} of the cycles. {size}"
 
 
 def stage_shares(stages: Frame, state: Address) -> Element:
     """Draw the stages in order as one bar, each with its share of all cycles and a link."""
-    parts = stages[(stages["role"] == PART) & (stages["cycles"] > 0)]
-    most = parts.nlargest(MAX_IN_BAR, "cycles").sort_values("line")
-    if len(most) < 2:
+    rows = widest_stages(stages, MAX_IN_BAR)
+    if len(rows) < 2:
         return None
-    total = float(parts["cycles"].sum())
-    rows = most.to_dict("records")
     colours = {row["line"]: _colour(number, row) for number, row in enumerate(rows)}
     is_linked = len(rows) <= MAX_IN_KEY
-    bar = [_bar_part(state, row, colours[row["line"]], total, linked=is_linked) for row in rows]
+    bar = [_bar_part(state, row, colours[row["line"]], linked=is_linked) for row in rows]
     key = [
         html.Li(
             [
@@ -172,20 +165,18 @@ def stage_shares(stages: Frame, state: Address) -> Element:
     )
 
 
-def _bar_part(
-    state: Address, row: dict[str, Any], colour: str, total: float, *, linked: bool
-) -> Element:
+def _bar_part(state: Address, row: dict[str, Any], colour: str, *, linked: bool) -> Element:
     """Draw a part of the bar; many would be as many stops of the tab key, and are no links."""
     looks = {
         "className": "bar-part",
         "title": f"{_stage(row)}: {units.share(row['share'])} of all cycles",
-        "style": {"width": f"{100 * row['cycles'] / total:.4f}%", "background": colour},
+        "style": {"width": f"{100 * row['width']:.4f}%", "background": colour},
     }
     return dcc.Link("", href=_to(state, row), **looks) if linked else html.Span(**looks)
 
 
 def _colour(number: int, row: dict[str, Any]) -> str:
-    return "var(--step-Sync)" if row["name"] == _SYNC else _HUES[number % len(_HUES)]
+    return "var(--step-Sync)" if row["name"] == SYNC else _HUES[number % len(_HUES)]
 
 
 def _to(state: Address, row: dict[str, Any]) -> str:
