@@ -222,42 +222,37 @@ def _written(report: Report) -> str:
 
 
 def _machine(report: Report) -> str:
-    data = report.dataset
-    target = {name: values.tolist()[0] for name, values in data.table("target").items()}
-    differences = f"; {target['differences']}" if target["differences"] else ""
-    names = ", ".join(filter(None, (target["machine"], target["architecture"])))
+    from pva.analysis.machine import target
+
+    machine = target(report)
+    differences = f"; {machine.differences}" if machine.differences else ""
+    names = ", ".join(filter(None, (machine.machine, machine.architecture)))
+    replicas = machine.num_replicas
     return (
-        f"{data.texts('target', 'type')[0]} {names}:"
-        f" {counted(target['num_ipus'], 'IPU')} x {counted(target['tiles_per_ipu'], 'tile')}"
-        f" x {units.size(target['bytes_per_tile'])}"
-        f" at {units.frequency(target['clock_frequency'])}"
-        + (
-            f", {target['num_replicas']:,} replicas of which one is shown"
-            if target["num_replicas"] > 1
-            else ""
-        )
+        f"{machine.type} {names}: {counted(machine.num_ipus, 'IPU')}"
+        f" x {counted(machine.tiles_per_ipu, 'tile')} x {units.size(machine.bytes_per_tile)}"
+        f" at {units.frequency(machine.clock_frequency)}"
+        + (f", {replicas:,} replicas of which one is shown" if replicas > 1 else "")
         + differences
     )
 
 
 def _between_hosts(report: Report) -> Iterator[tuple[str, str]]:
     """Write what the cycles of links between hosts rest on; nothing where there are none."""
-    data = report.dataset
-    if not data.has("provenance"):
-        return
-    columns = (data.column("provenance", name).tolist() for name in ("item", "quality", "reason"))
-    for item, quality, reason in zip(*columns, strict=True):
+    from pva.analysis.whole_report.provenance import figure_quality
+
+    for item, quality, reason in figure_quality(report):
         if item == "external_exchange_cycles" and "between hosts" in reason:
             yield "links", f"{quality}: {reason}"
 
 
 def _graph(report: Report) -> str:
-    counts = {name: values.tolist()[0] for name, values in report.dataset.table("graph").items()}
+    from pva.analysis.whole_report.overview import graph_size
+
+    size = graph_size(report)
     return (
-        f"{counted(counts['num_vertices'], 'vertex', 'vertices')},"
-        f" {counted(counts['num_edges'], 'edge')},"
-        f" {counted(counts['num_vars'], 'variable')},"
-        f" {counted(counts['num_compute_sets'], 'compute set')}"
+        f"{counted(size.vertices, 'vertex', 'vertices')}, {counted(size.edges, 'edge')},"
+        f" {counted(size.variables, 'variable')}, {counted(size.compute_sets, 'compute set')}"
     )
 
 

@@ -22,6 +22,7 @@ from pva.analysis.debug_contexts import source_of
 from pva.analysis.host.alignment import RUN
 from pva.analysis.host.events import event_figures
 from pva.analysis.host.flows import HostFlows
+from pva.analysis.machine import bytes_per_tile
 from pva.analysis.memory.liveness import live_at_peak
 from pva.analysis.memory.one_variable import VariableFigures, variable_figures
 from pva.analysis.memory.totals import category_label, memory_by_category, memory_by_tile
@@ -304,7 +305,7 @@ def tile(report: Report, key: str, number: int) -> Subject:
     """Describe a tile; raises PvaError."""
     frame = memory_by_tile(report)
     row = frame.iloc[known_number("tile", number, len(frame))]
-    limit = int(report.dataset.value("target", "bytes_per_tile"))
+    limit = bytes_per_tile(report)
     largest = memory_by_category(report, tile=number).iloc[0]
     overlapped = units.size(int(largest["overlapped"]))
     shared = f", {overlapped} of it overlapped" if largest["overlapped"] > 0 else ""

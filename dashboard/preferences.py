@@ -14,6 +14,7 @@ from flask import Flask, has_request_context, request
 
 from dashboard.store import Store
 from pva.analysis.execution.steady import ALL, STEADY
+from pva.analysis.machine import clock_frequency
 from pva.errors import PvaError
 from pva.plot import theme
 from pva.units import BYTE_STEPS, Writing, write_as
@@ -75,9 +76,8 @@ def clocked(store: Store, report: str) -> None:
     if not has_request_context() or cycles() != "time":
         return
     with suppress(PvaError):
-        data = store.report(report).dataset if store.has_report(report) else None
-        if data is not None and data.has("target"):
-            write_as(Writing(sizes(), float(data.value("target", "clock_frequency"))))
+        if store.has_report(report):
+            write_as(Writing(sizes(), clock_frequency(store.report(report))))
 
 
 def follow(server: Flask) -> None:

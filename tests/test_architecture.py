@@ -365,10 +365,7 @@ COMPUTATIONS_LEFT: dict[str, int] = {
     "programs/page.py": 3,
     "programs/stage.py": 1,
     "programs/written_details.py": 2,
-    "provenance.py": 1,
     "serving.py": 6,
-    "summary/page.py": 11,
-    "targets.py": 1,
     "trace/page.py": 1,
     "trace/tables.py": 1,
 }

@@ -370,18 +370,18 @@ def _fits(rows: Rows) -> bool | None:
 
 
 def _target(report: Report) -> str:
-    data = report.dataset
-    if not data.has("target"):
+    if not report.dataset.has("target"):
         return ""
-    row = {name: values[0] for name, values in data.table("target").items() if len(values)}
-    return f"{row.get('machine') or row.get('architecture', '')}, {row.get('num_tiles', '?')} tiles"
+    from pva.analysis.machine import target
+
+    machine = target(report)
+    return f"{machine.machine or machine.architecture}, {machine.num_tiles} tiles"
 
 
 def _provenance(report: Report) -> dict[str, tuple[str, str]]:
-    frame = report.frames.provenance() if report.dataset.has("provenance") else None
-    if frame is None:
-        return {}
-    return {row["item"]: (row["quality"], row["reason"]) for row in frame.to_dict("records")}
+    from pva.analysis.whole_report.provenance import figure_quality
+
+    return {row.item: (row.quality, row.reason) for row in figure_quality(report)}
 
 
 def _reason(report: Report, figure: str) -> Any:

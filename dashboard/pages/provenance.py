@@ -6,26 +6,14 @@ from dash import html
 
 from dashboard.components import Element, section
 from dashboard.store import Report
+from pva.analysis.whole_report.provenance import figure_quality
 
 WORDS = {"estimate": "estimated", "exact": "exact", "measured": "measured"}
 
 
-def rows(report: Report) -> list[tuple[str, str, str]]:
-    """List item, quality and reason of what is there; nothing when the report does not say."""
-    data = report.dataset
-    if not data.has("provenance"):
-        return []
-    columns = (data.column("provenance", name) for name in ("item", "quality", "reason"))
-    return [
-        (str(item), str(quality), str(reason))
-        for item, quality, reason in zip(*columns, strict=True)
-        if data.has(str(item))
-    ]
-
-
 def badge(report: Report, item: str) -> Element:
-    """Find in a word whether a figure is exact, estimated or measured, with the reason on hover."""
-    for name, quality, reason in rows(report):
+    """Return a word: exact, estimated or measured, with the reason on hover."""
+    for name, quality, reason in figure_quality(report):
         if name == item:
             words = WORDS.get(quality, quality)
             return html.Span(words, className=f"quality {quality}", title=reason)
@@ -35,7 +23,7 @@ def badge(report: Report, item: str) -> Element:
 def trust_section(report: Report) -> list[Element]:
     """Show all of it as a table, a row for each reason."""
     together: dict[tuple[str, str], list[str]] = {}
-    for item, quality, reason in rows(report):
+    for item, quality, reason in figure_quality(report):
         together.setdefault((quality, reason), []).append(item.replace("_", " "))
     entries = [
         html.Tr(

@@ -3,38 +3,35 @@
 from __future__ import annotations
 
 from dashboard.components import prose
+from dashboard.pages.headlines import counted
 from dashboard.store import Report
-from pva import units
-from pva.analysis.machine import architecture
+from pva.analysis.machine import Target, target
 
 KINDS = {"IPU_MODEL": "IPU Model", "IPU": "IPU", "CPU": "CPU"}
 ARCHITECTURES = {"ipu1": "Mk1", "ipu2": "Mk2"}
 
 
-def kind_words(report: Report) -> str:
+def kind_words(target: Target) -> str:
     """Return the kind of target in words."""
-    kind = str(report.dataset.texts("target", "type")[0])
-    return KINDS.get(kind, kind)
+    return KINDS.get(target.type, target.type)
 
 
-def architecture_words(report: Report) -> str:
+def architecture_words(target: Target) -> str:
     """Return the architecture as people call it."""
-    name = architecture(report)
-    return ARCHITECTURES.get(name, name)
+    return ARCHITECTURES.get(target.architecture, target.architecture)
 
 
 def target_words(report: Report) -> str:
     """Describe the target in a line."""
-    data = report.dataset
-    if data.texts("target", "type")[0] == "CPU":
-        return kind_words(report)
-    names = ("num_ipus", "num_tiles", "num_replicas")
-    ipus, tiles, replicas = (int(data.value("target", name)) for name in names)
+    machine = target(report)
+    if machine.type == "CPU":
+        return kind_words(machine)
+    replicas = machine.num_replicas
     parts = (
-        kind_words(report),
-        architecture_words(report),
-        f"{ipus} IPU" if ipus == 1 else f"{ipus} IPUs",
-        f"{tiles} tile" if tiles == 1 else f"{units.count(tiles)} tiles",
+        kind_words(machine),
+        architecture_words(machine),
+        counted(machine.num_ipus, "IPU"),
+        counted(machine.num_tiles, "tile"),
         f"{replicas} replicas of which one is shown" if replicas > 1 else "",
     )
     return prose(", ".join(part for part in parts if part))

@@ -24,6 +24,7 @@ from dashboard.store import Store
 from dashboard.timeline.endpoint import host
 from pva import schema
 from pva.analysis.selection import SelectionError
+from pva.analysis.whole_report.provenance import figure_quality
 from pva.formats import registry
 from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
@@ -213,7 +214,7 @@ def test_provenance_is_shown_in_words(store: Store) -> None:
 def test_provenance_of_what_the_report_lacks_is_not_shown(tmp_path: Path) -> None:
     data = small_report(memory_by_tile=None)
     report = Store([write_report(tmp_path / "small", data)]).report()
-    assert provenance.rows(report) == []
+    assert figure_quality(report) == []
     assert provenance.trust_section(report) == []
 
 

@@ -26,11 +26,11 @@ from dashboard.pages.targets import architecture_words, kind_words
 from dashboard.sources import REPORT_FILES
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis.execution.totals import execution_overview, runs
-from pva.analysis.machine import replica_count
+from pva.analysis.execution.totals import execution_overview, total_of_runs
+from pva.analysis.machine import Target, replica_count, target
 from pva.analysis.memory.liveness import liveness_overview
 from pva.analysis.memory.totals import category_label, memory_overview
-from pva.analysis.whole_report.overview import recorded_parts
+from pva.analysis.whole_report.overview import graph_size, recorded_parts, report_writer
 from pva.errors import NotRecordedError
 from pva.plain_file import as_text
 from pva.plot.theme import Theme
@@ -55,8 +55,6 @@ TABS = (
     ("documents", "Framework and application"),
     ("text", "Profile summary"),
 )
-# Facts of the machine that older reports do not tell, and a part as it is has no differences.
-MACHINE = {"Machine": "machine", "Differences": "differences"}
 # What instrumentation measured of the cycles, by level.
 MEASURED = {
     "Off": "off: cycles are estimated",
@@ -195,11 +193,10 @@ def _recorded(report: Report) -> Element:
 
 def _options(store: Store, state: Address) -> Element:
     """Show the engine options as a tree, those alone that fit the filter."""
-    data = store.report(state.report).dataset
-    if not data.length("engine_options"):
+    options = store.report(state.report).frames.engine_options()
+    if options.empty:
         return components.message("No options were recorded.")
-    names, values = (data.column("engine_options", name) for name in ("name", "value"))
-    pairs = dotted(zip(map(str, names), map(str, values), strict=True))
+    pairs = dotted(options[["name", "value"]].astype(str).itertuples(index=False, name=None))
     return html.Div(
         [
             _find("Filter options", "summary-options", state),
@@ -307,14 +304,11 @@ def _time(report: Report) -> str:
 
 def _runs_alone(report: Report) -> str:
     """Return how long the runs took when their steps were not recorded."""
-    if not (report.dataset.has("runs") and report.dataset.has("target")):
+    spent = total_of_runs(report)
+    if not spent.runs:
         return ""
-    rows = runs(report).dropna(subset="device_microseconds")
-    if rows.empty:
-        return ""
-    time = units.duration(float(rows["device_microseconds"].sum()) / 1e6)
-    cycles = units.count(int(rows["cycles"].sum()))
-    return f"{counted(len(rows), 'run')} took {cycles} cycles ({time}). "
+    time = units.duration(spent.seconds)
+    return f"{counted(spent.runs, 'run')} took {units.count(spent.cycles)} cycles ({time}). "
 
 
 def _memory_cards(report: Report) -> list[Element]:
@@ -355,54 +349,53 @@ def _execution_cards(report: Report) -> list[Element]:
 
 
 def _target(report: Report) -> Element:
-    data = report.dataset
-    numbers = {
-        name: int(data.value("target", name))
-        for name in ("num_ipus", "tiles_per_ipu", "num_tiles", "bytes_per_tile", "total_memory")
-    }
-    replicas = max(int(data.value("target", "num_replicas")), 1)
-    of_ipu = numbers["tiles_per_ipu"] * numbers["bytes_per_tile"]
-    of_replica = [
-        ("Replicas", units.count(replicas)),
-        ("IPUs of a replica", units.count(numbers["num_ipus"] // replicas)),
-        ("Memory of a replica", units.size(numbers["total_memory"] // replicas)),
-    ]
+    machine = target(report)
     measured = report.instrumentationSettings
-    return section(
-        "Target",
-        facts(
-            [
-                ("Type", kind_words(report)),
-                ("Architecture", architecture_words(report)),
-                *[
-                    (label, value)
-                    for label, name in MACHINE.items()
-                    if (value := str(data.value("target", name)))
-                ],
-                ("IPUs", units.count(numbers["num_ipus"])),
-                *(of_replica if replicas > 1 else []),
-                ("Tiles per IPU", units.count(numbers["tiles_per_ipu"])),
-                ("Tiles", units.count(numbers["num_tiles"])),
-                ("Memory per tile", units.size(numbers["bytes_per_tile"])),
-                ("Memory per IPU", units.size(of_ipu)),
-                ("Memory", units.size(numbers["total_memory"])),
-                ("Clock", units.frequency(float(data.value("target", "clock_frequency")))),
-                ("Compute set instrumentation", MEASURED.get(measured.compute.name, "not told")),
-                (
-                    "External exchange instrumentation",
-                    MEASURED.get(measured.externalExchange.name, "not told"),
-                ),
-            ]
+    pairs = [
+        ("Type", kind_words(machine)),
+        ("Architecture", architecture_words(machine)),
+        *[
+            (label, text)
+            for label, text in (("Machine", machine.machine), ("Differences", machine.differences))
+            if text
+        ],
+        ("IPUs", units.count(machine.num_ipus)),
+        *_of_replica(machine),
+        ("Tiles per IPU", units.count(machine.tiles_per_ipu)),
+        ("Tiles", units.count(machine.num_tiles)),
+        ("Memory per tile", units.size(machine.bytes_per_tile)),
+        ("Memory per IPU", units.size(machine.tiles_per_ipu * machine.bytes_per_tile)),
+        ("Memory", units.size(machine.total_memory)),
+        ("Clock", units.frequency(machine.clock_frequency)),
+        ("Compute set instrumentation", MEASURED.get(measured.compute.name, "not told")),
+        (
+            "External exchange instrumentation",
+            MEASURED.get(measured.externalExchange.name, "not told"),
         ),
-        folds="target",
-    )
+    ]
+    return section("Target", facts(pairs), folds="target")
+
+
+def _of_replica(machine: Target) -> list[tuple[str, str]]:
+    """Return what one of several replicas has."""
+    replicas = machine.num_replicas
+    if replicas <= 1:
+        return []
+    return [
+        ("Replicas", units.count(replicas)),
+        ("IPUs of a replica", units.count(machine.num_ipus // replicas)),
+        ("Memory of a replica", units.size(machine.total_memory // replicas)),
+    ]
 
 
 def _graph(report: Report) -> Element:
-    data = report.dataset
-    words = {"num_compute_sets": "Compute sets", "num_vertices": "Vertices",
-             "num_edges": "Edges", "num_vars": "Variables on tiles"}  # fmt: skip
-    pairs = [(label, units.count(int(data.value("graph", name)))) for name, label in words.items()]
+    size = graph_size(report)
+    pairs = [
+        ("Compute sets", units.count(size.compute_sets)),
+        ("Vertices", units.count(size.vertices)),
+        ("Edges", units.count(size.edges)),
+        ("Variables on tiles", units.count(size.variables)),
+    ]
     return section("Graph", facts(pairs), folds="graph")
 
 
@@ -425,11 +418,10 @@ def _files(store: Store, key: str) -> Element:
 
 def _written(report: Report) -> Element:
     """Show version and creation."""
-    data = report.dataset
-    version = str(data.value("report", "version"))
-    package = str(data.value("report", "package_hash"))
-    written = [
-        ("Version", f"{version} ({package})" if package else version),
-        ("Compiled", str(data.value("report", "created")).replace("T", " ").replace("Z", " UTC")),
+    writer = report_writer(report)
+    package = f" ({writer.package})" if writer.package else ""
+    pairs = [
+        ("Version", f"{writer.version}{package}"),
+        ("Compiled", writer.created.replace("T", " ").replace("Z", " UTC")),
     ]
-    return section("Written by", facts(written), folds="written")
+    return section("Written by", facts(pairs), folds="written")

@@ -262,6 +262,24 @@ def runs(report: Report) -> pd.DataFrame:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """How many runs have a time on the device, with their cycles and seconds."""
+
+    runs: int
+    cycles: int
+    seconds: float
+
+
+def total_of_runs(report: Report) -> RunTotals:
+    """Sum up the runs, whether or not their steps were recorded; none where the report has none."""
+    if not (report.dataset.has("runs") and report.dataset.has("target")):
+        return RunTotals(0, 0, 0.0)
+    timed = runs(report).dropna(subset="device_microseconds")
+    seconds = float(timed["device_microseconds"].sum()) / 1e6
+    return RunTotals(len(timed), int(timed["cycles"].sum()), seconds)
+
+
 @analysis("name runs cycles:cycles device_microseconds:µs")
 def other_runs(report: Report) -> pd.DataFrame:
     """Sum up the runs made while profiling was disabled, by name, in the order of the first.

@@ -108,6 +108,44 @@ def _execution(report: Report) -> tuple[int, int, float]:
     return execution.recorded_runs, execution.cycles, execution.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class GraphSize:
+    """How many things a compiled graph has."""
+
+    compute_sets: int
+    vertices: int
+    edges: int
+    variables: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportWriter:
+    """The version that wrote a report, the hash of its package, when the program was compiled."""
+
+    version: str
+    package: str
+    created: str
+
+
+def graph_size(report: Report) -> GraphSize:
+    """Count what the compiled graph of a report has; raises NotRecordedError."""
+    data = report.dataset
+    return GraphSize(
+        *(
+            int(data.value("graph", name))
+            for name in ("num_compute_sets", "num_vertices", "num_edges", "num_vars")
+        )
+    )
+
+
+def report_writer(report: Report) -> ReportWriter:
+    """Return who wrote a report, and when; raises NotRecordedError."""
+    data = report.dataset
+    return ReportWriter(
+        *(str(data.value("report", name)) for name in ("version", "package_hash", "created"))
+    )
+
+
 @analysis("part recorded option")
 def recorded_parts(report: Report) -> pd.DataFrame:
     """Return what a report holds, and which engine option records what it does not.
