@@ -55,12 +55,12 @@ def together_timeline(
     kinds[: len(of_device)] = of_device
     kinds[shift : shift + len(of_host)] = of_host.astype(np.int64) + len(device.colours)
     tracks = build(rows(), lambda: kinds)
-    first = device.tracks.rows
-    moved = (
-        replace(lane, path=(HOST, *lane.path[1:]), first=lane.first + first,
-                stop=lane.stop + first, overview=lane.overview + first)
+    above = device.tracks.rows
+    moved = [
+        replace(lane, path=(HOST, *lane.path[1:]), first=lane.first + above,
+                stop=lane.stop + above, overview=lane.overview + above)
         for lane in host.lanes
-    )  # fmt: skip
+    ]  # fmt: skip
     lanes: list[Lane] = [replace(lane, path=(DEVICE,)) for lane in device.lanes]
     first = int(alignment.host(alignment.begin[alignment.first : alignment.first + 1], axis)[0])
     return Timeline(

@@ -78,6 +78,10 @@ def test_as_on_the_device_runs_take_their_cycles_and_the_host_moves_up() -> None
     assert [(lane.path, lane.name) for lane in whole.lanes] == [
         (("Device",), "IPU 0"), (("Host", "p 1"), "main")
     ]  # fmt: skip
+    assert [(lane.first, lane.stop, lane.overview) for lane in whole.lanes] == [
+        (0, 2, 1),
+        (2, 4, 2),
+    ]
     runs = [(begin, end, name) for begin, end, name, _ in shown(whole, 0)]
     assert runs == [(100, 150, NAMES[0]), (200, 300, NAMES[1]), (350, 550, NAMES[2])]
     assert shown(whole, 1) == [
