@@ -203,7 +203,7 @@
   const isKind = (key) => key.endsWith(":");
 
   function numberAt(plot, point, key) {
-    if (key === ":") return point.id || null;
+    if (key === ":") return (point.id || "").replace(/^\d+ /, "") || null; // pva.plot.axes.point_ids
     const order = plot.layout.meta && plot.layout.meta.picks;
     if (point.data && point.data.meta === "numbers") return point.customdata;
     const x = Math.round(point.x);

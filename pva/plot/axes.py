@@ -144,6 +144,14 @@ def shortened(text: str, most: int = LONGEST_NAME) -> str:
     return f"{text[:half]}…{text[-half:]}"
 
 
+def point_ids(objects: Sequence[str | None]) -> list[str]:
+    """Return the `ids` of points that are these objects: place and object, apart by a space.
+
+    Plotly draws points of one id as one, so that points without an object need ids of their own.
+    """
+    return [f"{place} {name or ''}" for place, name in enumerate(objects)]
+
+
 def scale_of(top: float) -> tuple[int, str]:
     """Return the unit in which numbers of bytes up to `top` are drawn, and its name."""
     steps = units.byte_steps()

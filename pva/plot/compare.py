@@ -15,6 +15,7 @@ from pva.plot.axes import (
     cycle_axis,
     escaped,
     number_axis,
+    point_ids,
     shortened,
     shown_places,
     widened,
@@ -161,7 +162,7 @@ def waterfall(
                         for word, text in zip(words, texts, strict=True)],
             hovertemplate="%{customdata}<extra></extra>",
             width=0.62,
-            ids=["", *(one or "" for one in objects), ""] if objects else None,
+            ids=point_ids(["", *objects, ""]) if objects else None,
         )
     )  # fmt: skip
     levels = [total[0], *end.tolist()]

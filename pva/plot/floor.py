@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
-from pva.plot.axes import Numbers, byte_axis, escaped, scale_of, shortened
+from pva.plot.axes import Numbers, byte_axis, escaped, point_ids, scale_of, shortened
 from pva.plot.theme import THEMES, Theme, category_colour, plot_layout, token
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def _add_boxes(
     figure.add_scatter(
         x=(left + right) / 2, y=(low + high) / 2, mode="markers", legendgroup=words,
         marker={"size": 14, "opacity": 0}, showlegend=False, text=_hover(part, words),
-        ids=part["object"].fillna("").tolist() if "object" in part else None,
+        ids=point_ids(part["object"].fillna("").tolist()) if "object" in part else None,
         hovertemplate="%{text}<extra></extra>",
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from pva.plot.axes import (
     escaped,
     number_axis,
     picking,
+    point_ids,
     shortened,
     shown_places,
     whole,
@@ -166,7 +167,7 @@ def lifetimes(intervals: pd.DataFrame, *, steps: int, peak: int, theme: Theme) -
             mode="lines",
             line={"width": 12, "color": token("not-always-live", theme)},
             customdata=words,
-            ids=ids,
+            ids=point_ids(ids),
             hovertemplate="%{customdata}<extra></extra>",
         )
     )
