@@ -1,6 +1,7 @@
 """The drawer beside a page: all that is known of the object that the address chooses.
 
 `object=kind:which` chooses one (dashboard/objects.py); `variable=3` alone opens that variable, too.
+Where two reports are compared, `object=after:kind:which` is one of the second.
 A click anywhere chooses one (assets/drawer.js): a row of a table that has an `object`, and whatever
 sets a key of the address of which the page declares that it is an object (`Declaration.objects`).
 One of these may open the drawer by itself (`Declaration.docked`), as in a link to a step.
@@ -25,6 +26,7 @@ from pva.errors import PvaError
 from pva.plot.theme import THEMES, Theme
 
 PANEL, DETAILS, FINDINGS = "drawer", "drawer-details", "drawer-findings"
+COMPARE, AFTER = "/compare", "after:"  # begins an object of the report that is compared with
 
 
 def place(state: Address) -> list[Element]:
@@ -57,14 +59,22 @@ def shown_object(state: Address) -> str:
     return object_of(state) or docked
 
 
+def of_report(state: Address, text: str) -> tuple[Address, str]:
+    """Return the address with the report that an object is of, and the object in it."""
+    if not (text.startswith(AFTER) and state.against):
+        return state, text
+    return replace(state, report=state.against, against=""), text.removeprefix(AFTER)
+
+
 def drawer(store: Store, state: Address, _theme: Theme) -> Element:
     """Show the chosen object; nothing where none is. Raises PvaError, AddressError."""
     text = shown_object(state)
+    of, alone = of_report(state, text)
     if not text or (
-        text.startswith(VARIABLE) and not store.report(state.report).dataset.has("variables")
+        alone.startswith(VARIABLE) and not store.report(of.report).dataset.has("variables")
     ):
         return None
-    subject = described(store, state, text)
+    subject = described(store, of, alone)
     close = dcc.Link(
         "Close", href=address.write(_closed(state)), className="button drawer-close",
         title="Escape",
@@ -74,15 +84,33 @@ def drawer(store: Store, state: Address, _theme: Theme) -> Element:
     return html.Aside(
         [
             html.Div([html.H2(subject.kind), close], className="drawer-head"),
+            _sides(store, state, text),
             html.P(components.prose(subject.name), className="subject", title=subject.name),
-            facts([*prose_of(subject.figures), *_related(state, subject)]),
-            _links(state, subject, text),
+            facts([*prose_of(subject.figures), *_related(state, subject, text)]),
+            _links(state, subject, alone),
             *_inner(store, state, inner_keys),
         ],
         className="drawer",
         **{"aria-label": f"{subject.kind} {subject.name}",
            "data-shows": "\n".join((text, *subject.same))},
     )  # fmt: skip
+
+
+def _sides(store: Store, state: Address, text: str) -> Element:
+    """Name the report that the object is of where two are compared; lead to the other's tile."""
+    if state.path != COMPARE or not state.against:
+        return None
+    of, alone = of_report(state, text)
+    before, after = state.report or store.keys[0], state.against
+    is_after = of is not state
+    words = f"after: {after}" if is_after else f"before: {before}"
+    other = f"before: {before}" if is_after else f"after: {after}"
+    pick = html.Button(
+        other, className="pick", title=f"The same tile in {other}",
+        **{"data-key": KEY, "data-value": alone if is_after else f"{AFTER}{alone}"},
+    )  # fmt: skip
+    tools = [pick] if alone.startswith("tile:") else []
+    return html.Div([html.Span(words, className="note"), *tools], className="related")
 
 
 def _closed(state: Address) -> Address:
@@ -108,7 +136,8 @@ def _inner(store: Store, state: Address, keys: tuple[str, ...]) -> list[Element]
     panels: list[Element] = []
     if _step(state) >= 0:
         panels.append(view.panel(DETAILS, state.path, keys, themed=True, inner=True))
-    if store.has_report(state.report) and is_examined(store, state):
+    of, _ = of_report(state, shown_object(state))
+    if store.has_report(of.report) and is_examined(store, of):
         return [*panels, findings(store, state, THEMES[0])]
     return [*panels, view.panel(FINDINGS, state.path, keys, inner=True)]
 
@@ -132,15 +161,16 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
     return step_details.details(store, replace(state, steps=(number,)), theme)
 
 
-def _related(state: Address, subject: Subject) -> Iterator[tuple[str, Element]]:
-    """Name related objects, each chosen by a click."""
+def _related(state: Address, subject: Subject, shown: str) -> Iterator[tuple[str, Element]]:
+    """Name objects related to the shown one, each chosen by a click."""
     page = page_at(state.path)
+    side = AFTER if of_report(state, shown)[0] is not state else ""
     keys = {of.get(""): key for key, of in page.objects.items()} if page else {}
     for words, others in subject.related:
         named = []
         for name, text in others:
             kind, _, which = text.partition(":")
-            key, value = (keys[kind], which) if kind in keys else (KEY, text)
+            key, value = (keys[kind], which) if kind in keys else (KEY, f"{side}{text}")
             data = {"data-key": key, "data-value": value}
             named.append(html.Button(components.prose(name), className="pick", title=name, **data))
         yield words, html.Div(named, className="related")
@@ -170,12 +200,12 @@ def findings(store: Store, state: Address, _theme: Theme) -> Element:
     """List what Insights says of the chosen object; nothing where it says nothing."""
     from dashboard.pages.insights import examined
 
-    text = shown_object(state)
+    of, text = of_report(state, shown_object(state))
     if not text or text.startswith("event"):
         return None
-    about = set(described(store, state, text).about)
+    about = set(described(store, of, text).about)
     try:
-        frame, _ = examined(store, state)
+        frame, _ = examined(store, of)
     except PvaError:
         return None
     rows = [

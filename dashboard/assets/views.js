@@ -210,6 +210,17 @@
     return order ? order[x] : x;
   }
 
+  /** The point of a click: of several curves at one x, that of the nearest curve. */
+  function nearest(plot, { points, event }) {
+    if (points.length < 2 || !event) return points[0];
+    const top = plot.getBoundingClientRect().top;
+    const apart = ({ yaxis, y }) => Math.abs(top + yaxis._offset + yaxis.d2p(y) - event.clientY);
+    return points.reduce((one, other) => (apart(other) < apart(one) ? other : one));
+  }
+
+  /** Of which report of two the objects of a curve are, as dashboard/drawer.py reads it. */
+  const sideOf = (point) => (point.data && point.data.meta === "after" ? "after:" : "");
+
   function picked(plot, key, number, add) {
     if (number === undefined || number === null) return;
     const text = String(number);
@@ -305,8 +316,11 @@
     if (!plot || !plot.on || bound.has(plot)) return;
     const key = place.dataset.picks;
     const acts = {
-      plotly_click: (event) =>
-        picked(plot, key, numberAt(plot, event.points[0], key), event.event && event.event.shiftKey),
+      plotly_click: (event) => {
+        const point = nearest(plot, event);
+        const of = isKind(key) && key !== ":" ? sideOf(point) + key : key;
+        picked(plot, of, numberAt(plot, point, key), event.event && event.event.shiftKey);
+      },
       plotly_selected: (event) => {
         if (isKind(key) || !event || !event.range || !event.range.x) return;
         dragged(plot, key, event.range.x, shift);

@@ -61,6 +61,7 @@ def two_curves(
             fillcolor=token(f"{colour}-fill", theme),
             customdata=_hover(curve, shown),
             hovertemplate="%{customdata}",
+            meta=colour,
             yaxis="y" if together or not place else "y2",
         )
     top = max(float(curve.values.max(initial=1)) for curve in curves) * HEADROOM

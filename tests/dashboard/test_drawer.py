@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -23,7 +24,7 @@ from pva.analysis.insight_rules import insights
 from pva.analysis.selection import SelectionError
 from pva.report import Report
 from tests.analysis.samples import SAMPLES
-from tests.builders import small_report
+from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
 
 
@@ -44,6 +45,18 @@ def test_the_drawer_says_where_a_variable_was_created_and_who_reads_it_last(stor
     assert "Created at mlp_digits.py:" in shown
     assert "Read by 3 programs, last" in shown
     assert "Show in Memory" in shown and "Show in Liveness" not in shown
+
+
+def test_an_object_of_the_second_report_of_two_is_described_from_it(tmp_path: Path) -> None:
+    smaller = small_report(target=small_report().table("target") | {"bytes_per_tile": [600]})
+    two = [write_report(tmp_path / "one"), write_report(tmp_path / "two", smaller)]
+    link = "?report=one&against=two&object="
+    first, second = (
+        words(drawer.drawer(Store(two), parse("/compare", f"{link}{side}tile:0"), "light"))
+        for side in ("", "after:")
+    )
+    assert "before: one" in first and "after: two" in second
+    assert "600" not in first and "600" in second.replace("\u00a0", " ")
 
 
 def test_no_variable_no_drawer(store: Store) -> None:
