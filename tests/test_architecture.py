@@ -365,7 +365,6 @@ COMPUTATIONS_LEFT: dict[str, int] = {
     "programs/page.py": 3,
     "programs/stage.py": 1,
     "programs/written_details.py": 2,
-    "serving.py": 6,
     "trace/page.py": 1,
     "trace/tables.py": 1,
 }

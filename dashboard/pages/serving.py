@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, view
@@ -20,14 +19,16 @@ from dashboard.timeline.endpoint import alignment
 from pva import units
 from pva.analysis.serving import (
     CHANNEL,
-    PARTS,
     REQUEST,
-    batch_runs,
+    batch_cycles,
+    batch_duration,
+    batch_totals,
     batch_what_if,
     batches,
     latency_by_load,
     latency_percentiles,
     requests,
+    slowest_batches,
 )
 from pva.errors import NotRecordedError, PvaError
 from pva.plot.axes import Figure
@@ -233,10 +234,9 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
 
 
 def _fullness(store: Store, state: Address) -> str:
-    frame = _asked(store, state, batches)
-    rows, padding = int(frame["rows"].sum()), int(frame["padding"].sum())
-    size = f"{len(frame):,} batches of {rows / max(len(frame), 1):.3g} rows"
-    full = f", {units.share(rows / (rows + padding))} full" if padding else ""
+    totals = batch_totals(_asked(store, state, batches))
+    size = f"{totals.batches:,} batches of {totals.mean_rows:.3g} rows"
+    full = "" if totals.fill is None else f", {units.share(totals.fill)} full"
     return f"{size} on average{full}."
 
 
@@ -274,11 +274,9 @@ def choices_table(store: Store, state: Address, _theme: Theme) -> Element:
 
 def slowest(store: Store, state: Address) -> Frame:
     """Return the batches, the one whose requests waited and ran longest first."""
-    frame = _asked(store, state, batches)
-    took = frame["queue_longest_ns"] + frame[list(PARTS[1:])].sum(axis=1)
+    frame = slowest_batches(_asked(store, state, batches))
     names = frame["model"] + " " + frame["version"] + ", batch " + frame["batch"].astype(str)
-    order = np.argsort(-took.to_numpy(), kind="stable")
-    return frame.assign(name=names).iloc[order].reset_index(drop=True)
+    return frame.assign(name=names)
 
 
 def batches_table(store: Store, state: Address, _theme: Theme) -> Element:
@@ -297,8 +295,7 @@ def chosen(store: Store, state: Address, _theme: Theme) -> Element:
     if not len(mine):
         return components.message(f"There is no batch {numbers[-1]}.")
     row = mine.iloc[0]
-    took = int(row[list(PARTS[1:])].sum())
-    begin = int(row["begin_ns"])
+    took, begin = int(batch_duration(mine).iloc[0]), int(row["begin_ns"])
     around = Range(max(0, begin - int(AROUND * took)), begin + took + max(int(AROUND * took), 1))
     pages = [("Host trace", Address("/trace", state.report, range=around))]
     steps, problem = _on_device(store, state, row)
@@ -323,16 +320,9 @@ def _on_device(store: Store, state: Address, batch: Any) -> tuple[Range | None, 
         runs = alignment(store, state.report)
     except PvaError:
         return None, "The report beside this trace is of another program."
-    begin, took = int(batch["begin_ns"]), int(batch[list(PARTS[1:])].sum())
-    found = batch_runs(runs, begin, begin + took, int(batch["cycles"]))
-    steps = store.report(state.report).dataset.column
-    if found is not None:
-        first, last = (int(runs.run[place]) for place in found)
-        shown = min(first, last) >= 0  # of the runs that this view is of
-        if shown and steps("runs", "end_step")[last] > steps("runs", "first_step")[first]:
-            begin_cycles = int(runs.cycles_from[found[0]])
-            end_cycles = int(runs.cycles_from[found[1]] + runs.cycles[found[1]])
-            return Range(begin_cycles, end_cycles), ""
+    cycles = batch_cycles(store.report(state.report), runs, batch)
+    if cycles is not None:
+        return Range(*cycles), ""
     return (
         None,
         "No steps of it: the report has its first runs in full, and this view those counted.",

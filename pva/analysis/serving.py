@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from pva.queueing.what_if import nanoseconds, read_choices, replayed, table, var
 
 if TYPE_CHECKING:
     from pva.analysis.host.alignment import Alignment
+    from pva.report import Report
     from pva.trace import Trace
 
 ORDER = 410  # of its analyses in the catalogue
@@ -128,6 +130,53 @@ def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     fill = result["rows"] / (result["rows"] + result["padding"])
     result["fill"] = fill.where(result["cycles"] > 0)
     return result.sort_values(["begin_ns", "batch"], ignore_index=True)
+
+
+def batch_duration(rows: pd.DataFrame) -> pd.Series[int]:
+    """Return how long each batch of `batches` took once it was sent, in nanoseconds."""
+    return rows[list(PARTS[1:])].sum(axis=1)
+
+
+def slowest_batches(rows: pd.DataFrame) -> pd.DataFrame:
+    """Order batches by the time of their first request in queue and batch, the longest first."""
+    took = rows["queue_longest_ns"] + batch_duration(rows)
+    return rows.iloc[np.argsort(-took.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchTotals:
+    """How many batches there are, their mean rows, and the share of rows that are no padding.
+
+    `fill` is None where no batch was padded, or the trace does not tell it.
+    """
+
+    batches: int
+    mean_rows: float
+    fill: float | None
+
+
+def batch_totals(rows: pd.DataFrame) -> BatchTotals:
+    """Sum batches up."""
+    count, padding = int(rows["rows"].sum()), int(rows["padding"].sum())
+    fill = count / (count + padding) if padding else None
+    return BatchTotals(len(rows), count / max(len(rows), 1), fill)
+
+
+def batch_cycles(report: Report, runs: Alignment, batch: pd.Series[Any]) -> tuple[int, int] | None:
+    """Return the first and last cycle of a batch on the device, None if its steps are not there."""
+    begin = int(batch["begin_ns"])
+    end = begin + int(batch[list(PARTS[1:])].sum())
+    places = batch_runs(runs, begin, end, int(batch["cycles"]))
+    if places is None:
+        return None
+    first, last = (int(runs.run[place]) for place in places)
+    column = report.dataset.column
+    if min(first, last) < 0:
+        return None
+    if column("runs", "end_step")[last] <= column("runs", "first_step")[first]:
+        return None
+    end_cycles = int(runs.cycles_from[places[1]] + runs.cycles[places[1]])
+    return int(runs.cycles_from[places[0]]), end_cycles
 
 
 def batch_runs(runs: Alignment, begin_ns: int, end_ns: int, cycles: int) -> tuple[int, int] | None:
