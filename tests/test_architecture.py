@@ -350,7 +350,6 @@ COMPUTATIONS_LEFT: dict[str, int] = {
     "compare/page.py": 3,
     "compare/plots.py": 1,
     "compare/tables.py": 1,
-    "exchange.py": 3,
     "execution/ipus.py": 4,
     "execution/page.py": 2,
     "execution/step_details.py": 1,

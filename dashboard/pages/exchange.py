@@ -18,7 +18,7 @@ from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
 from pva.analysis.execution.exchanges import exchange_spread, largest_exchanges
-from pva.analysis.execution.traffic import exchange_flows, groups_of
+from pva.analysis.execution.traffic import exchange_flows, flow_totals, groups_of
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 
@@ -215,18 +215,17 @@ def _ipus(store: Store, state: Address, row: dict[str, Any]) -> str:
 def _all(store: Store, state: Address) -> str:
     """Return what all exchanges of the recorded runs move, inside IPUs and between them."""
     frame = exchange_flows(store.report(state.report), groups=1)
-    inside = frame["from_ipu"] == frame["to_ipu"]
-    within, between = (float(frame["bytes"][which].sum()) for which in (inside, ~inside))
-    if not within + between:
+    totals = flow_totals(frame)
+    if not totals.inside + totals.between:
         return "No exchange was run in the recorded runs."
-    text = f"The recorded runs move {units.size(within)} inside IPUs"
-    top = frame[~inside].head(1)
+    text = f"The recorded runs move {units.size(totals.inside)} inside IPUs"
+    top = frame[frame["from_ipu"] != frame["to_ipu"]].head(1)
     if not len(top):
         return f"{text}."
     row = top.iloc[0]
     return (
-        f"{text} and {units.size(between)} between IPUs, most from IPU {row['from_ipu']} to "
-        f"IPU {row['to_ipu']} ({units.share(row['bytes'] / max(between, 1))})."
+        f"{text} and {units.size(totals.between)} between IPUs, most from IPU {row['from_ipu']} to "
+        f"IPU {row['to_ipu']} ({units.share(row['bytes'] / max(totals.between, 1))})."
     )
 
 
@@ -236,9 +235,7 @@ def note(store: Store, state: Address, _theme: Theme) -> Element:
     if one and one["kind"] == HOST:
         return components.message("An exchange with the host has a tile at one end only.")
     subject = f"One execution of {one['name']}" if one else "All exchanges of the recorded runs"
-    exact_share = float(frame["bytes"][frame["exact"]].sum()) / max(
-        float(frame["bytes"].sum()), 1.0
-    )
+    exact_share = flow_totals(frame).exact
     text = f"{subject}, bytes as received; {units.share(exact_share)} of them exact."
     if exact_share < 1:
         text += " Who sends to whom is not recorded: the others are estimates, by what tiles send."

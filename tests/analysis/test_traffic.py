@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pva.analysis import exchange_flows, exchange_matrix, largest_exchanges
 from pva.analysis.attribution import executions_of_rows, moved_bytes
+from pva.analysis.execution.traffic import flow_totals
 from pva.analysis.selection import SelectionError
 from tests.analysis.samples import every_report, opened, small
 
@@ -70,3 +72,13 @@ def test_an_old_report_or_finer_groups_give_estimates(groups: int) -> None:
     old = small(exchange_flows=None, external_exchange_flows=None)
     finer = small() if groups == 10 else old
     assert exchange_flows(finer, groups=groups).equals(exchange_flows(old, groups=groups))
+
+
+def test_flows_are_summed_inside_ipus_and_between_them() -> None:
+    flows = pd.DataFrame(
+        {"from_ipu": [0, 0, 1], "to_ipu": [0, 1, 1], "bytes": [10.0, 30.0, 40.0],
+         "exact": [True, False, True]}
+    )  # fmt: skip
+    totals = flow_totals(flows)
+    assert (totals.inside, totals.between, totals.exact) == (50.0, 30.0, 0.625)
+    assert flow_totals(flows[:0]).exact == 0.0

@@ -140,3 +140,21 @@ def _of_exchanges(into: Integers, out: Integers, receivers: Integers, may: Integ
     most = np.minimum(sent * copies, into[:, None, :])
     least = np.maximum(into[:, None, :] - (most.sum(axis=1, keepdims=True) - most), 0)
     return np.stack([estimate, np.minimum(least, most), most], axis=1)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTotals:
+    """The bytes of flows inside IPUs and between them, and the share of them that is exact."""
+
+    inside: float
+    between: float
+    exact: float
+
+
+def flow_totals(flows: pd.DataFrame) -> FlowTotals:
+    """Sum up the rows of `exchange_flows`."""
+    sizes = flows["bytes"]
+    on_one = flows["from_ipu"] == flows["to_ipu"]
+    inside, between = float(sizes[on_one].sum()), float(sizes[~on_one].sum())
+    exact = float(sizes[flows["exact"]].sum()) / max(inside + between, 1.0)
+    return FlowTotals(inside, between, exact)
