@@ -353,7 +353,6 @@ COMPUTATIONS_LEFT: dict[str, int] = {
     "execution/ipus.py": 4,
     "execution/page.py": 2,
     "execution/step_details.py": 1,
-    "graph.py": 5,
     "instances.py": 1,
     "liveness/equal_names.py": 4,
     "liveness/tabs.py": 4,

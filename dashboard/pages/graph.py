@@ -22,7 +22,6 @@ from dashboard.pages.headlines import counted
 from dashboard.pages.liveness.tabs import scope_words
 from dashboard.store import Report, Store
 from pva import units
-from pva.analysis.execution.totals import vertices_by_compute_set
 from pva.analysis.memory import computation_graph as analysis
 from pva.analysis.memory.placement import largest_variables, variable_by_tile
 from pva.analysis.memory.totals import category_label
@@ -101,7 +100,7 @@ def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(state.report)
     head = components.title(QUESTION)
-    if not len(report.dataset.column("access", "program")):
+    if not analysis.has_accesses(report):
         return html.Div([head, components.message("No program reads or writes a variable.")])
     above = [
         _head(report, state),
@@ -227,17 +226,22 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
     row = analysis.neighbourhood(report, [key], most=0, **place(state)).nodes.iloc[0]
     if str(row["key"]).startswith("v"):
         writers, readers = (
-            int((frame["does"] == word).sum()) for word in ("written by", "read by")
+            analysis.link_totals(frame["bytes"], frame["does"] == word).links
+            for word in ("written by", "read by")
         )
         size = f"{units.size(row['bytes'])}{_there(state)}"
         return components.headline(
             f"{row['name']} ({size}) is written by {counted(writers, 'program')} and read "
             f"by {counted(readers, 'program')}."
         )
-    parts = [
-        f"{word} {counted(int(mask.sum()), 'variable')} ({units.size(frame['bytes'][mask].sum())})"
+    links = {
+        word: analysis.link_totals(frame["bytes"], frame["does"] == word)
         for word in ("reads", "writes")
-        if (mask := frame["does"] == word).any()
+    }
+    parts = [
+        f"{word} {counted(one.links, 'variable')} ({units.size(one.bytes)})"
+        for word, one in links.items()
+        if one.links
     ]
     does = " and ".join(parts) or "touches no variable"
     return components.headline(f"{row['name']} {does}{_there(state)}.")
@@ -286,15 +290,12 @@ def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
 
 def _program(report: Report, row: Any, scope: str) -> list[tuple[str, str]]:
     """List what is known of a program: its kind, its bytes in `scope`, and all vertices it runs."""
-    data = report.dataset
     facts = [
         ("Kind", figures.kind_words(str(row["kind"]))),
         (f"Bytes of its variables{scope}", units.size(row["bytes"])),
     ]
-    compute_set = int(data.column("programs", "compute_set")[row["row"]])
-    needed = ("compute_set_vertices", "compute_set_active_cycles_by_vertex_type")
-    if row["kind"] == COMPUTE and compute_set >= 0 and all(data.has(name) for name in needed):
-        frame = vertices_by_compute_set(report, compute_set=compute_set)
+    frame = analysis.vertices_of(report, int(row["row"])) if row["kind"] == COMPUTE else None
+    if frame is not None:
         pairs = zip(frame["vertex_type"].tolist(), frame["instances"].tolist(), strict=True)
         on_all = " on all tiles" if scope else ""
         words = ((name, "1 vertex" if n == 1 else f"{n:,} vertices") for name, n in pairs)

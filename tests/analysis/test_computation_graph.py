@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pva.analysis.memory import computation_graph as graph
@@ -135,3 +136,22 @@ def test_report_without_accesses_has_an_empty_graph() -> None:
 def test_node_that_is_not_there_is_refused(key: str, words: str) -> None:
     with pytest.raises(SelectionError, match=words):
         graph.neighbourhood(small(), [key])
+
+
+def test_links_of_a_direction_are_counted_with_the_bytes_at_their_ends() -> None:
+    sizes = pd.Series([80, 4, 16])
+    totals = graph.link_totals(sizes, pd.Series([True, False, True]))
+    assert (totals.links, totals.bytes) == (2, 96)
+
+
+def test_a_program_without_a_compute_set_runs_no_vertices() -> None:
+    assert graph.vertices_of(small(), 2) is None  # a stream copy
+    vertices = graph.vertices_of(small(), 9)  # reduce
+    assert vertices is not None
+    assert vertices["vertex_type"].tolist() == ["popops::Reduce<float,float>", "popops::Add<float>"]
+
+
+def test_programs_that_touch_nothing_have_no_accesses() -> None:
+    assert graph.has_accesses(small())
+    none = {name: values[:0] for name, values in small_report().table("access").items()}
+    assert not graph.has_accesses(small(access=none))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import OPERANDS, Integers, labels, summed
 from pva.analysis.columns import analysis
+from pva.analysis.execution.totals import vertices_by_compute_set
 from pva.analysis.memory.liveness import sizes_on
 from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.lazy import pandas as pd
@@ -274,3 +275,31 @@ def _edge_frame(
             "bytes": sizes[ends[1] - shift],
         }
     )
+
+
+def has_accesses(report: Report) -> bool:
+    """Return whether any program reads or writes a variable; raises NotRecordedError."""
+    return len(report.dataset.column("access", "program")) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTotals:
+    """The links of a node in one direction: how many, and the bytes of the variables at an end."""
+
+    links: int
+    bytes: int
+
+
+def link_totals(sizes: pd.Series[int], mask: pd.Series[bool]) -> LinkTotals:
+    """Sum up the links of a mask."""
+    return LinkTotals(int(mask.sum()), int(sizes[mask].sum()))
+
+
+def vertices_of(report: Report, program: int) -> pd.DataFrame | None:
+    """Return the `vertices_by_compute_set` of a program; None if there are none or none is told."""
+    data = report.dataset
+    needed = ("compute_set_vertices", "compute_set_active_cycles_by_vertex_type")
+    compute_set = int(data.column("programs", "compute_set")[program])
+    if compute_set < 0 or not all(data.has(name) for name in needed):
+        return None
+    return vertices_by_compute_set(report, compute_set=compute_set)
