@@ -359,10 +359,6 @@ COMPUTATIONS_LEFT: dict[str, int] = {
     "memory/page.py": 2,
     "operations/details.py": 4,
     "operations/page.py": 1,
-    "programs/details.py": 2,
-    "programs/page.py": 3,
-    "programs/stage.py": 1,
-    "programs/written_details.py": 2,
     "trace/page.py": 1,
     "trace/tables.py": 1,
 }

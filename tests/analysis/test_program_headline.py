@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from pva.analysis.programs.headline import (
-    compiled_programs,
+    compilation_totals,
     longest_program,
     stage_order,
     tree_size,
@@ -42,7 +42,7 @@ def test_what_the_compiler_added_is_told_apart_from_what_was_written() -> None:
          ("", "Sync", 5)],
         columns=["written", "compiled", "programs"],
     )  # fmt: skip
-    totals = compiled_programs(pd.DataFrame(index=range(6)), types)
+    totals = compilation_totals(pd.DataFrame(index=range(6)), types)
     assert (totals.written, totals.compiled, totals.added) == (6, 9, 5)
     assert totals.by_kind == (("OnTileExecute", 7), ("DoExchange", 2))
 

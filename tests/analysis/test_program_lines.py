@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from pva.analysis.operations.layers import owners_in
 from pva.analysis.programs.hierarchy import program_tree
@@ -10,6 +11,7 @@ from pva.analysis.programs.lines import (
     closed_above,
     following,
     found_lines,
+    line_place,
     open_lines,
     related_lines,
     visible_lines,
@@ -61,3 +63,14 @@ def test_steps_of_the_same_operation_are_related() -> None:
     # multiply is its exchange and its compute set; a loop is an operation by itself.
     assert np.flatnonzero(related_lines(TREE, owners, 6)).tolist() == [5]
     assert np.flatnonzero(related_lines(TREE, owners, 3)).tolist() == []
+
+
+def test_the_place_of_a_line_is_how_many_visible_ones_are_before_it() -> None:
+    visible = np.array([True, False, True, True])
+    assert line_place(visible, 2) == (3, 1)
+    assert line_place(visible, 0) == (3, 0)
+
+
+@pytest.mark.parametrize("line", [1, -1])
+def test_a_hidden_line_has_no_place(line: int) -> None:
+    assert line_place(np.array([True, False, True, True]), line) == (3, -1)

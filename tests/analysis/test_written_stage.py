@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pva.analysis.programs.compilation import compiled_programs, compiled_types
+from pva.analysis.programs.compilation import (
+    called_program,
+    compiled_programs,
+    compiled_types,
+    function_program,
+    program_count,
+)
 from pva.analysis.programs.hierarchy import program_tree
 from pva.analysis.programs.written import written_figures
 from pva.analysis.selection import SelectionError
@@ -97,3 +103,12 @@ def test_a_report_of_one_stage_says_so() -> None:
         program_tree(report, stage="written")
     with pytest.raises(SelectionError, match="choose compiled or written"):
         program_tree(report, stage="x")
+
+
+def test_a_call_leads_to_the_program_of_its_function() -> None:
+    report = small()
+    assert called_program(report, 7) == 11
+    assert called_program(report, 6) == -1  # no call
+    assert function_program(report, 0) == 11
+    assert [function_program(report, number) for number in (-1, 1)] == [-1, -1]
+    assert program_count(report) == 14

@@ -23,7 +23,7 @@ from pva import units
 from pva.analysis.machine import clock_frequency
 from pva.analysis.operations.layers import DEFAULT, owners_in
 from pva.analysis.programs import details as parts
-from pva.analysis.programs.compilation import WRITTEN, origins_of
+from pva.analysis.programs.compilation import WRITTEN, called_program, origins_of
 from pva.analysis.programs.details import ProgramFigures
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
@@ -136,7 +136,7 @@ def _head(store: Store, report: Report, state: Address, figures: ProgramFigures)
     owners = store.derived(state.report, f"owners {layer}", lambda: owners_in(report, layer))
     operation = str(owners[figures.program])
     of_layer = {} if layer == DEFAULT else {"layer": layer}
-    function = _function(report, figures)
+    function = called_program(report, figures.program)
     links = [
         ("Live at this step", "/liveness", figures.liveness_step, {}),
         ("In the execution", "/execution", figures.first_step, {}),
@@ -147,7 +147,7 @@ def _head(store: Store, report: Report, state: Address, figures: ProgramFigures)
             -1,
             {} if operation.startswith("(") else of_layer | {"operation": operation},
         ),
-        ("Its function", "/programs", -1, {"program": function} if function else {}),
+        ("Its function", "/programs", -1, {"program": str(function)} if function >= 0 else {}),
         ("As written", "/programs", -1, _written(report, figures)),
     ]
     if figures.longest_step == figures.first_step:
@@ -187,15 +187,6 @@ def _head(store: Store, report: Report, state: Address, figures: ProgramFigures)
         ],
         className="details-top",
     )
-
-
-def _function(report: Report, figures: ProgramFigures) -> str:
-    """Return the program of the function that a call runs."""
-    data = report.dataset
-    called = int(data.column("programs", "target")[figures.program])
-    if figures.type != "Call" or not 0 <= called < data.length("function_programs"):
-        return ""
-    return str(data.column("function_programs", "program")[called])
 
 
 def _written(report: Report, figures: ProgramFigures) -> dict[str, str]:

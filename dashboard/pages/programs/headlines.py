@@ -14,9 +14,9 @@ from dashboard.pages.headlines import counted
 from pva import units
 from pva.analysis.programs.headline import (
     SYNC,
-    CompiledPrograms,
+    CompilationTotals,
     StageOrder,
-    compiled_programs,
+    compilation_totals,
     longest_program,
     stage_order,
     stages_around,
@@ -61,7 +61,7 @@ def program_link(state: Address, row: dict[Any, Any], words: str) -> list[Elemen
 
 def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
     """Return which line of what was written takes most, and what the compiler made of it all."""
-    detail = _compiled_words(compiled_programs(tree, types))
+    detail = _compiled_words(compilation_totals(tree, types))
     recorded = bool((tree["cycles"] >= 0).any())
     column = "cycles" if recorded else "estimated_cycles"
     most = longest_program(tree, column)
@@ -73,7 +73,7 @@ def written_sentence(tree: Frame, types: Frame) -> tuple[str, str]:
     return f"Of what was written, {subject} takes longest: {duration}{share}.", detail
 
 
-def _compiled_words(totals: CompiledPrograms) -> str:
+def _compiled_words(totals: CompilationTotals) -> str:
     """Return how many programs the compiler made of how many, of which kinds, and of its own."""
     kinds = [f"{step_words(kind)} {count:,}" for kind, count in totals.by_kind]
     kind_words = ", ".join(kinds[:MAX_KINDS]) + (", …" if len(kinds) > MAX_KINDS else "")

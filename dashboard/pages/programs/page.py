@@ -35,6 +35,7 @@ from pva.analysis.operations.layers import software_layers
 from pva.analysis.programs import lines
 from pva.analysis.programs.compilation import WRITTEN, compiled_types
 from pva.analysis.programs.outline import program_stages
+from pva.analysis.programs.written import written_roles
 from pva.analysis.selection import SelectionError
 from pva.plot.theme import Theme
 
@@ -319,8 +320,7 @@ def _said(store: Store, state: Address, of_stage: StageTree) -> Frame:
     tree = of_stage.lines
     roles = None
     if of_stage.stage == WRITTEN:
-        data = store.report(state.report).dataset
-        roles = data.column("written_programs", "role")[of_stage.rows]
+        roles = written_roles(store.report(state.report))[of_stage.rows]
     columns = [column.field for column in SENT if column.field in tree]
     counts = {name: tree[name].where(tree[name] >= 0) for name in columns if name in _COUNTED}
     has_parts = tree["end"] > tree.index + 1
@@ -379,9 +379,7 @@ def place(store: Store, state: Address, theme: Theme) -> Element:
     del theme
     tree = stage_tree(store, state)
     _, seen = _seen(tree.lines, state)
-    line = tree.line(state.text("program"))
-    at = int(seen[:line].sum()) if line >= 0 and seen[line] else -1
-    count = int(seen.sum())
+    count, at = lines.line_place(seen, tree.line(state.text("program")))
     words = f"{count:,} lines" if count == len(seen) else f"{count:,} of {len(seen):,} lines"
     # With an id it stays a component of Dash, whose properties assets/programs.js reads.
     return html.Span(words, id="programs-line", **{"data-line": str(at), "data-lines": str(count)})

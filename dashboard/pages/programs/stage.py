@@ -23,6 +23,7 @@ from pva.analysis.programs.compilation import (
     first_programs,
     origins_of,
     owners_of_written,
+    program_count,
 )
 from pva.analysis.programs.hierarchy import program_tree
 from pva.analysis.programs.written import written_tree
@@ -105,7 +106,7 @@ def owners_at(store: Store, state: Address, stage: str) -> Any:
 def _numbered(store: Store, key: str, stage: str) -> StageTree:
     lines = whole_tree(store, key, stage)
     report, rows = store.report(key), lines["program"].to_numpy()
-    count = len(report.dataset.column("programs", "name"))
+    count = program_count(report)
     if stage == COMPILED:
         line_of = np.full(count, -1)
         line_of[rows] = np.arange(len(rows))

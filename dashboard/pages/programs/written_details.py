@@ -18,7 +18,7 @@ from dashboard.store import Store
 from pva import units
 from pva.analysis.machine import clock_frequency
 from pva.analysis.operations.layers import DEFAULT
-from pva.analysis.programs.compilation import WRITTEN, compiled_of
+from pva.analysis.programs.compilation import WRITTEN, compiled_of, function_program, program_count
 from pva.analysis.programs.written import WrittenFigures, written_figures
 from pva.analysis.selection import SelectionError
 from pva.plot.theme import Theme, step_words
@@ -65,7 +65,7 @@ def _chosen(store: Store, state: Address) -> tuple[int, Line | None]:
     line = tree.line(text)
     if line >= 0:
         return int(tree.rows[line]), tree.lines.iloc[line].to_dict()
-    count = len(store.report(state.report).dataset.column("programs", "name"))
+    count = program_count(store.report(state.report))
     if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) >= count:
         hint = f"the report has programs 0 to {count - 1:,}"
         raise SelectionError(f"program {text}", "not there", hint)
@@ -120,11 +120,8 @@ def _link(base: Address, path: str, step: int, options: dict[str, str]) -> str:
 
 def _function(report: Any, figures: WrittenFigures) -> dict[str, str]:
     """Return the options of a link to the function that a call runs."""
-    data = report.dataset
-    if figures.type != "Call" or not 0 <= figures.target < data.length("function_programs"):
-        return {}
-    program = data.column("function_programs", "program")[figures.target]
-    return {"program": str(program), "stage": WRITTEN}
+    program = function_program(report, figures.target) if figures.type == "Call" else -1
+    return {} if program < 0 else {"program": str(program), "stage": WRITTEN}
 
 
 Pairs = list[tuple[str, str]]

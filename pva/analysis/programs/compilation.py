@@ -115,3 +115,24 @@ def owners_of_written(report: Report, owners: Texts) -> Texts:
         rows = np.flatnonzero(chosen_ones & (origins >= 0))[::-1]
         names[origins[rows]] = owners[rows]
     return names
+
+
+def program_count(report: Report) -> int:
+    """Count the compiled programs of a report; raises NotRecordedError."""
+    return len(report.dataset.column("programs", "name"))
+
+
+def called_program(report: Report, program: int) -> int:
+    """Return the program of the function that a compiled program calls, -1 if it calls none."""
+    data = report.dataset
+    if str(data.texts("programs", "type")[program]) != "Call":
+        return -1
+    return function_program(report, int(data.column("programs", "target")[program]))
+
+
+def function_program(report: Report, function: int) -> int:
+    """Return the program that a function is, -1 if the report has no such function."""
+    data = report.dataset
+    if not 0 <= function < data.length("function_programs"):
+        return -1
+    return int(data.column("function_programs", "program")[function])

@@ -13,7 +13,7 @@ _LEAST = 0.0005  # of the cycles: less is written as 0.0 %
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledPrograms:
+class CompilationTotals:
     """How many programs the compiler made of those written, by kind, and how many it added."""
 
     written: int
@@ -63,14 +63,14 @@ def _first(rows: pd.DataFrame) -> dict[Any, Any] | None:
     return records[0] if records else None
 
 
-def compiled_programs(tree: pd.DataFrame, types: pd.DataFrame) -> CompiledPrograms:
+def compilation_totals(tree: pd.DataFrame, types: pd.DataFrame) -> CompilationTotals:
     """Count what was written in `written_tree`, and what became of it in `compiled_types`."""
     of_user = types[types["written"] != ""]
     kinds = of_user.groupby("compiled", sort=False)["programs"].sum()
     kinds = kinds.sort_values(ascending=False, kind="stable")
     compiled = int(kinds.sum())
     by_kind = tuple((str(kind), int(count)) for kind, count in kinds.items())
-    return CompiledPrograms(len(tree), compiled, by_kind, int(types["programs"].sum()) - compiled)
+    return CompilationTotals(len(tree), compiled, by_kind, int(types["programs"].sum()) - compiled)
 
 
 def tree_size(tree: pd.DataFrame) -> TreeSize:

@@ -65,3 +65,9 @@ def related_lines(tree: pd.DataFrame, owners: Texts, line: int) -> Truths:
         return np.zeros(len(tree), dtype=bool)
     same: Truths = (owner == owner[line]) & (np.arange(len(tree)) != line)
     return same
+
+
+def line_place(visible: Truths, line: int) -> tuple[int, int]:
+    """Return how many lines are visible, and at which of them a line is, -1 if it is not."""
+    before = int(np.count_nonzero(visible[:line])) if line >= 0 and visible[line] else -1
+    return int(np.count_nonzero(visible)), before

@@ -178,3 +178,8 @@ def written_figures(report: Report, *, program: int) -> WrittenFigures:
     has_compute_set = data.has("compute_sets") and 0 <= number < data.length("compute_sets")
     name = str(data.column("compute_sets", "name")[number]) if has_compute_set else ""
     return WrittenFigures(program=row, compute_set_name=name, **fields)
+
+
+def written_roles(report: Report) -> Texts:
+    """Return what each program as written is to the one around it, such as a branch of an If."""
+    return report.dataset.column("written_programs", "role")
