@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,9 +34,26 @@ def claimed(out: Path) -> Iterator[Claim]:
 
 
 @contextmanager
-def recorded(out: Path) -> Iterator[None]:
-    """Claim `out` and trace the host into it; raises PvaError as `claimed` does."""
-    with claimed(out) as claim:
+def _named(command: Sequence[str]) -> Iterator[None]:
+    """Let reports tell by which command they were written."""
+    from simulator.profile.write import COMMAND_VARIABLE, with_folders_below
+
+    here = Path.cwd()
+    words = [with_folders_below(here, word) for word in command]
+    os.environ[COMMAND_VARIABLE] = json.dumps(words)
+    try:
+        yield
+    finally:
+        del os.environ[COMMAND_VARIABLE]
+
+
+@contextmanager
+def recorded(out: Path, command: Sequence[str] = ()) -> Iterator[None]:
+    """Claim `out` and trace the host into it; raises PvaError as `claimed` does.
+
+    Reports that are written meanwhile name the command, the words behind `tilescope`.
+    """
+    with claimed(out) as claim, _named(command) if command else nullcontext():
         try:
             import pvti
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -73,14 +74,15 @@ class Programs(Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the program that the first argument names."""
         if args and args[0].endswith(SUFFIX):
-            return args[0], program_of(Path(args[0])), args[1:]
+            return args[0], program_of(args), args[1:]
         if args and args[0].endswith(MODEL):
-            return args[0], model_command(Path(args[0]), _checked_options, say_where), args[1:]
+            return args[0], model_command(args, _checked_options, say_where), args[1:]
         return super().resolve_command(ctx, args)
 
 
-def program_of(path: Path) -> click.Command:
-    """Make the command that runs a Python file with its arguments, as Python would."""
+def program_of(words: Sequence[str]) -> click.Command:
+    """Make the command that runs a Python file, the first of its words, as Python would."""
+    path = Path(words[0])
 
     def run_file(
         out: Path | None, target: str | None, ipus: int | None, option: tuple[str, ...],
@@ -91,7 +93,7 @@ def program_of(path: Path) -> click.Command:
         directory = out or Path(path.stem)
         options = _checked_options(option)
         requested = _checked_target(target, ipus)
-        with recorded(directory), importable() if sdk else nullcontext():
+        with recorded(directory, ("simulate", *words)), importable() if sdk else nullcontext():
             code, folders = run_program(path, arguments, directory, requested, options)
         for folder in folders:
             say_where(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,10 +107,11 @@ OPTIONS = (
 
 
 def model_command(
-    path: Path, checked_options: Callable[[tuple[str, ...]], dict[str, str]],
+    words: Sequence[str], checked_options: Callable[[tuple[str, ...]], dict[str, str]],
     say_where: Callable[[Path], None],
 ) -> click.Command:  # fmt: skip
-    """Make the command that simulates a model."""
+    """Make the command that simulates a model, the first of its words."""
+    path = Path(words[0])
 
     def run_model(out: Path | None, option: tuple[str, ...], list_unsupported: bool,
                   shape: tuple[str, ...], no_values: bool, optimizer: str | None,
@@ -151,7 +152,7 @@ def model_command(
             return UNSUPPORTED if wrong else 0
         directory = out or Path(path.stem)
         shown = _told(steps_shown("lowering", PARTS))
-        with recorded(directory):
+        with recorded(directory, ("simulate", *words)):
             outcome = simulate.simulate_model(path, directory, request, shown)
         if outcome.loss:
             batches = counted(request.repeat, "batch", "batches")

@@ -27,6 +27,7 @@ from simulator.runtime.run import RunRecord
 
 FILES = PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
 STREAM_OPTION, APP_OPTION = "autoReport.streamAtEachRun", "autoReport.app"
+COMMAND_VARIABLE = "TILESCOPE_COMMAND"  # the words of a command of ours, as a JSON list
 RUNS_OPTION = "autoReport.executionProfileProgramRunCount"
 # The folders that something stands in, wherever they begin in an argument; a slash at the end.
 _FOLDERS = re.compile(r"[^\s=,;\"']*[/\\](?=[^\s=,;\"'])")
@@ -161,17 +162,33 @@ def _is_text(name: str) -> bool:
 def application(text: str) -> dict[str, Any]:
     """Return the facts of app.json: those given as a JSON object, else name and arguments.
 
-    Of a path in the arguments only its last part is kept.
+    Of a path in the arguments only its last part is kept. Under `tilescope simulate` its words
+    are there, too, as `command`.
     """
+    command = os.environ.get(COMMAND_VARIABLE)
+    words = {"command": json.loads(command)} if command else {}
     if text:
-        return dict(json.loads(text))
+        return {**json.loads(text), **words}
     name, *arguments = [without_folders(argument) for argument in sys.argv or [""]]
-    return {"application": name, "arguments": arguments}
+    return {"application": name, "arguments": arguments, **words}
 
 
 def without_folders(argument: str) -> str:
     """Take the folders of every path out of an argument: `--out=a/b` becomes `--out=b`."""
     return _FOLDERS.sub("", _LAST_SLASH.sub("", argument))
+
+
+def with_folders_below(place: Path, argument: str) -> str:
+    """Write the paths of an argument as seen from a directory; of others the last part is kept."""
+
+    def below(match: re.Match[str]) -> str:
+        if "\\" in match[0] and os.sep == "/":  # of another system
+            return ""
+        folder = os.path.normpath(place / match[0])
+        inside = Path(folder).relative_to(place) if Path(folder).is_relative_to(place) else Path()
+        return "" if inside == Path() else f"{inside.as_posix()}/"
+
+    return _FOLDERS.sub(below, _LAST_SLASH.sub("", argument))
 
 
 def write_facts(claim: Claim, name: str, facts: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from pva.formats import registry
 from simulator import poplar
 from simulator.graph.errors import graph_memory_allocation_error
 from simulator.poplar import FLOAT, program
-from simulator.profile.write import without_folders
+from simulator.profile.write import with_folders_below, without_folders
 
 ROOT = Path(__file__).parents[2]
 
@@ -182,3 +182,18 @@ def test_runs_that_are_kept_back_are_in_the_report_that_the_engine_gives(tmp_pat
     made = engine(tmp_path, **{"autoReport.streamAtEachRun": False})
     made.run()
     assert len(made.getReport().execution.runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("argument", "kept"),
+    [
+        ("models/m.onnx", "models/m.onnx"),
+        ("/home/me/models/m.onnx", "models/m.onnx"),
+        ("/srv/m.onnx", "m.onnx"),
+        ("--target=../a/b.toml", "--target=b.toml"),
+        ("a/../../b", "b"),
+        ("C:\\a\\b.txt", "b.txt"),
+    ],
+)
+def test_paths_of_a_command_are_those_below_the_current_directory(argument: str, kept: str) -> None:
+    assert with_folders_below(Path("/home/me"), argument) == kept
