@@ -75,7 +75,8 @@ Rows = list[dict[str, Any]]
 MODEL, LISTED = ".onnx", "tables(words=...)"
 LONGEST_ARGUMENT = 120  # bytes
 DEFAULTS: tuple[Any, ...] = ("", [], {}, MAX_BYTES)
-FINDING = ("rule", "severity", "what", "where", "advice", "saving", "unit", "of", "saving_share")
+FINDING = ("rule", "severity", "what", "where", "advice", "saving", "unit", "of", "saving_share",
+           "try_it", "measured_saving")  # fmt: skip
 OURS = ("rule", "severity", "advice", "unit", "of", "figure", "quality", "name_of_table", "in")
 
 
@@ -124,7 +125,8 @@ class Tools:
         """List what stands out in a report: problems first, then what could save most.
 
         `saving` is the most that following `advice` alone could save, of what `of` names; savings
-        do not add up. Begin here for "why does it not fit?" and "why is it slow?".
+        do not add up. `try_it` is the command that tries it, `measured_saving` what that saved:
+        null before it ran. Begin here for "why does it not fit?" and "why is it slow?".
         """
         from pva.analysis import insights
 
