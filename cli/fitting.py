@@ -60,7 +60,7 @@ def laid_out(
     if room is not None and sum(widths) > room:
         narrow = _narrowed(heads, widths, rigid, room)
         if narrow is None:
-            yield from _stacked(heads, rows)
+            yield from _stacked(heads, rows, rigid)
             return
         widths = narrow
     for texts in (heads, *rows):
@@ -90,11 +90,16 @@ def _narrowed(
     return least
 
 
-def _stacked(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _stacked(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], rigid: Sequence[bool]
+) -> Iterator[str]:
     """Write each value of a row on a line of its own; those that are empty have none."""
     column = max(map(len, heads)) + GAP
     for number, row in enumerate(rows):
         if number:
             yield ""
-        yield from labelled(((head, text) for head, text in zip(heads, row, strict=True) if text),
-                            column)  # fmt: skip
+        for head, text, fixed in zip(heads, row, rigid, strict=True):
+            if fixed and text:
+                yield f"{head:<{column}}{text}"
+            elif text:
+                yield from labelled([(head, text)], column)

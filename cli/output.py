@@ -40,6 +40,7 @@ _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _CHANGE = "change"
 # Columns of bytes of code, which are -1 where it was not counted.
 CODE = frozenset({"code", "control_code", "exchange_code", "vertex_code", "code_bytes"})
+COMMANDS = frozenset({"try_it", "command"})  # columns that are copied: never cut, never wrapped
 _BATCH = 2000
 _BUFFER = 1 << 16  # characters
 _LINE_END = "\r\n"
@@ -247,7 +248,8 @@ def table_lines(
     heads = [printable(name.removesuffix(_NANOSECONDS)) for name in columns]
     numeric = [bool(rows) and all(_is_number(row[at]) for row in rows) for at in range(len(heads))]
     at_right = [number or at in right for at, number in enumerate(numeric)]
-    yield from laid_out(heads, cells, at_right, rigid=numeric)
+    rigid = [number or name in COMMANDS for number, name in zip(numeric, columns, strict=True)]
+    yield from laid_out(heads, cells, at_right, rigid)
     if not rows:
         yield "(no rows)"
 
@@ -277,6 +279,8 @@ def _cell(value: Any, column: str) -> str:
     if isinstance(value, int):
         return str(value) if column in _NAMES_BY_NUMBER else f"{value:,}"
     text = printable(str(value))
+    if column in COMMANDS:
+        return text
     widest = _WIDEST_CELL if terminal_width() is None else _LONGEST_WRAPPED
     return text if len(text) <= widest else text[: widest - 1] + "…"
 

@@ -111,3 +111,10 @@ def test_rows_without_room_for_columns_are_stacked(terminal: Terminal) -> None:
 def test_pipe_gets_whole_lines() -> None:
     rows = [("a" * 60, "b" * 60)]
     assert list(table_lines(("one", "two"), rows))[1] == f"{'a' * 60}  {'b' * 60}"
+
+
+def test_a_command_stays_whole_so_that_it_can_be_copied(terminal: Terminal) -> None:
+    command = "tilescope explore models/m.onnx --vary precision=float,half --out explore-m"
+    terminal(30)
+    lines = list(table_lines(("what", "try_it"), [("half of it is in floats", command)]))
+    assert lines == ["what    half of it is in", "        floats", f"try_it  {command}"]
