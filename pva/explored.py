@@ -21,16 +21,22 @@ def exploration_of(report: Path) -> Path | None:
     return folder.parent if is_point else None
 
 
-def points_beside(report: Path) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the row of a report's own point, None where it is of none, and those of the others.
+def point_of(report: Path) -> dict[str, Any] | None:
+    """Return the row of the point that a report is; None where it is of no exploration.
 
     A row is what `tilescope explore` keeps of a point: key, levers, figures, `arguments` of
-    `tilescope simulate`. Rows that cannot be read are left out.
+    `tilescope simulate`.
     """
-    folder, own = exploration_of(report), _directory(report).name
-    rows = {} if folder is None else {path.stem: _row(path) for path in _files(folder)}
-    others = [row for key, row in rows.items() if row is not None and key != own]
-    return rows.get(own), others
+    folder = exploration_of(report)
+    return None if folder is None else _row(folder / POINTS / f"{_directory(report).name}.json")
+
+
+def points_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of the points of an exploration; none where there is no such directory.
+
+    Those that cannot be read are left out.
+    """
+    return [row for path in _files(folder) if (row := _row(path)) is not None]
 
 
 def _directory(report: Path) -> Path:

@@ -273,17 +273,22 @@ def _saving(row: dict[str, Any]) -> Element:
 def _trial(store: Store, state: Address, row: dict[str, Any]) -> Element:
     """Show the command that tries an advice, and what it saved where it was tried."""
     parts: list[Element] = ["Try it: ", html.Code(row["try_it"])]
-    exploration = store.exploration(state.report) if row["trial"] else None
-    if exploration is not None:
+    if row["trial"]:
         write = units.size if row["unit"] == "bytes" else units.cycles_in_words
         saved = row["measured_saving"]
         words = f"{write(abs(saved))} {'saved' if saved >= 0 else 'more'}"
-        both = f"{store.path(state.report).name},{row['trial']}"
-        link = Address(explore.PATH, state.report, options=((explore.POINT, both),))
         measured = components.unbroken(f"Measured: {words}, of {write(row['saving'])} at most")
-        where = address.write(link)
-        parts += [html.Br(), dcc.Link(measured, href=where, className="finding-link")]
+        parts += [html.Br(), _measured(store, state, row, measured)]
     return html.P(parts, className="finding-advice")
+
+
+def _measured(store: Store, state: Address, row: dict[str, Any], text: str) -> Element:
+    """Lead to the comparison of both points, where the report is itself one of them."""
+    if store.exploration(state.report) is None:
+        return html.Span(text)
+    both = f"{store.path(state.report).name},{row['trial']}"
+    link = Address(explore.PATH, state.report, options=((explore.POINT, both),))
+    return dcc.Link(text, href=address.write(link), className="finding-link")
 
 
 def _link(store: Store, state: Address, row: dict[str, Any]) -> Element:

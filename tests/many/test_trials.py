@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,10 +17,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 import pva
 from cli.main import tilescope
+from cli.simulate import simulate as simulate_group
 from dashboard.address import Address
 from dashboard.pages import insights
 from dashboard.store import Store
 from pva.many.points import figures
+from simulator.explore.levers import Space, read_levers
+from tests.analysis.test_insights import LITTLE_ALWAYS, capacity
+from tests.builders import small_report, write_report
 from tests.dashboard.layouts import parts, words
 from tests.many.explored import write_explored
 
@@ -109,21 +115,20 @@ def test_try_it_is_the_command_that_explores_the_lever(spaces) -> None:
 
 
 def test_a_report_of_no_exploration_has_the_command_and_nothing_measured(tmp_path: Path) -> None:
-    report = pva.openReport(_moved(tmp_path, ["simulate", "a.onnx", "--out", "run", "--train"]))
+    command = ["simulate", "a.onnx", "--out", "run", "--train"]
+    report = pva.openReport(write_simulated(tmp_path, command))
     (finding,) = report.insights.query("rule == 'full_precision_at_peak'").to_dict("records")
     assert finding["try_it"] == (
-        "tilescope explore a.onnx --train --vary precision=float,half --out explore-a"
+        "tilescope explore a.onnx --train --vary precision=float,half"
+        f" --out {tmp_path / 'explore-a'}"
     )
     assert np.isnan(finding["measured_saving"]) and finding["trial"] == ""
 
 
-def _moved(folder: Path, arguments: list[str]) -> Path:
-    """Write a report whose app.json has the arguments of a program."""
-    from tests.analysis.test_insights import LITTLE_ALWAYS
-    from tests.builders import small_report, write_report
-
-    path = write_report(folder / "report", small_report(**LITTLE_ALWAYS))
-    facts = {"application": "tilescope", "arguments": arguments}
+def write_simulated(folder: Path, command: list[str], **parts: Any) -> Path:
+    """Write a report whose app.json has the words of a command."""
+    path = write_report(folder / "report", small_report(**LITTLE_ALWAYS, **parts))
+    facts = {"application": "tilescope", "command": command}
     (path / "app.json").write_text(json.dumps(facts))
     return path
 
@@ -138,3 +143,50 @@ def test_the_page_shows_both_savings_and_leads_to_both_points(spaces) -> None:
     assert f"Measured: {finding['measured_saving']:,.0f} cycles saved, of" in text
     links = [part.href for part in parts(shown) if getattr(part, "href", "").startswith("/explore")]
     assert links and links[0].endswith("point=base,repeat%3D8")
+
+
+def run(*words: str) -> None:
+    """Run a command of ours; raises AssertionError where it does not end with 0."""
+    result = CliRunner().invoke(tilescope, words)
+    assert result.exit_code == 0, result.output
+
+
+def test_each_command_runs_as_it_stands_where_the_report_was_made(tmp_path, monkeypatch) -> None:
+    (tmp_path / "models").mkdir()
+    monkeypatch.chdir(tmp_path)
+    write_model(Path("models/m.onnx"), batch=16, width=16, layers=2)
+    run("simulate", "models/m.onnx", "--target=tiny", "--train", "--no-values", "--out", "runs/1")
+    before = pva.openReport("runs/1").insights.set_index("rule").query("try_it != ''")
+    assert set(before.index) == {"full_precision_at_peak", "idle_at_peak"}
+    assert before["measured_saving"].isna().all()
+    for command in before["try_it"]:
+        assert command.endswith(" --out runs/explore-m")
+        run(*shlex.split(command)[1:])
+    after = pva.openReport("runs/1").insights.set_index("rule").loc[before.index]
+    assert (after["measured_saving"] <= after["saving"]).all()
+    assert after["trial"].all()
+
+
+def test_a_model_that_changed_since_is_not_measured(spaces, tmp_path: Path) -> None:
+    command = ["simulate", "m.onnx", "--target=tiny", "--no-values", *TRAINED]
+    report = write_simulated(tmp_path, command)  # the figures of another one
+    shutil.copytree(spaces[TRAINED], tmp_path / "explore-m")
+    assert pva.openReport(report).insights["measured_saving"].isna().all()
+
+
+def test_every_command_and_its_points_parse(spaces) -> None:
+    for space in spaces.values():
+        for command in filter(None, advised(space)["try_it"]):
+            words = shlex.split(command)
+            context = tilescope.commands[words[1]].make_context(words[1], words[2:])
+            levers = read_levers(context.params["vary"])
+            for point in Space(words[2], context.params["shared"], levers).points():
+                name, program, rest = simulate_group.resolve_command(context, [*point.arguments])
+                assert program.make_context(name, rest).params["no_values"]
+
+
+def test_a_program_that_does_not_fit_leads_to_the_command_that_makes_it_fit(tmp_path) -> None:
+    command = ["simulate", "p.py", "--target=my.toml", "--size", "4", "--out=r", "--ipus", "2"]
+    report = pva.openReport(write_simulated(tmp_path, command, **capacity(1000)))
+    words = report.insights.set_index("rule").loc["does_it_fit", "try_it"]
+    assert words == "tilescope fit p.py --target=my.toml --size 4 --ipus 2..4"

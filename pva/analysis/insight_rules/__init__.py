@@ -81,9 +81,9 @@ def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     or cycles; `show` is the analysis that has the details, with tile, step and variable (-1: none),
     and `name` that of the programs to look at there. `try_it` is the command that tries an advice
     that is a lever of `tilescope explore`, or `tilescope fit`; empty where it is none, or where the
-    report does not tell its program. In the report of a point of an exploration, `measured_saving`
-    is what the best point saved that differs in that lever alone, in the unit of `saving` (of
-    batches: for the work of this report), and `trial` its key; not a number where none was run.
+    report does not tell its program. Once it ran, `measured_saving` is what the best point saved
+    that differs in that lever alone, in the unit of `saving` (of batches: for the work of this
+    report), and `trial` its key; not a number where none was run.
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
     then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """

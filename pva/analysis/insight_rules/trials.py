@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pva.analysis.execution.hidden_io import io_tiles_wanted
 from pva.analysis.execution.main_runs import main_run
 from pva.analysis.insight_rules.finding import AT_PEAK, RECORDED_RUNS
+from pva.analysis.memory.liveness import liveness_overview
 from pva.errors import NotRecordedError, PvaError
-from pva.explored import exploration_of, points_beside
+from pva.explored import exploration_of, point_of, points_of
 
 if TYPE_CHECKING:
     from pva.lazy import pandas as pd
@@ -24,7 +25,8 @@ Words = Sequence[str]
 Point = Mapping[str, Any]
 MODEL, PROGRAMS = ".onnx", (".onnx", ".py")
 FIT = "does_it_fit"
-REPEAT, TRAIN = "repeat", "--train"
+REPEAT, TRAIN, IPUS = "repeat", "--train", "ipus"
+MOST_IPUS = 4  # that `tilescope fit` may try
 # What `simulate` writes beside its report, or what `explore` adds by itself.
 OUTPUTS, FLAGS = ("out", "cache", "save-outputs"), ("--json", "--no-values")
 FIGURES = {AT_PEAK: "peak", RECORDED_RUNS: "cycles"}  # of a point: what a saving is a part of
@@ -66,13 +68,15 @@ LEVERS = {
 
 def with_trials(report: Report, findings: pd.DataFrame) -> pd.DataFrame:
     """Return findings with `try_it`, `measured_saving` and `trial`, as `insights` tells them."""
-    own, others = points_beside(report.path)
+    own = point_of(report.path)
     program, words = _command_line(report, own)
+    space = exploration_of(report.path) or _directory_of_trials(report, program)
     rows: list[dict[str, Any]] = findings.to_dict("records")  # type: ignore[assignment]
-    commands = [_command(report, str(row["rule"]), row, program, words) for row in rows]
+    commands = [_command(report, str(row["rule"]), row, program, words, space) for row in rows]
+    points = points_of(space) if any(commands) else []
     measured = [
-        _measured(row, LEVERS[row["rule"]], own, others)
-        if own is not None and command and row["rule"] in LEVERS
+        _measured(report, row, LEVERS[row["rule"]], words, points)
+        if command and row["rule"] in LEVERS
         else (NOT_MEASURED, "")
         for row, command in zip(rows, commands, strict=True)
     ]
@@ -81,6 +85,14 @@ def with_trials(report: Report, findings: pd.DataFrame) -> pd.DataFrame:
         measured_saving=[float(saving) for saving, _ in measured],
         trial=[key for _, key in measured],
     )
+
+
+def _directory_of_trials(report: Report, program: str) -> Path:
+    """Return where the points of a report's trials go: beside the report."""
+    folder = report.path if report.path.is_dir() else report.path.parent
+    beside = folder.parent / f"explore-{Path(program).stem}"
+    here = Path.cwd()
+    return beside.relative_to(here) if beside.is_relative_to(here) else beside
 
 
 def _command_line(report: Report, own: Point | None) -> tuple[str, tuple[str, ...]]:
@@ -92,21 +104,21 @@ def _command_line(report: Report, own: Point | None) -> tuple[str, tuple[str, ..
         app = report.app
     except PvaError:  # a damaged file beside the report
         return "", ()
-    name, words = str(app.get("application", "")), app.get("arguments")
+    words = app.get("command")
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         return "", ()
-    models = [place for place, word in enumerate(words) if word.endswith(MODEL)]
-    if models and words[0] == "simulate":
-        program, words = words[models[0]], words[models[0] + 1 :]
-        kept = _without(words, *OUTPUTS)
-        return program, tuple(word for word in kept if word not in FLAGS)
-    return (name, tuple(words)) if name.endswith(".py") and not models else ("", ())
+    if words[:1] != ["simulate"] or not "".join(words[1:2]).endswith(PROGRAMS):
+        return "", ()
+    kept = _without(words[2:], *OUTPUTS)
+    return words[1], tuple(word for word in kept if word not in FLAGS)
 
 
-def _command(report: Report, rule: str, row: Point, program: str, words: Words) -> str:
+def _command(report: Report, rule: str, row: Point, program: str, words: Words, space: Path) -> str:
     """Return the command that tries what a finding advises; nothing where there is none."""
     if rule == FIT and row["severity"] == "problem" and program.endswith(PROGRAMS):
-        return shlex.join(("tilescope", "fit", program, *words))
+        least = int(report.dataset.value("target", "num_ipus"))
+        ipus = f"{least}..{max(least, MOST_IPUS)}"
+        return shlex.join(("tilescope", "fit", program, *_without(words, IPUS), "--ipus", ipus))
     lever = LEVERS.get(rule)
     if lever is None or not program.endswith(MODEL) or (lever.of_training and TRAIN not in words):
         return ""
@@ -117,29 +129,39 @@ def _command(report: Report, rule: str, row: Point, program: str, words: Words) 
         return ""
     if not values:
         return ""
-    folder = exploration_of(report.path) or Path(f"explore-{Path(program).stem}")
     vary = f"{lever.name}={','.join((present, *values))}"
     kept = _without(words, lever.name)
     return shlex.join(("tilescope", "explore", program, *kept, "--vary", vary,
-                       "--out", str(folder)))  # fmt: skip
+                       "--out", str(space)))  # fmt: skip
 
 
-def _measured(row: Point, lever: Lever, own: Point, others: Sequence[Point]) -> tuple[float, str]:
-    """Return what the best point saves that differs from a report's own in a lever alone."""
-    figure = FIGURES.get(str(row["of"]), "")
-    alike = [point for point in others if _rest(point, lever) == _rest(own, lever)]
-    spent = [(_spent(point, lever, figure), str(point["key"])) for point in alike]
+def _measured(
+    report: Report, row: Point, lever: Lever, words: Words, points: Sequence[Point]
+) -> tuple[float, str]:
+    """Return what the best point saves that differs from the report in a lever alone, and its key.
+
+    One of the points must be the report's own, with the same bytes live at the peak.
+    """
+    figure, present = FIGURES.get(str(row["of"]), ""), _value(words, lever)
+    alike = [p for p in points if _rest(p["arguments"][1:], lever) == _rest(words, lever)]
+    own = [p for p in alike if _value(p["arguments"], lever) == present]
+    if not own or own[0].get("peak") != liveness_overview(report).max_live:
+        return NOT_MEASURED, ""
+    spent = [(_spent(p, lever, figure), str(p["key"])) for p in alike if p is not own[0]]
     tried = [(value, key) for value, key in spent if value > 0]
-    before = _spent(own, lever, figure)
+    before = _spent(own[0], lever, figure)
     if not tried or before <= 0 or not row["saving_share"]:
         return NOT_MEASURED, ""
     least, key = min(tried)
     return float(row["saving"] / row["saving_share"] * (1 - least / before)), key
 
 
-def _rest(point: Point, lever: Lever) -> list[str]:
-    """Return the program and arguments of a point without a lever, in one order."""
-    return sorted(_without(point["arguments"], lever.name))
+def _rest(words: Words, lever: Lever) -> list[str]:
+    """Return arguments without a lever, defaults and what changes no figure, in one order."""
+    usual = [other.name for other in LEVERS.values() if _value(words, other) == other.default]
+    kept = [word for word in _without(words, lever.name, *usual) if word not in FLAGS]
+    pairs = (word.split("=", 1) if word.startswith("--") else [word] for word in kept)
+    return sorted(text for pair in pairs for text in pair)
 
 
 def _spent(point: Point, lever: Lever, figure: str) -> float:
