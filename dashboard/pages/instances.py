@@ -17,7 +17,7 @@ from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
 from pva.analysis.distributed.clocks import clock_residual
-from pva.analysis.distributed.pace import instance_pace, instance_utilisation
+from pva.analysis.distributed.pace import instance_pace, instance_utilisation, pace_of_instances
 from pva.analysis.distributed.stragglers import CAUSES, stragglers
 from pva.analysis.distributed.totals import equal_graphs, instances
 from pva.errors import NotRecordedError
@@ -275,12 +275,12 @@ def pace(store: Store, state: Address, theme: Theme) -> Figure:
 def spread(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw how instances are spread in what they take and how late they are."""
     totals = _asked(store, state, instances).set_index("instance")
-    steps = _asked(store, state, instance_pace).groupby("instance")
+    pace = pace_of_instances(_asked(store, state, instance_pace))
     waits = _asked(store, state, stragglers).set_index("instance")
     rows = {
         "Others wait": waits["wait_ns"] / NS,
-        "Median run": steps["duration_ns"].median() / NS,
-        "Mean lateness": steps["late_ns"].mean().astype("float64") / NS,
+        "Median run": pace["duration_ns"] / NS,
+        "Mean lateness": pace["late_ns"] / NS,
         "Process": totals["seconds"],
     }
     return figures.spread({name: one for name, one in rows.items() if one.notna().any()}, theme)

@@ -164,6 +164,10 @@ class Timeline:
         sums = np.bincount(kind, weights=time, minlength=len(self.colours))
         return sums.astype(np.int64)
 
+    def spent_in_all(self, row: int, begin: int, end: int) -> int:
+        """Add up the time of all events of a row inside a window."""
+        return int(self.spent(row, begin, end).sum())
+
 
 class Labels:
     """Texts of one timeline, each once a colour."""

@@ -20,7 +20,12 @@ from dashboard.pages.compare.tables import TABS, both, compared, percent
 from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva import units
-from pva.analysis.whole_report.comparison import code_of_one, compare_settings, total_of
+from pva.analysis.whole_report.comparison import (
+    change_counts,
+    code_of_one,
+    compare_settings,
+    total_of,
+)
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme
 
@@ -295,12 +300,11 @@ def _summary(frame: Frame, table: known.Comparison) -> Element:
     """Write that the rows add up to the difference of the totals."""
     before, after, change = total_of(frame)
     write = units.size if table.unit == "bytes" else units.cycles_or_time
-    same = int((frame["change"] == 0).sum())
-    grown, shrunk = int((frame["change"] > 0).sum()), int((frame["change"] < 0).sum())
+    counts = change_counts(frame)
     text = (
         f"{table.total[:1].upper()}{table.total[1:]}: {write(before)} before, {write(after)} after,"
-        f" {components.changed(change, write)}. The rows add up to it: {grown:,} grew {GREW}, "
-        f"{shrunk:,} shrank {SHRANK}, {same:,} are the same."
+        f" {components.changed(change, write)}. The rows add up to it: {counts.grown:,} grew"
+        f" {GREW}, {counts.shrunk:,} shrank {SHRANK}, {counts.same:,} are the same."
     )
     return html.P(components.unbroken(text), className="note")
 

@@ -14,7 +14,13 @@ from dashboard.pages.compare.tables import TABS, both, compared, tiles_of_both
 from dashboard.pages.memory.page import ipu_tiles
 from dashboard.store import Store
 from pva.analysis.memory import liveness
-from pva.analysis.whole_report.comparison import AFTER, BEFORE, total_of, waterfall
+from pva.analysis.whole_report.comparison import (
+    AFTER,
+    BEFORE,
+    rows_of_waterfall,
+    total_of,
+    waterfall,
+)
 from pva.errors import NotRecordedError
 from pva.plot import compare as figures
 from pva.plot.axes import Figure
@@ -81,10 +87,9 @@ def _objects(store: Store, state: Address, steps: Frame) -> list[str | None]:
     """Return the objects that the changes of a waterfall are, none for all others together."""
     table = known.table_of(state)
     frame = compared(store, state, table.name)
-    by_itself = int((steps["name"] != "").sum())
-    first = frame[frame["change"] != 0].head(by_itself)
+    first = rows_of_waterfall(frame, steps)
     found = known.objects_of(store.report(state.report), table, first)
-    return [*found, *[None] * (len(steps) - by_itself)]
+    return [*found, *[None] * (len(steps) - len(first))]
 
 
 def way_of(store: Store, state: Address) -> Frame:

@@ -13,6 +13,7 @@ from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import COMPARISONS
+from pva.analysis.whole_report.comparison import in_tile_order
 from pva.analysis.whole_report.key_figures import NO_RUN, RUN_IT
 from pva.errors import NotFoundError
 from pva.plot.theme import step_words
@@ -125,7 +126,7 @@ def compared(store: Store, state: Address, name: str, **arguments: str) -> Frame
 def tiles_of_both(store: Store, state: Address) -> Frame:
     """Return the bytes of each tile in both, with gaps or without, in the order of tiles."""
     gaps = "included" if state.option("gaps", ("off", "on")) == "on" else "excluded"
-    return compared(store, state, "compare_tiles", gaps=gaps).sort_values("tile")
+    return in_tile_order(compared(store, state, "compare_tiles", gaps=gaps))
 
 
 def table_of(state: Address) -> Comparison:

@@ -83,10 +83,9 @@ def path_sentence(path: Frame) -> str:
     steps = path[path["type"] != causes.SYNC]
     if not len(steps):
         return ""
-    on = path.groupby("ipu")["cycles"].sum()
-    ipu = int(on.idxmax())
-    share = units.share(on[ipu] / max(int(on.sum()), 1))
-    where = f" goes through IPU {ipu} for {share} of its length, and" if len(on) > 1 else ""
+    most = causes.path_share(path)
+    through = f" goes through IPU {most.ipu} for {units.share(most.share)} of its length, and"
+    where = through if most.ipus > 1 else ""
     longest = steps.iloc[0]
     return (
         f"The critical path{where} is longest in {longest['name']}, "
@@ -162,7 +161,7 @@ def _rows(
         {
             "name": f"{key}, {lane.name}" if named else lane.name,
             "spent": run_timeline.spent(lane.overview, window.begin, window.end, hits).tolist(),
-            "every": int(run_timeline.spent(lane.overview, window.begin, window.end, None).sum()),
+            "every": run_timeline.spent_in_all(lane.overview, window.begin, window.end),
             **{str(name): value for name, value in row.items()},
         }
         for lane, row in zip(run_timeline.lanes, frame.to_dict("records"), strict=False)

@@ -343,11 +343,11 @@ def name_filter(state: Address) -> Filter | None:
 
 def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
     """Write that figures are those of some steps, and what these take."""
-    steps, spent = int(programs["executions"].sum()), int(programs["cycles"].sum())
-    share = units.share(spent / max(cycles, 1))
+    totals = ranges.total_of_programs(programs, cycles)
     return (
-        f"Only of steps whose name {STANDS[by.operator]} “{by.value}”: {counted(steps, 'step')}, "
-        f"{units.cycles_in_words(spent)} ({share})"
+        f"Only of steps whose name {STANDS[by.operator]} “{by.value}”: "
+        f"{counted(totals.steps, 'step')}, {units.cycles_in_words(totals.cycles)} "
+        f"({units.share(totals.share)})"
     )
 
 

@@ -184,7 +184,7 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
     steps = compared_steps(store, state)
     frame = step_comparison.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
     columns = [f"{step_comparison.STEP}{step}" for step in steps]
-    total = frame[[*columns, "change"]].sum().to_frame().T.assign(name="Total", category="")
+    total = step_comparison.total_of_variables(frame, columns).assign(name="Total", category="")
     if not len(frame):
         text = "Nothing but the always-live is live at this step."
         return html.Div([_heading(store, state, steps), components.message(text)])
@@ -236,7 +236,7 @@ def always(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is always live."""
     report = store.report(state.report)
     frame = analysis.always_live_variables(report, ipu=state.ipu, tile=state.tile)
-    total = units.size(int(frame["bytes"].sum()))
+    total = units.size(analysis.total_bytes(frame))
     words = f"{scope_words(state)}: {total} in {counted(len(frame), 'item')}"
     grid = tables.paged("liveness-always", ALWAYS_COLUMNS)
     return html.Div([_titled("Always live", words, "liveness-always"), grid])
@@ -249,8 +249,7 @@ def always_frame(store: Store, state: Address) -> Frame:
     )
     frame[KEY] = variables_named(store.report(state.report), frame["name"].tolist())
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
-    frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
-    return components.filtered(frame, state.filter)
+    return components.filtered(analysis.with_share(frame), state.filter)
 
 
 def over_tiles(store: Store, state: Address, _theme: Theme) -> Element:
@@ -368,7 +367,7 @@ def steps(store: Store, state: Address, _theme: Theme) -> Element:
     mask = matches(curve, state)
     words = counted(len(curve), "step")
     if mask is not None:
-        words = f"{int(mask.sum()):,} of {words} named like “{state.text('find')}”"
+        words = f"{np.count_nonzero(mask):,} of {words} named like “{state.text('find')}”"
     grid = tables.paged("liveness-steps", STEP_COLUMNS, picks=("step", "step"))
     return html.Div([_titled("Steps", f"{words}; click one", "liveness-steps"), grid])
 

@@ -20,6 +20,7 @@ from dashboard.store import Report, Store
 from pva.analysis.machine import tiles_per_ipu
 from pva.analysis.memory import tile_series
 from pva.analysis.memory import totals as analysis
+from pva.analysis.memory.one_variable import variable_name
 from pva.plot import floor
 from pva.plot import memory as figures
 from pva.plot.axes import Figure
@@ -253,7 +254,7 @@ def _named_frame(store: Store, state: Address) -> Any:
 
 
 def _variable_words(report: Report, row: int) -> str:
-    return f"{report.dataset.column('variables', 'name')[row]} ({row:,})"
+    return f"{variable_name(report, row)} ({row:,})"
 
 
 def chosen_category(report: Report, state: Address) -> str:
@@ -320,8 +321,7 @@ def overview(store: Store, state: Address, theme: Theme) -> Element:
     del theme
     if state.option("graph", [value for value, _ in GRAPHS]) == MAP:
         return None
-    frame = frame_of(store, state)
-    heights = frame.iloc[:, 1:].sum(axis=1).to_numpy()
+    heights = tile_series.stacked_heights(frame_of(store, state))
     return strip(heights, "memory-plot", "the tiles")
 
 

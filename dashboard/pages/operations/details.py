@@ -232,11 +232,7 @@ def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
         ("vertex_code", "Code of vertices that only it uses", units.size),
         ("vertex_state", "State of its vertices", units.size),
     )
-    fields = [
-        field
-        for field in ("control_code", "exchange_code", "vertex_state")
-        if int(frame[field].sum()) > 0
-    ]
+    fields = parts.filled_columns(frame, ("control_code", "exchange_code", "vertex_state"))
     if not fields and not counts_code(report):
         return components.message("Code was not counted.", hint=f"To count it, {COUNT_CODE}.")
     if not fields:
@@ -253,7 +249,7 @@ def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
 def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
     report = store.report(shown.address.report)
     frame = parts.operation_by_tile(report, **shown.asked())
-    fields = [name for name, _, _ in PHASES[:3] if int(frame[name].sum()) > 0]
+    fields = parts.filled_columns(frame, [name for name, _, _ in PHASES[:3]])
     sets = _known(parts.operation_compute_sets(report, **shown.asked()))
     pieces: list[Element] = [_phases(shown.costs)]
     if fields:
@@ -319,10 +315,10 @@ def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
         why = "The report tells no floating-point operations of it."
         option = "profiler.includeFlopEstimates records them; what only moves data has none."
         return components.message(why, hint=option)
-    flops = int((sets["flops"] * sets["executions"].fillna(1)).sum())
+    flops = parts.executed_flops(sets)
     cycles = int(shown.costs["cycles"])
     rate = f", {flops / cycles:,.1f} a cycle of its {cycles:,}" if cycles > 0 else ""
-    sets = sets.sort_values("flops", ascending=False, kind="stable")
+    sets = parts.by_flops(sets)
     return html.Div(
         [
             html.P(f"{units.count(flops)} floating-point operations{rate}.", className="subject"),

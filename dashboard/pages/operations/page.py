@@ -21,6 +21,7 @@ from dashboard.pages.operations.totals import costs_in
 from dashboard.pages.provenance import badge
 from dashboard.store import Store
 from pva.analysis.memory.totals import counts_code
+from pva.analysis.operations.costs import total_of_costs
 from pva.analysis.operations.layers import MODULE, software_layers
 from pva.plot.theme import Theme
 
@@ -238,11 +239,7 @@ def _known(costs: Frame) -> Frame:
 
 def total(costs: Frame) -> Frame:
     """Add all operations up, as a frame of one row."""
-    import pandas as pd
-
-    figures = _known(costs)
-    sums = {name: [figures[name].sum(min_count=1)] for name in FIELDS}
-    return pd.DataFrame({"operation": ["Total"], "kind": [""], "mark": [""], **sums})
+    return total_of_costs(_known(costs), FIELDS).assign(operation="Total", kind="", mark="")
 
 
 def table(store: Store, state: Address, theme: Theme) -> Element:

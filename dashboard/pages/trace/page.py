@@ -24,7 +24,7 @@ from dashboard.pages.trace.tables import (
 from dashboard.store import JOIN, Store, Trace
 from dashboard.timeline.endpoint import host, host_trace, unmerged
 from pva import units
-from pva.analysis.host.profilers import is_wrapper
+from pva.analysis.host.profilers import longest_label
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
@@ -178,16 +178,13 @@ def trace_sentence(store: Store, state: Address) -> str:
         f"{counted(host_events.events, 'event')} on {counted(len(timeline.threads), 'thread')}"
     )
     sentence = f"{units.duration(trace.duration_ns / 1e9)} of the host, {contents}."
-    wraps = is_wrapper(trace)
-    self_times = np.where(np.append(wraps, False), 0, host_events.self_time)
-    every = int(self_times.sum())
-    if not every:
+    longest = longest_label(trace, host_events.self_time)
+    if longest is None:
         return sentence
-    most = int(self_times.argmax())
-    spent = int(self_times[most])
-    without = ", without the profiler's own" if host_events.self_time[:-1][wraps].any() else ""
-    took = f"{units.duration(spent / 1e9)} ({units.share(spent / every)} of the time in events"
-    return f"{sentence} {timeline.labels[most]} took the most by itself: {took}{without})."
+    without = ", without the profiler's own" if longest.without_wrappers else ""
+    spent = units.duration(longest.self_ns / 1e9)
+    took = f"{spent} ({units.share(longest.share)} of the time in events"
+    return f"{sentence} {timeline.labels[longest.label]} took the most by itself: {took}{without})."
 
 
 def _used_channels(trace: Trace, whole: Timeline) -> set[int]:

@@ -153,7 +153,7 @@ def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
 def _tree(timeline: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
     """Return the tree of a tab, and the time in which threads were inside events."""
     nodes = call_tree(timeline.tracks, timeline.threads, window.begin, window.end)
-    return callers(nodes) if tab == "callers" else nodes, int(nodes.self_time.sum())
+    return callers(nodes) if tab == "callers" else nodes, nodes.whole_time()
 
 
 def frame_of(store: Store, state: Address) -> Any:

@@ -108,3 +108,10 @@ def _covered(one: Events, kind: str, edges: Integers) -> Integers:
     before = np.interp(edges, moments, spent) if len(moments) else np.zeros(len(edges))
     shares: Integers = np.clip(np.diff(before) / np.maximum(np.diff(edges), 1), 0, 1)
     return shares
+
+
+def pace_of_instances(pace: pd.DataFrame) -> pd.DataFrame:
+    """Return by instance its median run, `duration_ns`, and its mean lateness, `late_ns`."""
+    rows = pace.groupby("instance")
+    late = rows["late_ns"].mean().astype("float64")
+    return pd.DataFrame({"duration_ns": rows["duration_ns"].median(), "late_ns": late})

@@ -281,3 +281,24 @@ def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
     per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
     tiles = np.arange(len(cycles))
     return pd.DataFrame({"tile": tiles, "ipu": tiles // per_ipu, "cycles": cycles})
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTotals:
+    """The executed steps of some programs, their cycles, and their share of those of a range."""
+
+    steps: int
+    cycles: int
+    share: float
+
+
+def total_of_programs(programs: pd.DataFrame, cycles: int) -> ProgramTotals:
+    """Add up rows of `range_by_program`, beside the cycles of the whole range."""
+    spent = int(programs["cycles"].sum())
+    return ProgramTotals(int(programs["executions"].sum()), spent, spent / max(cycles, 1))
+
+
+def slowest_tiles(frame: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return the `count` tiles of `tile_cycles_of_step` with most cycles, idle ones left out."""
+    rows = frame.nlargest(count, "cycles")
+    return rows[rows["cycles"] > 0]

@@ -89,6 +89,10 @@ class CallTree:
     self_time: Integers
     event: Integers
 
+    def whole_time(self) -> int:
+        """Return the time in which threads were inside events, each thread for itself."""
+        return int(self.self_time.sum())
+
 
 def call_tree(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> CallTree:
     """Sum up the events of threads that touch a window by their path of labels."""

@@ -7,11 +7,13 @@ program told it; torch/csrc/profiler and libkineto/src/output_json.cpp name them
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.attribution import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -38,3 +40,28 @@ def wrappers_last(frame: pd.DataFrame, trace: Trace) -> pd.DataFrame:
     wrappers: Any = np.array(trace.labels, dtype=object)[is_wrapper(trace)]
     wraps = frame["label"].isin(set(wrappers.tolist()))
     return frame.iloc[np.argsort(wraps.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LongestLabel:
+    """The label that took the most time by itself, in ns, and its share of all time in events."""
+
+    label: int
+    self_ns: int
+    share: float
+    without_wrappers: bool
+
+
+def longest_label(trace: Trace, self_time: Integers) -> LongestLabel | None:
+    """Find the label with most self time, those apart that only wrap others; None without any.
+
+    `self_time` is in ns by label, and last that of what has no label.
+    """
+    wraps = is_wrapper(trace)
+    times = np.where(np.append(wraps, False), 0, self_time)
+    total = int(times.sum())
+    if not total:
+        return None
+    longest = int(times.argmax())
+    spent = int(times[longest])
+    return LongestLabel(longest, spent, spent / total, bool(self_time[:-1][wraps].any()))

@@ -417,3 +417,13 @@ def depths(parents: Rows) -> Rows:
         depth[inside] += depth[up]
         above[inside] = above[up]
     return depth
+
+
+def with_share(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of `bytes` with the `share` that each is of all of them."""
+    return frame.assign(share=frame["bytes"] / max(int(frame["bytes"].sum()), 1))
+
+
+def total_bytes(frame: pd.DataFrame) -> int:
+    """Add up the bytes of rows such as those of `always_live_variables`."""
+    return int(frame["bytes"].sum())

@@ -178,3 +178,8 @@ def _source(report: Report, variable: int) -> tuple[str, int, str]:
         if place[0]:
             return place
     return "", NONE, ""
+
+
+def variable_name(report: Report, variable: int) -> str:
+    """Return the name of a variable; raises NotRecordedError."""
+    return str(report.dataset.column("variables", "name")[variable])

@@ -233,3 +233,8 @@ def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> pd.DataFram
             "slowest_tile": by_tile.argmax(axis=1)[rows] if len(rows) else rows,
         }
     )
+
+
+def total_of_variables(frame: pd.DataFrame, steps: Sequence[str]) -> pd.DataFrame:
+    """Add the rows of `live_at_steps` up, as a frame of one row: bytes at each step, and change."""
+    return frame[[*steps, "change"]].sum().to_frame().T

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import summed
+from pva.analysis.attribution import Integers, summed
 from pva.analysis.columns import analysis
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, category_by_tile
@@ -215,3 +215,8 @@ def address_map(report: Report, *, tile: int) -> pd.DataFrame:
     )
     both = pd.concat([pieces, gaps]) if len(gaps) else pieces
     return both.sort_values(["address", "end"], kind="stable", ignore_index=True)
+
+
+def stacked_heights(frame: pd.DataFrame) -> Integers:
+    """Add up the series of each row of a frame whose first column is its place."""
+    return frame.iloc[:, 1:].sum(axis=1).to_numpy()

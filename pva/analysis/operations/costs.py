@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -252,3 +253,8 @@ def _wholes(report: Report) -> dict[str, tuple[str, int]]:
     with suppress(NotRecordedError):
         totals["peak_bytes"] = ("bytes", liveness_overview(report).max_live)
     return totals
+
+
+def total_of_costs(costs: pd.DataFrame, figures: Sequence[str]) -> pd.DataFrame:
+    """Add up figures of all operations in a frame of one row, missing where none has it."""
+    return pd.DataFrame({name: [costs[name].sum(min_count=1)] for name in figures})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,3 +214,21 @@ def operation_contexts(
     frame = contexts_frame(report, np.array(list(programs_of_context), dtype=np.int64))
     frame["programs"] = list(programs_of_context.values())
     return frame
+
+
+def filled_columns(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns in which any tile of `operation_by_tile` has something."""
+    return [name for name in names if (frame[name] > 0).any()]
+
+
+def by_flops(sets: pd.DataFrame) -> pd.DataFrame:
+    """Order the rows of `operation_compute_sets` by their floating-point operations, descending."""
+    return sets.sort_values("flops", ascending=False, kind="stable")
+
+
+def executed_flops(sets: pd.DataFrame) -> int:
+    """Add up the floating-point operations of compute sets in all their recorded executions.
+
+    A set without recorded executions counts once; one whose operations are not told counts none.
+    """
+    return int((sets["flops"] * sets["executions"].fillna(1)).sum())

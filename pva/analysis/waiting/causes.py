@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,6 +46,23 @@ def critical_path(report: Report) -> pd.DataFrame:
     recorded runs, and `share` to 1. Raises NotRecordedError.
     """
     return report.dataset.kept("critical path", lambda _: _critical_path(report)).copy()
+
+
+@dataclass(frozen=True, slots=True)
+class PathShare:
+    """The IPU through which most of a critical path goes, its share, and over how many it goes."""
+
+    ipu: int
+    share: float
+    ipus: int
+
+
+def path_share(path: pd.DataFrame) -> PathShare:
+    """Sum up a critical path by IPU; it has a row at least."""
+    rows = path[["ipu", "cycles"]].groupby("ipu", as_index=False).sum()
+    most = rows.nlargest(1, "cycles").iloc[0]
+    share = float(most["cycles"]) / max(int(rows["cycles"].sum()), 1)
+    return PathShare(int(most["ipu"]), share, len(rows))
 
 
 def _critical_path(report: Report) -> pd.DataFrame:

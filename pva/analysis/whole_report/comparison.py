@@ -9,6 +9,7 @@ says so.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -284,3 +285,28 @@ def _with_change(frame: pd.DataFrame) -> pd.DataFrame:
     """Add the change, and after as a multiple of before (not a number when that is 0)."""
     change = frame[AFTER] - frame[BEFORE]
     return frame.assign(change=change, ratio=frame[AFTER] / frame[BEFORE].replace(0, np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCounts:
+    """How many rows of a table grew, shrank, and are the same."""
+
+    grown: int
+    shrunk: int
+    same: int
+
+
+def change_counts(frame: pd.DataFrame) -> ChangeCounts:
+    """Count the rows of a table of this module by the sign of their change."""
+    signs = np.sign(frame["change"].to_numpy())
+    return ChangeCounts(*(int(np.count_nonzero(signs == sign)) for sign in (1, -1, 0)))
+
+
+def rows_of_waterfall(frame: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a table that `waterfall` shows each by itself."""
+    return frame[frame["change"] != 0].head(int((steps["name"] != "").sum()))
+
+
+def in_tile_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """Order the rows of `compare_tiles` by tile."""
+    return frame.sort_values("tile")
