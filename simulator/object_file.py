@@ -2,8 +2,8 @@
 
 `packed` makes the two of a graph of objects, `unpacked` the graph again. A value is null, a
 number, a text, or [n]: the node n, so that what is shared stays shared and cycles are kept. Nodes
-are those of SHELLS and WHOLE; which classes, functions and codelets a file may name is told in
-`object_kinds`. Nothing of the file is run or depends on the versions of Python and NumPy.
+are those of SHELLS, DICTIONARIES and WHOLE; which classes, functions and codelets a file may name is
+told in `object_kinds`. Nothing of the file is run or depends on the versions of Python and NumPy.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from simulator.graph.deferred import Deferred, DeferredFields, defer
 from simulator.graph.errors import PoplarError
+from simulator.graph.types import Array
 from simulator.graph.vertex import Vertex
 from simulator.object_kinds import (
     checks,
@@ -33,6 +35,7 @@ from simulator.object_kinds import (
 
 ARRAYS = "biufcSU"  # kinds of NumPy's types
 FEW = 16  # elements of an array that is kept as it is
+DEFERRED = 4096  # bytes of an array in a shorter form that is made when it is asked for
 # Bytes of arrays in a shorter form: so many in any file, and for each byte of the file.
 GROWN, RATIO = 64 << 20, 64
 INLINE = 1 << 53  # whole numbers below stand as they are in any reader of JSON
@@ -172,12 +175,14 @@ class _Reader:
         self.data = memoryview(data)
         self._taken = self._grown = 0
         self.classes = [_class(*row) for row in classes]
+        self._nodes = nodes
         self._made: list[Any] = [_UNMADE] * len(nodes)
         for node in nodes:
-            if node[0] not in SHELLS and node[0] not in WHOLE:
+            if not any(node[0] in kinds for kinds in (SHELLS, DICTIONARIES, WHOLE)):
                 raise PoplarError(f"executable: a node has the kind {node[0]!r}")
         for kinds, act in (
             (SHELLS, self._make),
+            (DICTIONARIES, self._make),
             (WHOLE, self._make),
             (FILLED, self._fill),
             (HASHED, self._fill),
@@ -190,6 +195,10 @@ class _Reader:
         """Return a value of the table."""
         if not isinstance(value, list):
             return value
+        return _value(self._node(value))
+
+    def _node(self, value: Node) -> Any:
+        """Return what a node was made to, perhaps deferred; raises PoplarError."""
         (number,) = value
         if not 0 <= number < len(self._made) or self._made[number] is _UNMADE:
             raise PoplarError(f"executable: its table has no node {number} where it is needed")
@@ -220,14 +229,40 @@ class _Reader:
             return array.copy() if writeable else array
         self._take(count * kind.itemsize)
         if isinstance(form, list):
-            result = _steps(kind, count, *form)
+            make = _steps(kind, count, *form)
         else:
-            element_type = _dtype(form)
-            result = np.frombuffer(
-                self.bytes(place, count * element_type.itemsize), element_type
-            ).astype(kind)
-        result.flags.writeable = bool(writeable)
-        return result.reshape(shape)
+            make = self._widened(kind, count, place, _dtype(form))
+
+        def shaped() -> Array:
+            result = make()
+            result.flags.writeable = bool(writeable)
+            return result.reshape(shape)
+
+        return Deferred(np.ndarray, shaped) if count * kind.itemsize >= DEFERRED else shaped()
+
+    def dictionary(self, values: list[Any]) -> Any:
+        """Return an empty dictionary that is filled later, or one of arrays by text, deferred."""
+        keys, items = values[::2], values[1::2]
+        if len(keys) != len(items) or {*map(type, keys)} != {str}:
+            return {}
+        parts = [self._node(item) for item in items if self._is_array(item)]
+        if len(parts) != len(items):
+            return {}
+        return Deferred(dict, lambda: dict(zip(keys, map(_value, parts), strict=True)))
+
+    def _is_array(self, value: Any) -> bool:
+        if not isinstance(value, list) or type(number := value[0]) is not int:
+            return False
+        return 0 <= number < len(self._nodes) and self._nodes[number][0] == "array"
+
+    def _widened(
+        self, kind: np.dtype[Any], count: int, place: int, stored: np.dtype[Any]
+    ) -> Callable[[], Array]:
+        """Return what makes an array of numbers of a wider type; raises PoplarError."""
+        if {kind.kind, stored.kind} - {"i", "u"} or not np.can_cast(stored, kind):
+            raise PoplarError(f"executable: numbers of {stored} are no {kind}")
+        numbers = np.frombuffer(self.bytes(place, count * stored.itemsize), stored)
+        return lambda: numbers.astype(kind)
 
     def _take(self, size: int) -> None:
         """Count bytes of arrays that stand in the file in a shorter form; raises PoplarError."""
@@ -239,21 +274,34 @@ class _Reader:
         self._made[number] = make(self, *parts)
 
     def _fill(self, number: int, fill: Callable[..., None], parts: list[Any]) -> None:
-        fill(self, self._made[number], *parts)
+        if type(self._made[number]) is not Deferred:
+            fill(self, self._made[number], *parts)
 
     def fill_object(self, instance: Any, kind: int, values: list[Any]) -> None:
         """Give an object the values of its fields; raises PoplarError for one of another kind."""
         cls = self.classes[kind]
+        can_defer = issubclass(cls, DeferredFields)
         for name, accepted, value in zip(field_names(cls), checks(cls), values, strict=True):
             if isinstance(value, dict) and value == ABSENT:
                 continue
-            item = self.value(value) if isinstance(value, list) else value
+            is_node = isinstance(value, list)
+            if can_defer and is_node and self._defer(instance, name, accepted, value):
+                continue
+            item = self.value(value) if is_node else value
             if accepted and not isinstance(item, accepted):
                 raise PoplarError(
                     f"executable: {cls.__name__}.{name} is a {type(item).__name__}; "
                     f"{accepted[0].__name__} is needed"
                 )
             object.__setattr__(instance, name, item)
+
+    def _defer(self, instance: Any, name: str, accepted: tuple[type, ...], value: Node) -> bool:
+        """Leave a field to be made when it is asked for; return whether that is possible."""
+        item = self._node(value)
+        if type(item) is not Deferred or (accepted and item.kind not in accepted):
+            return False
+        defer(instance, name, item)
+        return True
 
     def fill_function(self, function: Any, *parts: Any) -> None:
         """Give a function its defaults and the values that it refers to."""
@@ -288,15 +336,20 @@ def _short(value: np.ndarray[Any, Any]) -> tuple[Any, bytes]:
     return dtype.newbyteorder("<").str, flat.astype(dtype.newbyteorder("<")).tobytes()
 
 
-def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> np.ndarray[Any, Any]:
-    """Return numbers each of which is as much more than the one before; raises PoplarError."""
+def _value(item: Any) -> Any:
+    """Return what a node was made to, made now if it was deferred."""
+    return item.value() if type(item) is Deferred else item
+
+
+def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> Callable[[], Array]:
+    """Return what makes numbers each a step above the one before; raises PoplarError."""
     last = first + step * max(count - 1, 0)
     limits = np.iinfo(kind) if kind.kind in "iu" else None
     if limits is None or not all(limits.min <= n <= limits.max for n in (first, last)):
         raise PoplarError(f"executable: numbers from {first} to {last} are no {kind}")
     if not step:
-        return np.full(count, first, dtype=kind)
-    return np.arange(first, last + (1 if step > 0 else -1), step, dtype=kind)
+        return lambda: np.full(count, first, dtype=kind)
+    return lambda: np.arange(first, last + (1 if step > 0 else -1), step, dtype=kind)
 
 
 def _class(module: str, name: str, names: list[str]) -> type:
@@ -337,7 +390,6 @@ def _enum(reader: _Reader, kind: int, name: str) -> Any:
 # How a node is made, in the order in which they are; then how it is filled.
 SHELLS: dict[str, Callable[..., Any]] = {
     "list": lambda reader, _: [],
-    "dict": lambda reader, _: {},
     "set": lambda reader, _: set(),
     "range": lambda reader, bounds: range(*bounds),
     "slice": lambda reader, bounds: slice(*bounds),
@@ -352,6 +404,9 @@ SHELLS: dict[str, Callable[..., Any]] = {
     "ufunc": lambda reader, name: ufunc_of(name),
     "integer": lambda reader, text: int(text, 16),
     "complex": lambda reader, real, imaginary: complex(real, imaginary),
+}
+DICTIONARIES: dict[str, Callable[..., Any]] = {
+    "dict": lambda reader, values: reader.dictionary(values),
 }
 WHOLE: dict[str, Callable[..., Any]] = {
     "tuple": lambda reader, values: tuple(reader.values(values)),

@@ -17,6 +17,7 @@ import numpy as np
 
 from pva.progress import each
 from simulator.graph import kernels
+from simulator.graph.deferred import DeferredFields
 from simulator.graph.geometry.intervals import ascending, spread
 from simulator.graph.types import IntArray
 
@@ -27,7 +28,7 @@ NON_INTERLEAVED, INTERLEAVED, OVERFLOWED = range(3)  # as in pva.schema.REGIONS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Allocation:
+class Allocation(DeferredFields):
     """Where each part of a piece lies: `address` in bytes from the tile's first byte, and `region`.
 
     `piece` numbers the pieces, in their order, and `bytes` are those of the part.

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from simulator.compiler.allocate import Allocation
 from simulator.compiler.instrumentation import Instrumentation
+from simulator.graph.deferred import DeferredFields
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
@@ -162,7 +163,7 @@ class Liveness:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pieces:
+class Pieces(DeferredFields):
     """Where variables lie: one piece for all that a variable has on one tile, by variable.
 
     A message that fits in no region has two where it is placed.
@@ -174,7 +175,7 @@ class Pieces:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MemoryUse:
+class MemoryUse(DeferredFields):
     """Memory of tiles, in bytes.
 
     by_tile            column of the table memory_by_tile -> by tile

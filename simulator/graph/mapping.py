@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from simulator.graph.deferred import DeferredFields
 from simulator.graph.geometry.intervals import (
     as_int64,
     ascending,
@@ -23,7 +24,7 @@ TileIntervals = Sequence[Sequence[tuple[int, int]]]  # the parts [begin, end) on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mapping:
+class Mapping(DeferredFields):
     """Disjoint mapped pieces [begin, end) of the arena in bytes, sorted by begin."""
 
     begin: IntArray

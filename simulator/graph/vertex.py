@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from simulator.graph.arena import Arena
+from simulator.graph.deferred import DeferredFields
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import as_int64, cut, offsets_of, spread
 from simulator.graph.tensor import Tensor
@@ -121,7 +122,7 @@ class MultiVertex(SupervisorVertex):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field:
+class Field(DeferredFields):
     """One field of all vertices of a group, of elements of `graph`, which may be a view.
 
     The intervals [starts[v], starts[v+1]) are vertex v's elements: `lengths` arena elements from
@@ -181,7 +182,7 @@ class ComputeSet:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class VertexGroup:
+class VertexGroup(DeferredFields):
     """The vertices of one codelet in one compute set.
 
     `cycles` a vertex: of its thread for workers, of the whole tile when `codelet.supervisor`.

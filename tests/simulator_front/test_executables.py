@@ -5,6 +5,8 @@ import json
 import subprocess
 import sys
 import zlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ import pytest
 from pva import openReport
 from simulator import poplar, popops
 from simulator.executable_file import FORMAT
+from simulator.graph.deferred import DeferredFields
 from simulator.object_file import packed, unpacked
 from simulator.poplar import FLOAT, INT, Executable, PoplarError, program
 from tests.io_tiles import NUMBERS, TURNS, machine, squares
@@ -193,6 +196,7 @@ def named(module, name):
         (replaced("array", 3, 1 << 40), "are not in the file"),
         (lambda table: table["nodes"].append(node(table, "array")), "more bytes than the file"),
         (replaced("array", 2, [-1]), "has the shape"),
+        (replaced("array", 5, "<f4"), "numbers of float32 are no"),
         (replaced("array", 0, "pickle"), "has the kind 'pickle'"),
         (replaced("list", 1, [[1 << 40]]), "has no node"),
         (lambda table: table.update(root=[[0]]), "cannot be read"),
@@ -252,6 +256,31 @@ def test_values_of_every_kind_come_back_shared_and_in_cycles():
         assert one.dtype == other.dtype
         assert one.flags.writeable == other.flags.writeable
     assert again["arrays"][3:] == value["arrays"][3:]
+
+
+@dataclass(slots=True)
+class Piece(DeferredFields):
+    """An object with fields of every kind that may be made later."""
+
+    numbers: np.ndarray
+    ascending: np.ndarray
+    by_name: dict[str, np.ndarray]
+    again: np.ndarray
+
+
+def test_fields_are_made_when_they_are_asked_for_and_stay_shared(monkeypatch):
+    monkeypatch.setattr("simulator.object_kinds.CLASSES", [__name__])
+    numbers = np.arange(4096) % 7
+    piece = Piece(numbers, np.arange(2000), {"a": numbers, "b": np.ones(3000, np.int64)}, numbers)
+    again = unpacked(*packed([piece]))[0]
+    assert set(again._deferred) == {"numbers", "ascending", "by_name", "again"}
+    with ThreadPoolExecutor(4) as threads:
+        first, *others = threads.map(lambda _: again.numbers, range(4))
+    assert all(array is first for array in [*others, again.again, again.by_name["a"]])
+    np.testing.assert_array_equal(first, numbers)
+    np.testing.assert_array_equal(again.ascending, np.arange(2000))
+    assert again.by_name["b"].tolist() == [1] * 3000
+    assert not hasattr(again, "_deferred") and not hasattr(again, "nothing")
 
 
 def test_the_instrumentation_is_the_executables_and_its_options_the_engines_defaults(tmp_path):
