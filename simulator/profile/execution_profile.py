@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -157,12 +158,17 @@ class ExecutionProfile:
         self._traced = self._mode not in WITHOUT_TRACE
         self._measured = Measured(executable)
         self._origin = origin
-        self._costs = step_costs(executable)
+        self._executable = executable
         self._tiles = executable.graph.target.num_tiles
         self._tiles_per_ipu = executable.graph.target.tiles_per_ipu
         self._spent = {column.name: 0 for column in schema.TABLE["tile_cycles"].columns}
         self._runs = self._steps = self._cycles = 0
         self._blocks = self._mode != CPU and executable.instrumentation.blocks.wanted
+
+    @cached_property
+    def _costs(self) -> StepCosts:
+        """Measure every program, once the first run has to be written."""
+        return step_costs(self._executable)
 
     def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
         """Return tables and arrays before the first run."""
