@@ -18,7 +18,7 @@ from pva.dataset import Dataset
 from pva.errors import DamagedFileError, NotFoundError, PvaError, UnknownFormatError
 from pva.formats.beginnings import JSON_MARK, PARQUET, PARQUET_SUFFIX, SELF_DESCRIBED
 from pva.formats.database import pop, sqlite_outside
-from pva.formats.database.pop import ReportWriter
+from pva.formats.database.pop import ReportWriter, content_of
 from pva.lazy import Package
 from pva.plain_file import contents, opened
 
@@ -36,6 +36,7 @@ __all__ = [
     "FORMATS",
     "Format",
     "ReportWriter",
+    "content_of",
     "detect",
     "directory_files",
     "encoded",

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -100,30 +101,44 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
         raise
 
 
+def content_of(dataset: Dataset) -> bytes:
+    """Return the bytes of a file that holds a dataset."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "profile.pop")
+        write(dataset, path)
+        return path.read_bytes()
+
+
 class ReportWriter:
     """A report that grows run by run. What has been appended survives a kill of the process."""
 
     def __init__(
-        self, path: str | PathLike[str], dataset: Dataset, identity: str | None = None
+        self,
+        path: str | PathLike[str],
+        dataset: Dataset,
+        identity: str | None = None,
+        content: bytes = b"",
     ) -> None:
         """Write all that `dataset` holds in one commit; a report that was there is replaced.
 
         Where that fails no file is left, which would be read as a report of nothing. `identity`
-        stands in the file from its first moment.
+        stands in the file from its first moment, and so do the tables of `content`, from
+        `content_of`.
         """
         self._path = Path(path)
         with _written(self._path):
             for old in (self._path, _journal(self._path)):
                 old.unlink(missing_ok=True)
             if identity is None:
-                self._path.touch()
+                self._path.write_bytes(content)
             else:
-                _put_identified(self._path, identity)
+                _put_identified(self._path, identity, content)
             inode = self._path.stat().st_ino
         self._rows: dict[str, int] = {}
         try:
             self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
             try:
+                self._rows = _rows_of(self._connection)
                 tables = {name: dataset.table(name) for name in dataset.tables}
                 self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
             except BaseException:
@@ -181,16 +196,27 @@ def _written(path: Path) -> Iterator[None]:
         raise PvaError(path, error.strerror or str(error), remedy) from error
 
 
-def _put_identified(path: Path, identity: str) -> None:
-    """Put a file there that holds nothing but its identity, whole at once."""
+def _put_identified(path: Path, identity: str, content: bytes) -> None:
+    """Put a file there that holds its identity and what `content` has, whole at once."""
     part = beside(path, "part")
-    inserted = f"INSERT INTO {ID_TABLE} VALUES ('{identity}')"
-    creation = (*CREATE_CHUNKS, f"CREATE TABLE {ID_TABLE} (id TEXT NOT NULL)", inserted)
     try:
-        open_writer(part, DECLARATION, creation).close()
+        with _written(part):
+            part.write_bytes(content)
+        with (
+            closing(open_writer(part, DECLARATION, CREATE_CHUNKS)) as connection,
+            faults(part, WHAT),
+            transaction(connection),
+        ):
+            connection.execute(f"CREATE TABLE {ID_TABLE} (id TEXT NOT NULL)")
+            connection.execute(f"INSERT INTO {ID_TABLE} VALUES (?)", (identity,))
         os.replace(part, path)
     finally:
         _remove(part)
+
+
+def _rows_of(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return how many rows each column or array in chunks has."""
+    return dict(connection.execute("SELECT name, max(first_row + rows) FROM arrays GROUP BY name"))
 
 
 def _remove(path: Path) -> None:
