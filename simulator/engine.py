@@ -142,7 +142,8 @@ class Engine:
         from simulator.profile.write import ReportFiles
 
         with _traced("write graph profile"):
-            return ReportFiles(self._directory, self._executable, self._options)
+            files = (self._directory, self._executable, self._options)
+            return ReportFiles(*files, profile=self._made.profile)
 
     def _checked_replica(self) -> int:
         """Return the replica that is profiled; raises PoplarError when there is none."""

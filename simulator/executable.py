@@ -27,6 +27,17 @@ Programs = Program | list[Program] | list[Sequence]
 STAGES = 2  # of which a compilation tells its progress: checked, compiled
 
 
+@dataclass(frozen=True, slots=True)
+class GraphProfile:
+    """What a report has before its first run but for the options, as the bytes of `profile.pop`.
+
+    `absent` are the tables and arrays that its options leave out.
+    """
+
+    absent: tuple[str, ...]
+    content: bytes
+
+
 @refuse_in
 @dataclass(frozen=True, slots=True, eq=False)
 class Executable:
@@ -34,7 +45,7 @@ class Executable:
 
     It keeps the options it was compiled with, which engines have unless they are given others.
     `host_order` has the streams whose elements go in the order of memory, and the tensor of each:
-    the host arranges them (`simulator.runtime.arrangement`).
+    the host arranges them (`simulator.runtime.arrangement`). `profile` saves engines making theirs.
     """
 
     graph: Graph
@@ -42,6 +53,7 @@ class Executable:
     options: Mapping[str, object]
     compiled: compiler.Executable
     host_order: Mapping[str, Tensor] = field(default_factory=dict)
+    profile: GraphProfile | None = None
 
     def serialize(self, stream: BinaryIO) -> None:
         """Write the executable to a binary file; raises PoplarError when it cannot be kept."""

@@ -1,9 +1,9 @@
 """Objects as data: a table of nodes in JSON, and the bytes of arrays behind it.
 
-`packed` makes the two of a graph of objects, `unpacked` the graph again. A value is null, a
-number, a text, or [n]: the node n, so that what is shared stays shared and cycles are kept. Nodes
-are those of SHELLS, DICTIONARIES and WHOLE; which classes, functions and codelets a file may name is
-told in `object_kinds`. Nothing of the file is run or depends on the versions of Python and NumPy.
+`packed` makes the two of a graph of objects, `unpacked` the graph again. A value is null, a number,
+a text, or [n]: the node n, so that what is shared stays shared and cycles are kept. Nodes are those
+of SHELLS, DICTIONARIES and WHOLE; which classes, functions and codelets a file may name is told in
+`object_kinds`. Nothing of the file is run or depends on the versions of Python and NumPy.
 """
 
 from __future__ import annotations

@@ -41,6 +41,9 @@ def kept_program(
         executables.append(model.executable.load())
 
     def write(writer: FileWriter) -> None:
+        from simulator.profile.stored import with_profile
+
+        executables[0] = with_profile(executables[0], options)
         flow = {step: list(numbers) for step, numbers in FLOW.items()}
         write_program(writer, executables[0], flow)
 

@@ -116,7 +116,7 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
             "variable": executable.lowered.access.variable,
             "write": executable.lowered.access.write,
         },
-        "engine_options": _options(options),
+        "engine_options": options_table(options),
     }
 
 
@@ -334,7 +334,8 @@ def _pieces(executable: Executable) -> Columns:
     }
 
 
-def _options(options: Mapping[str, bool | int | str]) -> Columns:
+def options_table(options: Mapping[str, bool | int | str]) -> Columns:
+    """Return the table of an engine's options."""
     texts = as_texts(options)
     return {"name": list(texts), "value": list(texts.values())}
 

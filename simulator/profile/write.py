@@ -19,10 +19,12 @@ from pva.formats import registry, report_directory
 from pva.formats.report_directory import Claim
 from pva.version import VERSION
 from simulator.compiler.executable import Executable
+from simulator.executable import GraphProfile
 from simulator.graph.errors import PoplarError
 from simulator.profile.debug_info import debug_tables
 from simulator.profile.execution_profile import ExecutionProfile
-from simulator.profile.graph_profile import graph_arrays, graph_tables
+from simulator.profile.graph_profile import graph_arrays, graph_tables, options_table
+from simulator.profile.stored import OPTIONS, content_for
 from simulator.runtime.run import RunRecord
 
 FILES = PROFILE, DEBUG, FRAMEWORK, APP = "profile.pop", "debug.cbor", "framework.json", "app.json"
@@ -48,9 +50,11 @@ class ReportFiles:
         executable: Executable,
         options: Mapping[str, bool | int | str],
         framework: str = "poplar",
+        profile: GraphProfile | None = None,
     ) -> None:
         """Write all that is known before the first run; an earlier report is replaced.
 
+        A `profile` that was made with such options is taken in the place of the graph's tables.
         Raises PoplarError, with nothing touched, when something else stands in its place.
         """
         self._execution: ExecutionProfile | None = None
@@ -59,7 +63,10 @@ class ReportFiles:
         self._kept: list[_Rows] = []
         tables: dict[str, Any] = {}
         arrays: dict[str, Any] = {}
-        if options[schema.GRAPH_OPTION]:
+        content = content_for(profile, executable, options)
+        if content:
+            tables[OPTIONS] = options_table(options)
+        elif options[schema.GRAPH_OPTION]:
             tables |= graph_tables(executable, options)
             arrays |= graph_arrays(executable)
         if options[schema.EXECUTION_OPTION]:
@@ -77,7 +84,7 @@ class ReportFiles:
                 dataset = Dataset.of(tables, arrays, str(directory / PROFILE))
                 finish.identity = claim.grow(PROFILE)
                 where = directory / PROFILE
-                self._writer = registry.ReportWriter(where, dataset, finish.identity)
+                self._writer = registry.ReportWriter(where, dataset, finish.identity, content)
                 finish.writer = self._writer
             if options[schema.DEBUG_OPTION]:
                 debug = Dataset.of(debug_tables(executable.graph))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,10 +160,23 @@ def differing(first, second):
 def test_a_report_of_a_kept_program_differs_in_times_alone(tmp_path, monkeypatch, compiled):
     model = tmp_path / "net.onnx"
     model.write_bytes(product().SerializeToString())
-    folders = [tmp_path / name / "report" for name in "ab"]
-    for folder in folders:
+    folders = [tmp_path / name / "report" for name in "abc"]
+    for folder, kept in zip(folders, [None, tmp_path / "kept", tmp_path / "kept"], strict=True):
         folder.parent.mkdir()
-        simulate_model(model, folder, Request(target="tiny", cache=tmp_path / "kept"))
-    assert len(compiled) == 1
-    assert differing(*folders) <= TIMES
-    assert Path(folders[1] / "profile.pop").exists()
+        simulate_model(model, folder, Request(target="tiny", cache=kept))
+    assert len(compiled) == 2
+    assert differing(*folders[1:]) <= TIMES
+    assert differing(folders[0], folders[2]) <= TIMES | {"created"}
+
+
+def test_options_of_a_report_may_differ_from_those_of_the_one_that_was_kept(tmp_path):
+    model = tmp_path / "net.onnx"
+    model.write_bytes(product().SerializeToString())
+    for wanted in (True, False):
+        options = {schema.LOWERED_OPTION: wanted}
+        request = Request(target="tiny", cache=tmp_path / "kept", options=options)
+        simulate_model(model, tmp_path / str(wanted), request)
+        report = openReport(tmp_path / str(wanted)).dataset
+        assert report.has("variable_pieces") == wanted
+        texts = dict(zip(*report.table("engine_options").values(), strict=True))
+        assert texts[schema.LOWERED_OPTION] == str(wanted).lower()

@@ -148,6 +148,14 @@ class Files:
         name = name_of(self._fingerprint())
         write_session(writer, name, self._executable, exported, compress)
 
+    def _write_cached(self, writer: FileWriter) -> None:
+        """Write the compiled model with what reports of it begin with."""
+        from simulator.profile.stored import with_profile
+
+        assert self._executable is not None
+        self._executable = with_profile(self._executable, self._options.engineOptions)
+        self._write_executable(writer)
+
     # Reading
     def _from_cache(self) -> None:
         """Take the compiled model from the folder of such, or compile and keep it there.
@@ -156,7 +164,7 @@ class Files:
         """
         folder = self._options.cache
         if folder is not None:
-            parts = (self._take, self._compile, self._write_executable)
+            parts = (self._take, self._compile, self._write_cached)
             cached(folder, self._fingerprint(), *parts)
 
     def loadExecutable(self, path: Path_, *more: Path_) -> None:
