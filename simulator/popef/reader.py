@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -48,10 +49,16 @@ class ExecutableReader:
         return bytes(self._content())
 
     def _content(self) -> memoryview:
-        content = self.blob.payload(self.info.uncompressedSize(), check=False)
-        if hashlib.sha256(content).hexdigest() != self.info.hash():
-            raise self.blob.damaged("the program does not have its hash")
+        content = self._unchecked()
+        self._check(hashlib.sha256(content).hexdigest())
         return content
+
+    def _unchecked(self) -> memoryview:
+        return self.blob.payload(self.info.uncompressedSize(), check=False)
+
+    def _check(self, digest: str) -> None:
+        if digest != self.info.hash():
+            raise self.blob.damaged("the program does not have its hash")
 
     def getStandaloneExecutableStream(self) -> BinaryIO:
         """Read the compiled program as a stream."""
@@ -68,11 +75,17 @@ class ExecutableReader:
         if check_package_hash and version != current:
             text = f"executable {self.name!r} is of version {version or 'unknown'}"
             raise PvaError(self.blob.source.path, text, f"this is {current}; compile it anew")
-        try:
-            with collector_paused():
-                return Executable.checked(read_content(self._content()))
-        except PoplarError as error:
-            raise self.blob.damaged(str(error)) from None
+        content = self._unchecked()
+        with ThreadPoolExecutor(1) as beside:  # the hash is another processor's work
+            digest = beside.submit(lambda: hashlib.sha256(content).hexdigest())
+            try:
+                with collector_paused():
+                    executable = Executable.checked(read_content(content))
+            except PoplarError as error:
+                self._check(digest.result())
+                raise self.blob.damaged(str(error)) from None
+        self._check(digest.result())
+        return executable
 
 
 @dataclass(frozen=True, slots=True)
