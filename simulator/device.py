@@ -148,7 +148,7 @@ class DeviceManager:
         """Return a device by its id; raises PoplarError."""
         if deviceManagerId not in range(len(_GROUPS)):
             raise PoplarError(
-                f"DeviceManager: no device {deviceManagerId!r}; there are 0 to {len(_GROUPS) - 1}"
+                f"No such device set id: '{deviceManagerId}'; there are 0 to {len(_GROUPS) - 1}"
             )
         ipus = _GROUPS[deviceManagerId]
         part = part_name("DeviceManager", str(model_defaults().get(DEFAULT_PART, MANAGED_PART)))

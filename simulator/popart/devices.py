@@ -161,7 +161,10 @@ class DeviceManager:
     ) -> DeviceInfo:
         """Attach a group of IPUs by its id; raises PoplarError."""
         device = poplar_device.DeviceManager().getDevice(id)
-        device.take("acquireDeviceById")
+        try:
+            device.take("acquireDeviceById")
+        except PoplarError as error:
+            raise popart_exception(f"Failed to acquire device with id '{id}': {error}") from None
         return DeviceInfo(device, _connection(connectionType))
 
     def tryAcquireDeviceById(

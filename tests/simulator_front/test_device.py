@@ -205,7 +205,7 @@ def test_constraints_of_exchanges_between_ipus_reach_the_target() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda m: m.getDevice(31), "no device 31; there are 0 to 30"),
+        (lambda m: m.getDevice(31), "No such device set id: '31'; there are 0 to 30"),
         (lambda m: m.getDevices("GPU"), "target type 'GPU'; it must be IPU, IPU_MODEL, CPU"),
         (lambda m: m.acquireAvailableDevice(3), "groups of 1, 2, 4, 8, 16"),
         (lambda m: IPUModel("mk2", compileIPUCode="yes"), "compileIPUCode is 'yes'; True or False"),
