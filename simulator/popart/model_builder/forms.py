@@ -22,9 +22,10 @@ PER_CONVOLUTION = 3  # inputs of each convolution of a MultiConv: data, weights,
 
 
 def is_set(value: Any) -> bool:
-    """Return whether an attribute has a value; None, "" and an empty list stand for none."""
-    if isinstance(value, np.ndarray):
-        return value.size > 0
+    """Return whether an attribute has a value; None, "" and an empty list stand for none.
+
+    An empty array is one: a constant, as the region of a Resize, may be of no elements.
+    """
     return value is not None and not (isinstance(value, list | tuple | str) and not value)
 
 
