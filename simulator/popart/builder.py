@@ -15,7 +15,7 @@ from onnx import helper
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.external_data import save_externally
 from simulator.popart.importing.from_onnx import known_infos
-from simulator.popart.importing.model_file import Model, opsets_of, read_model, typed_tensor
+from simulator.popart.importing.model_file import Model, load_model, opsets_of, typed_tensor
 from simulator.popart.input_settings import InputSettings, note_settings
 from simulator.popart.ir import GRAPHCORE, ONNX, SLICES_ATTRIBUTE
 from simulator.popart.model_builder.domain import Domain
@@ -97,7 +97,7 @@ class Builder(Notes):
 
     def _go_on(self, source: Model) -> None:
         """Begin with a model that is there."""
-        model, subject, _ = read_model(source)
+        model, subject, _ = load_model(source)
         self._graph.CopyFrom(model.graph)
         self._opsets.update(opsets_of(model))
         for values in (self._graph.input, self._graph.initializer):

@@ -4,6 +4,7 @@ PoplarError
   popart_exception      a model, option or argument that cannot be used; names file, node, tensor
     wrong_arguments     arguments that a method of the builder does not take; also a TypeError
     unknown_option      an option that there is not; also an AttributeError
+    unreadable_model    a file or text that is no model
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ class wrong_arguments(popart_exception, TypeError):  # noqa: N801, N818 - as its
 
 class unknown_option(popart_exception, AttributeError):  # noqa: N801, N818 - as its base
     """An option that there is not: Python's AttributeError, as in PopART."""
+
+
+class unreadable_model(popart_exception):  # noqa: N801, N818 - as its base
+    """A file or text that is no model."""
 
 
 def refused_call(method: str, signature: str) -> wrong_arguments:

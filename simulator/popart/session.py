@@ -24,7 +24,7 @@ from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.from_onnx import import_model
-from simulator.popart.importing.model_file import Model, read_model
+from simulator.popart.importing.model_file import Model, load_model
 from simulator.popart.indices import check_places, looked_up, static_inputs
 from simulator.popart.input_settings import settings_of
 from simulator.popart.instances import share_of, target_of_all
@@ -99,7 +99,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._profiled = report_texts.is_profiled(engine_settings)
         self._values = bool(engine_settings[VALUES_OPTION])
         self._folder = Folder(self.default_name if name is None else name, engine_settings)
-        given_model = fnModel if isinstance(fnModel, tuple) else read_model(fnModel)
+        given_model = fnModel if isinstance(fnModel, tuple) else load_model(fnModel)
         self._model, subject, folder = given_model
         self._ir, wrong = import_model(
             self._model, subject, folder, inputShapeInfo, values=self._values

@@ -17,7 +17,7 @@ from pva.errors import NotFoundError, PvaError
 from pva.plain_file import contents, opened
 from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
-from simulator.popart.errors import popart_exception
+from simulator.popart.errors import popart_exception, unreadable_model
 from simulator.popart.importing.external_data import WRITTEN
 from simulator.popart.tensor_info import TensorInfo, type_name
 
@@ -25,6 +25,17 @@ MAX_BYTES = 2 << 30  # what protobuf reads
 LONGEST_PATH = 4096  # characters
 
 Model: TypeAlias = str | Path | bytes | onnx.ModelProto
+
+
+def load_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
+    """Return what `read_model` does; what cannot be read is said in PopART's words."""
+    try:
+        return read_model(source)
+    except unreadable_model as error:
+        raise popart_exception(
+            f"Failed to load a ModelProto from the string ({error}). Check that it is either a "
+            "valid path to an existing onnx model file, or is a valid onnx ModelProto string."
+        ) from None
 
 
 def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
@@ -37,7 +48,7 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
     if isinstance(source, bytes):
         return _checked(_decoded(source, "model"), "model"), "model", None
     if not isinstance(source, str | Path):
-        raise popart_exception(
+        raise unreadable_model(
             f"model: {type(source).__name__} is none; a path, the bytes of getModelProto() or a "
             "ModelProto is needed"
         )
@@ -45,9 +56,9 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
     try:
         data = contents(path, "an ONNX model", MAX_BYTES)
     except NotFoundError:
-        raise popart_exception(f"{path}: No such file; give an ONNX model") from None
+        raise unreadable_model(f"{path}: No such file; give an ONNX model") from None
     except PvaError as error:
-        raise popart_exception(f"{error.subject}: {error.found}; give an ONNX model") from None
+        raise unreadable_model(f"{error.subject}: {error.found}; give an ONNX model") from None
     return _checked(_decoded(data, str(path)), str(path)), str(path), path.parent
 
 
@@ -60,7 +71,7 @@ def _decoded(data: bytes, subject: str) -> onnx.ModelProto:
             raise popart_exception(
                 f"{subject}: too large for the memory; give an ONNX model"
             ) from None
-        raise popart_exception(
+        raise unreadable_model(
             f"{subject}: not an ONNX model (its protobuf cannot be read)"
         ) from None
     return model
