@@ -94,7 +94,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if flow is None or deviceInfo is None:
             raise popart_exception("session: a DataFlow and a device are needed")
         self._flow, self._device, self._progress = flow, deviceInfo, progress
-        self._options = checked_options(userOptions, training=self.training)
+        self._options = checked_options(userOptions, deviceInfo.numIpus, training=self.training)
         engine_settings = engine_options.resolve(self._options.engineOptions)
         self._profiled = report_texts.is_profiled(engine_settings)
         self._values = bool(engine_settings[VALUES_OPTION])

@@ -7,7 +7,7 @@ from simulator.popart.names import VirtualGraphMode
 from simulator.popart.sessions.options import SessionOptions
 
 
-def checked_options(given: SessionOptions | None, *, training: bool) -> SessionOptions:
+def checked_options(given: SessionOptions | None, ipus: int, *, training: bool) -> SessionOptions:
     """Return a session's options; raises popart_exception for those that exclude each other.
 
     The rules are those of PopART's `Ir::verify...` and `SessionOptions::getAccumulationFactor`,
@@ -27,6 +27,11 @@ def checked_options(given: SessionOptions | None, *, training: bool) -> SessionO
         )
     if vars(options).get("createImplicitPipeliningFwdOnlyProgram"):
         _check_forward_only(options)
+    if options.enablePipelining and ipus < 2:
+        raise popart_exception(
+            "Pipelining requires more than 1 IPU: a pipeline needs nodes on at least 2 IPUs, the "
+            f"device has {ipus}"
+        )
     return options
 
 
