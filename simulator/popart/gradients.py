@@ -69,8 +69,8 @@ def check_trainable(
             )
         if not _is_float(ir, name):
             raise popart_exception(
-                f"{subject}: anchor {PREFIX + name!r}: {name!r} is {ir.infos[name]}; only floats "
-                "have a gradient"
+                f"Anchor tensor `{PREFIX}{name}' not in Ir Tensors. In {subject} {name!r} is "
+                f"{ir.infos[name]}; only floats have a gradient"
             )
 
 
