@@ -29,6 +29,7 @@ from simulator.popart.importing.model_file import (
 )
 from simulator.popart.importing.opsets import check_opsets, converted, version_of
 from simulator.popart.importing.ordering import in_order, names_of
+from simulator.popart.importing.refusals import refusal
 from simulator.popart.importing.sequence_inputs import without_sequences
 from simulator.popart.importing.state import Import
 from simulator.popart.ir import GRAPHCORE, ONNX, Bound, Ir, Node
@@ -159,6 +160,8 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     except Unsupported as error:
         state.wrong.append(f"{kind}: {error}")
         return
+    if words := refusal(node, ir, kind):
+        raise popart_exception(words)
     row = OPERATORS.get(node.key)
     bodies = domain == ONNX and proto.op_type in ("If", "Loop", "Scan")
     if bodies and row is not None and version in row.versions:

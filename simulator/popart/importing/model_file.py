@@ -230,6 +230,8 @@ def _attribute(attribute: onnx.AttributeProto, subject: str) -> Any:
         return tensor_values(attribute.t, None, name)
     if kind == onnx.AttributeProto.GRAPH:
         return attribute.g
+    if kind == onnx.AttributeProto.SPARSE_TENSOR:
+        raise popart_exception(f"The Constant op attribute '{attribute.name}' is not supported.")
     raise popart_exception(f"{name}: is of a kind that is not known ({kind})")
 
 

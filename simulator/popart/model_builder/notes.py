@@ -17,6 +17,8 @@ from simulator.popart.ir import (
     PARTIALS_ATTRIBUTE,
     PHASE_ATTRIBUTE,
     RECOMPUTE_ATTRIBUTE,
+    SERIAL_FACTOR,
+    SERIAL_MODE,
     STAGE_ATTRIBUTE,
 )
 from simulator.popart.names import RecomputeType
@@ -29,7 +31,17 @@ def annotate(node: onnx.NodeProto, key: str, value: Any) -> None:
     """Note a value in a node, in place of what it has had."""
     remaining = [attribute for attribute in node.attribute if attribute.name != key]
     del node.attribute[:]
-    node.attribute.extend([*remaining, helper.make_attribute(key, value)])
+    kind = _kind_of_none(node, key) if isinstance(value, list | tuple) and not value else None
+    node.attribute.extend([*remaining, helper.make_attribute(key, value, attr_type=kind)])
+
+
+def _kind_of_none(node: onnx.NodeProto, key: str) -> int:
+    """Return of which kind an empty list is: as ONNX declares it, otherwise of whole numbers."""
+    if onnx.defs.has(node.op_type, node.domain):
+        declared = onnx.defs.get_schema(node.op_type, node.domain).attributes.get(key)
+        if declared is not None:
+            return int(declared.type.value)
+    return int(_Kind.INTS)
 
 
 class Notes:
@@ -216,11 +228,14 @@ class Notes:
         factor: int = 0,
         keep_precision: bool = False,
     ) -> None:
-        """Take that a product is made in parts, which saves memory; here it is made whole."""
-        modes = ("none", "input_channels", "reducing_dim", "output_channels")
-        if mode not in modes:
-            raise popart_exception(f"setSerializeMatMul: {mode!r}; known are {', '.join(modes)}")
-        self._makers(nodeOutputNames, "setSerializeMatMul")
+        """Note that a product is made in parts, which saves memory; here it is made at once."""
+        if mode not in ("none", "input_channels", "reducing_dim", "output_channels"):
+            raise popart_exception(
+                f"Unsupported mat mul serialization mode '{mode}'. Supported modes are "
+                "'input_channels', 'reducing_dim', 'output_channels' or 'none'"
+            )
+        self._note(SERIAL_MODE, mode, nodeOutputNames)
+        self._note(SERIAL_FACTOR, int(factor), nodeOutputNames)
 
     def setEnableConvDithering(self, nodeOutputNames: Tensors, value: int) -> None:
         """Take that convolutions begin on tiles of their own choice; here on the first ones."""

@@ -43,17 +43,6 @@ def of_reverse(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor]) -
     return [reversed_axes(call, grads[0])]
 
 
-def wrong_axes(node: Node, ir: Ir) -> str:
-    """Return which axis of a Reverse is not there, or named twice."""
-    info = ir.infos[node.inputs[0]]
-    rank, axes = len(info.dims), list(node.attributes.get("dimensions", ()))
-    beyond = [axis for axis in axes if not -rank <= axis < rank]
-    if beyond:
-        return f"axis {beyond[0]} of {info}"
-    twice = len({axis % rank for axis in axes}) < len(axes)
-    return f"dimensions {axes} of {info}; each can be named once" if twice else ""
-
-
 def incremented(call: Call) -> Tensor:
     """Return the remainder of what is more by an increment; it has the sign of the sum."""
     step, modulus = (float(call.attribute(name)) for name in ("increment", "modulus"))
@@ -113,16 +102,13 @@ def dropped(call: Call) -> Tensor:
     return call.map(_1 * _2 * (1 / (1 - ratio)), data, wide)
 
 
-def odd_mask(node: Node, ir: Ir) -> str:
-    """Return why the mask of a ShapedDropout does not fit."""
-    info, shape = ir.infos[node.inputs[0]], list(node.attributes.get("shape", ()))
+def wrong_ratio(node: Node, ir: Ir) -> str:
+    """Return what is wrong with the ratio of a ShapedDropout."""
+    del ir
     ratio = float(node.attributes.get("ratio", 0.5))
-    if not 0 <= ratio < 1:
-        return f"ratio value {ratio:g} is not valid. Please use a value in the interval [0,1)"
-    fits = len(shape) <= len(info.dims) and all(
-        size in (1, n) for size, n in zip(shape[::-1], info.dims[::-1], strict=False)
-    )
-    return "" if fits else f"shape {shape} of a mask for {info}; one that broadcasts is needed"
+    if 0 <= ratio < 1:
+        return ""
+    return f"ratio value {ratio:g} is not valid. Please use a value in the interval [0,1)"
 
 
 def normalised_image(call: Call) -> Tensor:

@@ -70,11 +70,9 @@ GRAPHCORE_OPERATORS: dict[str, Operator] = {
     "NormalizeImage": replace(
         row("1", graphcore.normalised_image), layouts={0: graphcore.image_input}
     ),
-    "Reverse": replace(
-        row("1", graphcore.reversed_axes), back=graphcore.reversed_back, lacks=graphcore.wrong_axes
-    ),
+    "Reverse": replace(row("1", graphcore.reversed_axes), back=graphcore.reversed_back),
     "ScaledAdd": row("1", graphcore.scaled_sum),
-    "ShapedDropout": replace(row("1", graphcore.dropped), lacks=graphcore.odd_mask),
+    "ShapedDropout": replace(row("1", graphcore.dropped), lacks=graphcore.wrong_ratio),
     "Slice": row("1", shapes.sliced),
     "Swish": row("1", graphcore.SWISH.lower),
     "TensorRemap": row("1", graphcore.remapped),

@@ -36,7 +36,9 @@ def lacks(node: Node, ir: Ir) -> str:
     activations = {name.lower() for name in ACTIVATIONS}
     unknown = [n for n in node.attributes.get("activations") or () if n.lower() not in activations]
     if unknown:
-        return f"activation {unknown[0]!r}; known are {', '.join(ACTIVATIONS)}"
+        return f"activation {unknown[0]!r} is not supported; known are {', '.join(ACTIVATIONS)}"
+    if misfit := _misfit(node, ir):
+        return misfit
     if len(node.inputs) > 4 and node.inputs[4]:
         lengths = ir.known(node.inputs[4])
         steps = ir.infos[node.inputs[0]].dims[1 if node.attributes.get("layout", 0) else 0]
@@ -45,6 +47,29 @@ def lacks(node: Node, ir: Ir) -> str:
             return (
                 f"input 4 ({node.inputs[4]!r}): backward in time all sequences are of {steps} steps"
             )
+    return ""
+
+
+def _misfit(node: Node, ir: Ir) -> str:
+    """Return what an RNN's attributes say that its weights are not."""
+    name, weights = node.inputs[2], ir.infos[node.inputs[2]]
+    direction = str(node.attributes.get("direction", "forward"))
+    count = 2 if direction == "bidirectional" else 1
+    if weights.dims[0] != count:
+        return (
+            f"direction {direction!r}: the weights {name!r} are {weights}, of "
+            f"{weights.dims[0]} directions; one only supports forward or reverse"
+        )
+    size = node.attributes.get("hidden_size", weights.dims[-1])
+    if size != weights.dims[-1]:
+        return f"hidden_size {size} does not match the weights {name!r}, {weights}"
+    activations = node.attributes.get("activations")
+    if activations is not None and len(activations) != count:
+        directions = "direction" if count == 1 else "directions"
+        return (
+            f"{len(activations)} activations; an RNN of {count} {directions} only supports "
+            f"{count} activation{'s' * (count > 1)}"
+        )
     return ""
 
 

@@ -36,7 +36,11 @@ def _unknown_activation(node: Node, ir: Ir) -> str:
     names = [name.lower() for name in node.attributes.get("activations") or ()]
     activations = [name.lower() for name in recurrent.ACTIVATIONS]
     wrong = [name for name in names if name not in activations]
-    return f"activation {wrong[0]!r}; known are {', '.join(recurrent.ACTIVATIONS)}" if wrong else ""
+    return (
+        f"activation {wrong[0]!r} is not supported; known are {', '.join(recurrent.ACTIVATIONS)}"
+        if wrong
+        else ""
+    )
 
 
 def _whole_numbers(node: Node, ir: Ir) -> str:
