@@ -17,6 +17,7 @@ CLASSICAL, TRAINING = "ai.onnx.ml", "ai.onnx.preview.training"
 IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
 PHASE_ATTRIBUTE = "__execution_phase"
 SERIAL_MODE, SERIAL_FACTOR = "__serialize_matmul_mode", "__serialize_matmul_factor"
+EXCLUDED_ATTRIBUTE = "__exclude_patterns"  # patterns that leave a node alone
 RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
 TORCH_ATTRIBUTE = "__pytorch"  # of a norm: batch statistics and running ones by PyTorch's rules
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"

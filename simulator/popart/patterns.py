@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import ONNX, Ir, Node
+from simulator.popart.ir import EXCLUDED_ATTRIBUTE, ONNX, Ir, Node
 from simulator.popart.logging import enabled, log
 from simulator.popart.mandatory_patterns import MANDATORY
 
@@ -136,7 +136,9 @@ def apply(ir: Ir, patterns: Patterns, protected: Iterable[str], *, training: boo
     tests = [(name, t) for name, t in TO_IDENTITY.items() if patterns.isPatternEnabled(name)]
     nodes = []
     for node in ir.nodes:
-        name = next((n for n, t in tests if node.domain == ONNX and t(node, ir, training)), "")
+        excluded = _excluded(node)
+        fitting = (n for n, t in tests if node.domain == ONNX and t(node, ir, training))
+        name = next((n for n in fitting if n not in excluded), "")
         if name:
             _say(name, node)
             node = _identity(node)
@@ -144,6 +146,17 @@ def apply(ir: Ir, patterns: Patterns, protected: Iterable[str], *, training: boo
     ir.nodes = nodes
     if patterns.isPatternEnabled(REMOVE):
         _remove_identities(ir, {*protected, *ir.outputs})
+
+
+def _excluded(node: Node) -> list[str]:
+    """Return the patterns that leave a node alone; raises popart_exception for what is none."""
+    excluded = [str(name) for name in node.attributes.get(EXCLUDED_ATTRIBUTE, ())]
+    for name in excluded:
+        if name not in (*NAMES, *WITHOUT_EFFECT, *MANDATORY):
+            raise popart_exception(
+                f"Invalid pattern name '{name}' in Op::excludePatterns, of {node}"
+            )
+    return excluded
 
 
 def _identity(node: Node) -> Node:
@@ -162,7 +175,8 @@ def _remove_identities(ir: Ir, protected: set[str]) -> None:
     nodes = []
     for node in ir.nodes:
         node = replace(node, inputs=tuple(instead.get(name, name) for name in node.inputs))
-        if node.key == (ONNX, "Identity") and node.outputs[0] not in protected:
+        is_removable = node.key == (ONNX, "Identity") and REMOVE not in _excluded(node)
+        if is_removable and node.outputs[0] not in protected:
             _say(REMOVE, node)
             instead[node.outputs[0]] = node.inputs[0]
         else:

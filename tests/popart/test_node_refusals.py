@@ -165,6 +165,31 @@ def test_an_rnn_whose_attributes_are_not_its_weights_is_refused() -> None:
     assert "activation 'Cubic' is not supported; known are" in rnn(activations=["Cubic"])
 
 
+def test_a_pattern_that_there_is_not_cannot_be_excluded() -> None:
+    def make(builder: popart.Builder, x: str) -> str:
+        output = builder.aiOnnx.identity([x])
+        builder.excludePatterns(output, ["Nothing"])
+        return output
+
+    assert refused(make).startswith("Invalid pattern name 'Nothing' in Op::excludePatterns")
+
+
+@pytest.mark.parametrize(("excluded", "nodes"), [([], 1), (["PostNRepl"], 2), (["InPlace"], 1)])
+def test_an_identity_stays_where_its_pattern_is_excluded(excluded: list[str], nodes: int) -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor("FLOAT", [2], "x")
+    same = builder.aiOnnx.identity([x])
+    builder.excludePatterns(same, excluded)
+    output = builder.aiOnnx.neg([same])
+    session = popart.InferenceSession(
+        builder.getModelProto(),
+        popart.DataFlow(1, [output]),
+        popart.DeviceManager().createCpuDevice(),
+    )
+    ir = session._serializeIr(popart.IrSerializationFormat.JSON)
+    assert ir.count('"type": ') - ir.count('"type": "FLOAT"') == nodes
+
+
 def test_a_constant_of_few_places_is_refused() -> None:
     values = helper.make_tensor("v", onnx.TensorProto.FLOAT, [1], [2.0])
     places = helper.make_tensor("i", onnx.TensorProto.INT64, [1], [3])

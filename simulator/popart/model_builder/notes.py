@@ -12,6 +12,7 @@ from onnx import helper
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import (
+    EXCLUDED_ATTRIBUTE,
     IPU_ATTRIBUTE,
     MEMORY_ATTRIBUTE,
     PARTIALS_ATTRIBUTE,
@@ -218,8 +219,10 @@ class Notes:
         self._makers(nodeOutputName, "setInplacePreferences")
 
     def excludePatterns(self, nodeOutputName: Tensors, patternNames: Iterable[str]) -> None:
-        """Take patterns that shall leave a node alone; those here change no values."""
-        self._makers(nodeOutputName, "excludePatterns")
+        """Note patterns that shall leave a node alone; a session refuses names that are none."""
+        names = list(patternNames)
+        if names:
+            self._note(EXCLUDED_ATTRIBUTE, names, nodeOutputName)
 
     def setSerializeMatMul(
         self,
