@@ -26,7 +26,7 @@ ALL_OUTPUTS = ("LSTM", "RNN", "Split")  # whose gradients take those of all outp
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
-        "IsNaN", "Less", "Not", "OneHot", "RandomNormalLike", "RandomUniformLike", "Round", "Sign",
+        "IsNaN", "Less", "Not", "RandomNormalLike", "RandomUniformLike", "Round",
         "Xor")}  # fmt: skip
 FLAT |= {(GRAPHCORE, name) for name in ("Detach", "Init", "NearbyInt", "Round")}
 

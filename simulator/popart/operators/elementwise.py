@@ -207,8 +207,8 @@ def quarter(call: Call, values: Tensor) -> Tensor:
     return call.cast(signed, call.outputs[0].device)
 
 
-def one_hot(call: Call) -> Tensor:
-    """Put one of two values where each index points, the other elsewhere."""
+def pointed_at(call: Call) -> Tensor:
+    """Return 1 where each index points, 0 elsewhere, in the type of the two values."""
     depth = int(call.numbers(1)[0])  # type: ignore[index]
     indices = call.cast(call[0], INT)
     axis = int(call.attribute("axis", -1)) % (indices.rank() + 1)
@@ -216,7 +216,12 @@ def one_hot(call: Call) -> Tensor:
     rows = call.cast(wrapped, UNSIGNED_INT).flatten()
     encoded = call.variable(call[2].dtype, [rows.numElements(), depth], "encoded")
     popops.encodeOneHot(call.graph, rows, encoded, call.prog, call.name)
-    out = encoded.reshape((*indices.shape, depth)).dimRoll(indices.rank(), axis)
+    return encoded.reshape((*indices.shape, depth)).dimRoll(indices.rank(), axis)
+
+
+def one_hot(call: Call) -> Tensor:
+    """Put one of two values where each index points, the other elsewhere."""
+    out = pointed_at(call)
     off, on = call[2].flatten()[0], call[2].flatten()[1]
     shaped = [broadcast(value, out.shape) for value in (on, off)]
     return call.map(expr.Select(_1, _2, _3 != 0), *shaped, out)

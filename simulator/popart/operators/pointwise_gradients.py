@@ -334,12 +334,30 @@ _MOVED: dict[str, Gradient] = {
     "Unsqueeze": of_view,
     "Where": of_where,
 }
+
+
+def of_sign(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Return zeros, as PopART does: a sign does not change when its input does a little."""
+    return [zeros(call, grads[0], "Flat")]
+
+
+def of_one_hot(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
+    """Add up what has reached each of the two values."""
+    marks, axes = elementwise.pointed_at(call), list(range(grads[0].rank()))
+    parts = [call.map(part, grads[0], marks) for part in (_1 * (1.0 - _2), _1 * _2)]
+    sums = [reductions.reduced(call, part, axes, Operation.ADD).reshape([1]) for part in parts]
+    return [None, None, concat(sums, 0).reshape(call[2].shape)]
+
+
 # a - n b with a whole number n, which does not move.
 _OF_REMAINDER = two(_4, -_4 * (_1 - _3) / _2)
 POINTWISE: dict[tuple[str, str], Gradient] = {
     **{(ONNX, name): gradient for name, gradient in {**_TWO, **_ONE, **_MOVED}.items()},
     **{(ONNX, name): of_reduction for name in _REDUCED},
+    (ONNX, "Mod"): _OF_REMAINDER,
+    (ONNX, "OneHot"): of_one_hot,
     (ONNX, "ReduceProd"): of_product,
+    (ONNX, "Sign"): of_sign,
     **{(ONNX, name): function.of_function for name, function in FUNCTIONS.items()},
     (GRAPHCORE, "Atan2"): two(_4 * _2 / (_1 * _1 + _2 * _2), -_4 * _1 / (_1 * _1 + _2 * _2)),
     (GRAPHCORE, "DepthToSpace"): of_blocks,
