@@ -33,7 +33,9 @@ def save_externally(
             for name in names:
                 _move(stored[name], file.tell(), path, file.write)
     except OSError as error:
-        raise popart_exception(f"{subject}: {path}: {error.strerror}") from None
+        has_folder = Path(path).absolute().parent.is_dir()
+        reason = error.strerror if has_folder else "its parent directory does not exist"
+        raise popart_exception(f"{subject}: {path}: {reason}") from None
     WRITTEN.add(Path(path).absolute())
 
 
