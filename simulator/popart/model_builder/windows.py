@@ -7,7 +7,7 @@ from typing import Any
 
 from simulator.popart.errors import popart_exception
 
-WINDOWED = ("Conv", "AveragePool", "MaxPool")
+WINDOWED = ("Conv", "AveragePool", "MaxPool", "Pad")
 Shapes = Callable[[str], list[int] | None]
 
 
@@ -23,6 +23,9 @@ def check_window(
     if weights is not None:
         _check_kernel(attributes.get("kernel_shape"), inputs[1], weights[2:])
     if data is None:
+        return
+    if operator == "Pad":
+        _check_pads(attributes.get("pads"), len(data), "dimension")
         return
     axes = len(data) - 2
     _check_lengths(attributes, axes)
@@ -46,11 +49,13 @@ def _check_lengths(attributes: Mapping[str, Any], axes: int) -> None:
             raise popart_exception(
                 f"Length of {name} vector {len(values)} != number of spatial dimensions {axes}"
             )
-    pads = attributes.get("pads")
+    _check_pads(attributes.get("pads"), axes, "spatial dimension")
+
+
+def _check_pads(pads: Sequence[int] | None, axes: int, kind: str) -> None:
     if pads and len(pads) != 2 * axes:
         raise popart_exception(
-            f"Padding vector (length {len(pads)}) does not have 2 values for each spatial "
-            f"dimension {axes}"
+            f"Padding vector (length {len(pads)}) does not have 2 values for each {kind} {axes}"
         )
 
 
