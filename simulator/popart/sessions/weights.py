@@ -33,6 +33,7 @@ class PyWeightsIO:
 class Weights:
     """The methods of a session that move weights, with what an optimiser keeps of them."""
 
+    training: bool
     _ir: Ir
     _model: onnx.ModelProto | None
     _options: SessionOptions
@@ -111,8 +112,14 @@ class Weights:
     def resetHostWeights(
         self, model: Model, ignoreWeightsInModelWithoutCorrespondingHostWeight: bool = False
     ) -> None:
-        """Take the weights of another model for the next `weightsFromHost`; it may have more."""
+        """Take the weights of another model for the next `weightsFromHost`.
+
+        Raises popart_exception where it has more than an inference, unless those may be ignored.
+        """
         stored = weights_of(*read_model(model))
+        unknown = [name for name in stored if name not in self._ir.infos]
+        if unknown and not self.training and not ignoreWeightsInModelWithoutCorrespondingHostWeight:
+            raise popart_exception(f"resetWeights, no tensor '{unknown[0]}' in tensors")
         for name, values in self._weights.items():
             if name in self._kept and name not in stored:
                 continue  # the optimiser goes on with what it has
