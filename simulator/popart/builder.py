@@ -56,6 +56,7 @@ class Builder(Notes):
         self._graph = onnx.GraphProto(name="graph")
         self._nodes: dict[str, onnx.NodeProto] = {}  # by what they make
         self._names: set[str] = set()
+        self._inputs: list[str] = []  # those with values, weights, too
         self._parent = parent
         self._children: list[Builder] = []
         self._where: list[dict[str, int]] = []
@@ -101,7 +102,9 @@ class Builder(Notes):
         self._graph.CopyFrom(model.graph)
         self._opsets.update(opsets_of(model))
         for values in (self._graph.input, self._graph.initializer):
-            self._names.update(value.name for value in values)
+            names = [value.name for value in values]
+            self._names.update(names)
+            self._inputs.extend(name for name in names if name not in self._inputs)
         for node in self._graph.node:
             self._names.update(node.output)
             self._nodes |= dict.fromkeys(node.output, node)
@@ -139,6 +142,7 @@ class Builder(Notes):
             raise popart_exception(f"addInputTensor: {info!r}; a TensorInfo is needed")
         name = self._new(names[0] if names else "input")
         self._graph.input.append(_value(name, info))
+        self._inputs.append(name)
         if settings is not None:
             note_settings(self._graph.input[-1], settings)
         return name
@@ -151,6 +155,7 @@ class Builder(Notes):
             )
         name = self._new(debugPrefix or debugContext or "input")
         self._graph.input.append(helper.make_value_info(name, onnx.TypeProto()))
+        self._inputs.append(name)
         return name
 
     def addInputTensorFromParentGraph(self, tensorId: str) -> None:
@@ -165,6 +170,7 @@ class Builder(Notes):
         array_type(array, "addInitializedInputTensor")
         name = self._new(debugPrefix or debugContext or "init_input")
         self._graph.initializer.append(typed_tensor(array, name))
+        self._inputs.append(name)
         return name
 
     def addOutputTensor(self, name: str) -> None:
@@ -174,7 +180,8 @@ class Builder(Notes):
             self._graph.output.append(helper.make_value_info(name, onnx.TypeProto()))
 
     def getInputTensorIds(self) -> list[str]:
-        return [value.name for value in self._graph.input]
+        """Name inputs and weights, in the order in which they were added."""
+        return list(self._inputs)
 
     def getOutputTensorIds(self) -> list[str]:
         return [value.name for value in self._graph.output]

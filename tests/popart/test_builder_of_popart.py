@@ -165,3 +165,52 @@ def test_a_choice_is_also_its_number() -> None:
     assert int(schedule.Scheduler) == 0 and int(schedule.OverlapMemoryOptimized) == 3
     assert [int(one) for one in popart.SyntheticDataMode] == [0, 1, 2, 3]
     assert int(popart.RecomputationType.Pipeline) == 3 and int(popart.ReductionType.Mean) == 0
+
+
+def test_inputs_are_named_with_the_weights_as_they_were_added() -> None:
+    builder = popart.Builder()
+    w = builder.addInitializedInputTensor(np.ones(2, np.float32), "w")
+    x = builder.addInputTensor("FLOAT", [2], "x")
+    assert builder.getInputTensorIds() == [w, x]
+    assert builder.isInitializer(w) and not builder.isInitializer(x)
+    builder.addOutputTensor(builder.aiOnnx.add([w, x]))
+    assert sorted(popart.Builder(builder.getModelProto()).getInputTensorIds()) == ["w", "x"]
+
+
+def test_a_pad_has_two_values_for_each_dimension() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor("FLOAT", [10], "x")
+    assert builder.getTensorShape(builder.aiOnnx.pad([x], [2, 3])) == [15]
+    with pytest.raises(
+        popart.popart_exception, match=r"^Padding vector \(length 4\) does not have"
+    ):
+        builder.aiOnnx.pad([x], [2, 3, 4, 5])
+
+
+def test_weights_are_saved_into_a_folder_that_there_is(tmp_path: Path) -> None:
+    builder = popart.Builder()
+    w = builder.addInitializedInputTensor(np.ones(2, np.float32), "w")
+    with pytest.raises(popart.popart_exception, match="its parent directory does not exist"):
+        builder.saveInitializersExternally([w], str(tmp_path / "none" / "w.bin"))
+    builder.saveInitializersExternally([w], str(tmp_path / "w.bin"))
+    assert (tmp_path / "w.bin").stat().st_size == 8
+
+
+def test_an_inference_takes_weights_that_it_has_and_no_others(tmp_path: Path) -> None:
+    def session(*names: str) -> popart.InferenceSession:
+        builder = popart.Builder()
+        y = builder.addInputTensor("FLOAT", [2], "x")
+        for name in names:
+            y = builder.aiOnnx.add([y, builder.addInitializedInputTensor(np.ones(2, "f"), name)])
+        return popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), tiny())
+
+    more = session("w", "v")
+    more.prepareDevice()
+    more.modelToHost(tmp_path / "more.onnx")
+    few = session("w")
+    with pytest.raises(popart.popart_exception, match="^resetWeights, no tensor 'v' in tensors"):
+        few.resetHostWeights(tmp_path / "more.onnx")
+    few.resetHostWeights(
+        tmp_path / "more.onnx", ignoreWeightsInModelWithoutCorrespondingHostWeight=True
+    )
+    more.resetHostWeights(tmp_path / "more.onnx")
