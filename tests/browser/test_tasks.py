@@ -1,8 +1,8 @@
 """Ten tasks of a user on real reports: so many clicks at most, and the answer on the screen.
 
-The reports: SqueezeNet in a pipeline over four IPUs, ResNet-50, ZFNet on an IPU that is too small
-for it, AlexNet as PyTorch's profiler recorded it, and the demo, whose host trace and source lines
-the others lack. The models are those that onnx ships.
+The reports: SqueezeNet in a pipeline over four IPUs, which a loader feeds, ResNet-50, ZFNet on an
+IPU that is too small for it, and AlexNet as PyTorch's profiler recorded it. The models are those
+that onnx ships.
 """
 
 from __future__ import annotations
@@ -28,18 +28,17 @@ from tests.browser.waiting import settled
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 LIGHT = Path(onnx.backend.test.__file__).parent / "data" / "light"
-MODELS = {
-    "pipeline": ("light_squeezenet.onnx", "--ipus", "4", "--repeat", "8"),
-    "resnet": ("light_resnet50.onnx",),
-    "tight": ("light_zfnet512.onnx", "--target", "mk1"),
+PIPELINE = ROOT / "tests" / "browser" / "squeezenet_pipeline.py"
+PROGRAMS = {
+    "pipeline": ("--sdk", PIPELINE),
+    "resnet": (LIGHT / "light_resnet50.onnx", "--no-values"),
+    "tight": (LIGHT / "light_zfnet512.onnx", "--no-values", "--target", "mk1"),
 }
 TRACE = "alexnet.pt.trace.json.gz"
 
 
 @pytest.fixture(scope="module")
-def served(
-    tmp_path_factory: pytest.TempPathFactory, reports_folder: Path
-) -> Iterator[Callable[[], str]]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
     """Return what serves the real reports, once they are asked for, and gives the URL."""
     folder = tmp_path_factory.mktemp("real")
     running = ExitStack()
@@ -47,10 +46,9 @@ def served(
 
     def serve() -> str:
         if not known:
-            for name, (model, *options) in MODELS.items():
-                _simulate(LIGHT / model, *options, "--out", str(folder / name))
-            kept = [ROOT / "tests" / "traces" / TRACE, reports_folder / "demo-even"]
-            paths = [*(folder / name for name in MODELS), *kept]
+            for name, arguments in PROGRAMS.items():
+                _simulate(*arguments, "--out", folder / name)
+            paths = [*(folder / name for name in PROGRAMS), ROOT / "tests" / "traces" / TRACE]
             known.append(running.enter_context(serving(*paths)))
         return known[0]
 
@@ -58,8 +56,8 @@ def served(
         yield serve
 
 
-def _simulate(model: Path, *options: str) -> None:
-    command = [sys.executable, "-m", "cli.main", "simulate", str(model), "--no-values", *options]
+def _simulate(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "cli.main", "simulate", *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode in {0, 1}, done.stderr  # 1: it does not fit
@@ -117,15 +115,17 @@ def _share(text: str) -> float:
 
 
 def test_which_variable_is_the_largest_at_the_peak_and_where_was_it_created(
-    open_page: Opener,
+    begin: Callable[..., Task],
 ) -> None:
-    task = Task(open_page("/summary?report=demo"), 2)
+    task = begin("pipeline", 2)
     task.menu("Liveness")
     cell = task.row("liveness-variables")
     name = cell.inner_text()
     task.click(cell)
     expect(task.page.locator(".drawer .subject")).to_have_text(name)
-    task.shows(".drawer", r"Created at\s*\w+\.py:\d+")
+    line = next(n for n, text in enumerate(PIPELINE.read_text().splitlines(), 1)
+                if "prepareDevice()" in text)  # fmt: skip
+    task.shows(".drawer", rf"Created at\s*{PIPELINE.name}:{line} in build")
 
 
 def test_which_three_layers_are_most_expensive_and_why(begin: Callable[..., Task]) -> None:
@@ -160,10 +160,10 @@ def test_what_changed_between_two_reports(begin: Callable[..., Task]) -> None:
     task.shows("#compare-rows", r"The rows add up to it")
 
 
-def test_which_host_function_delays_the_device(open_page: Opener) -> None:
-    task = Task(open_page("/summary?report=demo"), 1)
+def test_which_host_function_delays_the_device(begin: Callable[..., Task]) -> None:
+    task = begin("pipeline", 1)
     task.menu("Device and host")
-    task.shows(".headlines", r"What delays it most is loader: augment images one by one")
+    task.shows(".headlines", r"What delays it most is loader: decode images")
 
 
 def test_does_it_fit_and_what_lacks_where(begin: Callable[..., Task]) -> None:
