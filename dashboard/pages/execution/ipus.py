@@ -39,12 +39,10 @@ IDLE_COLUMNS = (
     Column("imbalance", "Imbalance", "share", 96, "Waiting for " + REASONS["imbalance"]),
     Column("bubble", "Bubble", "share", 88, "Waiting for another IPU that computes"),
     Column("exchange", "Exchange", "share", 96, "Exchange on an IPU, or waiting for it"),
-    Column("global_exchange", "Between IPUs", "share", 112, "The same between IPUs"),
+    Column("global_exchange", "Between IPUs", "share", 124, "The same between IPUs"),
     Column("host", "Host", "share", 80, "Exchange with the host, or waiting for it"),
     Column("sync", "Sync", "share", 80, "The way of tiles to syncs and back"),
-    Column(
-        "meanwhile", "Which then runs", "name", 130, "What that IPU runs longest meanwhile", 130
-    ),
+    Column("meanwhile", "It then runs", "name", 120, "What that IPU runs longest meanwhile", 120),
 )
 
 
@@ -55,8 +53,8 @@ def idle(store: Store, state: Address, _theme: Theme) -> Element:
     note = html.P(components.prose(sentence(frame)), className="note")
     path = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
     path_note = html.P(components.prose(path_sentence(path)), className="note")
-    waits = frame["waits_for"] >= 0
-    names = np.where(waits, "IPU " + frame["waits_for"].astype(str), "")
+    names = np.where(frame["waits_for"] >= 0, "IPU " + frame["waits_for"].astype(str), "–")
+    names = np.where(frame["waits_for"] == frame["ipu"], "its own tiles", names)
     frame = frame.assign(waits_for=names)
     table = components.table("execution-idle", frame, IDLE_COLUMNS, picks=("ipu", "ipu"))
     return html.Div([note, table, path_note])

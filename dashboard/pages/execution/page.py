@@ -192,7 +192,7 @@ def layout(store: Store, state: Address) -> Element:
         data = report.dataset
         absent = "" if data.has("steps") else f"No steps: {data.why_absent('steps')}."
         return html.Div([question, components.headline(answer, more=absent)])
-    note = f"{overview.recorded_runs:,} of {overview.runs:,} runs recorded in full"
+    note = f"{overview.recorded_runs:,} of {counted(overview.runs, 'run')} recorded in full"
     tools = controls.row(
         [
             *_against(store, state),
