@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -218,20 +218,24 @@ def _first(store: Store, state: Address, frame: Frame) -> Element:
         html.Li(
             [
                 html.Span(ABOUT[row["about"]], className="severity note"),
-                html.Strong(components.prose(row["what"])),
-                html.Span(
-                    components.unbroken(
-                        f"at most {units.share(row['saving_share'])} of {row['of']}"
-                    ),
-                    className="quiet",
+                html.Div(
+                    [
+                        html.Strong(components.prose(row["what"])),
+                        *_at_most(row),
+                        _link(store, state, row),
+                    ]
                 ),
-                _link(store, state, row),
             ]
         )
         for row in frame.to_dict("records")
     ]
     return section("What to change first", html.Ol(rows, className="first-findings"),
                    note="by the most that it can save")  # fmt: skip
+
+
+def _at_most(row: Mapping[str, Any]) -> list[Element]:
+    words = f"at most {units.share(row['saving_share'])} of {row['of']}"
+    return [html.Span(components.unbroken(words), className="quiet")]
 
 
 def _column(store: Store, state: Address, frame: Frame, heading: str) -> Element:
