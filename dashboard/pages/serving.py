@@ -64,7 +64,7 @@ BATCH_COLUMNS = (
 CHOICE_COLUMNS = (
     Column("name", "Batching", "name", note="The delay, preferred sizes, and instances",
            least=250),
-    Column("size", "Rows a batch", "text", 120, "On average"),
+    Column("size", "Rows a batch", "figure", 120, "On average"),
     Column("fill", "Full", "share", 90, "Rows on the device that are not padding"),
     Column("device_share", "Device busy", "share", 120,
            "Share of time in which devices run; near 100 % they do not keep up"),
@@ -183,9 +183,9 @@ def layout(store: Store, state: Address) -> Element:
                 note="arrivals of this trace, replayed with the time of a batch; times of the "
                 "server itself are not part of it",
                 tools=controls.row(
-                    [controls.box("delay", "Delays, as 0,500us", state, width=160),
-                     controls.box("preferred", "Preferred, as none,8+32", state, width=190),
-                     controls.box("instances", "Instances, as 1,2", state, width=150),
+                    [controls.box("delay", "Delays, as 0,500us", state, width=190),
+                     controls.box("preferred", "Preferred, as none,8+32", state, width=230),
+                     controls.box("instances", "Instances, as 1,2", state, width=170),
                      controls.exports("serving-choices")]
                 ),
             ),
