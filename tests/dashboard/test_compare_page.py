@@ -96,7 +96,7 @@ def test_growth_and_shrinkage_have_signs_and_arrows(store: Store) -> None:
     table = chosen("&by=variables")
     frame = compare_tables.frame_of(store, table)
     rows = frame.set_index("name")[["before", "after", "change", "percent", "where"]]
-    assert rows.loc["w"].tolist() == [80, 50, -30, "−37.5 %", ""]
+    assert rows.loc["w"].tolist() == [80, 50, -30, "−37.5 %", "both"]
     assert rows.loc["message"].tolist() == [40, 0, -40, "gone", "only before"]
     assert rows.loc["<letter>"].tolist() == [0, 40, 40, "new", "only after"]
     assert len(rows) == 3

@@ -46,8 +46,8 @@ def test_labels_are_compared_without_the_events_inside_them(tmp_path: Path) -> N
 
 def test_the_answer_names_the_label_that_changed_most(store: Store) -> None:
     told = str(compare_traces.answer(store, STATE, "light")).replace("\\xa0", " ")
-    assert "step_after.json.gz is inside events 147.0 µs longer (0.1 %)" in told
-    assert "most by All2All_Pooled_Req" in told
+    assert "step_after.json.gz spends 147.0 µs more in events (+0.1 %)" in told
+    assert "All2All_Pooled_Req changed most" in told
 
 
 def test_compare_is_offered_for_two_reports_or_two_traces(store: Store, tmp_path: Path) -> None:

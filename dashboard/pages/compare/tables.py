@@ -80,7 +80,7 @@ TABLES: dict[str, dict[str, Comparison]] = {
     },
 }  # fmt: skip
 MANY_TIMES = 10  # what grew so much is told as a multiple
-WHERE = {"both": "", "before": "only before", "after": "only after"}
+WHERE = {"both": "both", "before": "only before", "after": "only after"}
 
 
 def columns(unit: Unit) -> tuple[Column, ...]:
@@ -92,7 +92,7 @@ def columns(unit: Unit) -> tuple[Column, ...]:
         Column("after", "After", unit, 100, "In the second report"),
         Column("change", "Change", change, 125, "The second less the first"),
         Column("percent", "Relative", "figure", 95, "The change as a part of what was before"),
-        Column("where", "Found", "text", 105, "Which report has it alone"),
+        Column("where", "In", "text", 105, "Which of the reports has it"),
     )
 
 

@@ -29,7 +29,7 @@ COLUMNS = (
     Column("percent", "Relative", "figure", 95, "The change as a part of what was before"),
     Column("events_before", "Events before", "number", 120, "Events of the label"),
     Column("events_after", "Events after", "number", 110, "Events of the label"),
-    Column("where", "Found", "text", 105, "Which trace has it alone"),
+    Column("where", "In", "text", 105, "Which of the traces has it"),
 )
 
 
@@ -99,14 +99,14 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
     before, after, change = total_of(frame)
     if not frame["change"].any():
         return components.headline(f"{state.against} takes the same time in every label.")
-    direction = "longer" if change > 0 else "less long"
-    part = units.share(abs(change) / before) if before else "all of it"
-    sentence = f"{state.against} is inside events {_time(abs(change))} {direction} ({part})"
+    direction, sign = ("more", "+") if change > 0 else ("less", "−")
+    part = f" ({sign}{units.share(abs(change) / before)})" if before else ""
+    sentence = f"{state.against} spends {_time(abs(change))} {direction} in events{part}"
     first = frame.iloc[0]
     moved = components.changed(first["change"], _time)
     events = f"{first['events_before']:,} events before, {first['events_after']:,} after"
     return components.headline(
-        f"{sentence}: most by {first['label']}, {moved}.",
+        f"{sentence}; {first['label']} changed most, {moved}.",
         more=f"{_time(before)} before, {_time(after)} after; of {first['label']} {events}.",
     )
 
