@@ -130,7 +130,7 @@ def _rests(nodes: pd.DataFrame, *, two_lines: bool) -> list[dict[str, str]]:
     if not two_lines:
         return [{"below": "", "beside": " +" if hidden else ""} for _, hidden in pairs]
     return [
-        {"below": units.size(size) + (f" · +{hidden:,} more" if hidden else ""), "beside": ""}
+        {"below": units.size(size) + (f" · {hidden:,} hidden" if hidden else ""), "beside": ""}
         for size, hidden in pairs
     ]
 

@@ -91,7 +91,7 @@ def test_names_are_no_markup_and_what_is_left_out_is_counted() -> None:
     figure = figures.neighbourhood(frame, edges((0, 1)), theme="light")
     boxes, told = figure.data[-1], figure.layout.meta["boxes"]
     assert told["names"] == ["<b>", "poplin::Reduce<float,float>"]
-    assert [rest["below"] for rest in told["rests"]] == ["8 B", "8 B · +5 more"]
+    assert [rest["below"] for rest in told["rests"]] == ["8 B", "8 B · 5 hidden"]
     assert boxes.hovertext[0].startswith("&lt;b&gt;<br>")
     assert list(boxes.customdata) == ["v0", "v1"] and boxes.meta == "numbers"
     assert "5 not drawn" in boxes.hovertext[1]
