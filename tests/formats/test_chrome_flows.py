@@ -59,13 +59,13 @@ def test_a_flow_is_of_one_category_name_and_identity(tmp_path: Path, identity: A
         {"ph": "f", **flow, "ts": 5, "id": "another"},
     )
     assert arrows(trace) == [(2, 1, 2, 2)]
-    assert trace.problems == ("3 events of phase t or f, flow, without a start, left out",)
+    assert trace.problems == ("3 events of a flow without a start left out",)
 
 
 def test_a_flow_to_a_thread_without_events_is_left_out_and_told(tmp_path: Path) -> None:
     found, trace = led(tmp_path, ("s", 1, 2), ("f", 4, 99), ("f", 5, 3))
     assert found == [(2, 1, 3, 5)] and len(trace.threads) == 2
-    problem = "1 event of phase t or f, flow, on threads without events, left out"
+    problem = "1 event of a flow on threads without events left out"
     assert trace.problems == (problem,)
 
 

@@ -134,9 +134,9 @@ def test_what_is_not_shown_is_counted(tmp_path: Path) -> None:
     events = [{"ph": ph, "ts": 1, "id": 1} for ph in ("t", "f", "O", "?", 5, ["X"])]
     trace = trace_of(tmp_path, {"ph": "X", "ts": 1, "dur": -3}, {"ph": "X", "ts": "soon"}, *events)
     assert sorted(trace.problems) == [
+        "1 event of a flow without a start left out",
         "1 event of negative duration, shown with none",
         "1 event of phase O, object, not shown",
-        "1 event of phase t or f, flow, without a start, left out",
         "1 event of the unknown phase '?', left out",
         "1 event without a duration that can be, shown with none",
         "1 event without a time that can be, left out",

@@ -234,11 +234,11 @@ class ChromeFile:
         """Take in what leads to what; a file without flows has no such table."""
         found = arrows(content.flows, events.FLOW_START, events.FLOW_END)
         if found.alone:
-            self._problems["of phase t or f, flow, without a start, left out"] += found.alone
+            self._problems["of a flow without a start left out"] += found.alone
         known = self._threads.known(found.lane) & self._threads.known(found.to_lane)
         if not known.all():
             count = int(np.count_nonzero(~known))
-            self._problems["of phase t or f, flow, on threads without events, left out"] += count
+            self._problems["of a flow on threads without events left out"] += count
         label, lane, to_lane = (
             column[known] for column in (found.label, found.lane, found.to_lane)
         )
