@@ -39,9 +39,11 @@ def code_sentence(*, counted: bool) -> str:
 def most_of_memory(memory: MemoryOverview) -> str:
     """Return what takes the most, and how much there is in all."""
     share = units.share(memory.largest_category_bytes / max(memory.total, 1))
+    label = category_label(memory.largest_category)
+    named = f"{label[:1].lower()}{label[1:]}"
     return (
         f"All tiles hold {units.size(memory.total)} ({units.size(memory.total_including_gaps)} "
-        f"with gaps), most of it {category_label(memory.largest_category)} ({share})."
+        f"with gaps), most of it {named} ({share})."
     )
 
 
