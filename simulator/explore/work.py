@@ -25,6 +25,11 @@ ROW = "row.json"
 LAST_WORDS = 300  # characters of what a process said before it ended
 RAISED = re.compile(r"(\w+\.)*\w*(Error|Exception|Exit|Interrupt)\b(: |$)")  # ends a traceback
 DISK_FULL = "No space left on device"
+# How a product or convolution is refused whose temporary data is more than a tile has.
+NO_PLAN = re.compile(
+    r"(?P<step>\S+): no plan fits: the smallest takes (?P<needs>[\d,]+) B of temporary data a tile,"
+    r" which has (?P<has>[\d,]+) B"
+)
 
 Row = dict[str, Any]
 
@@ -82,8 +87,19 @@ def run_point(task: Task, running: Running | None = None) -> Row:
         row = _read(scratch / ROW)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-    row["error"] = row.get("error") or error
+    row = _unplanned(error) or {**row, "error": row.get("error") or error}
     return {**row, "seconds": round(time.monotonic() - began, 3)}
+
+
+def _unplanned(error: str) -> Row:
+    """Return the row of a point that does not fit as a product has no plan; nothing of others."""
+    match = NO_PLAN.search(error)
+    if match is None:
+        return {}
+    needs, has = (int(match[name].replace(",", "")) for name in ("needs", "has"))
+    live = f"temporary data of {match['step']} ({needs:,} bytes)"
+    return {"fits": False, "fullest_tile": needs, "bytes_per_tile": has, "over": needs - has,
+            "step_name": match["step"], "live": live, "error": ""}  # fmt: skip
 
 
 def _process(task: Task, scratch: Path, running: Running) -> str:
