@@ -10,7 +10,7 @@ import numpy as np
 from pva.analysis.execution.main_runs import main_run
 from pva.analysis.execution.totals import execution_overview
 from pva.analysis.memory.liveness import live_at_peak, liveness_overview
-from pva.analysis.memory.totals import memory_overview
+from pva.analysis.memory.totals import CODE_CATEGORIES, memory_overview
 from pva.errors import PvaError
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ FIGURES: dict[str, tuple[str, int]] = {
     "step": ("liveness step of the peak", 0),
     "step_name": ("program of that step", 0),
     "live": ("the largest that is live there, on the fullest tile", 0),
+    "tile_always_live": ("of the fullest tile: always-live data, in bytes", -1),
+    "tile_not_always_live": ("data that is live at its peak, and not always", -1),
+    "tile_code": ("code", -1),
+    "tile_exchange_buffers": ("buffers of exchange that are live at its peak", -1),
+    "tile_gaps": ("gaps, and what no variable needs at its peak", -1),
     "always_live": ("bytes that are always live, on all tiles", -1),
     "peak": ("most bytes that are live at once, on all tiles", -1),
     "cycles_per_sample": ("cycles of the model's run for an item", -1),
@@ -47,6 +52,8 @@ FIGURES: dict[str, tuple[str, int]] = {
 SHARES = {"compute_share": "compute", "sync_share": "sync", "exchange_share": "exchange",
           "host_share": "host exchange"}  # fmt: skip
 LARGEST = 3  # variables named
+CODE = (*(name for names in CODE_CATEGORIES.values() for name in names), "sharedCodeStorage")
+BUFFERS = ("message", "globalMessage", "hostMessage", "rearrangement")
 
 
 def figures(report: Report) -> dict[str, Any]:
@@ -74,16 +81,32 @@ def _memory(report: Report) -> dict[str, Any]:
 
 def _liveness(report: Report) -> dict[str, Any]:
     overview = liveness_overview(report)
-    tile = memory_overview(report).fullest_tile
-    live = live_at_peak(report, tile=tile).head(LARGEST)
-    names = [f"{row.name} ({row.bytes:,} bytes)" for row in live.itertuples(index=False)]
+    memory = memory_overview(report)
+    live = live_at_peak(report, tile=memory.fullest_tile)
+    largest = live.head(LARGEST).itertuples(index=False)
+    names = [f"{row.name} ({row.bytes:,} bytes)" for row in largest]
     return {
+        **_filling(live, memory.fullest_bytes),
         "step": overview.peak_step,
         "step_name": overview.peak_name or overview.peak_type,
         "live": "; ".join(names),
         "always_live": overview.always_live,
         "peak": overview.max_live,
     }
+
+
+def _filling(live: pd.DataFrame, total: int) -> dict[str, int]:
+    """Share out the bytes of a tile, of which some are live at its peak: parts that add up."""
+    category, always = live["category"], live["always_live"].to_numpy(dtype=bool)
+    kinds = {
+        "tile_code": category.isin(CODE).to_numpy(),
+        "tile_exchange_buffers": category.isin(BUFFERS).to_numpy(),
+        "tile_always_live": always,
+        "tile_not_always_live": ~always,
+    }
+    first = np.select(list(kinds.values()), list(range(len(kinds))))
+    sums = np.bincount(first, live["bytes"], len(kinds)).astype(int).tolist()
+    return {**dict(zip(kinds, sums, strict=True)), "tile_gaps": total - sum(sums)}
 
 
 def _run(report: Report) -> dict[str, Any]:
