@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 
 from cli.declared import Declaration
 from cli.explore import check_program, engine_options, exploration, plan_of, trying
+from cli.fitting import labelled
 from cli.output import OBJECT, Rows, counted, printable, write_object, write_rows
 from cli.progress import steps_shown
 from pva import units
@@ -22,8 +24,16 @@ Examples:
   tilescope fit mine.py --ipus 1..2 --vary batch-size=8,4,2
 """
 NOTHING_FITS = 1
+LABEL = 14  # letters of the longest label, and a blank
 AS_IT_IS = "as it is"
-COLUMNS = ("way", "samples_per_second", "cost", "fullest_tile", "report")
+PARTS = {  # of the fullest tile: columns of a point
+    "tile_always_live": "always-live data",
+    "tile_not_always_live": "data that is not always live",
+    "tile_code": "code",
+    "tile_exchange_buffers": "exchange buffers",
+    "tile_gaps": "gaps",
+}
+COLUMNS = ("way", "samples_per_second", "cost", "fullest_tile")
 
 
 class IpuRange(click.ParamType[range]):
@@ -107,7 +117,7 @@ def _way(row: Mapping[str, Any], answer: Any, base: Mapping[str, str], out: Path
         **{name: row.get(name) for name in figures},
         "cycles_more": _ratio(row.get("cycles_per_sample"), first.get("cycles_per_sample")),
         "cost": _cost(row, first),
-        "command": f"{row['command']} --out {out / 'reports' / row['key']}",
+        "command": f"{row['command']} --out {shlex.quote(str(out / 'reports' / row['key']))}",
         "report": str(out / row["report"]) if row["report"] else "",
     }
 
@@ -135,10 +145,30 @@ def _miss(row: Mapping[str, Any], answer: Any, base: Mapping[str, str]) -> dict[
     names = ("over", "tile", "fullest_tile", "bytes_per_tile", "tiles_over", "step", "step_name",
              "live", "command")  # fmt: skip
     why = [
-        {"way": _words(trial, base), "over": trial.get("over"), "error": trial.get("error") or ""}
+        {"way": _words(trial, base), "over": trial.get("over"), "error": trial.get("error") or "",
+         **{name: trial.get(name) for name in PARTS}}
         for trial in answer.tried
-    ]
-    return {"fits": False, "way": _words(row, base), **{n: row.get(n) for n in names}, "why": why}
+    ]  # fmt: skip
+    fills = {name: row.get(name) for name in PARTS}
+    return {"fits": False, "way": _words(row, base), **{n: row.get(n) for n in names},
+            "fills": fills, "reason": reason(row, answer.tried[0]), "why": why}  # fmt: skip
+
+
+def reason(near: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+    """Return why nothing helps: what takes most of the fullest tile, and what became of it."""
+    if near.get("tile") is None or near.get("tile_code") is None:
+        return f"the smallest plan of {near['step_name']} takes more than a tile has"
+    capacity = int(near["bytes_per_tile"])
+    fixed = int(near["tile_code"]) + int(near["tile_always_live"])
+    if fixed > capacity:
+        more = f"{counted(fixed - capacity, 'byte')} more than a tile has"
+        return f"always-live data and code alone take {more}, whatever else is live"
+    part = max(PARTS, key=lambda name: int(near[name]))
+    fell = ""
+    if first is not near and first.get(part) is not None:
+        change = int(near[part]) - int(first[part])
+        fell = f", {change:+,} against {AS_IT_IS}"
+    return f"most of it is {PARTS[part]}: {int(near[part]):,} bytes{fell}"
 
 
 def _write(ways: list[dict[str, Any]], answer: Any, base: Mapping[str, str], out: Path) -> None:
@@ -147,8 +177,9 @@ def _write(ways: list[dict[str, Any]], answer: Any, base: Mapping[str, str], out
         return
     rows = [[way[name] for name in COLUMNS] for way in ways]
     write_rows(Rows(COLUMNS, rows, len(rows)))
-    for way in ways:
-        click.echo(printable(f"{way['way']}: {way['command']}"))
+    for way in ways:  # each on a line of its own, so that it can be copied
+        click.echo(printable(way["command"]))
+        click.echo(printable(f"  report: {way['report']}"))
     tried = counted(len(answer.tried), "configuration")
     click.echo(printable(f"{tried} simulated; all are in {out}"))
 
@@ -159,18 +190,37 @@ def _write_miss(answer: Any, base: Mapping[str, str]) -> None:
         errors = [row.get("error") for row in answer.tried if row.get("error")]
         click.echo(printable(f"no figures: {errors[0] if errors else 'nothing was run'}"))
         return
-    lines = (
-        f"nothing fits; nearest is {_words(near, base)}: tile {near['tile']} lacks"
-        f" {int(near['over']):,} bytes of {units.size(near['bytes_per_tile'])}, most at step"
-        f" {near.get('step')} ({near.get('step_name')})",
-        f"live there: {near.get('live')}",
-        "what each lever leaves lacking:",
-    )
-    for line in lines:
-        click.echo(printable(line))
-    for row in answer.tried:
-        outcome = row.get("error") or f"{int(row['over']):,} bytes"
-        click.echo(printable(f"  {_words(row, base)}: {outcome}"))
+    planned = near.get("tile") is not None
+    tile = f"tile {near['tile']} lacks" if planned else "each tile lacks at least"
+    step = f"step {near.get('step')} ({near.get('step_name')})" if planned else near["step_name"]
+    facts = [
+        ("nothing fits", f"nearest is {_words(near, base)}: {tile} {int(near['over']):,} bytes of"
+         f" {units.size(near['bytes_per_tile'])}, most at {step}"),
+        ("live there", str(near.get("live"))),
+        *[("on the tile", _parts(near))][: planned],
+        ("why", reason(near, answer.tried[0])),
+    ]  # fmt: skip
+    if len({row["levers"].get("ipus") for row in answer.tried}) == 1:
+        facts.append(("not tried", f"more IPUs than {base['ipus']}; add --ipus {base['ipus']}..4"))
+    for line in labelled(((f"{label}:", printable(text)) for label, text in facts), LABEL):
+        click.echo(line)
+    click.echo("what each lever leaves lacking:")
+    rows = [(_words(row, base), _lacking(row)) for row in answer.tried]
+    write_rows(Rows(("way", "lacks"), rows, len(rows)), limit=0)
+
+
+def _parts(row: Mapping[str, Any]) -> str:
+    """List what fills the fullest tile, the most first."""
+    parts = sorted(((int(row.get(name) or 0), PARTS[name]) for name in PARTS), reverse=True)
+    return "; ".join(f"{size:,} bytes of {name}" for size, name in parts)
+
+
+def _lacking(row: Mapping[str, Any]) -> str:
+    """Write what a way leaves lacking, or why it has no figures."""
+    if row.get("error") or row.get("over") is None:
+        return str(row.get("error") or "no figures")
+    least = "" if row.get("tile") is not None else "at least "
+    return f"{least}{int(row['over']):,} bytes"
 
 
 COMMAND = Declaration(

@@ -52,9 +52,7 @@ def levers_of(
             optimizer = _argument("--optimizer", shared) or OPTIMIZERS[-1]
             levers["optimizer"] = OPTIMIZERS[OPTIMIZERS.index(optimizer) + 1 :]
     levers["ipus"] = tuple(map(str, ipus[1:]))
-    fixed = {
-        name for name in levers if f"--{name}" in shared and name not in ("optimizer", "batch")
-    }
+    fixed = {name for name in levers if _argument(f"--{name}", shared)} - {"optimizer", "batch"}
     return {name: values for name, values in (levers | dict(variations)).items()
             if values and name not in fixed}  # fmt: skip
 
@@ -83,7 +81,7 @@ def fit(
             break
     tried_rows = [rows[key] for key in tried]
     misses = [row for row in tried_rows if not row.get("error") and row.get("over")]
-    nearest = min(misses, key=lambda row: float(row["over"]), default=None)
+    nearest = min(misses, key=_distance, default=None)
     ways = sorted(fitting[:MAX_WAYS], key=lambda row: -float(row.get("samples_per_second") or 0))
     return Answer(
         ways, fitting[0]["key"] if fitting else "", None if fitting else nearest, tried_rows
@@ -117,14 +115,19 @@ def _mildest(results: Sequence[tuple[Levers, Row]]) -> list[tuple[Levers, Row]]:
 
 def _best_values(alone: Sequence[tuple[Levers, Row]]) -> list[Levers]:
     """Return of each lever that has figures the value with which least is lacking."""
-    best: dict[str, tuple[float, Levers]] = {}
+    best: dict[str, tuple[tuple[bool, float], Levers]] = {}
     for change, row in alone:
         if row.get("error") or row.get("over") is None:
             continue
-        name, over = next(iter(change)), float(row["over"])
-        if name not in best or over < best[name][0]:
-            best[name] = (over, change)
+        name, distance = next(iter(change)), _distance(row)
+        if name not in best or distance < best[name][0]:
+            best[name] = (distance, change)
     return [change for _, change in best.values()]
+
+
+def _distance(row: Row) -> tuple[bool, float]:
+    """Return how far a point is from one that fits; what has no plan is farther than a miss."""
+    return row.get("tile") is None, float(row["over"])
 
 
 def _smaller_batches(path: Path, shared: Sequence[str]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,15 @@ from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 
 import pva
+from cli.fit import reason
 from cli.main import tilescope
+from pva.analysis.memory.liveness import live_at_peak
+from pva.many.points import figures
+from pva.report import Report
 from simulator.explore.fit import fit, levers_of
 from simulator.explore.levers import Space
+from simulator.explore.work import Task, run_point
+from tests.builders import small_report
 
 pytest.importorskip("pyarrow")
 SPACE = Space("matmul_chain", (), {})
@@ -123,5 +130,42 @@ def test_what_cannot_fit_ends_with_1_and_says_by_how_much(tmp_path: Path) -> Non
             "--partials", "float", "--out", str(tmp_path / "f")]  # fmt: skip
     result = CliRunner().invoke(tilescope, call)
     assert result.exit_code == 1
-    assert "nothing fits; nearest is" in result.stdout
+    assert "nothing fits: nearest is" in result.stdout
+    assert re.search(r"\non the tile:  [\d,]+ bytes of [^\n]+ gaps", result.stdout)
+    assert "not tried:    more IPUs than 1; add --ipus 1..4" in result.stdout
     assert "tile 0 lacks" in result.stdout
+
+
+def test_what_fills_the_fullest_tile_adds_up_to_its_bytes() -> None:
+    data = small_report()
+    row = figures(Report.of(data))
+    parts = ("code", "exchange_buffers", "always_live", "not_always_live", "gaps")
+    assert sum(row[f"tile_{part}"] for part in parts) == row["fullest_tile"]
+    live = live_at_peak(Report.of(data), tile=row["tile"]).groupby("category")["bytes"].sum()
+    codes = ("controlCode", "internalExchangeCode", "hostExchangeCode", "globalExchangeCode",
+             "vertexCode", "sharedCodeStorage")  # fmt: skip
+    assert row["tile_code"] == live.reindex(codes).sum() > 0
+
+
+def test_a_product_without_a_plan_is_a_point_that_does_not_fit(tmp_path: Path) -> None:
+    model = write_model(tmp_path / "m.onnx", batch=4096, width=1024)
+    words = (str(model), "--target=tiny", "--no-values")
+    row = run_point(Task("k", words, str(tmp_path / "r"), 300, 0))
+    assert (row["fits"], row["error"], row["step_name"]) == (False, "", "First/Conv_1")
+    assert row["over"] == row["fullest_tile"] - 638_976 > 0  # what a tile of tiny has
+
+
+def near(**parts: int) -> dict[str, object]:
+    """Return a miss on a tile of 100 bytes."""
+    names = ("always_live", "not_always_live", "code", "exchange_buffers", "gaps")
+    return {"tile": 0, "bytes_per_tile": 100} | {f"tile_{n}": parts.get(n, 0) for n in names}
+
+
+@pytest.mark.parametrize(("code", "words"), [
+    (71, "always-live data and code alone take 1 byte more than a tile has"),
+    (70, "most of it is data that is not always live: 90 bytes, -10 against as it is"),
+])  # fmt: skip
+def test_why_nothing_helps(code: int, words: str) -> None:
+    first = near(always_live=30, code=code, not_always_live=100)
+    miss = near(always_live=30, code=code, not_always_live=90)
+    assert reason(miss, first).startswith(words)
