@@ -80,3 +80,10 @@ def test_workflows_name_what_there_is(file: Path) -> None:
             words = shlex.split(step.get("run", ""), comments=True)
             if words[:1] == ["make"]:
                 assert words[1] in targets
+
+
+def test_no_text_names_an_owner_that_is_still_to_be_filled_in() -> None:
+    listed = git("ls-files", "*.md", "*.yml", "*.toml", "*.cff", cwd=ROOT).splitlines()
+    assert [
+        name for name in listed if re.search(r"\bOWNER/", (ROOT / name).read_text("utf-8"))
+    ] == []
