@@ -86,6 +86,7 @@ def compile_graph(
         memory = measure_memory(
             graph, lowered, types, type_of_group, liveness, pieces, allocation, fixed
         )
+    graph.let_go_of_mapping_table()
     return Executable(
         graph=graph,
         lowered=lowered,

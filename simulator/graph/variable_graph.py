@@ -167,6 +167,10 @@ class VariableGraph(Arena):
             self._settled.mapping = (version, placement.settled_mapping(self, self._mapping))
         return self._settled.mapping[1]
 
+    def let_go_of_mapping_table(self) -> None:
+        """Give back the table of all variables, which is made anew when it is asked for."""
+        self._settled.mapping = None
+
 
 def _map_linearly(graph: VariableGraph, tensor: Tensor) -> None:
     """Map as many elements to each tile; the first tiles take what is over, one each."""
