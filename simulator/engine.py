@@ -34,6 +34,7 @@ from simulator.graph.types import Array
 from simulator.instances.share import Share
 from simulator.logging import enabled, log
 from simulator.runtime import host_functions
+from simulator.runtime.discards import discards_of
 from simulator.runtime.execute import ValueRunner
 from simulator.runtime.host_data import copy_to_host, host_values
 from simulator.runtime.host_streams import HostStreams
@@ -231,9 +232,11 @@ class Engine:
             self._values = [NoValues() for _ in replicas]
             return
         self._storages = [Storage(self._graph, first + replica) for replica in replicas]
+        ends = self._streams, self._remote
+        discards = discards_of(self._executable)
         self._values = [
             ValueRunner(
-                self._graph, storage, self._streams, self._remote, replica=replica, first=first
+                self._graph, storage, *ends, replica=replica, first=first, discards=discards
             )
             for replica, storage in enumerate(self._storages)
         ]

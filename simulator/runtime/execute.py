@@ -30,6 +30,7 @@ from simulator.graph.streams import RemoteBuffer, Stream
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Operands, VertexGroup
+from simulator.runtime.discards import Discards
 from simulator.runtime.host_streams import HostStreams
 from simulator.runtime.places import Places
 from simulator.runtime.remote_buffers import RemoteBuffers
@@ -73,8 +74,12 @@ class ValueRunner:
         *,
         replica: int = 0,
         first: int = 0,
+        discards: Discards | None = None,
     ) -> None:
-        """Hold values of a replica; the graph's number of the first that runs here is `first`."""
+        """Hold values of a replica; the graph's number of the first that runs here is `first`.
+
+        `discards` are the bytes that are dead once an action has run.
+        """
         self._graph = graph
         self._storage = storage
         self._streams = streams
@@ -84,6 +89,7 @@ class ValueRunner:
         self._steps: dict[Program, Step] = {}
         self._compute_sets: dict[int, list[PreparedGroup] | None] = {}  # those that ran
         self._places: dict[Tensor, Places | None] = {}  # None: were needed once
+        self._discards = discards or {}
         self._registers: dict[str, Any] = {"replica": first + replica}
 
     def print_to(self, text: TextIO) -> None:
@@ -100,6 +106,8 @@ class ValueRunner:
         if step is None:
             step = self._steps[action] = self._prepare(action)
         step()
+        if dead := self._discards.get(action):
+            self._storage.discard(dead)
 
     # What decides
     def is_set(self, predicate: Tensor) -> bool:

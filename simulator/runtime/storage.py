@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,8 +23,9 @@ class Storage:
     def __init__(self, graph: Graph, replica: int = 0) -> None:
         words = -(-graph.arena_bytes // 8)
         try:
-            self.arena = np.zeros(words * 8, dtype=np.uint8)
-        except MemoryError:
+            self._pages = mmap.mmap(-1, max(words * 8, 1))  # zero, and without memory until then
+            self.arena = np.frombuffer(self._pages, np.uint8, words * 8)
+        except (MemoryError, OSError):
             raise PoplarError(
                 f"Engine: the variables take {graph.arena_bytes:,} bytes; the host has not so much"
             ) from None
@@ -34,6 +38,16 @@ class Storage:
             self.write(number, replica + np.arange(number.numElements()), number.describe())
         for tensor, values in graph.initial_values:
             self.write(tensor, values, f"initial value of {tensor.describe()}")
+
+    def discard(self, parts: Iterable[tuple[int, int]]) -> None:
+        """Give back the memory of bytes [begin, end) that nothing needs: they may be anything."""
+        if sys.platform != "linux":  # the others keep pages until they are short of them
+            return
+        for begin, end in parts:
+            first, last = -(-begin // mmap.PAGESIZE), end // mmap.PAGESIZE
+            if first < last:
+                size = (last - first) * mmap.PAGESIZE
+                self._pages.madvise(mmap.MADV_DONTNEED, first * mmap.PAGESIZE, size)
 
     def view(self, dtype: Type) -> Array:
         """Return the whole arena as elements of a type."""
