@@ -24,13 +24,17 @@ def in_memory_order(tensor: Tensor) -> Tensor:
     return tensor.at((tensor.numElements(),), upward)
 
 
-def arranged(tensor: Tensor, values: Array) -> Array:
+def arranged(tensor: Tensor, values: Array, out: Array | None = None) -> Array:
     """Put a tensor's flat values, once or several times, into the order of its memory."""
+    result = np.empty_like(values) if out is None else out
     sizes, order = _dimensions(tensor)
     if order is not None:
-        return values.reshape(-1, *sizes).transpose(order).reshape(-1)
+        upward = values.reshape(-1, *sizes).transpose(order)
+        result.reshape(upward.shape)[...] = upward
+        return result
     size, places = _blocks(tensor)
-    return values.reshape(-1, len(places), size)[:, places].reshape(-1)
+    result.reshape(-1, len(places), size)[...] = values.reshape(-1, len(places), size)[:, places]
+    return result
 
 
 def restored(tensor: Tensor, values: Array) -> Array:
