@@ -28,6 +28,7 @@ TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 KEPT = 1 << 30  # bytes; most arrays of a compilation are smaller
 AFTERWARDS = 1 << 25
 MUCH = 1 << 29  # bytes that are free between arrays: they go back before the next phase
+LITTLE = 1 << 25  # the same where the next phase takes in other memory
 _inside: list[bool] = []
 
 
@@ -55,7 +56,7 @@ def reused_memory() -> Iterator[None]:
         library.malloc_trim(ctypes.c_size_t(0))
 
 
-def give_back_much() -> None:
+def give_back_much(least: int = MUCH) -> None:
     """Return memory to the system that a phase left between its arrays, where it is much.
 
     The next phase has arrays of other sizes, which do not fit into the gaps.
@@ -64,5 +65,5 @@ def give_back_much() -> None:
     if not _inside or not hasattr(library, "mallinfo2"):
         return
     library.mallinfo2.restype = _Heap
-    if library.mallinfo2().fordblks > MUCH:
+    if library.mallinfo2().fordblks > least:
         library.malloc_trim(ctypes.c_size_t(0))
