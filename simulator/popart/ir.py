@@ -111,6 +111,13 @@ class Ir:
         """Return the values of a tensor that are known before it runs, else None."""
         return self.constants[name] if name in self.constants else self.weights.get(name)
 
+    def let_go_of_weights(self) -> None:
+        """Give back the values of all weights, those of graphs within too."""
+        self.weights = dict.fromkeys(self.weights)
+        for node in self.nodes:
+            for graph in node.graphs:
+                graph.let_go_of_weights()
+
     def captured(self) -> list[str]:
         """Name what a graph within a node reads of that around it."""
         produced = {*self.inputs, *(name for node in self.nodes for name in node.outputs)}

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 
 from simulator.graph.types import Array
-from simulator.heap import reused_memory
+from simulator.heap import LITTLE, give_back_much, reused_memory
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
 from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
@@ -148,6 +148,7 @@ def simulate_model(
     losses: list[Loss] = []
     source = (model, subject, folder)
     give_back(out)
+    ir.let_go_of_weights()  # the session reads its own
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = flow_of(batches, [*anchored, LOSS], settings)
@@ -159,8 +160,7 @@ def simulate_model(
         session = InferenceSession(
             source, flow_of(batches, anchored, settings), device, **arguments
         )
-    # The session has weights of its own, and nobody asks it for the model.
-    ir.weights.clear()
+    # Nobody asks the session for the model.
     session.let_go_of_model()
     del model, source
 
@@ -183,7 +183,9 @@ def _run(
     """Compile, run on drawn inputs and those that are fed to each batch; give the anchors."""
     with reused_memory():
         session.prepareDevice()
-        session.weightsFromHost()
+        give_back_much(LITTLE)
+        session.hand_over_weights()
+        give_back_much(LITTLE)
         anchors = session.initAnchorArrays()
         again = {n: np.broadcast_to(array, (batches, *array.shape)) for n, array in fed.items()}
         session.run(PyStepIO(drawn() | again, anchors))

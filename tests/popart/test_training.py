@@ -197,6 +197,14 @@ def test_training_goes_on_from_a_model_that_was_written(tmp_path: Path) -> None:
     assert weights_of(other).tolist() == weights_of(session).tolist()
 
 
+def test_weights_that_are_handed_over_are_the_device_s_alone() -> None:
+    session, other = session_of(popart.ConstSGD(0.1)), session_of(popart.ConstSGD(0.1))
+    session.hand_over_weights()
+    with pytest.raises(popart.popart_exception, match="weight 'w' has no values"):
+        session.weightsFromHost()
+    assert weights_of(session).tolist() == weights_of(other).tolist()
+
+
 def test_weights_of_the_builder_are_written_as_float_data(tmp_path: Path) -> None:
     builder = popart.Builder()
     w = builder.addInitializedInputTensor(WEIGHTS, "w")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,18 +48,35 @@ class Weights:
 
     def weightsFromHost(self) -> None:
         """Copy the weights to the device."""
+        self._upload()
+
+    def hand_over_weights(self) -> None:
+        """Copy the weights to the device for good: the host gives back each that is copied.
+
+        Another `weightsFromHost` then refuses.
+        """
+        self._upload(for_good=self._options.replicas == 1)
+        self._let_go_of_weights()
+
+    def _upload(self, *, for_good: bool = False) -> None:
         engine = self._loaded("weightsFromHost")
+        uploads: dict[str, Array] = {}
         for name, handle in self._programs.weights_in.items():
             if self._values:
                 values = self._weights[name]
                 if values is None:
                     raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
                 info = self._ir.infos[name]
-                device_values = flat(to_device(values, info, f"weight {name!r}"))
-                upload = partial(_fill, tensor=self._programs.weights[name], values=device_values)
+                uploads[name] = flat(to_device(values, info, f"weight {name!r}"))
+                tensor = self._programs.weights[name]
+                take = partial(uploads.pop if for_good else uploads.__getitem__, name)
+                upload = partial(_fill, tensor=tensor, take=take)
                 engine.connectStreamToCallback(handle, upload)
+        if for_good:
+            self._let_go_of_weights()
         if self._programs.weights_in:
             self._programs.run_apart(engine, parts.WEIGHTS_FROM_HOST)
+        uploads.clear()  # the streams stay connected
         self._uploaded = True
 
     def weightsToHost(self) -> None:
@@ -109,6 +126,10 @@ class Weights:
         """Give back the memory of the model that was given; `modelToHost` then refuses."""
         self._model = None
 
+    def _let_go_of_weights(self) -> None:
+        self._weights = dict.fromkeys(self._weights)
+        self._ir.let_go_of_weights()
+
     def resetHostWeights(
         self, model: Model, ignoreWeightsInModelWithoutCorrespondingHostWeight: bool = False
     ) -> None:
@@ -138,6 +159,6 @@ def flat(values: Array) -> Array:
     return np.ascontiguousarray(values).reshape(-1)
 
 
-def _fill(buffer: Array, tensor: Tensor, values: Array) -> None:
+def _fill(buffer: Array, tensor: Tensor, take: Callable[[], Array]) -> None:
     """Fill the buffer of a transfer with a weight's values."""
-    buffer[:] = arranged(tensor, values)
+    arranged(tensor, take(), buffer)
