@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simulator.explore.levers import MODEL, Point, Space
+from simulator.explore.work import is_of_limits
 
 MAX_WAYS = 5
 MAX_PAIRS = 12
@@ -93,7 +94,9 @@ def _rounds(
     run_all: Callable[[Sequence[Levers]], list[tuple[Levers, Row]]],
 ) -> Iterator[list[tuple[Levers, Row]]]:
     """Run the rounds, each only when the one before has nothing that fits."""
-    yield run_all([{}])
+    yield (as_it_is := run_all([{}]))
+    if any(row.get("error") and not is_of_limits(row) for _, row in as_it_is):
+        return  # a fault of the program, which no lever mends
     alone = run_all([{name: value} for name, values in levers.items() for value in values])
     yield _mildest(alone)
     best = _best_values(alone)

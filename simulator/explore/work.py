@@ -162,6 +162,11 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def is_of_limits(row: Row) -> bool:
+    """Return whether a point was ended for its time or memory: a milder one may have figures."""
+    return str(row.get("error") or "").startswith(("took longer", "killed", "needed more memory"))
+
+
 def is_disk_full(row: Row) -> bool:
     """Return whether a point failed as there was no room for its report."""
     return DISK_FULL in str(row.get("error", ""))

@@ -169,3 +169,18 @@ def test_why_nothing_helps(code: int, words: str) -> None:
     first = near(always_live=30, code=code, not_always_live=100)
     miss = near(always_live=30, code=code, not_always_live=90)
     assert reason(miss, first).startswith(words)
+
+
+@pytest.mark.parametrize(("error", "points"), [
+    ("node 'r' cannot be reshaped", 1),
+    ("took longer than 5 s, and was ended", 2),
+    ("killed by SIGKILL, as the system does when memory runs out", 2),
+])  # fmt: skip
+def test_a_fault_of_the_program_itself_ends_the_search(error: str, points: int) -> None:
+    rows: dict[str, dict[str, object]] = {}
+
+    def run(tried) -> None:
+        rows.update({point.key: {"key": point.key, "error": error} for point in tried})
+
+    answer = fit(SPACE, {"ipus": "1"}, {"batch": ("2",)}, run, rows)
+    assert (answer.ways, answer.nearest, len(answer.tried)) == ([], None, points)
