@@ -22,15 +22,19 @@ BOTH_SIZES = (
 def refusal(node: Node, ir: Ir, subject: str) -> str:
     """Return what is wrong with a node, "" where nothing is.
 
-    The words stand first; behind them is the `subject`, unless they name the node themselves.
+    The words stand first, where they begin a text, or last, where they end one, beside the
+    `subject`, unless they name the node themselves.
     """
     infos = [ir.infos[name] for name in node.inputs if name in ir.infos]
     if not infos or len(infos) < len([name for name in node.inputs if name]):
         return ""
     if node.key in _BY_NAME:
         return _BY_NAME[node.key](node, infos)
-    words = _BY_PLACE[node.key](node, infos) if node.key in _BY_PLACE else _of_constants(node, ir)
-    return f"{words} ({subject})" if words else ""
+    if node.key in _BY_PLACE:
+        words = _BY_PLACE[node.key](node, infos)
+        return f"{words} ({subject})" if words else ""
+    words = _of_ratio(node, ir) if node.key == (ONNX, "Dropout") else ""
+    return f"{subject}: {words}" if words else ""
 
 
 def shown(node: Node) -> str:
@@ -147,14 +151,12 @@ def _of_labels(node: Node, infos: Sequence[TensorInfo]) -> str:
     )
 
 
-def _of_constants(node: Node, ir: Ir) -> str:
-    """Return which value that has to be known is not allowed."""
-    if node.key == (ONNX, "Dropout"):
-        known = ir.known(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
-        ratio = float(node.attributes.get("ratio", 0.5) if known is None else known)
-        if not 0 <= ratio < 1:
-            return f"ratio value {ratio:g} is not valid. Please use a value in the interval [0,1)"
-    return ""
+def _of_ratio(node: Node, ir: Ir) -> str:
+    known = ir.known(node.inputs[1]) if len(node.inputs) > 1 and node.inputs[1] else None
+    ratio = float(node.attributes.get("ratio", 0.5) if known is None else known)
+    if 0 <= ratio < 1:
+        return ""
+    return f"ratio value {ratio:g} is not valid. Please use a value in the interval [0,1)"
 
 
 _BY_NAME: Mapping[tuple[str, str], Check] = {
