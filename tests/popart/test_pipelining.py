@@ -126,6 +126,24 @@ def training(
     return session
 
 
+def test_an_anchored_weight_is_that_behind_the_change_of_its_batch() -> None:
+    rate, batches, ones = 0.1, 4, np.ones((2, 6))
+    w0, w1 = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 6), (6, 6)))
+    nodes = [node("MatMul", "x w0", "a"), node("MatMul", "a w1", "y")]
+    proto = model(nodes, {"x": [2, 4]}, ["y"], {"w0": w0, "w1": w1})
+    x = RANDOM.normal(size=(batches, 2, 4)).astype(np.float32)
+    session = training(proto, ["w0", "w1"], batches, popart.IdentityLoss("y", "loss"), ipus=2,
+                       pipelined=True, rate=rate)  # fmt: skip
+    found = values_of(session, {"x": x})
+    back = rate * x[0].T @ (ones @ w1.T)
+    np.testing.assert_allclose(found["w0"][0], w0 - back, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found["w1"][0], w1 - rate * (x[0] @ w0).T @ ones, rtol=1e-4)
+    session.weightsToHost()
+    last = {"w0": np.zeros_like(w0), "w1": np.zeros_like(w1)}
+    session.readWeights(last)
+    assert all((found[name][-1] == last[name]).all() for name in last)
+
+
 def test_weights_change_as_each_batch_comes_back() -> None:
     rate, batches = 0.1, 5
     w0, w1 = (RANDOM.normal(size=shape).astype(np.float32) for shape in ((4, 6), (6, 6)))

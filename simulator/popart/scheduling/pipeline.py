@@ -88,7 +88,9 @@ class Pipeline(Lowering):
         if self.forward is not None and min(variables_of(tensor), default=0) >= self.forward:
             return len(self.stages) - 1 - self.ipu_with(tensor)
         stage = self.stage_of(name)
-        return self.ipu_with(tensor) if stage is None else stage
+        if stage is None:  # a weight, which training changes on the way back
+            return self.stage_on(self.ipu_with(tensor))
+        return stage
 
     def on_ipu(self, name: str, ipu: int, prog: Steps) -> Tensor:
         """Return a tensor to a stage: what an earlier one has comes by a buffer for each hop."""
