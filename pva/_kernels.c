@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 4                         /* as in kernels.py */
+#define INTERFACE 5                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -990,6 +990,52 @@ static PyObject *sums(PyObject *module, PyObject *const *given, Py_ssize_t argum
     return answer(state);
 }
 
+/* Put the length of each event at the next free place of its label; 0 where there is none. */
+static int placed(const Sweep *sweep, int64_t *next, const Column *lengths)
+{
+    for (Py_ssize_t row = 0; row < sweep->begin.count; row++) {
+        int32_t label = int_at(&sweep->label, row);
+        if (label < 0 || label >= sweep->labels || next[label] < 0 || next[label] >= lengths->count)
+            return 0;
+        int64_t length = less(long_at(&sweep->end, row), long_at(&sweep->begin, row));
+        if (lengths->view.itemsize == 4)
+            ((uint32_t *)lengths->first)[next[label]++] = (uint32_t)length;
+        else
+            ((int64_t *)lengths->first)[next[label]++] = length;
+    }
+    return 1;
+}
+
+/* group(begin, end, label, next, lengths): fill the last, label by label, from the places `next` on
+
+   `next` has the places of labels, which go on; `lengths` four or eight bytes each. None where an
+   event has no place: then some may have been put there. */
+static PyObject *group(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Sweep sweep = {0};
+    Column next = {0}, lengths = {0};
+    if (arguments != 5) {
+        PyErr_SetString(PyExc_TypeError, "three columns of events, places and lengths are needed");
+        return NULL;
+    }
+    int fit = column_of(given[0], &sweep.begin, 8, 0) && column_of(given[1], &sweep.end, 8, 0)
+        && column_of(given[2], &sweep.label, 4, 0) && column_of(given[3], &next, 8, 1)
+        && (column_of(given[4], &lengths, 4, 1) || lengths.view.itemsize == 8)
+        && lengths.view.ndim == 1 && sweep.end.count == sweep.begin.count
+        && sweep.label.count == sweep.begin.count;
+    int state = 0;
+    if (fit) {
+        sweep.labels = next.count;
+        Py_BEGIN_ALLOW_THREADS
+        state = placed(&sweep, (int64_t *)next.first, &lengths);
+        Py_END_ALLOW_THREADS
+    }
+    Column *columns[] = {&sweep.begin, &sweep.end, &sweep.label, &next, &lengths};
+    for (int i = 0; i < 5; i++)
+        PyBuffer_Release(&columns[i]->view);
+    return answer(state);
+}
+
 /* ---- the levels of a timeline ---- */
 
 typedef struct { uint32_t label; int64_t time; } Share;
@@ -1249,6 +1295,7 @@ static PyMethodDef methods[] = {
     {"events", (PyCFunction)(void (*)(void))events, METH_FASTCALL, NULL},
     {"nest", (PyCFunction)(void (*)(void))nest, METH_FASTCALL, NULL},
     {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
+    {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, NULL},
     {"numbers", (PyCFunction)(void (*)(void))numbers, METH_FASTCALL, NULL},
     {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};

@@ -122,6 +122,9 @@ def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
     grouped = np.empty(int(starts[-1]), np.uint32 if longest < SHORT else np.int64)
     labels = len(starts) - 1
     free = starts[:-1].copy()
+    if kernels.compiled and all(_placed(columns, free, grouped) for columns in lanes):
+        return grouped
+    free[:] = starts[:-1]
     # Of 16-bit numbers NumPy sorts by radix: many times as fast.
     narrow = np.uint16 if labels < 1 << 16 else np.int32
     for columns in lanes:
@@ -134,6 +137,12 @@ def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
             grouped[before[label] + np.arange(len(label))] = durations[order]
             free += counts
     return grouped
+
+
+def _placed(columns: Stretch, free: Integers, grouped: npt.NDArray[Any]) -> bool:
+    """Put durations at the next free places of their labels; return whether C could."""
+    events = columns.begin, columns.end, columns.label
+    return kernels.compiled.group(*events, free, grouped) is not None
 
 
 def _blocks(columns: Stretch) -> Iterator[tuple[slice, Integers]]:

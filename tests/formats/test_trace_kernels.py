@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -208,7 +209,7 @@ def test_events_nest_in_c_as_they_do_in_numpy(of: random.Random, scale: int) -> 
                 (
                     [*map(np.ndarray.tolist, nest(begin, end, lambda _: None))],
                     self_times(begin, end, lambda _: None).tolist(),
-                    sums and [*map(np.ndarray.tolist, (sums.count, sums.total, sums.own))],
+                    sums and [value.tolist() for value in astuple(sums)],
                 )
             )
     assert told[0] == told[1]
@@ -219,6 +220,23 @@ def test_more_open_events_than_asked_for_are_for_numpy() -> None:
     assert kernels.compiled.nest(begin, end, own, 4) is None
     assert kernels.compiled.nest(begin, end, own, 5) is True
     assert own.tolist() == [1, 1, 1, 1, 5]
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.int64])
+def test_lengths_stand_label_by_label_in_the_order_of_events(kind: type) -> None:
+    begin, end = np.array([10, 20, 30, 40]), np.array([11, 22, 33, 44])
+    label, places = np.array([1, 0, 1, 1], np.int32), np.array([0, 1])
+    lengths = np.zeros(4, kind)
+    assert kernels.compiled.group(begin, end, label, places, lengths) is True
+    assert lengths.tolist() == [2, 1, 3, 4] and places.tolist() == [1, 4]
+
+
+@pytest.mark.parametrize(("label", "place"), [(-1, 0), (1, 0), (0, 2), (0, -1)])
+def test_a_length_without_a_place_is_not_put_anywhere(label: int, place: int) -> None:
+    events = np.array([1]), np.array([5]), np.array([label], np.int32)
+    lengths = np.zeros(2, np.uint32)
+    assert kernels.compiled.group(*events, np.array([place]), lengths) is None
+    assert lengths.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("label", [-1, 3])
