@@ -71,20 +71,20 @@ def _vertex_type_lines(report: Report) -> Iterator[str]:
         yield "  Cycles by vertex type: this report has no cycle estimates"
         return
     yield "  Cycles by vertex type:"
-    frame = execution.cycles_by_vertex_type(report)
-    frame = frame[frame["instances"] > 0]
-    columns = (frame[name].tolist() for name in ("vertex_type", "instances", "cycles_once"))
+    table = execution.vertex_type_columns(report)
+    used = table["instances"] > 0
+    columns = (table[name][used].tolist() for name in ("vertex_type", "instances", "cycles_once"))
     yield from vertex_lines(4, descending(list(zip(*columns, strict=True)), 2))
 
 
 def step_lines(report: Report) -> Iterator[str]:
     """Write every executed step of the recorded runs."""
     yield "Steps"
-    frame = execution.steps(report)
+    table = execution.step_columns(report)
     tiles = report.dataset.of_replica("num_tiles")
     compute_sets = report.dataset.column("programs", "compute_set")
     vertices = _vertices(report)
-    columns = {name: frame[name].tolist() for name in frame.columns}
+    columns = {n: v if isinstance(v, list) else v.tolist() for n, v in table.items()}
     for values in zip(*columns.values(), strict=True):
         step = dict(zip(columns, values, strict=True))
         if step["type"] in _SYNCS:
@@ -103,10 +103,10 @@ def _vertices(report: Report) -> dict[int, VertexRows]:
     """Group the vertices of each compute set by type."""
     if not all(map(report.dataset.has, _VERTEX_CYCLES)):
         return {}
-    frame = execution.vertices_by_compute_set(report)
+    table = execution.compute_set_columns(report)
     names = ("compute_set", "vertex_type", "instances", "cycles")
     groups: dict[int, VertexRows] = {}
-    for compute_set, *row in zip(*(frame[name].tolist() for name in names), strict=True):
+    for compute_set, *row in zip(*(table[name].tolist() for name in names), strict=True):
         groups.setdefault(compute_set, []).append((row[0], row[1], row[2]))
     return {compute_set: descending(rows, 2) for compute_set, rows in groups.items()}
 

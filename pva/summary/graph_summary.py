@@ -146,8 +146,9 @@ def _usage_lines(
     yield ""
     yield ""
     yield "  By Tile (Excluding Gaps):"
-    rows = memory.memory_histogram(report, ipu=ipu, replica=replica)
-    yield from histogram(list(rows.itertuples(index=False, name=None)))
+    columns = memory.histogram_columns(report, ipu=ipu, replica=replica)
+    rows = (values.tolist() for values in columns.values())
+    yield from histogram(list(zip(*rows, strict=True)))
     yield ""
     yield from _fullest_lines(report, ipu, replica)
 
@@ -163,13 +164,13 @@ def _vertex_lines(report: Report, ipu: int | None, replica: int | None) -> Itera
     if not all(map(report.dataset.has, VERTEX_MEMORY)):
         yield "      Vertex Data: this report has no memory by vertex type"
         return
-    frame = memory.memory_by_vertex_type(report, ipu=ipu, replica=replica)
-    parts = {part: int(frame[part].sum()) for _, part in VERTEX_PARTS}
+    table = memory.vertex_type_columns(report, ipu=ipu, replica=replica)
+    parts = {part: int(table[part].sum()) for _, part in VERTEX_PARTS}
     yield f"      Vertex Data ({sum(parts.values()):,}B):"
     yield "        By Category:"
     yield from (right(10, label, parts[part], VERTEX_END, " B") for label, part in VERTEX_PARTS)
     yield "        By Type:"
-    rows = list(zip(frame["vertex_type"].tolist(), frame["total"].tolist(), strict=True))
+    rows = list(zip(table["vertex_type"].tolist(), table["total"].tolist(), strict=True))
     yield from names(10, descending(rows, 1), gap=15, unit=" B")
 
 

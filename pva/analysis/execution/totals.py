@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +112,11 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     of them runs once, whether or not the program ran them: the table of the profile summary.
     Raises NotRecordedError.
     """
+    return pd.DataFrame(vertex_type_columns(report))
+
+
+def vertex_type_columns(report: Report) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of `cycles_by_vertex_type`, for which nothing imports pandas."""
     data = report.dataset
     cycles: Cycles = data.array("compute_set_active_cycles_by_vertex_type")
     spent: Cycles = executions_of_rows(report, "OnTileExecute", len(cycles)) @ cycles
@@ -119,16 +124,15 @@ def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
     types, counts = (data.column("compute_set_vertices", c) for c in ("vertex_type", "count"))
     instances = np.zeros(len(names), dtype=np.int64)
     np.add.at(instances, types, counts)
-    frame = pd.DataFrame(
-        {
-            "vertex_type": names,
-            "instances": instances,
-            "cycles_once": cycles.sum(axis=0),
-            "cycles": spent,
-            "share": spent / max(int(spent.sum()), 1),
-        }
-    )
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "vertex_type": names,
+        "instances": instances,
+        "cycles_once": cycles.sum(axis=0),
+        "cycles": spent,
+        "share": spent / max(int(spent.sum()), 1),
+    }
+    order = np.argsort(-spent, kind="stable")
+    return {name: values[order] for name, values in columns.items()}
 
 
 @analysis("vertex_type instances cycles:cycles")
@@ -154,6 +158,13 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
     Cycles are those of one execution, those in which a vertex was run, summed over the tiles;
     within a compute set the most come first. Raises SelectionError, NotRecordedError.
     """
+    return pd.DataFrame(compute_set_columns(report, compute_set=compute_set))
+
+
+def compute_set_columns(
+    report: Report, *, compute_set: int | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of `vertices_by_compute_set`, for which nothing imports pandas."""
     data = report.dataset
     names = ("compute_set", "vertex_type", "count")
     rows, types, counts = (data.column("compute_set_vertices", name) for name in names)
@@ -161,18 +172,15 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
         row = chosen("compute set", compute_set, len(data.column("compute_sets", "name")))
         of_set = rows == row
         rows, types, counts = rows[of_set], types[of_set], counts[of_set]
-    frame = pd.DataFrame(
-        {
-            "compute_set": rows,
-            "name": data.column("compute_sets", "name")[rows],
-            "vertex_type": data.column("vertex_types", "name")[types],
-            "instances": counts,
-            "cycles": data.array("compute_set_active_cycles_by_vertex_type")[rows, types],
-        }
-    )
-    return frame.sort_values(
-        ["compute_set", "cycles"], ascending=[True, False], kind="stable", ignore_index=True
-    )
+    columns = {
+        "compute_set": rows,
+        "name": data.column("compute_sets", "name")[rows],
+        "vertex_type": data.column("vertex_types", "name")[types],
+        "instances": counts,
+        "cycles": data.array("compute_set_active_cycles_by_vertex_type")[rows, types],
+    }
+    order = np.lexsort((-columns["cycles"], rows))
+    return {name: values[order] for name, values in columns.items()}
 
 
 @analysis("program type name executions cycles:cycles share:fraction mean_tile_balance:fraction")
@@ -218,6 +226,13 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
     Columns are those of the table of steps, with the name of the program. Raises SelectionError,
     NotRecordedError.
     """
+    return pd.DataFrame(step_columns(report, run=run))
+
+
+def step_columns(
+    report: Report, *, run: int | None = None
+) -> dict[str, npt.NDArray[Any] | list[str]]:
+    """Return the columns of `steps`, for which nothing imports pandas."""
     data = report.dataset
     first, stop = 0, data.length("steps")
     if run is not None:
@@ -227,14 +242,12 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
     types = data.texts("steps", "type")[first:stop]
     syncs = data.texts("steps", "sync_type")[first:stop]
     _, names = program_texts(report, table["program"])
-    return pd.DataFrame(
-        {
-            "step": np.arange(first, stop),
-            "run": table["run"],
-            "name": names,
-            **(table | {"type": types, "sync_type": syncs}),
-        }
-    )
+    return {
+        "step": np.arange(first, stop),
+        "run": table["run"],
+        "name": names,
+        **(table | {"type": types, "sync_type": syncs}),
+    }
 
 
 @analysis(

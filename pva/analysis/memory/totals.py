@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -334,6 +334,17 @@ def memory_by_vertex_type(
     Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns, of which
     `code` is -1 where it was not counted. Raises SelectionError, NotRecordedError.
     """
+    return pd.DataFrame(vertex_type_columns(report, ipu=ipu, replica=replica, tile=tile))
+
+
+def vertex_type_columns(
+    report: Report,
+    *,
+    ipu: int | None = None,
+    replica: int | None = None,
+    tile: int | None = None,
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of `memory_by_vertex_type`, for which nothing imports pandas."""
     tiles = tiles_of(report, ipu=ipu, replica=replica, tile=tile)
     parts = {
         part: report.dataset.array(f"memory_by_vertex_type_{part}")[:, tiles].sum(axis=1)
@@ -341,9 +352,9 @@ def memory_by_vertex_type(
     }
     parts["code"] = code_if_counted(report, parts["code"])
     names = report.dataset.column("vertex_types", "name")
-    frame = pd.DataFrame({"vertex_type": names, **parts})
-    frame = frame[frame["total"] > 0]
-    return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+    total = parts["total"]
+    rows = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
+    return {name: values[rows] for name, values in ({"vertex_type": names} | parts).items()}
 
 
 @analysis(
@@ -388,10 +399,17 @@ def memory_histogram(
     A row is 1 kB wide, or the power of two that keeps the table below 4,097 rows. Raises
     SelectionError, NotRecordedError.
     """
+    return pd.DataFrame(histogram_columns(report, ipu=ipu, replica=replica))
+
+
+def histogram_columns(
+    report: Report, *, ipu: int | None = None, replica: int | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Return the columns of `memory_histogram`, for which nothing imports pandas."""
     tiles = tiles_of(report, ipu=ipu, replica=replica)
     kilobytes = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE
     lowest, highest = (int(kilobytes.min()), int(kilobytes.max())) if len(kilobytes) else (0, -1)
     width = 1 << max((highest - lowest) // _MAX_BINS, 0).bit_length()
     low = np.arange(lowest // width, highest // width + 1) * width
     counts = np.bincount((kilobytes // width) - lowest // width, minlength=len(low))
-    return pd.DataFrame({"low_kb": low, "high_kb": low + width, "tiles": counts})
+    return {"low_kb": low, "high_kb": low + width, "tiles": counts}
