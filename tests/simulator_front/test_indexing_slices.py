@@ -153,6 +153,19 @@ def test_a_tensor_is_made_from_one_of_its_slices() -> None:
     np.testing.assert_array_equal(found, array)
 
 
+def test_one_vertex_puts_all_that_a_tile_has_of_a_slice() -> None:
+    run = DeviceProgram(2)
+    slice_ = run.graph.addVariable(FLOAT, [1, 4, 6], "slice")
+    for row in range(4):  # rows 0 and 2 on tile 0, 1 and 3 on tile 1
+        run.graph.setTileMapping(slice_[0, row], row % 2)
+    base = popops.createSliceableTensorFromSlice(run.graph, slice_, [0], [3])
+    offset = run.tensor([1], UNSIGNED_INT)
+    popops.dynamicUpdate(run.graph, base, slice_, offset, [0], [1], run.program, "update")
+    (group,) = run.graph.vertex_groups()
+    assert group.codelet.name == "popops::DynamicUpdateSlice1D<float>"
+    assert group.tile.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("dims", "sizes", "shape", "said"),
     [

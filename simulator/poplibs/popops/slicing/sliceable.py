@@ -14,6 +14,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import offsets_of, spread
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor
@@ -260,31 +261,39 @@ def createSliceableTensorFromSlice(
 ) -> Tensor:
     """Add a variable of which `s` is one slice: each dimension of `dims` is so many times longer.
 
-    It lies on the tiles of the slice.
+    It lies on the tiles of the slice, on each of which all that it has of one slice lies together,
+    and one slice after another (PopLibs: DUPLICATE_BY_TILE_CONTIGUOUS_REGION).
     """
     name = debug_name(debugContext, "createSliceableTensorFromSlice")
     check_slices(name, s.shape, dims, [0] * len(dims))
     if len(dims) != len(numSlices) or min(numSlices, default=1) < 1:
         raise poplibs_error(f"{name}: {list(numSlices)} slices of dimensions {list(dims)}")
-    low, high, tile = graph.tile_ranges(s.flatten())
+    flat, count = s.flatten(), prod(numSlices)
+    elements = flat.elements()
+    by_place = np.argsort(elements, kind="stable")
+    low, high, tile = graph.tile_ranges(flat.view(elements[by_place]))
     if int((high - low).sum()) != s.numElements():
         raise poplibs_error(f"{name}: slice {s!r} is not wholly mapped to tiles")
-    count = prod(numSlices)
+    by_tile = np.argsort(tile, kind="stable")
+    order = by_place[spread(low[by_tile], (high - low)[by_tile])]
+    tiles, first = np.unique(tile[by_tile], return_index=True)
+    width = np.add.reduceat((high - low)[by_tile], first) if len(first) else first
+    bounds = offsets_of(width)
     memory = graph.addVariable(
         s.dtype, [count * s.numElements()], debug_name(debugContext, "sliceable")
     )
-    graph.map_ranges(memory, low * count, high * count, tile)
-    # In memory all slices of what one tile holds of a slice come one after another.
-    width = np.repeat(high - low, high - low)
-    within = np.arange(s.numElements(), dtype=np.int64) - np.repeat(low, high - low)
-    start = np.repeat(low * count, high - low) + within
-    places = start + np.arange(count, dtype=np.int64)[:, None] * width
-    order = [[len(dims) + axis] for axis in range(s.rank())]
+    graph.map_ranges(memory, bounds[:-1] * count, bounds[1:] * count, tiles)
+    start = np.empty(len(order), dtype=np.int64)
+    start[order] = np.arange(len(order)) + np.repeat(bounds[:-1] * (count - 1), width)
+    step = np.empty(len(order), dtype=np.int64)
+    step[order] = np.repeat(width, width)
+    places = start + np.arange(count, dtype=np.int64)[:, None] * step
+    axes_of = [[len(dims) + axis] for axis in range(s.rank())]
     for place, dim in enumerate(dims):
-        order[dim].insert(0, place)
-    axes = [axis for pair in order for axis in pair]
+        axes_of[dim].insert(0, place)
+    axes = [axis for pair in axes_of for axis in pair]
     times = dict(zip(dims, numSlices, strict=True))
     shape = [size * times.get(axis, 1) for axis, size in enumerate(s.shape)]
-    first = int(memory.begins[0]) if len(memory.begins) else 0
+    origin = int(memory.begins[0]) if len(memory.begins) else 0
     spread_out = places.reshape(*numSlices, *s.shape).transpose(axes).reshape(shape)
-    return memory.view(first + spread_out)
+    return memory.view(origin + spread_out)
