@@ -12,12 +12,13 @@ from simulator.codelets.products.block_layout import Layout
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, IntArray
 from simulator.logging import library_call, log
 from simulator.poplibs.poplin.combine import combine
 from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
 from simulator.poplibs.poplin.joint_plan import plan_of
+from simulator.poplibs.poplin.loop import Operands, in_loop
 from simulator.poplibs.poplin.multiply import CHANNEL, multiply
 from simulator.poplibs.poplin.operands import run_of, ungrouped
 from simulator.poplibs.poplin.options import CONVOLUTION, settings_of
@@ -35,7 +36,6 @@ from simulator.poplibs.poplin.problem import (
     kept_of,
     problem_of,
     slice_kernel,
-    slice_outputs,
     total,
 )
 from simulator.poplibs.poplin.regroup import regrouped, transposed_where_it_lies
@@ -189,31 +189,42 @@ def _in_slices(
     name: str,
     settings: Settings,
 ) -> Tensor:
-    """Convolve slice by slice; what is sliced over the kernel is added up."""
+    """Convolve slice by slice."""
+    if plan.serial.dimension == "kernel":
+        return _in_kernel_slices(graph, plan, problem, left, right, prog, name, settings)
+
+    def convolve_slice(operands: Operands, program: Sequence) -> Tensor:
+        return combine(graph, plan, multiply(graph, plan, *operands, program, name), program, name)
+
     if plan.slices == 1:
-        return combine(graph, plan, multiply(graph, plan, left, right, prog, name), prog, name)
-    by_kernel = plan.sliced == "kernel"
-    cut, axis = (slice_kernel, 3) if by_kernel else (slice_outputs, 1)
-    size, step = right.shape[axis], plan.slice_size
-    slices: list[Tensor] = []
+        return convolve_slice((left, right), prog)
+    return in_loop(graph, plan, problem, (left, right), convolve_slice, prog, name)
+
+
+def _in_kernel_slices(
+    graph: Graph,
+    plan: Plan,
+    problem: Problem,
+    left: Tensor,
+    right: Tensor,
+    prog: Sequence,
+    name: str,
+    settings: Settings,
+) -> Tensor:
+    """Add up the results of slices of the kernel's first dimension."""
+    size, step = right.shape[3], plan.problem.axes[0].kernel
+    results = []
     for begin in range(0, size, step):
         end = min(begin + step, size)
-        part = cut(problem, begin, end)
-        if by_kernel:
-            part = replace(part, out_type=plan.method.partials)
+        part = replace(slice_kernel(problem, begin, end), out_type=plan.method.partials)
         cut_plan = fixed_plan(graph.target, part, plan, settings)
-        weights = right.slice(begin, end, axis)
-        partials = multiply(graph, cut_plan, left, weights, prog, name)
-        out = combine(graph, cut_plan, partials, prog, name)
-        if by_kernel and slices:
-            scaledAddTo(graph, slices[0], out, 1.0, prog, f"{name}/AddSlice")
-        else:
-            slices.append(out)
-    if not by_kernel:
-        return concat(slices, 1)
-    if problem.out_type == slices[0].dtype:
-        return slices[0]
-    return cast(graph, slices[0], problem.out_type, prog, name)
+        partials = multiply(graph, cut_plan, left, right.slice(begin, end, 3), prog, name)
+        results.append(combine(graph, cut_plan, partials, prog, name))
+        if begin:
+            scaledAddTo(graph, results[0], results.pop(), 1.0, prog, f"{name}/AddSlice")
+    if problem.out_type == results[0].dtype:
+        return results[0]
+    return cast(graph, results[0], problem.out_type, prog, name)
 
 
 def _say(graph: Graph, plan: Plan, name: str) -> None:

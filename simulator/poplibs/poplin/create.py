@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import gcd
 
 import numpy as np
@@ -15,8 +16,13 @@ from simulator.poplibs.poplin.operands import Operand, map_to_readers
 from simulator.poplibs.poplin.params import ConvParams
 from simulator.poplibs.poplin.plan import Plan
 from simulator.poplibs.poplin.planner import Settings
-from simulator.poplibs.poplin.problem import Problem, compact, flattened, problem_of
+from simulator.poplibs.poplin.problem import Problem, compact, flattened, problem_of, total
 from simulator.poplibs.poputil import mapTensorLinearly
+
+BATCH = 2
+# The dimension of each operand and of the result that a serial split cuts.
+INPUT_AXES = {"batch": BATCH, "inputs": 1}
+WEIGHT_AXES = {"outputs": 1, "inputs": 2}
 
 
 class PlanningCache:
@@ -55,18 +61,69 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
 
 def _input(graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, name: str) -> Tensor:
     """Add what a plan reads as its input, [g][ci][n][*in]."""
-    memory = _add(graph, problem.dtype, sizes, plan.method.innermost(1), name)
-    _map_input(graph, memory, plan, problem)
-    return _in_order(memory)
+    axis, positions = INPUT_AXES.get(plan.serial.dimension), total(sizes[2:])
+    if axis is None or (axis == BATCH and positions != plan.whole_problem.batch):
+        return add_input_slices(graph, (1, *sizes), plan, problem, name).squeeze([0])
+    flat = (*sizes[:2], positions) if axis == BATCH else sizes
+    shape = (plan.slices, *_divided(flat, axis, plan.slices))
+    return sliced_together(add_input_slices(graph, shape, plan, problem, name), axis).reshape(sizes)
 
 
 def _weights(
     graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, name: str
 ) -> Tensor:
     """Add what a plan reads as its weights, [g][co][ci][*kernel]."""
-    memory = _add(graph, problem.dtype, sizes, plan.method.innermost(2), name)
-    _map_weights(graph, memory, plan, problem)
-    return _in_order(memory)
+    axis = WEIGHT_AXES.get(plan.serial.dimension)
+    shape = (1, *sizes) if axis is None else (plan.slices, *_divided(sizes, axis, plan.slices))
+    slices = add_weight_slices(graph, shape, plan, name)
+    return slices.squeeze([0]) if axis is None else sliced_together(slices, axis)
+
+
+def _divided(sizes: tuple[int, ...], axis: int, count: int) -> tuple[int, ...]:
+    return (*sizes[:axis], sizes[axis] // count, *sizes[axis + 1 :])
+
+
+def sliced_together(slices: Tensor, axis: int) -> Tensor:
+    """View slices, the first dimension, as what was cut into them in a dimension."""
+    return slices.dimRoll(0, axis).flatten(axis, axis + 2)
+
+
+def add_input_slices(
+    graph: Graph, shape: tuple[int, ...], plan: Plan, problem: Problem, name: str
+) -> Tensor:
+    """Add [slice][g][ci][n][*in], whose slices lie alike where a plan reads its input."""
+
+    def put(memory: Operand) -> None:
+        _map_input(graph, memory, plan, problem)
+
+    return _add_slices(graph, problem.dtype, shape, plan.method.innermost(1), put, name)
+
+
+def add_weight_slices(graph: Graph, shape: tuple[int, ...], plan: Plan, name: str) -> Tensor:
+    """Add [slice][g][co][ci][*kernel], whose slices lie alike where a plan reads its weights."""
+
+    def put(memory: Operand) -> None:
+        _map_weights(graph, memory, plan)
+
+    return _add_slices(graph, plan.problem.dtype, shape, plan.method.innermost(2), put, name)
+
+
+def _add_slices(
+    graph: Graph,
+    dtype: Type,
+    shape: tuple[int, ...],
+    innermost: tuple[int, int],
+    put: Callable[[Operand], None],
+    name: str,
+) -> Tensor:
+    """Add [slice][*sizes], one slice after another in memory, each on the tiles where it is put."""
+    count, *sizes = shape
+    layout = _layout_of(tuple(sizes), innermost)
+    memory = graph.addVariable(dtype, (count, *layout.sizes(tuple(sizes))), name)
+    for number in range(count):
+        put(Operand(memory[number], tuple(sizes), layout, layout.group))
+    order = [0, *(1 + axis for axis in layout.permutation())]
+    return memory.dimShuffle(order).reshape(shape)
 
 
 def _layout(rank: int, channel: int, size: int, group: int) -> Layout:
@@ -79,12 +136,16 @@ def _layout(rank: int, channel: int, size: int, group: int) -> Layout:
     return Layout((*(axis for axis in range(rank) if axis != channel), channel))
 
 
+def _layout_of(shape: tuple[int, ...], innermost: tuple[int, int]) -> Layout:
+    axis, size = innermost
+    return _layout(len(shape), axis, shape[axis], size if axis else gcd(size, shape[0]))
+
+
 def _add(
     graph: Graph, dtype: Type, shape: tuple[int, ...], innermost: tuple[int, int], name: str
 ) -> Operand:
     """Add a variable whose channels, which are summed, or groups of channels lie together."""
-    axis, size = innermost
-    layout = _layout(len(shape), axis, shape[axis], size if axis else gcd(size, shape[0]))
+    layout = _layout_of(shape, innermost)
     variable = graph.addVariable(dtype, layout.sizes(shape), name)
     return Operand(variable, shape, layout, layout.group)
 
@@ -163,7 +224,7 @@ def _step(problem: Problem, axis: int) -> int:
     return 1 if full_axis.kernel > 1 else -(-full_axis.input // max(read.input, 1))
 
 
-def _map_weights(graph: Graph, memory: Operand, plan: Plan, problem: Problem) -> None:
+def _map_weights(graph: Graph, memory: Operand, plan: Plan) -> None:
     """Put each part of [g][co][ci][*kernel] on the tiles that multiply with it."""
     dims = len(plan.problem.axes)
     dimensions = [0, 2 + dims, 3 + 2 * dims, *range(3 + dims, 3 + 2 * dims)]
@@ -181,8 +242,4 @@ def _map_weights(graph: Graph, memory: Operand, plan: Plan, problem: Problem) ->
     flat = _reshaped(memory, sizes)
     low = np.stack([b[p] for b, p in zip(bounds, parts, strict=True)], axis=1)
     high = np.stack([b[p + 1] for b, p in zip(bounds, parts, strict=True)], axis=1)
-    for begin in range(0, sizes[1], plan.problem.outputs):
-        moved = [np.array(bound) for bound in (low, high)]
-        for bound in moved:
-            bound[:, 1] = np.minimum(bound[:, 1] + begin, sizes[1])
-        map_to_readers(graph, flat, (moved[0], moved[1]), tiles)
+    map_to_readers(graph, flat, (low, high), tiles)

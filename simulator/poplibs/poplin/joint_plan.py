@@ -93,7 +93,7 @@ def _fewest_cycles(
 
 def _cycles_of(plans: dict[str, Plan]) -> int:
     """Add up the cycles of plans as PopLibs prices them, which leaves no tile free."""
-    return sum(plan.total_cycles + plan.slices * plan.saved for plan in plans.values())
+    return sum(plan.total_cycles + plan.saved for plan in plans.values())
 
 
 def _problem(forward: Problem, pass_: Pass) -> Problem:

@@ -13,6 +13,7 @@ from simulator.codelets.costs import ceil_div, even_bounds
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.boxes import volumes
 from simulator.poplibs.poplin.problem import Problem
+from simulator.poplibs.poplin.serial_split import SerialSplit
 from simulator.poplibs.poplin.transforms import Transform
 
 # Of these dimensions a part has one grain.
@@ -104,7 +105,8 @@ class Plan:
     cycles: tuple[tuple[str, int], ...]
     temporary_bytes: int
     limit: int
-    slices: int = 1
+    serial: SerialSplit = SerialSplit()
+    once: tuple[tuple[str, int], ...] = ()
     whole: Problem | None = None
     transform: Transform = Transform()
     order: tuple[int, ...] = ()
@@ -113,20 +115,22 @@ class Plan:
     saved: int = 0
 
     @property
+    def slices(self) -> int:
+        """Count the slices."""
+        return self.serial.count
+
+    @property
+    def whole_problem(self) -> Problem:
+        """Return the problem of all slices."""
+        return self.whole or self.problem
+
+    @property
     def total_cycles(self) -> int:
-        """Add up the cycles of all stages and slices."""
-        return self.slices * sum(cycles for _, cycles in self.cycles)
-
-    @property
-    def sliced(self) -> str:
-        """Name the dimension that is sliced: outputs or kernel."""
-        full_problem = self.whole or self.problem
-        return "kernel" if full_problem.outputs == self.problem.outputs else "outputs"
-
-    @property
-    def slice_size(self) -> int:
-        """Return the size of a slice in the dimension that is sliced."""
-        return self.problem.axes[0].kernel if self.sliced == "kernel" else self.problem.outputs
+        """Add up the cycles of all stages and slices, and of what is done once for all of them."""
+        of_slice, once = (
+            sum(cycles for _, cycles in stages) for stages in (self.cycles, self.once)
+        )
+        return self.slices * of_slice + once
 
     @property
     def vertices(self) -> int:
@@ -213,12 +217,13 @@ class Plan:
             for name, count, size in zip(names, self.parts, self.problem.sizes(), strict=True)
             if size > 1
         )
-        sliced = f"{self.slices} slices of the {self.sliced}; " if self.slices > 1 else ""
-        stages = ", ".join(f"{name} {cycles:,}" for name, cycles in self.cycles if cycles)
+        each = (*self.cycles, *self.once)
+        stages = ", ".join(f"{name} {cycles:,}" for name, cycles in each if cycles)
         return (
             f"{self.transform.describe()}{self.method.describe()}, "
             f"groups of {self.method.in_group} x {self.method.out_group}, "
-            f"partials {self.method.partials}; {self.vertices:,} tiles: {parts}; {sliced}"
+            f"partials {self.method.partials}; {self.vertices:,} tiles: {parts}; "
+            f"{self.serial.describe()}"
             f"{self.total_cycles:,} cycles: {stages}; temporary "
             f"{self.temporary_bytes:,} of {self.limit:,} B a tile"
         )

@@ -19,14 +19,19 @@ from simulator.poplibs.poplin.plan_cost import Part, Split, held_bytes, stage_cy
 from simulator.poplibs.poplin.problem import (
     Problem,
     even_candidates,
-    slice_kernel,
-    slice_outputs,
 )
-from simulator.poplibs.poplin.rearrange_cost import PRODUCTS, rearranging_cycles
+from simulator.poplibs.poplin.rearrange_cost import LAYER, PRODUCTS, rearranging_cycles
+from simulator.poplibs.poplin.serial import (
+    SerialCost,
+    loop_cycles,
+    serial_cost,
+    serial_splits,
+    slice_of,
+    tile_products,
+)
+from simulator.poplibs.poplin.serial_split import SerialSplit
 from simulator.poplibs.poplin.transforms import Transform, transforms_of
 
-SLICE_GRAIN, MAX_SLICES = 16, 64  # outputs: the most that the matrix units make at once
-FURTHER_SLICES = 8  # how many are tried when something fits already
 SLIC_CHANNELS, MAX_SLIC_STRIDE = (1, 2, 4), 2
 VMAC_GROUPS = 4  # halves that a worker multiplies in a cycle
 LEAST_LIMIT = 256  # part of a tile's memory that is doubled where nothing is allowed
@@ -100,47 +105,39 @@ def _plan_of_form(
 ) -> Plan | None:
     """Find the cheapest plan whose temporary data fits into a limit; None if there is none.
 
-    A method whose data does not fit is tried again on slices, made one after another.
+    Ways of few slices come first. Those that cannot be cheaper than the best so far are left out,
+    and so are more slices of a dimension once they cost no less than fewer.
     """
-    fitting: list[Plan] = []
-    waiting = methods
-    for slices in (1 << power for power in range(MAX_SLICES.bit_length())):
-        tried = waiting if slices <= FURTHER_SLICES or not fitting else []
-        plans_by_method = {
-            method: [
-                replace(plan, slices=slices, whole=problem)
-                for part in _slices_of(problem, slices, method)
-                if (plan := _solve(target, part, method, settings, limit))
-            ]
-            for method in tried
-        }
-        fitting += [plan for plans in plans_by_method.values() for plan in plans]
-        waiting = [method for method in tried if not plans_by_method[method]]
-    return min(fitting, key=lambda plan: plan.total_cycles, default=None)
+    ways = [(split, method) for method in methods for split in serial_splits(problem, method)]
+    best: Plan | None = None
+    least: dict[tuple[Method, str], int] = {}
+    dearer: set[tuple[Method, str]] = set()
+    for split, method in sorted(ways, key=lambda way: way[0].count):
+        way = method, split.dimension
+        cheaper = best.total_cycles if best else popsolver.LARGEST
+        cheaper -= loop_cycles(target, problem, method, split, settings.tiles)
+        least_tiles = tile_products(target, problem, method) // max(cheaper, 1)
+        if way in dearer or cheaper <= 0 or least_tiles > settings.tiles:
+            continue
+        plan = _solve(target, problem, method, settings, limit, split, least_tiles)
+        if plan is None:
+            continue
+        if plan.total_cycles >= least.get(way, least.get((method, ""), popsolver.LARGEST)):
+            dearer.add(way)
+        least[way] = plan.total_cycles
+        if best is None or plan.total_cycles < best.total_cycles:
+            best = plan
+    return best
 
 
 def fixed_plan(target: Target, problem: Problem, plan: Plan, settings: Settings) -> Plan:
     """Return the plan of another slice: the same one, if its size is the same."""
+    alone = SerialSplit()
     if problem.sizes() == plan.problem.sizes():
-        return replace(plan, problem=problem, slices=1)
+        return replace(plan, problem=problem, serial=alone)
     limit = max(plan.limit, plan.temporary_bytes)
-    plan_found = _solve(target, problem, plan.method, settings, limit)
+    plan_found = _solve(target, problem, plan.method, settings, limit, alone)
     return plan_found or plan_convolution(target, problem, settings)
-
-
-def _slices_of(problem: Problem, slices: int, method: Method) -> Iterator[Problem]:
-    """Return the largest slice of a problem cut in each dimension that can be sliced."""
-    if slices == 1:
-        yield problem
-        return
-    if problem.outputs >= slices * SLICE_GRAIN:
-        yield slice_outputs(problem, 0, _step(problem.outputs, slices, SLICE_GRAIN))
-    if method.expanded and problem.axes[0].kernel >= slices:
-        yield slice_kernel(problem, 0, _step(problem.axes[0].kernel, slices, 1))
-
-
-def _step(size: int, slices: int, grain: int) -> int:
-    return ceil_div(ceil_div(size, slices), grain) * grain
 
 
 def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator[Method]:
@@ -224,71 +221,135 @@ def _of_groups(problem: Problem, partials: Type) -> Iterator[Method]:
 
 def _solve(
     target: Target,
-    problem: Problem,
+    full_problem: Problem,
     method: Method,
     settings: Settings,
     limit: int,
+    split: SerialSplit,
+    least_tiles: int = 0,
 ) -> Plan | None:
-    """Let popsolver choose the number of parts of each dimension, within a limit of bytes."""
+    """Let popsolver choose the parts of each dimension of a slice, within a limit of bytes.
+
+    On fewer than `least_tiles` no plan can be cheap enough.
+    """
+    problem = slice_of(full_problem, split, method)
     model = popsolver.Model()
-    sizes, grains = problem.sizes(), method.grains(problem)
+    steps = [ceil_div(*of) for of in zip(problem.sizes(), method.grains(problem), strict=True)]
     parts, largest, used = [], [], model.addConstant(1)
-    for name, size, grain in zip(problem.names(), sizes, grains, strict=True):
-        candidates = even_candidates(size, grain, settings.tiles)
-        if name in ONE_GRAIN.get(method.vertex, ()):
-            candidates = [parts for parts in candidates if parts == ceil_div(size, grain)]
+    every_count = _part_counts(full_problem, problem, method, split, settings.tiles)
+    for name, size, candidates in zip(problem.names(), steps, every_count, strict=True):
         if not candidates:
             return None
         count = model.addVariable(1, candidates[-1], name, among=candidates)
         used = model.product([used, count])
         model.lessOrEqual(used, settings.tiles)
         parts.append(count)
-        largest.append(model.ceildiv(-(-size // grain), count))
+        largest.append(model.ceildiv(size, count))
+    model.lessOrEqual(least_tiles, used)
     dims = len(problem.axes)
-    split = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
-    shares = _shares_of_taps(problem)
-
-    def stages(arrays: list[IntArray], tiles: int = 0) -> dict[str, IntArray]:
-        *blocks, sums, outputs, positions = arrays
-        part, cut = _part(problem, method, blocks), Split(sums, outputs, positions)
-        stages = stage_cycles(target, problem, method, part, cut, shares, shared=True, tiles=tiles)
-        used = sums * outputs * positions * ceil_div(problem.groups, part.groups)
-        moved = rearranging_cycles(target, problem, method, settings.purpose, used)
-        return {"transform": moved, **stages}
-
-    def room(arrays: list[IntArray]) -> IntArray:
-        *blocks, sums, outputs, positions = arrays
-        part, cut = _part(problem, method, blocks), Split(sums, outputs, positions)
-        return held_bytes(target, problem, method, part, cut)
-
-    inputs = [*largest, *split]
-    tile_bytes = model.call(inputs, room, "bytes")
+    cuts = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
+    price = _Price(target, full_problem, problem, method, settings, split)
+    inputs = [*largest, *cuts]
+    tile_bytes = model.call(inputs, price.bytes, "bytes")
     model.lessOrEqual(tile_bytes, limit)  # what does not fit is priced no further
-    cost = model.call(inputs, lambda arrays: np.add.reduce([*stages(arrays).values()]), "cycles")
+    cost = model.call(inputs, price.cycles, "cycles")
     solution = model.minimize([cost, tile_bytes])
     if not solution.validSolution():
         return None
     chosen = [np.array([solution[variable]]) for variable in inputs]
-    stage_values = stages(chosen, settings.tiles)
-    cycles = tuple((name, int(np.ravel(value)[0])) for name, value in stage_values.items())
+    each, once = (_numbers(stages) for stages in price.stages(chosen, settings.tiles))
     plan = Plan(
         problem,
         method,
         tuple(solution[count] for count in parts),
-        cycles,
+        each,
         solution[tile_bytes],
         allowed_bytes(target, settings),
+        serial=split,
+        once=once,
+        whole=full_problem,
         workers=target.workers,
     )
     plan = _in_rows(target, plan, settings.tiles, solution[cost])
     return _of_whole_dots(plan) if method.vertex == "HMAC" else plan
 
 
+def _part_counts(
+    full_problem: Problem, problem: Problem, method: Method, split: SerialSplit, tiles: int
+) -> Iterator[list[int]]:
+    """List for each dimension of a slice into how many parts it may be cut.
+
+    As in PopLibs, slices and their parts together cut the whole dimension evenly.
+    """
+    sizes, grains = problem.sizes(), method.grains(problem)
+    for d, (name, size, grain) in enumerate(zip(problem.names(), sizes, grains, strict=True)):
+        counts = even_candidates(size, grain, tiles)
+        if name == split.dimension:
+            pieces = even_candidates(full_problem.sizes()[d], grain, tiles * split.count)
+            counts = [number // split.count for number in pieces if number % split.count == 0]
+        if name in ONE_GRAIN.get(method.vertex, ()):
+            counts = [number for number in counts if number == ceil_div(size, grain)]
+        yield counts
+
+
+def _numbers(stages: dict[str, IntArray]) -> tuple[tuple[str, int], ...]:
+    return tuple((name, int(np.ravel(value)[0])) for name, value in stages.items())
+
+
+@dataclass(frozen=True)
+class _Price:
+    """What parts of a slice take, from arrays of their steps in each dimension and their cuts."""
+
+    target: Target
+    whole: Problem
+    problem: Problem
+    method: Method
+    settings: Settings
+    split: SerialSplit
+
+    def _parts(self, arrays: list[IntArray]) -> tuple[Part, Split, SerialCost]:
+        *blocks, sums, outputs, positions = arrays
+        part, cut = _part(self.problem, self.method, blocks), Split(sums, outputs, positions)
+        used = sums * outputs * positions * ceil_div(self.problem.groups, part.groups)
+        share = ceil_div(part.groups * part.outputs * part.positions, sums)
+        of_layer = self.settings.purpose.startswith(LAYER)
+        serial = serial_cost(
+            self.target, self.whole, self.method, self.split, used, share, of_layer=of_layer
+        )
+        return part, cut, serial
+
+    def stages(
+        self, arrays: list[IntArray], tiles: int = 0
+    ) -> tuple[dict[str, IntArray], dict[str, IntArray]]:
+        """Return the cycles by stage of each slice, and of what is done once.
+
+        As in PopLibs, each slice pays for the rearranging of whole operands.
+        """
+        part, cut, serial = self._parts(arrays)
+        target, problem, method = self.target, self.problem, self.method
+        shares = _shares_of_taps(problem)
+        stages = stage_cycles(target, problem, method, part, cut, shares, shared=True, tiles=tiles)
+        used = cut.sums * cut.outputs * cut.positions * ceil_div(problem.groups, part.groups)
+        moved = rearranging_cycles(target, self.whole, method, self.settings.purpose, used)
+        return {"transform": moved, **stages, **serial.each}, serial.once
+
+    def cycles(self, arrays: list[IntArray]) -> IntArray:
+        """Add up all slices."""
+        each, once = self.stages(arrays)
+        total: IntArray = self.split.count * np.add.reduce([*each.values()])
+        return total + np.add.reduce([*once.values()]) if once else total
+
+    def bytes(self, arrays: list[IntArray]) -> IntArray:
+        """Return the temporary bytes of a tile."""
+        part, cut, serial = self._parts(arrays)
+        return serial.bytes + held_bytes(self.target, self.problem, self.method, part, cut)
+
+
 def _in_rows(target: Target, plan: Plan, tiles: int, price: int) -> Plan:
     """Let rows of parts that take the same begin with a bus; tell what that saves of the price."""
     rows, bus = plan.vertices // plan.alike, target.getTilesPerSharedExchangeBus()
     row = int(row_length(plan.alike, rows, bus, tiles))
-    saved = price - sum(cycles for _, cycles in plan.cycles)
+    saved = price - plan.total_cycles
     return replace(plan, row=row if row > plan.alike and rows > 1 else 0, saved=saved)
 
 

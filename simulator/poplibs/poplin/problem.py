@@ -158,11 +158,6 @@ def flattened(problem: Problem) -> Problem:
     return replace(problem, batch=problem.batch * field, axes=())
 
 
-def slice_outputs(problem: Problem, begin: int, end: int) -> Problem:
-    """Return the problem that makes some of the outputs."""
-    return replace(problem, outputs=min(end, problem.outputs) - begin)
-
-
 def slice_kernel(problem: Problem, begin: int, end: int) -> Problem:
     """Return the problem that sums over some of the kernel's first dimension."""
     first = problem.axes[0]
