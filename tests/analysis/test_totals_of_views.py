@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pva.analysis.distributed.pace import pace_of_instances
-from pva.analysis.execution.ranges import slowest_tiles, total_of_programs
+from pva.analysis.execution.ranges import busy_tiles, total_of_programs
 from pva.analysis.host.profilers import longest_label
 from pva.analysis.memory.liveness import total_bytes, with_share
 from pva.analysis.memory.step_comparison import total_of_variables
@@ -60,8 +60,8 @@ def test_programs_of_a_range_have_a_share_of_its_cycles() -> None:
 
 def test_idle_tiles_are_not_among_the_slowest() -> None:
     frame = pd.DataFrame({"tile": [0, 1, 2], "cycles": [0, 7, 9]})
-    assert slowest_tiles(frame, 3)["tile"].tolist() == [2, 1]
-    assert slowest_tiles(frame, 1)["tile"].tolist() == [2]
+    assert busy_tiles(frame, 3)["tile"].tolist() == [2, 1]
+    assert busy_tiles(frame, 1)["tile"].tolist() == [2]
 
 
 def test_executed_operations_count_a_set_that_was_not_recorded_once() -> None:

@@ -147,7 +147,7 @@ def _ends(report: Report, state: Address, kind: str) -> list[Element]:
 
 def _slowest(frame: Any, count: int) -> list[tuple[int, int, int]]:
     """Return tile, IPU and cycles of the tiles that take longest."""
-    rows = ranges.slowest_tiles(frame, count)
+    rows = ranges.busy_tiles(frame, count)
     columns = (rows[name].tolist() for name in ("tile", "ipu", "cycles"))
     return list(zip(*columns, strict=True))
 

@@ -48,7 +48,7 @@ def range_by_ipu(
     rows = _rows_by_ipu(report, window)
     group = rows["ipu"] * len(_PARTS) + rows["part"]
 
-    def of_parts(values: Any) -> Floats:
+    def of_parts(values: object) -> Floats:
         return _summed(group, values, count * len(_PARTS)).reshape(count, len(_PARTS)).T
 
     work = rows["cycles"] * rows["inside"]
@@ -298,7 +298,7 @@ def total_of_programs(programs: pd.DataFrame, cycles: int) -> ProgramTotals:
     return ProgramTotals(int(programs["executions"].sum()), spent, spent / max(cycles, 1))
 
 
-def slowest_tiles(frame: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Return the `count` tiles of `tile_cycles_of_step` with most cycles, idle ones left out."""
+def busy_tiles(frame: pd.DataFrame, count: int) -> pd.DataFrame:
+    """Return the `count` tiles of `tile_cycles_of_step` that take longest, without idle ones."""
     rows = frame.nlargest(count, "cycles")
     return rows[rows["cycles"] > 0]
