@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,7 +162,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def is_of_limits(row: Row) -> bool:
+def is_of_limits(row: Mapping[str, Any]) -> bool:
     """Return whether a point was ended for its time or memory: a milder one may have figures."""
     return str(row.get("error") or "").startswith(("took longer", "killed", "needed more memory"))
 
