@@ -52,7 +52,7 @@ def read_plan(out: Path) -> Plan:
     return Plan(**{**values, "command": tuple(values["command"])})
 
 
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
+def write_json(path: Path, values: Mapping[str, object]) -> None:
     """Write a file whole, or leave the one that was there."""
     part = path.with_name(f"{path.name}.new")
     part.write_text(json.dumps(values, indent=1), encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from cli.check import number, wanted
@@ -155,7 +155,7 @@ def _links(paths: tuple[str, str], dashboard: str) -> Iterator[str]:
     yield f"Again: {_code(f'tilescope compare {first} {second}')}"
 
 
-def _code(text: Any) -> str:
+def _code(text: object) -> str:
     """Write a name of a report as code: no letter of it is Markdown, HTML or ends a cell."""
     plain = printable(str(text)).replace("`", "'").replace("|", "¦")
     return f"`{plain if len(plain) <= LONGEST_NAME else plain[:LONGEST_NAME] + '…'}`"

@@ -49,7 +49,9 @@ _LINE_END = "\r\n"
 class FormChoice(click.Choice[str]):
     """The forms of --format; --json sets the same parameter to OBJECT."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
         """Take one of the choices, or OBJECT."""
         return value if value == OBJECT else super().convert(value, param, ctx)
 
@@ -109,23 +111,23 @@ def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def write_object(command: str, of: Any, **fields: Any) -> None:
+def write_object(command: str, of: object, **fields: object) -> None:
     """Write the one JSON object of --json: the command, what it was given, what it found."""
     write([_json({"command": command, "of": of, **fields})])
 
 
-def write_json(value: Any) -> None:
+def write_json(value: object) -> None:
     """Write one value as JSON."""
     write([_json(value)])
 
 
 def write_rows_object(
     command: str,
-    of: Any,
+    of: object,
     rows: Rows,
     limit: int | None = None,
     units: Mapping[str, str] | None = None,
-    **fields: Any,
+    **fields: object,
 ) -> None:
     """Write rows as the object of --json: columns with their units, how many rows, the rows."""
     named = [{"name": name, "unit": (units or {}).get(name, "")} for name in rows.columns]
@@ -232,7 +234,7 @@ def ended_by_reader() -> Iterator[None]:
 
 
 def table_lines(
-    columns: Sequence[str], rows: Sequence[Sequence[Any]], right: Sequence[int] = ()
+    columns: Sequence[str], rows: Sequence[Sequence[object]], right: Sequence[int] = ()
 ) -> Iterator[str]:
     """Write a table: numbers to the right with thousands commas, shares as percentages.
 
@@ -254,7 +256,7 @@ def table_lines(
         yield "(no rows)"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -304,7 +306,7 @@ def printable(text: str) -> str:
     return spelt_out(text)
 
 
-def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     head = "["
     for row in rows:
         yield head + _json(dict(zip(columns, row, strict=True)))
@@ -312,7 +314,7 @@ def _json_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterat
     yield "[]" if head == "[" else "]"
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     import json
 
     shown = plain(value)
@@ -321,12 +323,12 @@ def _json(value: Any) -> str:
     return text if text.isprintable() else json.dumps(shown, allow_nan=False, default=_listed)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> Any:
     """Write what JSON has no type for: an array as a list, a date as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Make a value JSON can hold: what is not a number becomes null."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}
@@ -335,7 +337,7 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def _csv_lines(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     import csv
     import io
 

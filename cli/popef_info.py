@@ -60,7 +60,7 @@ def write_popef_info(path: str, form: str, limit: int | None) -> None:
     write_rows(Rows(_COLUMNS, rows, len(rows)), form, limit)
 
 
-def _text(value: Any) -> Any:
+def _text(value: object) -> Any:
     return ("x".join(map(str, value)) or "1") if isinstance(value, list) else value
 
 

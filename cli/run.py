@@ -196,7 +196,7 @@ def _topology(options: Mapping[str, Any]) -> Topology:
     ))  # fmt: skip
 
 
-def _launcher(options: Mapping[str, Any], topology: Topology) -> Any:
+def _launcher(options: Mapping[str, object], topology: Topology) -> Any:
     """Choose MPI where it is there; say so where it is not."""
     from simulator.popdist.hosts import is_local
     from simulator.popdist.starters import INSTALL, mpirun_path

@@ -89,7 +89,7 @@ def _with_units(rows: Rows, units: dict[str, str]) -> Rows:
     return Rows((*rows.columns, "unit"), fields, rows.count)
 
 
-def frame_of_record(record: Any) -> pd.DataFrame:
+def frame_of_record(record: object) -> pd.DataFrame:
     """Return the fields of a dataclass as rows, their values as texts."""
     import pandas as pd
 

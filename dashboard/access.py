@@ -161,7 +161,7 @@ def protect(server: Flask, script_hashes: Sequence[str], *, host: str, token: st
     server.register_error_handler(Exception, _failed)
 
 
-def only_callbacks(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
+def only_callbacks(server: Flask, callbacks: Mapping[str, Mapping[str, object]]) -> None:
     """Refuse what no page asks of Dash, which would fail on it; `callbacks` are those it has."""
 
     def refuse() -> Response | None:
@@ -208,7 +208,7 @@ def _is_named(part: object) -> bool:
     return isinstance(part.get("id"), str | dict)
 
 
-def _fits(parts: object, declared: Sequence[Mapping[str, Any]]) -> bool:
+def _fits(parts: object, declared: Sequence[Mapping[str, object]]) -> bool:
     """Return whether parts of a request are those that a callback declares, in their order."""
     if not isinstance(parts, list) or len(parts) != len(declared):
         return False

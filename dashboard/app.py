@@ -107,7 +107,7 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         _place: object,
         _watch: int,
         _reload: int,
-        writing: Any,
+        writing: object,
         path: str,
         search: str,
         shown: Shown,
@@ -233,7 +233,7 @@ def _page(store: Store, state: Address) -> Any:
     return components.or_else(_laid_out, _same, instead)(page, store, state)
 
 
-def _same(laid: Any) -> Any:
+def _same(laid: object) -> Any:
     return laid
 
 

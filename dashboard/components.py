@@ -209,7 +209,7 @@ def plot(identifier: str, height: int = 340) -> Element:
     )
 
 
-def drawn(figure: Any, identifier: str, height: int = 260, *, objects: str = "") -> Element:
+def drawn(figure: object, identifier: str, height: int = 260, *, objects: str = "") -> Element:
     """Show a figure that is already drawn, in a panel that is made as a whole.
 
     Numbers along x, or those of its points, are `objects` of a kind that open the drawer; with ANY
@@ -377,14 +377,14 @@ def or_nothing(make: Callback) -> Callback:
     return or_else(make, _same, lambda _: no_update)
 
 
-def _same(result: Any) -> Any:
+def _same(result: object) -> Any:
     return result
 
 
 def or_else(make: Callback, then: Callable[[Any], Any], instead: Callable[[str], Any]) -> Callback:
     """Be the one error boundary of the dashboard: what is not expected goes to the log."""
 
-    def answer(*arguments: Any) -> Any:
+    def answer(*arguments: object) -> Any:
         try:
             return then(make(*arguments))
         except (PreventUpdate, HTTPException):

@@ -6,7 +6,6 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from dash import Dash
 
@@ -87,7 +86,7 @@ def make_pages(
                 make(store, Address(page.PATH), THEMES[0])
 
 
-def _views(element: Any) -> Iterator[str]:
+def _views(element: object) -> Iterator[str]:
     """Name the views in a layout."""
     if isinstance(element, list | tuple):
         for child in element:

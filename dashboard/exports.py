@@ -133,7 +133,7 @@ def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
 
 
 def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any], bytes]:
-    def make(timeline: Timeline, frame: Any) -> bytes:
+    def make(timeline: Timeline, frame: object) -> bytes:
         out = io.BytesIO()
         write(_as_trace(timeline, frame), out)
         return out.getvalue()

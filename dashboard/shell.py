@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -35,7 +35,7 @@ class Page(Protocol):
     def layout(self, store: Store, state: Address) -> Element:
         """Lay the page out; raises PvaError."""
 
-    def register(self, app: Any, store: Store) -> None:
+    def register(self, app: object, store: Store) -> None:
         """Add the callbacks of the page."""
 
 
@@ -131,7 +131,7 @@ def _counted_runs() -> Element:
     return html.Div([html.Span("Counted"), choice], className="counted-runs")
 
 
-def _button(words: Element, **properties: Any) -> Element:
+def _button(words: Element, **properties: object) -> Element:
     return html.Button(words, className="icon-button", **properties)
 
 

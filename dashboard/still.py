@@ -41,7 +41,7 @@ def settled(element: Element) -> Element:
     return _grouped([_settled(element)])[0]
 
 
-def _grouped(parts: Iterable[tuple[bool, Any]]) -> list[Element]:
+def _grouped(parts: Iterable[tuple[bool, object]]) -> list[Element]:
     """Put neighbours that are nodes into one `Still`; text alone needs none."""
     groups: list[Element] = []
     for still, run in groupby(parts, key=lambda part: part[0]):

@@ -155,7 +155,7 @@ def remembered(
     return store.answer(entry, make)
 
 
-def or_empty(content: Any) -> Any:
+def or_empty(content: object) -> Any:
     """Find what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
     return still.settled(html.Div() if content is None else content)
 
@@ -170,7 +170,7 @@ def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:
     )(components.or_else(following(store, maker, leniently=True), _drawn, _not_drawn))
 
 
-def _drawn(figure: Any) -> tuple[Any, Any]:
+def _drawn(figure: object) -> tuple[Any, Any]:
     return figure, None
 
 

@@ -10,7 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pva
 from pva import schema
@@ -160,7 +160,7 @@ def _above(kind: type) -> list[type]:
     ]
 
 
-def _documented(name: str, member: Any) -> Iterator[Attribute]:
+def _documented(name: str, member: object) -> Iterator[Attribute]:
     if isinstance(member, enum.EnumType):
         members = ", ".join(f"`{member}`" for member in member.__members__)
         yield Attribute(name, "enumeration", f"{members}.")
@@ -173,7 +173,7 @@ def _documented(name: str, member: Any) -> Iterator[Attribute]:
     yield Attribute(shown, function.__annotations__["return"], _first_line(function))
 
 
-def _first_line(item: Any) -> str:
+def _first_line(item: object) -> str:
     return " ".join((inspect.getdoc(item) or "").partition("\n\n")[0].split())
 
 

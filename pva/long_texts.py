@@ -44,10 +44,10 @@ def cut_each(texts: Values, most: int) -> Values:
     return shown
 
 
-def cut_inside(value: Any, most: int) -> Any:
+def cut_inside(value: object, most: int) -> Any:
     """Cut the names and texts of what was read from JSON, at any depth and in its place."""
 
-    def short(inner: Any) -> Any:
+    def short(inner: object) -> Any:
         return cut(inner, most) if isinstance(inner, str) else inner
 
     holder = [value]
@@ -88,7 +88,7 @@ def cut_tables(tables: dict[str, Any], most: int) -> dict[str, Any]:
     }
 
 
-def _are_objects(values: Any) -> bool:
+def _are_objects(values: object) -> bool:
     return isinstance(values, np.ndarray) and bool(values.dtype == np.object_)
 
 

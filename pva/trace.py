@@ -224,7 +224,7 @@ class Trace(Shown):
         return (self.path.name,)
 
 
-def _moment(name: str, value: Any) -> Any:
+def _moment(name: str, value: object) -> Any:
     """Return a time back; raises PvaError for what is none."""
     if not isinstance(value, Real) or value != value:  # NaN
         raise PvaError(f"{name}={value!r}", "no time", "nanoseconds since the trace began")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from pvti.core import Spans
 from pvti.schema import LABEL_MASK, OVERLAPPING, Cell
@@ -85,7 +85,7 @@ def createJsonMetadata(value: object) -> Metadata:
         return Metadata(json.dumps(writable(value)))
 
 
-def json_text(metadata: Any) -> str | None:
+def json_text(metadata: object) -> str | None:
     """Return the JSON of a tracepoint's metadata, whatever the program gave; None of none."""
     if metadata is None:
         return None
@@ -129,7 +129,7 @@ class Track(Spans):
         self.pack()
         self._help()
 
-    def finish(self, key: int, end: int, metadata: Any = None, count: bool = False) -> bool:
+    def finish(self, key: int, end: int, metadata: object = None, count: bool = False) -> bool:
         """End the innermost span of this key, of this track or else of another of the thread.
 
         Without one, False, and counted when `count` asks for it.
@@ -148,7 +148,7 @@ class Track(Spans):
             row = (self.number, begin, end - begin, OVERLAPPING, key & LABEL_MASK)
             self.rows.append(("long_events", row))
 
-    def attach(self, begin: int, key: int, metadata: Any) -> None:
+    def attach(self, begin: int, key: int, metadata: object) -> None:
         """Record what goes with an event."""
         text = json_text(metadata)
         if text is not None:
@@ -158,7 +158,7 @@ class Track(Spans):
 class Tasks(Protocol):
     """The tracks of the tasks of a thread."""
 
-    def of(self, loop: Any) -> Track:
+    def of(self, loop: object) -> Track:
         """The track of the task that runs in this loop, else the thread's own."""
         ...
 

@@ -34,7 +34,7 @@ class Heatmap:
         data = little_endian(array("d", self._edges))
         catalogue["heatmaps"].append((self._number, writable(name), writable(unit), data))
 
-    def add(self, values: Any) -> None:
+    def add(self, values: object) -> None:
         """Record how many of `values` fall into each bin.
 
         Any sequence or buffer, of any shape, or one number. What is no number, or is masked,
@@ -107,7 +107,7 @@ def _flat(values: Any) -> Iterable[Any]:
         return [listed]
 
 
-def _numbers(values: Iterable[Any]) -> Iterator[Any]:
+def _numbers(values: Iterable[object]) -> Iterator[Any]:
     for value in values:
         if isinstance(value, list | tuple):
             yield from _numbers(value)

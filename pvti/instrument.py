@@ -32,7 +32,7 @@ def instrument_fn(channel: TraceChannel) -> Callable[[Function], Function]:
     return decorate
 
 
-def instrument(obj: Any, methods: Iterable[str], channel: TraceChannel) -> None:
+def instrument(obj: object, methods: Iterable[str], channel: TraceChannel) -> None:
     """Record calls of the methods named, of one object, of all objects of a class, or of a module.
 
     Names with two underscores are looked up on the class by Python itself, so that these are
@@ -61,7 +61,7 @@ class Block(Tracepoint):
 
 
 @overload
-def trace(label: str, channel: TraceChannel | None = None, metadata: Any = None) -> Block: ...
+def trace(label: str, channel: TraceChannel | None = None, metadata: object = None) -> Block: ...
 @overload
 def trace(label: Function) -> Function: ...
 def trace(
@@ -91,7 +91,7 @@ def _name(function: Any) -> str:
     return f"{module}.{getattr(named, '__qualname__', None) or type(named).__qualname__}"
 
 
-def _replace(target: Any, name: str, tracepoint: Tracepoint) -> None:
+def _replace(target: object, name: str, tracepoint: Tracepoint) -> None:
     method = getattr(target, name)
     if hasattr(method, "__pvti__"):
         return
@@ -106,7 +106,7 @@ def _replace(target: Any, name: str, tracepoint: Tracepoint) -> None:
     setattr(target, name, _wrapped(method, tracepoint))
 
 
-def _wrapped(function: Any, tracepoint: Tracepoint) -> Any:
+def _wrapped(function: object, tracepoint: Tracepoint) -> Any:
     if isinstance(function, staticmethod | classmethod):
         return type(function)(_wrapped(function.__func__, tracepoint))
     if not callable(function):

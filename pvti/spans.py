@@ -165,7 +165,7 @@ class Span:
 
     __slots__ = ("channel", "label", "metadata", "_key", "_plain", "_track")
 
-    def __init__(self, channel: Channel, label: str, metadata: Any = None) -> None:
+    def __init__(self, channel: Channel, label: str, metadata: object = None) -> None:
         self.channel = channel
         self.label = label
         self.metadata = metadata
@@ -202,7 +202,7 @@ class Span:
             lost(error)
         return self
 
-    def __exit__(self, kind: Any, value: Any, traceback: Any) -> None:
+    def __exit__(self, kind: object, value: object, traceback: object) -> None:
         buffers = self.channel.ends
         if buffers is None:
             return

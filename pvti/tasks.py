@@ -70,7 +70,7 @@ class TaskTracks:
         self._last: Callable[[], Any] = object  # a reference to the last task, and its track
         self._last_track = outside
 
-    def of(self, loop: Any) -> Track:
+    def of(self, loop: object) -> Track:
         """Return the track of the task that runs in this loop."""
         task = sys.modules["asyncio"].current_task(loop)
         if task is None:
@@ -102,7 +102,7 @@ class TaskTracks:
         return self._make(shown if name and number == 1 else f"{shown} {number}")
 
 
-def _given_name(task: Any) -> str:
+def _given_name(task: object) -> str:
     """Return the name the program gave a task; the empty text for the numbers asyncio gives."""
     get_name = getattr(task, "get_name", None)
     name = writable(get_name()) if get_name is not None else ""

@@ -273,7 +273,7 @@ class IPUModel:
     RelativeSyncDelayType = RelativeSyncDelayType
     ExchangeType = IPUExchangeType
 
-    def __init__(self, name: str = "", /, **members: Any) -> None:
+    def __init__(self, name: str = "", /, **members: object) -> None:
         self._values: dict[str, Any] = {}
         defaults = model_defaults()
         part = defaults.get(DEFAULT_PART, "mk2") if name == "" else name
@@ -361,7 +361,7 @@ def _check_number(member: str, value: Any) -> None:
 
 
 def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
-    def check(member: str, value: Any) -> None:
+    def check(member: str, value: object) -> None:
         if not isinstance(value, kind):
             names = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)
             raise PoplarError(f"IPUModel: {member} is {value!r}; it must be one of {names}")
@@ -371,14 +371,14 @@ def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
     return check
 
 
-def _check_half(member: str, value: Any) -> None:
+def _check_half(member: str, value: object) -> None:
     if not isinstance(value, bool):
         raise PoplarError(f"IPUModel: {member} is {value!r}; True or False is needed")
     if not value:
         log("PO", "TARGET", "WARN", f"{member} is {value}: half is always 16 bits of IEEE 754")
 
 
-def _check_constraints(member: str, value: Any) -> None:
+def _check_constraints(member: str, value: object) -> None:
     values = value if isinstance(value, list | tuple) else [value]
     wrong = [c for c in values if not isinstance(c, GlobalExchangeConstraint)]
     if wrong or values is not value:

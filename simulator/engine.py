@@ -293,31 +293,31 @@ class Engine:
         tell(Event(kind, *place, self._runs, self._directory))
 
     # Host
-    def connectStream(self, handle: str | Stream, *arguments: Any) -> None:
+    def connectStream(self, handle: str | Stream, *arguments: object) -> None:
         """Connect a stream to the host's memory, a ring: `[replica,] memory [, end]`."""
         self._streams.connect(handle, *arguments)
 
-    def connectStreamToCallback(self, handle: str | Stream, *arguments: Any) -> None:
+    def connectStreamToCallback(self, handle: str | Stream, *arguments: object) -> None:
         """Connect a stream to a callback on the buffer of a transfer: `[replica,] callback`."""
         self._streams.connect(handle, *arguments, callback=True)
 
-    def connectHostFunction(self, handle: str, *arguments: Any) -> None:
+    def connectHostFunction(self, handle: str, *arguments: object) -> None:
         """Connect a function of the host: `[replica,] callback`; it takes and fills arrays."""
         host_functions.connect(self._streams, self._graph.host_functions, handle, *arguments)
 
     def copyToRemoteBuffer(
-        self, data: Any, handle: str | RemoteBuffer, repeatIndex: int, replicationIndex: int = 0
+        self, data: object, handle: str | RemoteBuffer, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
         """Copy memory of the host into a row of a remote buffer."""
         self._remote.write(data, handle, repeatIndex, replicationIndex)
 
     def copyFromRemoteBuffer(
-        self, handle: str | RemoteBuffer, data: Any, repeatIndex: int, replicationIndex: int = 0
+        self, handle: str | RemoteBuffer, data: object, repeatIndex: int, replicationIndex: int = 0
     ) -> None:
         """Copy a row of a remote buffer into memory of the host."""
         self._remote.read(handle, data, repeatIndex, replicationIndex)
 
-    def writeTensor(self, handle: str, values: Any) -> None:
+    def writeTensor(self, handle: str, values: object) -> None:
         """Write the tensor of a host write; of several replicas one after another."""
         tensor = self._accessed(handle, "write")
         values = host_values(values, tensor.dtype, f"host write {handle!r}")
@@ -327,7 +327,7 @@ class Engine:
             for storage, part in zip(storages, parts, strict=True):
                 storage.write(tensor, part, f"host write {handle!r}")
 
-    def readTensor(self, handle: str, out: Any = None) -> Any:
+    def readTensor(self, handle: str, out: object = None) -> Any:
         """Read the tensor of a host read, into `out` when given; replicas are a first dimension."""
         tensor = self._accessed(handle, "read")
         with _attempted("Engine::readTensor"):
@@ -471,7 +471,7 @@ def _attempted(label: str, metadata: dict[str, object] | None = None) -> Iterato
             raise
 
 
-def _split(values: Any, replicas: int, handle: str) -> list[Array]:
+def _split(values: object, replicas: int, handle: str) -> list[Array]:
     """Split what a host write gives into equal parts, one a replica."""
     array = np.asarray(values).reshape(-1)
     if array.size % replicas:

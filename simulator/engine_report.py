@@ -6,7 +6,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from simulator.graph.errors import InvalidOptionError, PoplarError
 from simulator.logging import write_lines
@@ -45,8 +45,8 @@ def report_of(
 
 def printProfileSummary(
     stream: TextIO | None,
-    graphProfile: Mapping[str, Any],
-    executionProfile: Mapping[str, Any] | None = None,
+    graphProfile: Mapping[str, object],
+    executionProfile: Mapping[str, object] | None = None,
     options: Options = None,
 ) -> None:
     """Print the summary of both profiles; raises PvaError and InvalidOptionError."""
@@ -56,7 +56,7 @@ def printProfileSummary(
 
 
 def printGraphSummary(
-    stream: TextIO | None, graphProfile: Mapping[str, Any], options: Options = None
+    stream: TextIO | None, graphProfile: Mapping[str, object], options: Options = None
 ) -> None:
     """Print the summary of a graph profile; raises PvaError and InvalidOptionError."""
     from pva.summary import printing
@@ -64,7 +64,7 @@ def printGraphSummary(
     _print(printing.printGraphSummary, stream, graphProfile, options)
 
 
-def write_graph_report(destination: str, graphProfile: Mapping[str, Any]) -> None:
+def write_graph_report(destination: str, graphProfile: Mapping[str, object]) -> None:
     """Write the summary of a graph profile to stdout, to stderr or to the end of a file.
 
     Raises PoplarError, which names the option, when the file cannot be written.
@@ -76,8 +76,8 @@ def write_graph_report(destination: str, graphProfile: Mapping[str, Any]) -> Non
 
 def printExecutionSummary(
     stream: TextIO | None,
-    graphProfile: Mapping[str, Any],
-    executionProfile: Mapping[str, Any] | None = None,
+    graphProfile: Mapping[str, object],
+    executionProfile: Mapping[str, object] | None = None,
     options: Options = None,
 ) -> None:
     """Print the summary of an execution profile, with the graph's beside it.

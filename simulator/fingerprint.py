@@ -54,7 +54,7 @@ def _add(digest: Any, kind: str, content: str | bytes | memoryview) -> None:
     digest.update(data)
 
 
-def _taken_apart(value: Any) -> tuple[str | bytes | memoryview, Iterable[object]]:
+def _taken_apart(value: object) -> tuple[str | bytes | memoryview, Iterable[object]]:
     """Return what tells a value from others of its type, and what it is made of."""
     if isinstance(value, Enum):
         return value.name, ()
@@ -87,7 +87,7 @@ def _held(value: object) -> list[object]:
     return [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
 
 
-def _written(value: Any) -> list[object]:
+def _written(value: object) -> list[object]:
     """Return what a function or class does where it is the user's, who may change it."""
     if str(value.__module__).partition(".")[0] in VERSIONED:
         return []

@@ -73,7 +73,7 @@ class _Writer:
         self._classes: dict[type, int] = {}
         self._kept: list[object] = []  # so that no other object gets the id of one
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: object) -> Any:
         """Return a value as it stands in the table; its node follows."""
         if value is None or type(value) in (bool, str, float):
             return value
@@ -84,7 +84,7 @@ class _Writer:
             number = self._add(value)
         return [number]
 
-    def _add(self, value: Any) -> int:
+    def _add(self, value: object) -> int:
         # A tuple is made whole, so that what it is made of has to come before.
         node = self.node(value) if isinstance(value, tuple | frozenset) else []
         number = self._numbers[id(value)] = len(self.nodes)
@@ -94,7 +94,7 @@ class _Writer:
             self.open.append((number, value))
         return number
 
-    def node(self, value: Any) -> Node:
+    def node(self, value: object) -> Node:
         """Return the node of a value."""
         if isinstance(value, Enum):
             return ["enum", self._class(type(value)), value.name]
@@ -117,7 +117,7 @@ class _Writer:
         fields = (getattr(value, name, ABSENT) for name in self.classes[kind][2])
         return ["object", kind, [v if v is ABSENT else self.value(v) for v in fields]]
 
-    def values(self, values: Iterable[Any]) -> list[Any]:
+    def values(self, values: Iterable[object]) -> list[Any]:
         """Return values one after another."""
         return [self.value(value) for value in values]
 
@@ -191,7 +191,7 @@ class _Reader:
                 if node[0] in kinds:
                     act(number, kinds[node[0]], node[1:])
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: object) -> Any:
         """Return a value of the table."""
         if not isinstance(value, list):
             return value
@@ -250,7 +250,7 @@ class _Reader:
             return {}
         return Deferred(dict, lambda: dict(zip(keys, map(_value, parts), strict=True)))
 
-    def _is_array(self, value: Any) -> bool:
+    def _is_array(self, value: object) -> bool:
         if not isinstance(value, list) or type(number := value[0]) is not int:
             return False
         return 0 <= number < len(self._nodes) and self._nodes[number][0] == "array"
@@ -277,7 +277,7 @@ class _Reader:
         if type(self._made[number]) is not Deferred:
             fill(self, self._made[number], *parts)
 
-    def fill_object(self, instance: Any, kind: int, values: list[Any]) -> None:
+    def fill_object(self, instance: object, kind: int, values: list[Any]) -> None:
         """Give an object the values of its fields; raises PoplarError for one of another kind."""
         cls = self.classes[kind]
         can_defer = issubclass(cls, DeferredFields)
@@ -336,7 +336,7 @@ def _short(value: np.ndarray[Any, Any]) -> tuple[Any, bytes]:
     return dtype.newbyteorder("<").str, flat.astype(dtype.newbyteorder("<")).tobytes()
 
 
-def _value(item: Any) -> Any:
+def _value(item: object) -> Any:
     """Return what a node was made to, made now if it was deferred."""
     return item.value() if type(item) is Deferred else item
 
@@ -366,7 +366,7 @@ def _dtype(text: str) -> np.dtype[Any]:
     return kind
 
 
-def _object(reader: _Reader, kind: int, _: Any) -> Any:
+def _object(reader: _Reader, kind: int, _: object) -> Any:
     cls = reader.classes[kind]
     if issubclass(cls, Enum | tuple | Vertex):
         raise PoplarError(f"executable: {cls.__name__} stands where an object does")

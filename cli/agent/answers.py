@@ -24,7 +24,7 @@ LONGEST_QUERY = 600  # bytes
 WIDER = "a row is longer than the answer may be: ask for fewer columns, or with a larger max_bytes"
 
 
-def marked(value: Any) -> Any:
+def marked(value: object) -> Any:
     """Mark texts of a report as data, also inside lists and objects; numbers stay."""
     if isinstance(value, str):
         text = printable(value).replace(MARKS[0], "[").replace(MARKS[1], "]")
@@ -37,20 +37,22 @@ def marked(value: Any) -> Any:
     return value
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> Any:
     """Cut a text of a row that is too long as a whole; its marks stay."""
     if isinstance(value, str) and len(value) > SHORT_TEXT:
         return f"{value[:SHORT_TEXT]}…{MARKS[1] if value.endswith(MARKS[1]) else ''}"
     return value
 
 
-def marked_key(key: Any) -> str:
+def marked_key(key: object) -> str:
     """Return a key as it is where a programmer wrote it, else marked."""
     text = str(key)
     return text if text.isidentifier() and text.isascii() else marked(text)
 
 
-def plain_rows(rows: Iterable[Mapping[str, Any]], ours: Sequence[str] = ()) -> list[dict[str, Any]]:
+def plain_rows(
+    rows: Iterable[Mapping[str, object]], ours: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Mark the texts of rows, but for the columns `ours`, whose texts are this program's own."""
     return [
         {marked_key(name): value if name in ours else marked(value) for name, value in row.items()}
@@ -71,17 +73,17 @@ def clipped(text: str) -> str:
     return f"{data[:LONGEST_QUERY].decode(errors='ignore')}… (as it was sent)"
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """Write an answer as JSON, short and without anything that could steer a terminal."""
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), default=_listed)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def answer(
-    head: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], *, count: int, first: int = 0,
+    head: Mapping[str, object], rows: Sequence[Mapping[str, object]], *, count: int, first: int = 0,
     max_bytes: int = MAX_BYTES, more: Callable[[int], str],
 ) -> str:  # fmt: skip
     """Write the rows that there is room for, after what stands before them.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlencode
 
 # The page of a figure or analysis, by the longest of these words that its name has.
@@ -30,7 +29,7 @@ class Links:
         word = max((word for word in PAGES if word in name), key=len)
         return f"{self._base}{PAGES[word]}?{urlencode({'report': report, **options})}"
 
-    def finding(self, report: str, row: Mapping[str, Any]) -> str:
+    def finding(self, report: str, row: Mapping[str, object]) -> str:
         """Return the link to the view of a finding of `insights`."""
         from dashboard.address import write
         from dashboard.finding_links import finding_address

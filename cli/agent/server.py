@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -46,7 +45,7 @@ def _with_one_line(tool: Callable[..., str]) -> Callable[..., str]:
     """Turn faults of the input into errors of one line."""
 
     @functools.wraps(tool)
-    def answered(*arguments: Any, **named: Any) -> str:
+    def answered(*arguments: object, **named: object) -> str:
         try:
             return tool(*arguments, **named)
         except fault_types() as error:

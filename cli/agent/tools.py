@@ -311,7 +311,7 @@ class Tools:
                 "link": self._links.page(name, key),
             }  # fmt: skip
 
-    def _result(self, key: str, name: str, options: Mapping[str, Any]) -> Any:
+    def _result(self, key: str, name: str, options: Mapping[str, object]) -> Any:
         """Return what an analysis gives, or a table; raises PvaError."""
         from pva.analysis import CATALOGUE
         from pva.frames import NAMES, frame_of
@@ -349,7 +349,7 @@ def _check(option: str, value: str, names: Iterable[str]) -> None:
         raise NotFoundError(f"{option}={value}", "not there", nearest(value, names))
 
 
-def _more(tool: str, **arguments: Any) -> Callable[[int], str]:
+def _more(tool: str, **arguments: object) -> Callable[[int], str]:
     """Return how a call goes on from a row, with its arguments as they were."""
     changed = {
         name: value for name, value in arguments.items() if value not in ("", [], {}, MAX_BYTES)
@@ -362,7 +362,7 @@ def _more(tool: str, **arguments: Any) -> Callable[[int], str]:
     return call
 
 
-def _again(value: Any) -> str:
+def _again(value: object) -> str:
     text = repr(value)
     return text if len(text.encode()) <= LONGEST_ARGUMENT else "<as before>"
 
@@ -395,7 +395,7 @@ def _listed() -> Rows:
             for name, subject, meaning, _ in entries() if subject != "run"]  # fmt: skip
 
 
-def _has(row: Mapping[str, Any], words: str) -> bool:
+def _has(row: Mapping[str, object], words: str) -> bool:
     text = f"{row['name']} {row['meaning']}".lower()
     return all(word in text for word in words.lower().split())
 

@@ -25,7 +25,7 @@ def text_of(data: bytes) -> str:
     return base64.b64encode(zlib.compress(data, LEVEL)).decode()
 
 
-def document(value: Any) -> bytes:
+def document(value: object) -> bytes:
     """Write plain data as JSON; what is no number becomes null."""
     return orjson.dumps(
         value, default=str, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
@@ -47,7 +47,7 @@ def planes(values: Integers) -> tuple[int, bytes]:
     return width, np.ascontiguousarray(octets.T).tobytes()
 
 
-def columns(head: Mapping[str, Any], parts: Mapping[str, Integers]) -> bytes:
+def columns(head: Mapping[str, object], parts: Mapping[str, Integers]) -> bytes:
     """Write a document and columns of whole numbers from 0 on behind it.
 
     u32 length of the JSON, a multiple of 8, the JSON, the planes. The JSON has of each column its

@@ -117,7 +117,7 @@ class _Making:
         state: Address = address.parse(self.path, urlencode({"report": self.key, **choices}))
         return state
 
-    def node(self, element: Any, theme: Theme, choices: dict[str, str]) -> Node:
+    def node(self, element: object, theme: Theme, choices: dict[str, str]) -> Node:
         """Return an element as data; None for what the file leaves out."""
         if element is None or isinstance(element, str | int | float):
             return "" if element is None else str(element)
@@ -219,7 +219,7 @@ class _Making:
             return ["@figure", {"number": self._figure(content)}]
         return self.node(content, theme, choices) or ""
 
-    def _figure(self, figure: Any) -> int:
+    def _figure(self, figure: object) -> int:
         text = figure.to_json() if hasattr(figure, "to_json") else json.dumps(figure)
         return self.held.number("figures", str(text).encode(errors="replace"))
 
@@ -260,7 +260,7 @@ class _Making:
         return answer["rowData"], answer["rowCount"]
 
 
-def _words(element: Any) -> str:
+def _words(element: object) -> str:
     return str(getattr(element, "children", element))
 
 

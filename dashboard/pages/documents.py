@@ -17,7 +17,7 @@ LONGEST_VALUE = 300  # letters
 Leaf = tuple[tuple[str, ...], str]  # the names that lead to a value, and the value
 
 
-def leaves(document: Any, place: tuple[str, ...] = ()) -> Iterator[Leaf]:
+def leaves(document: object, place: tuple[str, ...] = ()) -> Iterator[Leaf]:
     """Assign every value of a JSON document with the names that lead to it."""
     todo: list[tuple[tuple[str, ...], Any]] = [(place, document)]
     while todo:
@@ -30,7 +30,7 @@ def leaves(document: Any, place: tuple[str, ...] = ()) -> Iterator[Leaf]:
             yield names, _text(value)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)
@@ -74,6 +74,6 @@ def tree(leaves: Iterable[Leaf], state: Address, *, name: str, wanted: str = "")
     )
 
 
-def flat_pairs(document: Any) -> list[tuple[str, str]]:
+def flat_pairs(document: object) -> list[tuple[str, str]]:
     """Write a JSON document as names, joined by dots, and values; what is empty is left out."""
     return [(".".join(names), value) for names, value in leaves(document) if value]

@@ -35,7 +35,7 @@ LABEL_LETTERS = 300  # of one text
 Column = npt.NDArray[Any]
 
 
-def pack(rectangles: Rectangles, texts: Any, item: Column, header: dict[str, Any]) -> bytes:
+def pack(rectangles: Rectangles, texts: object, item: Column, header: dict[str, Any]) -> bytes:
     """Write an answer; of the labels `texts` those of the widest rectangles are sent.
 
     `item` is the number of the first event of each rectangle.

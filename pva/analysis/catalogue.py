@@ -58,7 +58,7 @@ def _asked(analysis: Analysis) -> Analysis:
     """Let an analysis refuse what is no report, trace or run in one line."""
 
     @functools.wraps(analysis)
-    def answer(*arguments: Any, **named: Any) -> Any:
+    def answer(*arguments: object, **named: object) -> Any:
         parameters = inspect.signature(analysis).parameters
         for name, value in (*zip(parameters, arguments, strict=False), *named.items()):
             number = name in parameters and str(parameters[name].annotation).startswith("int")
@@ -69,7 +69,7 @@ def _asked(analysis: Analysis) -> Analysis:
     return answer
 
 
-def _check(analysis: str, name: str, argument: Any) -> None:
+def _check(analysis: str, name: str, argument: object) -> None:
     if isinstance(argument, _kind(name)):
         return
     kind = "path" if isinstance(argument, str | bytes | PathLike) else type(argument).__name__

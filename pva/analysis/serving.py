@@ -349,6 +349,6 @@ def _as_configured(
     return rules, device
 
 
-def _number(configuration: Mapping[str, Any], name: str, otherwise: int) -> int:
+def _number(configuration: Mapping[str, object], name: str, otherwise: int) -> int:
     value = configuration.get(name)
     return value if type(value) is int and 0 <= value < 1 << 60 else otherwise

@@ -25,11 +25,11 @@ MISSING = -1  # the size of a text that is not there
 class Numbers(dict[Any, int]):
     """Things -> their number, in the order in which they were first seen."""
 
-    def __missing__(self, thing: Any) -> int:
+    def __missing__(self, thing: object) -> int:
         number = self[thing] = len(self)
         return number
 
-    def of(self, things: Iterable[Any], count: int) -> Codes:
+    def of(self, things: Iterable[object], count: int) -> Codes:
         """Number many things."""
         return np.fromiter(map(self.__getitem__, things), np.int32, count)
 

@@ -109,7 +109,7 @@ class ManyRows:
     def __len__(self) -> int:
         return self.rows
 
-    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+    def add(self, rows: Sequence[dict[str, object]]) -> None:
         """Take rows in."""
         self._budget.spend(ROW * len(rows), self._place)
         alike = set(map(tuple, rows))
@@ -132,7 +132,7 @@ class ManyRows:
 
 
 def _columns(
-    rows: Sequence[dict[str, Any]], alike: Collection[tuple[str, ...]], needed: frozenset[str]
+    rows: Sequence[dict[str, object]], alike: Collection[tuple[str, ...]], needed: frozenset[str]
 ) -> Iterator[tuple[str, Sequence[Any]]]:
     """Assign each key that is wanted and its values; `alike` are the keys that rows have."""
     if len(alike) == 1:  # most lists; one pass is several times as fast as one for each key
@@ -144,7 +144,7 @@ def _columns(
         yield key, values_at(rows, key)
 
 
-def values_at(rows: Sequence[dict[str, Any]], key: str) -> list[Any]:
+def values_at(rows: Sequence[dict[str, object]], key: str) -> list[Any]:
     """Return the values of a key, None where a row has none."""
     try:
         return list(map(itemgetter(key), rows))
@@ -152,7 +152,7 @@ def values_at(rows: Sequence[dict[str, Any]], key: str) -> list[Any]:
         return list(map(dict.get, rows, repeat(key)))
 
 
-def compact(values: Sequence[Any]) -> Rows:
+def compact(values: Sequence[object]) -> Rows:
     """Make an array of numbers of one type."""
     kinds = set(map(type, values))
     if kinds == {int}:
@@ -169,7 +169,7 @@ def listed(values: Rows) -> Sequence[Any]:
     return items
 
 
-def keys_in(values: Sequence[Any]) -> int:
+def keys_in(values: Sequence[object]) -> int:
     """Count the keys of the objects among values, and inside them."""
     keys, level = 0, values
     while not set(map(type, level)).isdisjoint((dict, list)):

@@ -193,7 +193,7 @@ def value_of(dataset: Dataset, name: schema.Document) -> dict[str, Any]:
     return value
 
 
-def of_values(**documents: Mapping[str, Any] | None) -> Dataset:
+def of_values(**documents: Mapping[str, object] | None) -> Dataset:
     """Make a dataset of documents given as plain values, each by its name; raises PvaError."""
     parts = {
         document.COMBINED[name]: documents[name]
@@ -231,7 +231,7 @@ def _profile(name: schema.Document, profile: Profile) -> Dataset:
     return dataset
 
 
-def encoded(value: Any, format: str, *, pretty: bool = False) -> bytes:
+def encoded(value: object, format: str, *, pretty: bool = False) -> bytes:
     """Encode plain values in `json` or `cbor`: a document gives the bytes of its file.
 
     `pretty` indents JSON. Raises TypeError and ValueError for what is no plain value.

@@ -71,7 +71,9 @@ def columns_in_parts(
     return arrays
 
 
-def array_of(file: object, place: str, kind: schema.Kind, values: Any, dimensions: int) -> Values:
+def array_of(
+    file: object, place: str, kind: schema.Kind, values: object, dimensions: int
+) -> Values:
     """Turn nested lists, or an array, into an array of a kind of number; raises DamagedFileError.
 
     Nothing at all is an array of no rows, whatever its dimensions.
@@ -154,7 +156,7 @@ def _codes(file: object, place: str, column: schema.Column, values: Rows) -> Val
         raise DamagedFileError(file, f"found {shown(wrong)}", remedy, place=place) from None
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """Write a value that should not be there, short."""
     text = ascii(value) if isinstance(value, str | int | float | None) else type(value).__name__
     return text if len(text) <= 40 else f"{text[:37]}..."

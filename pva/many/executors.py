@@ -21,7 +21,11 @@ LOST = "its workers were lost again and again"
 
 
 def mapped(
-    work: Callable[[Item], Answer], items: Sequence[Item], *, workers: int = 1, client: Any = None
+    work: Callable[[Item], Answer],
+    items: Sequence[Item],
+    *,
+    workers: int = 1,
+    client: object = None,
 ) -> Iterator[tuple[Item, Answer]]:
     """Return each item with its answer as they come; raises PvaError when workers keep dying."""
     if client is not None:

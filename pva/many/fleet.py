@@ -46,7 +46,7 @@ SCANNED = 64  # files of answers at once: Arrow holds some 80 kB of each while i
 Progress = Callable[[int, int], None]  # done, of all
 
 
-def openFleet(directory: FleetPath, *, client: Any = None) -> Fleet:
+def openFleet(directory: FleetPath, *, client: object = None) -> Fleet:
     """Open a fleet that `tilescope fleet add` made; `client` is one of Dask. Raises PvaError."""
     path = Path(expanduser(directory))
     return Fleet(path, read_tables(path), client)
@@ -59,7 +59,7 @@ def addReports(
     tables: Sequence[str] = (),
     tags: Callable[[str], Mapping[str, str]] | None = None,
     workers: int = 0,
-    client: Any = None,
+    client: object = None,
     progress: Progress | None = None,
 ) -> tuple[int, list[str]]:
     """Add reports to a fleet, each once by its content; return how many came, and what failed.
@@ -129,7 +129,7 @@ def _tables_of(path: Path, tables: Sequence[str]) -> tuple[str, ...]:
 class Fleet:
     """Many reports: `reports` is a row for each, the other tables are those that are kept."""
 
-    def __init__(self, path: Path, tables: Sequence[str], client: Any = None) -> None:
+    def __init__(self, path: Path, tables: Sequence[str], client: object = None) -> None:
         self.path, self.name = path, str(path)
         self.tables = (REPORTS, *tables)
         self.problems: tuple[str, ...] = ()  # of the last `map`: what had no answer
@@ -195,7 +195,7 @@ class Fleet:
         *,
         workers: int = 0,
         progress: Progress | None = None,
-        **options: Any,
+        **options: object,
     ) -> pd.DataFrame:
         """Run an analysis of the catalogue on every report itself, and return all answers as one.
 

@@ -180,6 +180,6 @@ def write_tables(directory: Path, tables: Sequence[str]) -> None:
     replaced(directory / NAME, text.encode() + b"\n", "the file of a fleet")
 
 
-def batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def batches(items: Sequence[object], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into parts of at most this length."""
     return (items[first : first + size] for first in range(0, len(items), size))

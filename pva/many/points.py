@@ -144,7 +144,7 @@ def pareto(frame: pd.DataFrame, objectives: Sequence[str]) -> np.ndarray[Any, np
     return best
 
 
-def ranked(rows: Sequence[Mapping[str, Any]], objective: str) -> list[Mapping[str, Any]]:
+def ranked(rows: Sequence[Mapping[str, object]], objective: str) -> list[Mapping[str, Any]]:
     """Sort rows: those that fit, the best first, then misses, the nearest first, then errors."""
     sign = 1 if FIGURES[objective][1] > 0 else -1
 

@@ -71,7 +71,7 @@ def _label(figure: str) -> str:
     return figure.partition("=")[0]
 
 
-def _value(item: Any, figure: str) -> Any:
+def _value(item: object, figure: str) -> Any:
     """Follow a dotted attribute; NOTHING when it was not recorded."""
     path = figure.rpartition("=")[2]
     try:
@@ -82,7 +82,7 @@ def _value(item: Any, figure: str) -> Any:
     return item
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Write a figure: of a list or an array how many items it has."""
     match value:
         case bool() | None:

@@ -127,7 +127,7 @@ class Numbers(list[int]):
         return _listed(self)
 
 
-def _listed(items: Sequence[Any]) -> str:
+def _listed(items: Sequence[object]) -> str:
     """Write the first of some items, and how many there are."""
     first = [repr(item) for item in items[: _printed["items"]]]
     ending = [] if len(first) == len(items) else [f"... {len(items)} in all"]

@@ -81,7 +81,7 @@ def read_choices(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def variants(
-    rules: Rules, device: Device, choices: Mapping[str, Sequence[Any]]
+    rules: Rules, device: Device, choices: Mapping[str, Sequence[object]]
 ) -> Iterator[Variant]:
     """List the model as it is configured, then each combination of choices that is another.
 

@@ -107,7 +107,7 @@ class NotedOutputArray(OutputArray):
     def wrote(self) -> None:
         self._notes()[...] = True
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: object) -> None:
         self[...] = value
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -138,7 +138,7 @@ _READERS = (
 
 
 def _reader(method: Callable[..., Any]) -> Callable[..., Any]:
-    def read(self: OutputArray, *args: Any, **kwargs: Any) -> Any:
+    def read(self: OutputArray, *args: object, **kwargs: object) -> Any:
         return method(self.readable(), *args, **kwargs)
 
     return read
@@ -177,17 +177,17 @@ def _marked(values: Array) -> Array:
     return np.asarray(_bits(values) == MARKS[values.itemsize])
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.view(np.ndarray) if isinstance(value, OutputArray) else value
 
 
-def _readable(value: Any) -> Any:
+def _readable(value: object) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_readable, value))
     return value.readable() if isinstance(value, OutputArray) else value
 
 
-def _note(targets: Iterable[Any]) -> None:
+def _note(targets: Iterable[object]) -> None:
     for target in targets:
         if isinstance(target, OutputArray):
             target.wrote()

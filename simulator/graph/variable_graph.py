@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -99,7 +98,7 @@ class VariableGraph(Arena):
         return added
 
     def addConstant(
-        self, type: Type, shape: Iterable[int], values: Any, name: str = "<const>"
+        self, type: Type, shape: Iterable[int], values: object, name: str = "<const>"
     ) -> Tensor:
         subject = f"constant {name!r}"
         sizes = checked_shape(shape, subject)
@@ -126,7 +125,7 @@ class VariableGraph(Arena):
         first, elements = variable.offset // dtype.size, element_count(shape)
         return Tensor(self, dtype, shape, stepped(first, [(elements, 1)]))
 
-    def _set_initial_value(self, tensor: Tensor, values: Any) -> None:
+    def _set_initial_value(self, tensor: Tensor, values: object) -> None:
         """Keep what a tensor, in each replica, holds when the program is loaded."""
         subject = f"initial value of {tensor.describe()}"
         check_writable(tensor, subject)

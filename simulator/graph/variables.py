@@ -61,7 +61,7 @@ def method_and_name(method: object, name: str) -> tuple[VariableMappingMethod, s
     return VariableMappingMethod.NONE, checked_name(method, "variable")
 
 
-def type_last(first: Any, *arguments: Any) -> tuple[Any, ...]:
+def type_last(first: object, *arguments: object) -> tuple[Any, ...]:
     """Put a type that stands before a tensor, as in C++, behind the name that then comes last."""
     if not isinstance(first, Type):
         return first, *arguments

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum
-from typing import Any
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.types import Array
@@ -110,7 +109,7 @@ class ModelRunnerConfig:
         return SessionConfig(self.check_package_hash, self.device_wait_config, self.engine_options)
 
 
-def _check_number(name: str, value: Any, least: int) -> None:
+def _check_number(name: str, value: object, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise PoplarError(
             f"ModelRunnerConfig: {name} is {value!r}; a whole number of at least {least} is needed"

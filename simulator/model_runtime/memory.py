@@ -60,7 +60,7 @@ class DataDesc:
         """Return what a row is: all but the first dimension, or all where there is one row."""
         return replace(self, shape=self.shape[1:]) if batched else self
 
-    def checked(self, given: Any, what: str, any_rows: bool = False) -> Array:
+    def checked(self, given: object, what: str, any_rows: bool = False) -> Array:
         """Return an array of this shape and type; raises PoplarError.
 
         With `any_rows` the first size may be any but 0. A type whose values all fit is taken.
@@ -78,7 +78,7 @@ class DataDesc:
         return array.astype(self.dtype, copy=False)
 
 
-def check_names(arrays: Mapping[str, Any], expected: Mapping[str, Any], kind: str) -> None:
+def check_names(arrays: Mapping[str, object], expected: Mapping[str, object], kind: str) -> None:
     """Raise PoplarError for an array that is missing, or that nobody asked for."""
     missing = [name for name in expected if name not in arrays]
     unknown = [name for name in arrays if name not in expected]

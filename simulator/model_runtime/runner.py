@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from threading import Thread
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class ModelRunner:
 
     # Requests
     def execute(
-        self, inputs: Mapping[str, Any], outputs: Mapping[str, Array] | None = None
+        self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
     ) -> OutputMemory:
         """Answer a request: arrays by name, with the cycles of the device.
 
@@ -119,7 +119,7 @@ class ModelRunner:
         return self.executeAsync(inputs, outputs).get()
 
     def executeAsync(
-        self, inputs: Mapping[str, Any], outputs: Mapping[str, Array] | None = None
+        self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None = None
     ) -> OutputFuture:
         """Take a request in, to be answered when its turn comes; raises PoplarError."""
         request = self._request(inputs, outputs)
@@ -142,7 +142,9 @@ class ModelRunner:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _request(self, inputs: Mapping[str, Any], outputs: Mapping[str, Array] | None) -> Request:
+    def _request(
+        self, inputs: Mapping[str, object], outputs: Mapping[str, Array] | None
+    ) -> Request:
         any_rows = self._any_rows
         if self.config.validate_io_params:
             check_names(inputs, {desc.name: desc for desc in self._inputs}, "input")

@@ -114,7 +114,7 @@ def _arrays(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array
     return arrays
 
 
-def _array(values: Any, name: str) -> Array:
+def _array(values: object, name: str) -> Array:
     """Return an input as an array; ONNX's own tests have some as TensorProto."""
     if isinstance(values, onnx.TensorProto):
         return np.asarray(onnx.numpy_helper.to_array(values))
@@ -170,7 +170,7 @@ class PopartBackend(Backend):  # type: ignore[misc]
     """onnx.backend.base.Backend over the simulator."""
 
     @classmethod
-    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> PopartRep:
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: object) -> PopartRep:
         """Return a model that can be run; raises popart_exception for an unknown device."""
         if not cls.supports_device(device):
             raise popart_exception(f"backend: device {device!r}; known are {', '.join(_PARTS)}")
@@ -178,7 +178,7 @@ class PopartBackend(Backend):  # type: ignore[misc]
 
     @classmethod
     def run_model(
-        cls, model: onnx.ModelProto, inputs: Any, device: str = "CPU", **kwargs: Any
+        cls, model: onnx.ModelProto, inputs: object, device: str = "CPU", **kwargs: object
     ) -> tuple[Array, ...]:
         """Compile and run a model."""
         return cls.prepare(model, device, **kwargs).run(inputs)
@@ -214,7 +214,7 @@ class PopartBackend(Backend):  # type: ignore[misc]
         return device in _PARTS
 
     @classmethod
-    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
+    def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: object) -> bool:
         """Return whether all operators of a model are supported."""
         try:
             _, wrong = import_model(model, "model", None)

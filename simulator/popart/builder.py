@@ -6,7 +6,6 @@ builder.aiOnnx.conv([x, w], strides=[1, 1], debugPrefix="first")
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import onnx
@@ -163,7 +162,7 @@ class Builder(Notes):
         self._known(tensorId, "addInputTensorFromParentGraph")
 
     def addInitializedInputTensor(
-        self, values: Any, debugPrefix: str = "", debugContext: str = ""
+        self, values: object, debugPrefix: str = "", debugContext: str = ""
     ) -> str:
         """Add a weight with its values; give its name."""
         array = np.asarray(values)
@@ -261,7 +260,7 @@ class Builder(Notes):
         domain: str,
         signature: Signature,
         inputs: Sequence[str],
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, object],
         name: str,
         outputs: int = 1,
     ) -> str | list[str]:
@@ -310,7 +309,7 @@ class Builder(Notes):
         opVersion: int,
         domain: str,
         inputs: Sequence[str],
-        attributes: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, object] | None = None,
         numOutputs: int = 1,
         name: str = "",
     ) -> list[str]:

@@ -141,7 +141,7 @@ class DataFlow:
         return self._anchors[name]
 
 
-def _arrays(mapping: Mapping[str, Any], subject: str) -> dict[str, Array]:
+def _arrays(mapping: Mapping[str, object], subject: str) -> dict[str, Array]:
     if not isinstance(mapping, Mapping):
         raise popart_exception(f"PyStepIO: {subject} are {mapping!r}; a dictionary is needed")
     return {name: np.asarray(values) for name, values in mapping.items()}
@@ -154,7 +154,7 @@ class PyStepIO:
     inputs: dict[str, Array]
     outputs: dict[str, Array]
 
-    def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+    def __init__(self, inputs: Mapping[str, object], outputs: Mapping[str, object]) -> None:
         self.inputs, self.outputs = _arrays(inputs, "inputs"), _arrays(outputs, "outputs")
         copied = [name for name in outputs if not isinstance(outputs[name], np.ndarray)]
         if copied:

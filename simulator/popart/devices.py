@@ -93,11 +93,11 @@ class DeviceManager:
         """Return a device that computes values without a model."""
         return DeviceInfo(poplar_device.Device.createCPUDevice())
 
-    def createSimDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
+    def createSimDevice(self, options: Mapping[str, object] | None = None) -> DeviceInfo:
         """Return a simulated device: here the IPU Model, too."""
         return self.createIpuModelDevice(options)
 
-    def createIpuModelDevice(self, options: Mapping[str, Any] | None = None) -> DeviceInfo:
+    def createIpuModelDevice(self, options: Mapping[str, object] | None = None) -> DeviceInfo:
         """Return an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}.
 
         As in PopART it compiles code for the IPU, unless `compileIPUCode` is false.

@@ -36,7 +36,7 @@ class ExchangeStrategy(Choice):
 class InputSettings:
     """How an input comes: InputSettings(TileSet.IO, ExchangeStrategy.OverlapInnerLoop)."""
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, *values: object, **named: object) -> None:
         self._tiles, self._strategy = TileSet.Compute, ExchangeStrategy.JustInTime
         self._mode: ReplicatedStreamMode | None = None
         kinds: dict[type, Callable[[Any], None]] = {
@@ -76,7 +76,7 @@ class InputSettings:
         self._mode = mode
 
 
-def checked_strategy(strategy: Any, subject: str) -> ExchangeStrategy:
+def checked_strategy(strategy: object, subject: str) -> ExchangeStrategy:
     """Return a strategy; raises popart_exception for what is none, and for OverlapStep."""
     if not isinstance(strategy, ExchangeStrategy):
         raise popart_exception(f"{subject}: {strategy!r}; an ExchangeStrategy is needed")

@@ -12,7 +12,6 @@ import os
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pva.errors import PvaError
 from pva.plain_file import contents
@@ -90,7 +89,7 @@ class Logger:
     def __init__(self, module: str = ALL) -> None:
         self._module = _module(module, "getLogger")
 
-    def setLevel(self, *arguments: Any) -> None:
+    def setLevel(self, *arguments: object) -> None:
         """Set the level of this module, or of one by its name: setLevel("session", "OFF")."""
         if len(arguments) not in (1, 2):
             raise popart_exception("setLevel: a level is needed, or a module and a level")

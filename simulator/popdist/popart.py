@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulator import popart
 from simulator.popdist.calls import place
 
@@ -19,7 +17,7 @@ def configureSessionOptions(options: popart.SessionOptions) -> None:
 
 
 def getDevice(
-    ipus_per_replica: int | None = None, connectionType: Any = None, **model: Any
+    ipus_per_replica: int | None = None, connectionType: object = None, **model: object
 ) -> popart.DeviceInfo:
     """Return an IPU Model with the IPUs of the replicas of this instance, each as many as asked.
 

@@ -54,7 +54,7 @@ class Options(poptorch.Options):
 
 
 def _refusal(name: str) -> Any:
-    def setter(*_: Any, **__: Any) -> Any:
+    def setter(*_: object, **__: object) -> Any:
         raise Error(_SET.format(name))
 
     return setter

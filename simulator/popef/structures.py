@@ -237,7 +237,7 @@ def _wanted(kind: str) -> str:
     return words.get(kind, {"flag": "True or False"}.get(kind, "texts by number"))
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> Any:
     """Return what is held of a field as a value of JSON."""
     if isinstance(value, Structure):
         return value.values()
@@ -273,7 +273,7 @@ def _read(place: str, field: Field, value: Any) -> Any:
     return checked(owner, field, value)
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     """Return the number of a text of digits; raises ValueError and TypeError."""
     if not isinstance(value, str) or not value.isascii() or not value.isdigit() or len(value) > 19:
         raise ValueError(value)

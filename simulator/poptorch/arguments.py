@@ -17,7 +17,7 @@ from simulator.poptorch.exported import Constant, Exported
 
 
 def bound(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+    module: torch.nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call of forward, those by name in their places where they have one.
 
@@ -30,7 +30,7 @@ def bound(
     return call.args, call.kwargs
 
 
-def micro_batch(leaves: Sequence[Any], count: int, label: str) -> list[Any]:
+def micro_batch(leaves: Sequence[object], count: int, label: str) -> list[Any]:
     """Return the arguments of one of `count` micro-batches; raises Error where they do not fit."""
     return [
         leaf if not isinstance(leaf, torch.Tensor) or count == 1 else _cut(leaf, count, label)[0]

@@ -73,14 +73,14 @@ class PoplarExecutor:
         return self._channel.event(f"poptorch.PoplarExecutor.{name}")
 
     # Compiling
-    def compile(self, *args: Any, **kwargs: Any) -> None:
+    def compile(self, *args: object, **kwargs: object) -> None:
         """Export and compile the module for inputs like these, without running it."""
         with self._method("compile"), self._channel.tracepoint("modelCompilation"):
             begin = time.monotonic()
             self._compile(*arguments.bound(self._user_model, args, kwargs))
             self._compilation_time = time.monotonic() - begin
 
-    def _compile(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _compile(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> None:
         options, model = self._options, self._user_model
         count = options.micro_batches(training=self._training)
         leaves, structure = trees.tree_flatten((args, kwargs))
@@ -105,7 +105,7 @@ class PoplarExecutor:
             self._session.setRandomSeed(options.value("randomSeed"))
 
     def compileAndExport(
-        self, filename: str, *args: Any, export_model: bool = True, **kwargs: Any
+        self, filename: str, *args: object, export_model: bool = True, **kwargs: object
     ) -> None:
         """Compile the module for inputs like these and save it; see save."""
         with self._channel.tracepoint("compileAndExport"):
@@ -178,7 +178,7 @@ class PoplarExecutor:
         return self._compilation_time or None
 
     # Running
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         """Run a call's micro-batches; compile the module first where it is not."""
         args, kwargs = arguments.bound(self._user_model, args, kwargs)
         if self._session is None:
@@ -272,13 +272,13 @@ class PoplarExecutor:
         self._write({name: tensors[key] for name, key in weights.items() if key in names})
         session.weightsFromHost()
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+    def state_dict(self, *args: object, **kwargs: object) -> Any:
         """Return the module's state, with the weights that the device has."""
         if self._dirty:
             self.copyWeightsToHost()
         return self._user_model.state_dict(*args, **kwargs)
 
-    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Any:
+    def load_state_dict(self, state: Mapping[str, object], strict: bool = True) -> Any:
         """Take weights into the module, and to the device where there is one."""
         result = self._user_model.load_state_dict(state, strict=strict)
         if self._session is not None:

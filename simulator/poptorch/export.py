@@ -39,7 +39,11 @@ RUNNING = ("running_mean", "running_var", COUNTED)
 
 
 def export(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], *, trace: bool = False
+    module: torch.nn.Module,
+    args: Sequence[object],
+    kwargs: Mapping[str, object],
+    *,
+    trace: bool = False,
 ) -> Exported:
     """Export a module as it is, in training or not; raises Error for what cannot be run right."""
     exported = (export_trace if trace else export_program)(module, args, kwargs)
@@ -96,7 +100,7 @@ def _missing(kind: torch.dtype) -> str:
     return f"{str(kind).removeprefix('torch.')}; the device has none: use half() or float()"
 
 
-def check_inputs(module: torch.nn.Module, made: Exported, leaves: Sequence[Any]) -> None:
+def check_inputs(module: torch.nn.Module, made: Exported, leaves: Sequence[object]) -> None:
     """Raise Error for an input of a type, or with a number, that the device has not."""
     for name, place in made.inputs.items():
         given = leaves[place] if place < len(leaves) else None

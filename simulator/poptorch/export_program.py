@@ -23,7 +23,7 @@ BATCH_NORM, NO_TRAINING = "batch_norm", "_no_training"
 
 
 def export_program(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+    module: torch.nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Exported:
     """Export a module on example inputs; raises Error in one line for what cannot be."""
     with refusals.one_line(module), marks.being_exported():

@@ -56,7 +56,7 @@ class _Calls:
 
 
 def export_trace(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+    module: torch.nn.Module, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> Exported:
     """Export a module on example inputs; raises Error in one line for what cannot be."""
     file, returned = io.BytesIO(), []
@@ -108,7 +108,7 @@ def _silent_log() -> Iterator[None]:
         yield
 
 
-def _in_graphs(modules: Mapping[str, Any], error: BaseException, operator: str) -> Origin | None:
+def _in_graphs(modules: Mapping[str, object], error: BaseException, operator: str) -> Origin | None:
     """Find an operator in the graphs that the exporter had in hand when it failed.
 
     A node knows its scope, a::b/c::b.0, and its lines.
@@ -167,7 +167,7 @@ def _noting_calls(module: torch.nn.Module) -> Iterator[_Calls]:
     calls = _Calls()
 
     def note(path: str) -> Callable[[torch.nn.Module, Any], None]:
-        def hook(inner: torch.nn.Module, _: Any) -> None:
+        def hook(inner: torch.nn.Module, _: object) -> None:
             calls.counts[path] += 1
             frame: FrameType | None = sys._getframe(1)
             while frame is not None and is_library(frame.f_code.co_filename):
@@ -201,7 +201,7 @@ def _note_origins(
             node.metadata_props.add(key=key, value=value)
 
 
-def module_path(name: str, modules: Mapping[str, Any]) -> str:
+def module_path(name: str, modules: Mapping[str, object]) -> str:
     """Return the path of the module that a node's name begins with: /body/body.0/Conv is body.0."""
     path = ""
     for part in name.strip("/").split("/")[:-1]:

@@ -44,7 +44,7 @@ class Exported:
     origins: dict[str, Origin] = field(default_factory=dict)
 
 
-def tensor_places(leaves: Sequence[Any]) -> list[int]:
+def tensor_places(leaves: Sequence[object]) -> list[int]:
     """Return the places of the leaves that are tensors."""
     return [place for place, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
 

@@ -115,13 +115,13 @@ def _described(compiled: Compiled) -> dict[str, Any]:
     }
 
 
-def _argument(leaf: Any) -> Any:
+def _argument(leaf: object) -> Any:
     if isinstance(leaf, torch.Tensor):
         return {"type": str(leaf.dtype).removeprefix("torch."), "shape": list(leaf.shape)}
     return {"constant": _plain(leaf)}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if not isinstance(value, PLAIN):
         raise Error(f"{value!r}: an argument or output of {type(value)} cannot be kept in a file")
     return value

@@ -56,7 +56,7 @@ def traced() -> Iterator[None]:
 
 
 @contextmanager
-def marked(**values: Any) -> Iterator[None]:
+def marked(**values: object) -> Iterator[None]:
     """Mark what is traced within."""
     if _traced:
         (name, value), *_ = values.items()
@@ -71,7 +71,7 @@ def marked(**values: Any) -> Iterator[None]:
         yield
 
 
-def mark_from_here(**values: Any) -> None:
+def mark_from_here(**values: object) -> None:
     """Mark what is traced from here on, till the next such mark; a trace goes by module paths."""
     if exporting():
         _begun[-1].close()
@@ -79,7 +79,7 @@ def mark_from_here(**values: Any) -> None:
         _begun[-1].enter_context(marked(**values))
 
 
-def marked_tensor(tensor: torch.Tensor, **values: Any) -> torch.Tensor:
+def marked_tensor(tensor: torch.Tensor, **values: object) -> torch.Tensor:
     """Return a tensor whose node has a mark: a copy while exporting, else itself."""
     if not exporting() and not _traced:
         return tensor

@@ -30,7 +30,9 @@ def identity_loss(x: torch.Tensor, reduction: str) -> torch.Tensor:
     return marks.marked_tensor(REDUCTIONS[reduction](x), loss=True)
 
 
-def ipu_print_tensor(tensor: torch.Tensor, title: str = "", *_: Any, **__: Any) -> torch.Tensor:
+def ipu_print_tensor(
+    tensor: torch.Tensor, title: str = "", *_: object, **__: object
+) -> torch.Tensor:
     """Return a tensor, which is printed when the program runs."""
     return marks.marked_tensor(tensor, print=title)
 
@@ -133,7 +135,7 @@ def MultiConv() -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def custom_op(*_: Any, name: str = "", **__: Any) -> Any:
+def custom_op(*_: object, name: str = "", **__: object) -> Any:
     """Refuse: operators of the user's own need code for the device."""
     raise Error(f"custom_op {name!r}: codelets in C++ cannot be run here")
 
@@ -141,7 +143,7 @@ def custom_op(*_: Any, name: str = "", **__: Any) -> Any:
 class CPU:
     """Operations on the host in the midst of a program, which cannot be done here."""
 
-    def __init__(self, layer_to_call: Any = None, ID: str = "") -> None:
+    def __init__(self, layer_to_call: object = None, ID: str = "") -> None:
         raise Error(f"CPU {ID!r}: a program runs on the device as a whole; split the module")
 
 

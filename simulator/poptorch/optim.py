@@ -66,7 +66,7 @@ class SGD(_OnDevice, torch.optim.SGD):
 
     EXTRA = _device_part("velocity_scaling", "use_combined_accum")
 
-    def __init__(self, params: Any, lr: float = 1e-3, **arguments: Any) -> None:
+    def __init__(self, params: object, lr: float = 1e-3, **arguments: object) -> None:
         super().__init__(params, lr=lr, **self._take(arguments))
 
 
@@ -75,7 +75,7 @@ class Adam(_OnDevice, torch.optim.Adam):
 
     EXTRA = _device_part(*_MOMENTA)
 
-    def __init__(self, params: Any, lr: float = 1e-3, **arguments: Any) -> None:
+    def __init__(self, params: object, lr: float = 1e-3, **arguments: object) -> None:
         super().__init__(params, lr=lr, **self._take(arguments))
 
 
@@ -84,7 +84,7 @@ class AdamW(_OnDevice, torch.optim.AdamW):
 
     EXTRA = _device_part("bias_correction", *_MOMENTA)
 
-    def __init__(self, params: Any, lr: float = 1e-3, **arguments: Any) -> None:
+    def __init__(self, params: object, lr: float = 1e-3, **arguments: object) -> None:
         super().__init__(params, lr=lr, **self._take(arguments))
 
 
@@ -93,7 +93,7 @@ class RMSprop(_OnDevice, torch.optim.RMSprop):
 
     EXTRA = _device_part("use_tf_variant", *_MOMENTA)
 
-    def __init__(self, params: Any, lr: float = 1e-2, **arguments: Any) -> None:
+    def __init__(self, params: object, lr: float = 1e-2, **arguments: object) -> None:
         super().__init__(params, lr=lr, **self._take(arguments))
 
 
@@ -104,12 +104,12 @@ class LAMB(_OnDevice, torch.optim.Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: object,
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
-        **arguments: Any,
+        **arguments: object,
     ) -> None:
         surplus = self._take(arguments)
         if surplus:

@@ -100,12 +100,12 @@ def _rmsprop_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
     }
 
 
-def _clips(optimizer: Any) -> list[popart.ClipNormSettings]:
+def _clips(optimizer: object) -> list[popart.ClipNormSettings]:
     limit = getattr(optimizer, "max_grad_norm", None)
     return [] if limit in (None, float("inf")) else [popart.ClipNormSettings.clipAllWeights(limit)]
 
 
-def _types(optimizer: Any) -> dict[str, Any]:
+def _types(optimizer: object) -> dict[str, Any]:
     """Return the types of what is kept for each weight."""
     names = {
         "accum_type": "accum_type",
@@ -117,7 +117,7 @@ def _types(optimizer: Any) -> dict[str, Any]:
     return {key: kinds[kind] for key, kind in types.items() if kind is not None}
 
 
-def _sgd(optimizer: Any, values: Values) -> Optimizer:
+def _sgd(optimizer: object, values: Values) -> Optimizer:
     ways = popart.SGDAccumulatorAndMomentum
     combined = bool(getattr(optimizer, "use_combined_accum", False))
     return popart.SGD(
@@ -126,7 +126,7 @@ def _sgd(optimizer: Any, values: Values) -> Optimizer:
     )  # fmt: skip
 
 
-def _adam(optimizer: Any, values: Values) -> Optimizer:
+def _adam(optimizer: object, values: Values) -> Optimizer:
     modes, decays = popart.AdamMode, popart.WeightDecayMode
     corrects = bool(getattr(optimizer, "bias_correction", True))
     lamb = isinstance(optimizer, optim.LAMB)

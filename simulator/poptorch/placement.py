@@ -66,7 +66,7 @@ class Block(AbstractContextManager["Block"]):
 class _Begin:
     """The hook of a module that begins a block."""
 
-    def __call__(self, module: torch.nn.Module, _: Any) -> None:
+    def __call__(self, module: torch.nn.Module, _: object) -> None:
         marks.mark_from_here(block=getattr(module, HELD))
 
 
@@ -88,7 +88,7 @@ def BlockFunction(user_id: str | None = None, ipu_id: int | None = None) -> Call
 
     def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def within(*arguments: Any, **named: Any) -> Any:
+        def within(*arguments: object, **named: object) -> Any:
             with Block(user_id, ipu_id):
                 return function(*arguments, **named)
 
@@ -169,7 +169,7 @@ class ShardedExecution(_Strategy):
 class SerialPhasedExecution:
     """Phases that take turns with memory off the chip, of which there is none here."""
 
-    def __init__(self, *phases: Any) -> None:
+    def __init__(self, *phases: object) -> None:
         raise Error(f"{type(self).__name__}: weights stay on the IPU; use PipelinedExecution")
 
 
@@ -178,7 +178,7 @@ class ParallelPhasedExecution(SerialPhasedExecution):
 
 
 def place_nodes(
-    model: onnx.ModelProto, noted: Mapping[str, Mapping[str, Any]], module: torch.nn.Module,
+    model: onnx.ModelProto, noted: Mapping[str, Mapping[str, object]], module: torch.nn.Module,
     strategy: _Strategy | None,
 ) -> int:  # fmt: skip
     """Note the IPU of each node that is in a block; return how many IPUs there are, 0 for none."""

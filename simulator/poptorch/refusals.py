@@ -120,6 +120,6 @@ def in_program(program: Any, _: BaseException, operator: str) -> Origin | None:
     return next((origin_of_node(node) for node in same + near), None)
 
 
-def short(target: Any) -> str:
+def short(target: object) -> str:
     """Name an operator: aten.nonzero.default."""
     return str(target)

@@ -16,7 +16,7 @@ from simulator.poptorch.options import Options
 
 def report(
     module: torch.nn.Module,
-    *example_inputs: Any,
+    *example_inputs: object,
     target: str = "mk2",
     ipus: int = 1,
     train: bool = False,

@@ -169,7 +169,7 @@ def device_of(options: Options, ipus: int) -> popart.DeviceInfo:
 
 
 def session_of(
-    exported: Exported, module: torch.nn.Module, options: Options, optimizer: Any,
+    exported: Exported, module: torch.nn.Module, options: Options, optimizer: object,
     fixed: set[str], values: bool = True,
 ) -> tuple[popart.InferenceSession, str]:  # fmt: skip
     """Return the session of a module, in training when there is an optimiser, and its loss."""

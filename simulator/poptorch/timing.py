@@ -23,7 +23,7 @@ class Timing:
     def __init__(self) -> None:
         self._session: Any = None
 
-    def note(self, session: Any) -> None:
+    def note(self, session: object) -> None:
         """Take note of a call."""
         self._session = session
 

@@ -11,7 +11,7 @@ from simulator.graph.errors import PoplarError
 
 
 @refusing
-def serializeToJSON(stream: IO[Any], value: Any, pretty: bool = False) -> None:
+def serializeToJSON(stream: IO[Any], value: object, pretty: bool = False) -> None:
     """Write a profile, or any part of one, as JSON to a text or binary stream."""
     data = _encoded(value, "json", pretty)
     if isinstance(stream, io.TextIOBase):
@@ -21,7 +21,7 @@ def serializeToJSON(stream: IO[Any], value: Any, pretty: bool = False) -> None:
 
 
 @refusing
-def serializeToCBOR(stream: IO[Any], value: Any) -> None:
+def serializeToCBOR(stream: IO[Any], value: object) -> None:
     """Write a profile, or any part of one, as CBOR.
 
     The stream is binary, or a text stream over a binary one, such as sys.stdout.
@@ -36,7 +36,7 @@ def serializeToCBOR(stream: IO[Any], value: Any) -> None:
     below.write(data)
 
 
-def _encoded(value: Any, format: str, pretty: bool = False) -> bytes:
+def _encoded(value: object, format: str, pretty: bool = False) -> bytes:
     try:
         return registry.encoded(value, format, pretty=pretty)
     except (TypeError, ValueError) as error:

@@ -87,19 +87,23 @@ def _without_clocks(origin: int, part: Part) -> Part:
     return tables, arrays
 
 
-def dataset_of(graph: Mapping[str, Any], execution: Mapping[str, Any] | None = None) -> Dataset:
+def dataset_of(
+    graph: Mapping[str, object], execution: Mapping[str, object] | None = None
+) -> Dataset:
     """Turn profiles given as values into a dataset; raises PvaError."""
     return registry.of_values(graph=graph, execution=execution)
 
 
-def _grown(name: str, before: dict[str, Any] | None, columns: Mapping[str, Any]) -> dict[str, Any]:
+def _grown(
+    name: str, before: dict[str, Any] | None, columns: Mapping[str, object]
+) -> dict[str, Any]:
     """Append rows to a table; a table of one row is replaced."""
     if before is None or schema.TABLE[name].layout == "object":
         return dict(columns)
     return {column: np.concatenate([before[column], columns[column]]) for column in columns}
 
 
-def _stacked(name: str, before: Any, values: Any) -> Any:
+def _stacked(name: str, before: object, values: object) -> Any:
     """Append rows to an array; one that is measured anew is replaced."""
     if before is None or schema.ARRAY[name].replaced:
         return values

@@ -198,7 +198,7 @@ def with_folders_below(place: Path, argument: str) -> str:
     return _FOLDERS.sub(below, _LAST_SLASH.sub("", argument))
 
 
-def write_facts(claim: Claim, name: str, facts: Mapping[str, Any]) -> None:
+def write_facts(claim: Claim, name: str, facts: Mapping[str, object]) -> None:
     """Write a small file of facts as JSON."""
     with claim.writing(name) as part:
         part.write_text(f"{json.dumps(facts, indent=2)}\n", encoding="utf-8")

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -69,7 +68,7 @@ class End:
     ahead: deque[Array] = field(default_factory=deque)
 
 
-def callback_end(stream: Stream, callback: Any) -> End:
+def callback_end(stream: Stream, callback: object) -> End:
     """Make the end of a function or a StreamCallback; HostAccessError for anything else."""
     fetch = getattr(callback, "fetch", None)
     if callable(fetch):

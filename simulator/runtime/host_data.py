@@ -13,7 +13,7 @@ from simulator.graph.types import Array, Type
 RAW = (np.dtype("u1"), np.dtype("S1"))  # bytes, which may hold values of any type
 
 
-def host_array(data: Any, dtype: Type, label: str, *, writable: bool = False) -> Array:
+def host_array(data: object, dtype: Type, label: str, *, writable: bool = False) -> Array:
     """View an object's memory as a flat array of a type, without a copy.
 
     Takes bytes, bytearray, memoryview, array.array, ctypes arrays, NumPy arrays and whatever NumPy
@@ -61,13 +61,13 @@ def _has_buffer(data: Any) -> bool:
     return True
 
 
-def host_values(values: Any, dtype: Type, label: str) -> Any:
+def host_values(values: object, dtype: Type, label: str) -> Any:
     """Return raw bytes as values of a type; anything else as it is."""
     raw = isinstance(values, bytes | bytearray | memoryview)
     return host_array(values, dtype, label) if raw else values
 
 
-def copy_to_host(values: Array, tensor: Tensor, out: Any, label: str) -> None:
+def copy_to_host(values: Array, tensor: Tensor, out: object, label: str) -> None:
     """Copy the values of a tensor to an array that holds them exactly, or to any host memory.
 
     Raises HostAccessError naming `label` for another type or size, or for read-only memory.

@@ -49,7 +49,7 @@ def connect(
     streams: HostStreams,
     functions: Mapping[str, HostFunction],
     handle: str,
-    *arguments: Any,
+    *arguments: object,
 ) -> None:
     """Let a function of the host be called, by one replica or by all: `[replica,] callback`.
 

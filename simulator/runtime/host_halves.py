@@ -19,7 +19,7 @@ from simulator.runtime.host_data import host_array
 
 
 def _converter(name: str, source: Type, destination: Type) -> Callable[..., None]:
-    def convert(target: Target, src: Any, dst: Any, numElements: int) -> None:
+    def convert(target: Target, src: object, dst: object, numElements: int) -> None:
         del target
         count = index(numElements)
         values = host_array(_memory(src, source), source, f"{name}: src")

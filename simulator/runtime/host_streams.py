@@ -100,7 +100,7 @@ class HostStreams:
             )
 
     # Connecting
-    def connect(self, handle: str | Stream, *arguments: Any, callback: bool = False) -> None:
+    def connect(self, handle: str | Stream, *arguments: object, callback: bool = False) -> None:
         """Connect a stream: `[replica,] memory[, end]`, or `[replica,] callback`.
 
         Memory is any object with the buffer protocol, used as a ring of transfers up to element
@@ -234,7 +234,7 @@ def _checked_replica(stream: Stream, replica: int, total: int) -> int:
     return replica
 
 
-def _memory(stream: Stream, data: Any, end: int | None = None) -> Array:
+def _memory(stream: Stream, data: object, end: int | None = None) -> Array:
     """Return the memory of a ring, which holds a whole number of transfers."""
     subject = f"stream {stream.handle!r}"
     array = host_array(data, stream.dtype, subject, writable=stream.direction == "out")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class Places:
             return self.values.copy()
         return self.values.take(self.numbers, axis=0).reshape(-1)
 
-    def store(self, values: Any) -> None:
+    def store(self, values: object) -> None:
         """Copy values in: as many as there are places, or one for all."""
         if self.records is None:
             self.values[:] = values

@@ -6,7 +6,6 @@ Source: programming guide, 2.6.3 "Remote memory buffers".
 from __future__ import annotations
 
 from operator import index
-from typing import Any
 
 import numpy as np
 
@@ -40,14 +39,14 @@ class RemoteBuffers:
             self._store(buffer, copy, part, chunk)
 
     # From the host
-    def read(self, handle: str | RemoteBuffer, out: Any, row: int, replica: int = 0) -> None:
+    def read(self, handle: str | RemoteBuffer, out: object, row: int, replica: int = 0) -> None:
         """Copy a row into memory of the host."""
         buffer, subject = self._known(handle)
         array = host_array(out, buffer.dtype, subject, writable=True)
         copy, rows = self._place(buffer, subject, row, replica, array.size)
         array[:] = self._load(buffer, copy, rows)[0]
 
-    def write(self, data: Any, handle: str | RemoteBuffer, row: int, replica: int = 0) -> None:
+    def write(self, data: object, handle: str | RemoteBuffer, row: int, replica: int = 0) -> None:
         """Copy memory of the host into a row."""
         buffer, subject = self._known(handle)
         array = host_array(data, buffer.dtype, subject)

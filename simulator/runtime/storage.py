@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class Storage:
         """Copy a tensor's values out, in its shape."""
         return self.places(tensor).load().reshape(tensor.shape)
 
-    def write(self, tensor: Tensor, values: Any, subject: str) -> None:
+    def write(self, tensor: Tensor, values: object, subject: str) -> None:
         """Copy values into a tensor; HostAccessError names `subject` when they do not fit."""
         array = checked_values(values, tensor.dtype, subject, HostAccessError)
         if array.size != tensor.numElements():

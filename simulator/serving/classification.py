@@ -5,8 +5,6 @@ Source: Triton, docs/protocol/extension_classification.md.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pva.plain_file import contents
@@ -17,7 +15,7 @@ from simulator.serving.tensors import Array, objects
 LIMIT = 16 << 20  # bytes of a file of labels
 
 
-def classes(settings: Settings, tensor: Tensor, array: Array, limit: Any) -> Array:
+def classes(settings: Settings, tensor: Tensor, array: Array, limit: object) -> Array:
     """Return the `limit` largest values of each row as `value:index[:label]`."""
     if type(limit) is not int or limit < 1:
         raise RequestError(f"output {tensor.name!r}: classification {limit!r}; a number from 1 on")

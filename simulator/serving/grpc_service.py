@@ -132,10 +132,10 @@ class Methods:
         stream = ("ModelInferRequest", "ModelStreamInferResponse", self._stream)
         return {**rows, "ModelStreamInfer": stream}
 
-    def _live(self, _request: Any, _context: Any) -> Any:
+    def _live(self, _request: object, _context: object) -> Any:
         return message("ServerLiveResponse", live=True)
 
-    def _ready(self, _request: Any, _context: Any) -> Any:
+    def _ready(self, _request: object, _context: object) -> Any:
         return message("ServerReadyResponse", ready=self.server.ready)
 
     def _model_ready(self, request: Any, _context: Any) -> Any:
@@ -145,7 +145,7 @@ class Methods:
             return message("ModelReadyResponse", ready=False)
         return message("ModelReadyResponse", ready=True)
 
-    def _metadata(self, _request: Any, _context: Any) -> Any:
+    def _metadata(self, _request: object, _context: object) -> Any:
         response_class = message_class("ServerMetadataResponse")
         return response_class(name=NAME, version=VERSION, extensions=EXTENSIONS)
 
@@ -177,7 +177,7 @@ class Methods:
         return message("RepositoryModelUnloadResponse")
 
     def _shared_memory(self, name: str) -> Callable[[Any, Any], Any]:
-        def act(_request: Any, _context: Any) -> Any:
+        def act(_request: object, _context: object) -> Any:
             if name.endswith("Register"):
                 raise RequestError("this server has no shared memory: send tensors in messages",
                                    status=501)  # fmt: skip

@@ -45,7 +45,7 @@ def application(
     """Return the WSGI application of a server, whose bodies have at most so many bytes."""
     routes = [(re.compile(f"{path}$"), method, act) for path, method, act in ROUTES]
 
-    def answer(environ: Mapping[str, Any], start: Start) -> Iterable[bytes]:
+    def answer(environ: Mapping[str, object], start: Start) -> Iterable[bytes]:
         try:
             reply = _routed(server, settings, routes, environ, most_bytes)
         except RequestError as error:
@@ -89,7 +89,7 @@ def _error(text: str, status: int) -> Reply:
     return Reply(json.dumps({"error": text}).encode(), (), status)
 
 
-def _json(value: Any) -> Reply:
+def _json(value: object) -> Reply:
     return Reply(json.dumps(value).encode())
 
 
@@ -220,7 +220,7 @@ def metrics_application(
     """Return the application of the port of metrics, which has nothing else."""
     routes = [(re.compile("metrics$"), ("GET",), _metrics)]
 
-    def answer(environ: Mapping[str, Any], start: Start) -> Iterable[bytes]:
+    def answer(environ: Mapping[str, object], start: Start) -> Iterable[bytes]:
         try:
             reply = _routed(server, settings, routes, environ, 0)
         except RequestError as error:

@@ -60,7 +60,7 @@ def _raw_request(served: Served, call: Call, raw: memoryview) -> InferRequest:
     return InferRequest(call.model, call.version, "", {}, {tensor.name: array})
 
 
-def _inputs(tensors: Any, raw: memoryview) -> dict[str, Array]:
+def _inputs(tensors: object, raw: memoryview) -> dict[str, Array]:
     if not isinstance(tensors, list) or not all(isinstance(one, dict) for one in tensors):
         raise RequestError("inputs: a list of objects with name, shape, datatype and data")
     inputs: dict[str, Array] = {}
@@ -96,21 +96,21 @@ def _inputs(tensors: Any, raw: memoryview) -> dict[str, Array]:
     return inputs
 
 
-def _text(holder: Mapping[str, Any], key: str) -> str:
+def _text(holder: Mapping[str, object], key: str) -> str:
     value = holder.get(key, "")
     if not isinstance(value, str):
         raise RequestError(f"{key}: {str(value)[:40]!r}; a text")
     return value
 
 
-def _object(holder: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _object(holder: Mapping[str, object], key: str) -> dict[str, Any]:
     value = holder.get(key) or {}
     if not isinstance(value, dict):
         raise RequestError(f"{key}: no object")
     return value
 
 
-def _objects(holder: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+def _objects(holder: Mapping[str, object], key: str) -> list[dict[str, Any]]:
     value = holder.get(key) or []
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise RequestError(f"{key}: no list of objects")

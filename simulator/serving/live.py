@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pvti
 from pva.errors import MissingPackageError, PvaError
@@ -124,7 +123,7 @@ def _bound(host: str, port: int, option: str) -> socket.socket | None:
 
 
 def _run(
-    app: Any, bound: socket.socket, most_bytes: int, threads: int, name: str
+    app: object, bound: socket.socket, most_bytes: int, threads: int, name: str
 ) -> Callable[[], None]:
     """Run an application in a thread of its own; return what ends it."""
     try:

@@ -26,7 +26,7 @@ _LINE = re.compile(r"^(?:enum )?([\w.]+):((?:[^\n]|\n    )*)$", re.MULTILINE)
 _FIELD = re.compile(r"(\d+) (\w+) (?:(map|map64) )?([\w.]+)(\*)?(?: \|(\w+))?")
 
 
-def message(name: str, /, **fields: Any) -> Any:
+def message(name: str, /, **fields: object) -> Any:
     """Return a new message, with fields set."""
     return _classes()[f"{PACKAGE}.{name}"](**fields)
 

@@ -336,7 +336,7 @@ def _rows(settings: Settings, tensor: Tensor, array: Array, batched: bool) -> in
     return len(array) if batched else 1
 
 
-def _number(parameters: Mapping[str, Any], name: str) -> int:
+def _number(parameters: Mapping[str, object], name: str) -> int:
     value = parameters.get(name, 0)
     if type(value) is str and value.isdecimal() and len(value) < 19:
         value = int(value)

@@ -46,7 +46,7 @@ class Settings:
         self._seen = 0
         self._rows: list[tuple[Any, ...]] = []
 
-    def trace(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def trace(self, values: Mapping[str, object]) -> dict[str, Any]:
         """Change settings of tracing and return all; raises SettingError."""
         with self._lock:
             changed = dict(self._trace)
@@ -55,7 +55,7 @@ class Settings:
             self._trace = changed
             return dict(changed)
 
-    def logging(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def logging(self, values: Mapping[str, object]) -> dict[str, Any]:
         """Change settings of logging and return all; raises SettingError."""
         with self._lock:
             for name, value in values.items():
@@ -106,7 +106,7 @@ class Settings:
         return path
 
 
-def _trace_value(name: str, value: Any, current: Mapping[str, Any]) -> Any:
+def _trace_value(name: str, value: object, current: Mapping[str, object]) -> Any:
     """Check a setting of tracing; None sets it back."""
     if name not in current:
         raise SettingError(f"trace setting {name!r}: there are {', '.join(current)}")

@@ -78,7 +78,7 @@ def _from_lengths(name: str, data: bytes | memoryview, count: int) -> Array:
     return objects(texts)
 
 
-def objects(texts: Sequence[Any]) -> Array:
+def objects(texts: Sequence[object]) -> Array:
     """Return an array of objects."""
     array = np.empty(len(texts), object)
     array[:] = texts
@@ -93,11 +93,11 @@ def to_bytes(datatype: str, array: Array) -> bytes:
     return np.ascontiguousarray(array, np.dtype(DATATYPES[datatype][1])).tobytes()
 
 
-def _as_bytes(text: Any) -> bytes:
+def _as_bytes(text: object) -> bytes:
     return text if isinstance(text, bytes) else str(text).encode()
 
 
-def from_values(name: str, datatype: str, shape: Sequence[int], values: Any) -> Array:
+def from_values(name: str, datatype: str, shape: Sequence[int], values: object) -> Array:
     """Return the array of a list of JSON, flat or nested; raises TensorError."""
     if datatype in ("FP16", "BF16"):
         raise TensorError(f"input {name!r}: {datatype} as JSON; send it as raw bytes")

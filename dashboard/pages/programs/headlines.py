@@ -33,7 +33,7 @@ MAX_KINDS = 4
 _HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they look like a sync
 
 
-def line_words(lines: Frame, roles: Any = None) -> Any:
+def line_words(lines: Frame, roles: object = None) -> Any:
     """Find what each line does: its type in words, with how often, which function, which branch."""
     words = lines["type"].map(step_words)
     count, called = lines["count"], lines["function"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dash import Dash, dcc, html
 
@@ -247,7 +246,7 @@ def documents_frame(store: Store, state: Address) -> Frame:
     return _fitting(pd.DataFrame(rows, columns=["document", "name", "value"]), state)
 
 
-def _document(heading: str, document: Any, state: Address) -> Element:
+def _document(heading: str, document: object, state: Address) -> Element:
     if not document:
         return components.message(f"No {heading.lower()} wrote one down.")
     return tree(leaves(document), state, name=heading[0].lower(), wanted=state.text("find"))

@@ -8,7 +8,7 @@ are numbered anew. Where no run is set-up, a report is its own steady state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ def setup_runs(report: Report) -> Integers:
 def steady_state(report: Report) -> Report:
     """Return the report without its set-up runs; the report itself where it has none."""
 
-    def make(_: Any) -> Report:
+    def make(_: object) -> Report:
         setup = setup_runs(report)
         if not len(setup):
             return report

@@ -80,7 +80,7 @@ class Subtrees:
     places: Any
     root: str
 
-    def summed(self, values: Any) -> Any:
+    def summed(self, values: object) -> Any:
         """Sum up what is known of the owners by row; -1 where nothing is."""
         return _summed(values, self.rows, self.places, len(self.frame))
 

@@ -110,7 +110,7 @@ def read_budgets(path: str | PathLike[str]) -> list[Budget]:
     return budgets
 
 
-def _check_sizes(file: Path, document: Mapping[str, Any]) -> None:
+def _check_sizes(file: Path, document: Mapping[str, object]) -> None:
     """Refuse what no budget is: deep tables, long texts and numbers; messages quote the others."""
     level: list[Any] = [document]
     for _ in range(DEEPEST):
@@ -174,7 +174,7 @@ def _held(report: Report, budget: Budget) -> tuple[float, int]:
         raise BudgetError(budget.name, str(error)) from None
 
 
-def _budgets(file: Path, document: Mapping[str, Any]) -> Iterator[Budget]:
+def _budgets(file: Path, document: Mapping[str, object]) -> Iterator[Budget]:
     for name, value in document.items():
         if name == SECTION:
             continue
@@ -223,7 +223,7 @@ def _text(file: Path, place: str, section: Mapping[str, Any], key: str) -> str:
 
 
 def _limits(
-    file: Path, place: str, section: Mapping[str, Any], keys: tuple[str, ...], unit: str | None
+    file: Path, place: str, section: Mapping[str, object], keys: tuple[str, ...], unit: str | None
 ) -> tuple[Limit, Limit]:
     """Read the limits `max` and `min`, at least one of them; `unit` is the figure's, if known."""
     unknown = [key for key in section if key not in keys]
@@ -302,7 +302,7 @@ def _check_options(budget: Budget, parameters: Mapping[str, inspect.Parameter]) 
         raise BudgetError(budget.name, problem, f"write options = {{ {missing[0]} = ... }}")
 
 
-def _field(values: Mapping[str, Any], budget: Budget) -> float:
+def _field(values: Mapping[str, object], budget: Budget) -> float:
     value: Any = values
     for name in budget.column.split("."):
         if not isinstance(value, Mapping) or name not in value:

@@ -77,7 +77,7 @@ class Database:
         self._close.atexit = False
 
     def rows(
-        self, statement: str, parameters: Sequence[Any] = (), *, place: str = ""
+        self, statement: str, parameters: Sequence[object] = (), *, place: str = ""
     ) -> list[tuple[Any, ...]]:
         """Fetch all rows of a query; `place` names the table in the text of a fault."""
         with self._guarded(place):
@@ -86,7 +86,7 @@ class Database:
     def batches(
         self,
         statement: str,
-        parameters: Sequence[Any] = (),
+        parameters: Sequence[object] = (),
         *,
         size: int = BATCH,
         place: str = "",

@@ -51,12 +51,12 @@ def decoded(file: Path, data: bytes) -> Any:
             raise DamagedFileError(file, "too large for the memory", WHAT) from error
 
 
-def encoded(nested: Any, *, plain: bool = False) -> bytes:
+def encoded(nested: object, *, plain: bool = False) -> bytes:
     """Encode nested dicts with NumPy arrays in them."""
     return cbor2.dumps(_without_arrays(nested, plain))
 
 
-def _without_arrays(value: Any, plain: bool) -> Any:
+def _without_arrays(value: object, plain: bool) -> Any:
     """Turn arrays, and lists that stand for arrays, into tags, or into lists.
 
     An array and the list of its numbers are one, and so are no number and null: a document read and

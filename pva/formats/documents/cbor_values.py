@@ -69,7 +69,7 @@ class _Source:
         return self.at
 
 
-def _refused(*_: Any) -> Any:
+def _refused(*_: object) -> Any:
     raise ValueError("shared values, which documents do not have")
 
 

@@ -26,7 +26,7 @@ LOCATION = "location"
 LOCATION_TEXTS = ("fileName", "functionName")
 
 
-def resolved(file: object, root: Any) -> Any:
+def resolved(file: object, root: object) -> Any:
     """Put texts in place of indexes and gather the further keys; raises DamagedFileError."""
     if not isinstance(root, Mapping) or not isinstance(root.get(CONTEXTS), list):
         return root
@@ -39,7 +39,7 @@ def resolved(file: object, root: Any) -> Any:
     return {**root, CONTEXTS: contexts}
 
 
-def _resolved(file: object, row: int, context: Any, strings: list[Any]) -> dict[str, Any]:
+def _resolved(file: object, row: int, context: object, strings: list[Any]) -> dict[str, Any]:
     place = f"{CONTEXTS}[{row}]"
     if not isinstance(context, dict):
         raise DamagedFileError(file, f"found {shown(context)}", "an object", place=place)
@@ -65,7 +65,7 @@ def _as_text(file: object, place: str, further: dict[Any, Any]) -> dict[str, str
         raise DamagedFileError(file, str(error), "values that JSON has", place=place) from error
 
 
-def _text(file: object, place: str, value: Any, strings: list[Any]) -> Any:
+def _text(file: object, place: str, value: object, strings: list[Any]) -> Any:
     if type(value) is int:
         if 0 <= value < len(strings):
             return strings[value]

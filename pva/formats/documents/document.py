@@ -131,7 +131,7 @@ def from_file(file: object, root: object) -> Dataset:
     return _made(file, tables, arrays, foreign=foreign)
 
 
-def _told(file: object, root: Mapping[str, Any]) -> schema.Document:
+def _told(file: object, root: Mapping[str, object]) -> schema.Document:
     for document, keys in TELLING.items():
         own_keys = OWN_KEYS[document] if VERSION_KEY in root else set()
         if any(key in root for key in (*keys, *own_keys)):
@@ -143,7 +143,7 @@ def _told(file: object, root: Mapping[str, Any]) -> schema.Document:
     raise UnknownFormatError(file, f"an object with the keys {keys_in_file}", remedy)
 
 
-def _check_version(file: object, root: Mapping[str, Any]) -> None:
+def _check_version(file: object, root: Mapping[str, object]) -> None:
     version = root.get(VERSION_KEY, schema.FORMAT_VERSION)
     if not isinstance(version, int) or isinstance(version, bool):
         raise DamagedFileError(file, f"found {shown(version)}", "a number", place=VERSION_KEY)
@@ -155,7 +155,7 @@ def _check_version(file: object, root: Mapping[str, Any]) -> None:
 def _read(
     file: object,
     document: schema.Document,
-    root: Mapping[str, Any],
+    root: Mapping[str, object],
     tables: dict[str, Columns],
     arrays: dict[str, Values],
 ) -> None:
@@ -177,7 +177,7 @@ def _read(
             arrays[array.name] = values
 
 
-def _not_recorded(file: object, root: Mapping[str, Any]) -> set[str]:
+def _not_recorded(file: object, root: Mapping[str, object]) -> set[str]:
     named = root.get(ABSENT_KEY) or []
     if not isinstance(named, list):
         raise DamagedFileError(file, f"found {shown(named)}", "a list of names", place=ABSENT_KEY)
@@ -240,7 +240,7 @@ def _write_list(root: Nested, table: schema.Table, dataset: Dataset) -> None:
     put(root, table.place, dataset.column(table.name, table.columns[0].name))
 
 
-def _read_object(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_object(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     places = {c.name: f"{table.place}.{c.document_key}".strip(".") for c in table.columns}
     values = {name: look_up(file, root, place) for name, place in places.items()}
     if all(value is None for value in values.values()):
@@ -248,11 +248,11 @@ def _read_object(file: object, root: Mapping[str, Any], table: schema.Table) -> 
     return {c.name: column_of(file, places[c.name], c, [values[c.name]]) for c in table.columns}
 
 
-def _read_rows(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_rows(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     return columns_of(file, look_up(file, root, table.place), table)
 
 
-def _read_map(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_map(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     mapping = look_up(file, root, table.place)
     if mapping is None:
         return None
@@ -265,7 +265,7 @@ def _read_map(file: object, root: Mapping[str, Any], table: schema.Table) -> Col
     }
 
 
-def _read_list(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_list(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     values = look_up(file, root, table.place)
     if values is None:
         return None

@@ -129,7 +129,7 @@ class _Cut:
         named = [(str(name), memoryview(part)) for name, part in parts.items()]
         return {name: self.value(part, _inside(place, name), depth) for name, part in named}
 
-    def _keyed(self, text: memoryview, kind: Any, place: str) -> Any:
+    def _keyed(self, text: memoryview, kind: object, place: str) -> Any:
         """Decode objects of which each key is looked at."""
         import msgspec
 

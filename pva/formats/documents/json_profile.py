@@ -60,18 +60,18 @@ def decoded(file: Path, data: bytes, *, plain: bool = True) -> Any:
             raise DamagedFileError(file, "too large for the memory", WHAT) from error
 
 
-def encoded(nested: Any, *, pretty: bool = False) -> bytes:
+def encoded(nested: object, *, pretty: bool = False) -> bytes:
     """Encode nested dicts with NumPy arrays in them; what is not a number becomes null."""
     option = orjson.OPT_SERIALIZE_NUMPY | (orjson.OPT_INDENT_2 if pretty else 0)
     return orjson.dumps(nested, default=_listed, option=option) + b"\n"
 
 
-def plain(nested: Any) -> Any:
+def plain(nested: object) -> Any:
     """Return what is read when nested dicts have been written: no arrays, None for no number."""
     return orjson.loads(encoded(nested))
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> Any:
     """Turn the arrays that orjson does not take as they are into lists."""
     if isinstance(value, np.ndarray):
         return value.tolist() if value.dtype.kind == "O" else np.ascontiguousarray(value)

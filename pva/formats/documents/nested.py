@@ -21,7 +21,7 @@ ROW_KEYS = frozenset(
 FURTHER_KEYS = schema.TABLE["debug_contexts"].place
 
 
-def put(root: dict[str, Any], place: str, value: Any, *, merge: bool = False) -> None:
+def put(root: dict[str, Any], place: str, value: object, *, merge: bool = False) -> None:
     """Put a value at a dotted place and make the objects around it; `merge` adds to an object."""
     *above, key = place.split(".")
     for name in above:
@@ -34,7 +34,7 @@ def put(root: dict[str, Any], place: str, value: Any, *, merge: bool = False) ->
         root[key] = value
 
 
-def look_up(file: object, root: Any, place: str) -> Any:
+def look_up(file: object, root: object, place: str) -> Any:
     """Find the value at a dotted place; None when a key is not there.
 
     Raises DamagedFileError when something other than an object or a list stands on the way.
@@ -69,7 +69,7 @@ def rows_of(table: schema.Table, dataset: Dataset) -> list[dict[str, Any]]:
     return rows
 
 
-def column_values(file: object, rows: Any, place: str, key: str) -> Rows | None:
+def column_values(file: object, rows: object, place: str, key: str) -> Rows | None:
     """Return one value a row, of an object with a list a column or of a list of objects.
 
     None when an object has no such list. Raises DamagedFileError when there are no rows there.
@@ -77,7 +77,7 @@ def column_values(file: object, rows: Any, place: str, key: str) -> Rows | None:
     return _columns_at(file, rows, place, (key,))[0]
 
 
-def _columns_at(file: object, rows: Any, place: str, keys: Sequence[str]) -> list[Rows | None]:
+def _columns_at(file: object, rows: object, place: str, keys: Sequence[str]) -> list[Rows | None]:
     """Return the values of several keys, looking at the rows once; None for a key of no row."""
     if not isinstance(rows, list | ManyRows):
         return [_list_at(file, rows, place, key) for key in keys]
@@ -103,7 +103,7 @@ def _inside(file: object, values: Rows, place: str) -> list[Any]:
     return [look_up(file, value, place) for value in values]
 
 
-def _list_at(file: object, rows: Any, place: str, key: str) -> Rows | None:
+def _list_at(file: object, rows: object, place: str, key: str) -> Rows | None:
     if isinstance(rows, dict):
         values = look_up(file, rows, key)
         if values is None or isinstance(values, list | np.ndarray):
@@ -112,7 +112,7 @@ def _list_at(file: object, rows: Any, place: str, key: str) -> Rows | None:
     raise DamagedFileError(file, f"found {shown(rows)}", "a list of values", place=place)
 
 
-def columns_of(file: object, content: Any, table: schema.Table) -> dict[str, Values] | None:
+def columns_of(file: object, content: object, table: schema.Table) -> dict[str, Values] | None:
     """Turn rows into columns, those that are not there filled in; None when there are no rows.
 
     Raises DamagedFileError.

@@ -39,7 +39,7 @@ def _write_children(root: Nested, table: schema.Table, dataset: Dataset) -> None
         root["programs"][program].setdefault("children", []).append(child)
 
 
-def _read_children(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_children(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     if root.get("programs") is None:
         return None
     below = column_values(file, root["programs"], "programs", "children")
@@ -53,7 +53,7 @@ def _write_instructions(root: Nested, table: schema.Table, dataset: Dataset) -> 
 
 
 def _read_instructions(
-    file: object, root: Mapping[str, Any], table: schema.Table
+    file: object, root: Mapping[str, object], table: schema.Table
 ) -> Columns | None:
     if root.get("programs") is None:
         return None
@@ -77,7 +77,7 @@ def _write_vertices(root: Nested, table: schema.Table, dataset: Dataset) -> None
     put(root, "computeSets.vertexTypes", type_lists)
 
 
-def _read_vertices(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_vertices(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     compute_sets = look_up(file, root, "computeSets")
     if compute_sets is None:
         return None
@@ -107,7 +107,7 @@ def _write_by_category(root: Nested, values: Values) -> None:
         put(root, f"{place}.total", regions.sum(axis=(0, 1)))
 
 
-def _read_by_category(file: object, root: Mapping[str, Any]) -> Values | None:
+def _read_by_category(file: object, root: Mapping[str, object]) -> Values | None:
     categories = look_up(file, root, BY_CATEGORY)
     if categories is None:
         return None
@@ -133,7 +133,7 @@ def _read_by_category(file: object, root: Mapping[str, Any]) -> Values | None:
     return np.stack([rows.get(key, empty) for key in keys]).reshape(shape)
 
 
-def _check_categories(file: object, categories: Any) -> None:
+def _check_categories(file: object, categories: object) -> None:
     if not isinstance(categories, Mapping):
         raise DamagedFileError(file, f"found {shown(categories)}", "an object", place=BY_CATEGORY)
     unknown = next((key for key in categories if key not in schema.CATEGORIES), None)
@@ -148,7 +148,7 @@ def _write_by_ipu(root: Nested, values: Values) -> None:
         step["bytesByIpu"] = sizes
 
 
-def _read_by_ipu(file: object, root: Mapping[str, Any]) -> Any:
+def _read_by_ipu(file: object, root: Mapping[str, object]) -> Any:
     steps = look_up(file, root, LIVENESS_STEPS)
     if steps is None:
         return None
@@ -158,7 +158,7 @@ def _read_by_ipu(file: object, root: Mapping[str, Any]) -> Any:
     return sizes
 
 
-def _spelled_out(file: object, root: Mapping[str, Any]) -> tuple[Values, Values] | None:
+def _spelled_out(file: object, root: Mapping[str, object]) -> tuple[Values, Values] | None:
     """Return (step, variable) pairs when a document lists the variables of each liveness step."""
     steps = look_up(file, root, LIVENESS_STEPS)
     lists = None if steps is None else column_values(file, steps, LIVENESS_STEPS, "variables")
@@ -167,7 +167,9 @@ def _spelled_out(file: object, root: Mapping[str, Any]) -> tuple[Values, Values]
     return _lists(file, f"{LIVENESS_STEPS}.variables", lists)
 
 
-def _read_intervals(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def _read_intervals(
+    file: object, root: Mapping[str, object], table: schema.Table
+) -> Columns | None:
     columns = columns_of(file, look_up(file, root, table.place), table)
     pairs = _spelled_out(file, root) if columns is None else None
     if pairs is None:
@@ -181,7 +183,7 @@ def _read_intervals(file: object, root: Mapping[str, Any], table: schema.Table) 
 
 
 def _read_liveness_steps(
-    file: object, root: Mapping[str, Any], table: schema.Table
+    file: object, root: Mapping[str, object], table: schema.Table
 ) -> Columns | None:
     listed_steps = look_up(file, root, table.place)
     columns = columns_of(file, listed_steps, table)

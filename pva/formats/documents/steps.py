@@ -90,7 +90,7 @@ def _sync_columns(dataset: Dataset, syncs: Values) -> Nested:
     return nested
 
 
-def read_steps(file: object, root: Mapping[str, Any], table: schema.Table) -> Columns | None:
+def read_steps(file: object, root: Mapping[str, object], table: schema.Table) -> Columns | None:
     """Read the steps; programs that they do not tell are those of the trace."""
     columns = columns_of(file, look_up(file, root, table.place), table)
     if columns is None and VERSION_KEY not in root:
@@ -107,7 +107,7 @@ def read_steps(file: object, root: Mapping[str, Any], table: schema.Table) -> Co
     return columns
 
 
-def _read_syncs(file: object, root: Mapping[str, Any], columns: Columns) -> None:
+def _read_syncs(file: object, root: Mapping[str, object], columns: Columns) -> None:
     """Fill in what is known of syncs; raises DamagedFileError for steps that are not there."""
     sync_columns = columns_of(file, look_up(file, root, SYNCS.place), SYNCS)
     if sync_columns is None:

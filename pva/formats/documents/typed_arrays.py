@@ -45,7 +45,7 @@ def encoded(values: Values) -> CBORTag:
     return CBORTag(MULTI_DIMENSIONAL, [list(narrow.shape), tagged])
 
 
-def numbers_in(value: Any) -> Values | None:
+def numbers_in(value: object) -> Values | None:
     """Return the numbers that a typed array can hold; None for what is no array of numbers.
 
     Lists count as arrays: of whole numbers, in equal rows; of fractions with None for no number.
@@ -87,7 +87,7 @@ def decoded(tag: CBORTag) -> Any:
     return _as_lists(tag.value) if tag.tag == HOMOGENEOUS else tag
 
 
-def _as_lists(value: Any) -> Any:
+def _as_lists(value: object) -> Any:
     """Turn tuples, which cbor2 makes of what is inside a tag, into lists again."""
     return [_as_lists(part) for part in value] if isinstance(value, list | tuple) else value
 

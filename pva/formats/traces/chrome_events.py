@@ -161,7 +161,7 @@ def _lenient(text: bytes) -> Event | None:
         return None
 
 
-def _spelled(value: Any) -> Any:
+def _spelled(value: object) -> Any:
     """Spell out what UTF-8 cannot hold."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
@@ -234,7 +234,7 @@ def _beside(
 
 
 def numbered(
-    content: Read, numbers: Numbers, things: Iterable[Any], count: int, item_bytes: int
+    content: Read, numbers: Numbers, things: Iterable[object], count: int, item_bytes: int
 ) -> Codes:
     """Number things, and count the memory that new ones take."""
     before = len(numbers)
@@ -247,7 +247,7 @@ def numbered(
     return codes
 
 
-def _size(thing: Any) -> int:
+def _size(thing: object) -> int:
     """Return the bytes of a thing, and of what is in it."""
     inside = thing if isinstance(thing, tuple) else ()
     return getsizeof(thing) + sum(map(getsizeof, inside))
@@ -292,7 +292,7 @@ def _known(content: Read, events: list[Event]) -> list[Event]:
 
 
 def _times(
-    content: Read, values: Sequence[Any], counted: npt.NDArray[np.bool_], problem: str
+    content: Read, values: Sequence[object], counted: npt.NDArray[np.bool_], problem: str
 ) -> tuple[Integers, npt.NDArray[np.bool_]]:
     """Return times in nanoseconds, and which can be; the others are 0, and counted where wanted."""
     try:
@@ -319,7 +319,7 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def _durations(content: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8]) -> Integers:
+def _durations(content: Read, values: Sequence[object], phase: npt.NDArray[np.uint8]) -> Integers:
     complete = phase == COMPLETE
     if not complete.any():
         return np.zeros(len(phase), np.int64)
@@ -331,7 +331,7 @@ def _durations(content: Read, values: Sequence[Any], phase: npt.NDArray[np.uint8
     return np.maximum(durations, 0)
 
 
-def _simple(values: Sequence[Any]) -> Sequence[Any]:
+def _simple(values: Sequence[object]) -> Sequence[Any]:
     """Return values that can be looked up; lists and objects as their text."""
     if set(map(type, values)) <= {str, int, float, bool, type(None)}:
         return values
@@ -421,7 +421,7 @@ def _counters(content: Read, events: Sequence[Event], time: Integers, rows: Inte
             line[1].append(_number(value))
 
 
-def _line(content: Read, key: tuple[Any, str, str]) -> Points:
+def _line(content: Read, key: tuple[object, str, str]) -> Points:
     """Begin a line of a counter."""
     content.budget.spend(LINE + _size(key), KEY)
     line = content.points[key] = array("q"), array("d")

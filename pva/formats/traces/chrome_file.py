@@ -298,7 +298,7 @@ class ChromeFile:
         self._set("threads", id=np.arange(1, len(tids) + 1), process=np.array(owners, np.int64),
                   tid=np.array(tids, np.int64), name=_objects(titles))  # fmt: skip
 
-    def _set(self, table: str, **columns: Any) -> None:
+    def _set(self, table: str, **columns: object) -> None:
         self._tables[table] = columns
 
 

@@ -46,7 +46,7 @@ class Threads:
         """Return the row of the thread that asynchronous events of each thread stand on."""
         return self.of(lane, crossing=True)
 
-    def process(self, pid: Any) -> int:
+    def process(self, pid: object) -> int:
         """Return the row of a process."""
         return self._pids[pid] + PROCESS
 
@@ -74,10 +74,10 @@ class Threads:
         return int(name) if _fits(name) else min(self._least, 0) - 1 - self._substitutes[name]
 
 
-def _fits(name: Any) -> bool:
+def _fits(name: object) -> bool:
     return isinstance(name, int) and abs(name) < 1 << 61
 
 
-def _text(identifier: Any) -> str:
+def _text(identifier: object) -> str:
     """Return an identifier that is a text."""
     return "" if identifier is None or isinstance(identifier, int | float) else str(identifier)

@@ -190,7 +190,7 @@ def _counter(name: str, unit: str, pid: int) -> bytes:
     return b'{"ph":"C","pid":%d,"tid":0,"name":%b,"ts":' % (pid, named)
 
 
-def _encoded(value: Any) -> bytes:
+def _encoded(value: object) -> bytes:
     """Encode a value; of texts that UTF-8 cannot hold, spell out what it cannot."""
     try:
         return orjson.dumps(value)

@@ -85,7 +85,7 @@ class _Objects:
     def __init__(self) -> None:
         self._found: list[Any] = []
 
-    def extend(self, values: Sequence[Any]) -> int:
+    def extend(self, values: Sequence[object]) -> int:
         """Take values in; give the bytes that they take."""
         self._found.extend(values)
         return sum(map(getsizeof, values))

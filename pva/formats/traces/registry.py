@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from pva.errors import PvaError, UnknownFormatError
 from pva.formats.beginnings import GZIP, JSON_MARK
@@ -101,7 +101,7 @@ def in_directory(path: Path) -> list[Path]:
     return pvti_files or [file for file in named if file.name not in NOT_TRACES and is_trace(file)]
 
 
-def write(trace: Any, out: BinaryIO, form: str) -> None:
+def write(trace: object, out: BinaryIO, form: str) -> None:
     """Write a `pva.trace.Trace` as `chrome` or `perfetto`, in parts; raises MissingPackageError."""
     from pva.formats.traces import chrome_trace, perfetto_trace
 

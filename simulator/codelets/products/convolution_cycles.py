@@ -151,7 +151,7 @@ def conv_nx1(
     partials: Type,
     target: Target,
     rows: int = 1,
-    width: Any = WHOLE_ROW,
+    width: object = WHOLE_ROW,
 ) -> IntArray:
     """103 + zeroing + groups * (16 + in * (14 + out * (14 + inner))): ConvPartialnx1.
 
@@ -288,7 +288,7 @@ def conv_slic(
     partials: Type,
     target: Target,
     stride: int = 1,
-    width: Any = WHOLE_ROW,
+    width: object = WHOLE_ROW,
 ) -> IntArray:
     """28 + weight loads and a pass of the workers for every sub-kernel: ConvPartial1x4SLIC.
 

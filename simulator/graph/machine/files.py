@@ -124,7 +124,7 @@ def _known(word: str, names: Mapping[str, object] | tuple[str, ...]) -> str:
     return f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
 
 
-def _constant(path: Path, name: str, entry: Any) -> Constant:
+def _constant(path: Path, name: str, entry: object) -> Constant:
     """Check a constant: a value, or a table with its source and provenance."""
     table = entry if isinstance(entry, dict) else {"value": entry}
     if unknown := sorted(set(table) - set(Constant._fields)):
@@ -161,11 +161,11 @@ def _wrong(name: str, value: Any) -> str:
     return "" if fits else f"a whole number from {least} to {most:,}"
 
 
-def _between(value: Any, least: float, most: float) -> bool:
+def _between(value: object, least: float, most: float) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
-def _check_sizes(path: Path, values: Mapping[str, Any], base: Machine | None) -> None:
+def _check_sizes(path: Path, values: Mapping[str, object], base: Machine | None) -> None:
     """Raise PoplarError for constants that cannot be of one machine."""
 
     def value(key: str) -> Any:

@@ -310,7 +310,7 @@ def told_differences(target: Machine) -> str:
     return "; ".join(texts)
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     texts = [f"{part:,}" if isinstance(part, int | float) else str(part)
              for part in (value if isinstance(value, tuple) else (value,))]  # fmt: skip
     return " ".join(texts)

@@ -60,7 +60,7 @@ def _alias(ir: Ir, source: str, name: str) -> None:
         ir.sequences[name] = ir.sequences[source]
 
 
-def _constant(values: Any, name: str) -> Nodes:
+def _constant(values: object, name: str) -> Nodes:
     value = numpy_helper.from_array(np.asarray(values))
     return [helper.make_node("Constant", [], [name], value=value)]
 
@@ -95,7 +95,7 @@ def _place(ir: Ir, proto: onnx.NodeProto, place: int, count: int, default: int) 
     return at + count if at < 0 else at
 
 
-def _attribute(proto: onnx.NodeProto, name: str, default: Any) -> Any:
+def _attribute(proto: onnx.NodeProto, name: str, default: object) -> Any:
     attribute = next((a for a in proto.attribute if a.name == name), None)
     return default if attribute is None else helper.get_attribute_value(attribute)
 

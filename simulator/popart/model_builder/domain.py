@@ -34,7 +34,7 @@ class Domain:
             raise AttributeError(f"{self._domain} has no operator {method!r}; {hint}")
         signature = self._methods[method]
 
-        def add(*positional: Any, args: Any = None, **named: Any) -> str | list[str]:
+        def add(*positional: object, args: object = None, **named: object) -> str | list[str]:
             if args is None and positional and signature.most:  # inputs come first
                 args, *positional = positional  # type: ignore[assignment]
             names = (*signature.positional, "debugPrefix")
@@ -68,7 +68,7 @@ class Domain:
         )  # fmt: skip
         return [output] if count is not None and isinstance(output, str) else output
 
-    def constant(self, value: Any, debugContext: str = "", debugPrefix: str = "") -> str:
+    def constant(self, value: object, debugContext: str = "", debugPrefix: str = "") -> str:
         """Add a constant with its values; return its name."""
         signature = Signature("Constant", ("value",))
         values = {"value": np.asarray(value)}
@@ -83,7 +83,7 @@ class Domain:
         return sorted(self._methods)
 
 
-def _count(count: Any, method: str) -> int:
+def _count(count: object, method: str) -> int:
     """Return the number of outputs that are asked for; 1 where none is."""
     if count is None:
         return 1
@@ -92,7 +92,7 @@ def _count(count: Any, method: str) -> int:
     return count
 
 
-def _check_outputs(signature: Signature, count: Any) -> None:
+def _check_outputs(signature: Signature, count: object) -> None:
     """Raise popart_exception for more outputs than an operator has."""
     if isinstance(count, int) and count > signature.most_outputs:
         raise popart_exception(

@@ -21,7 +21,7 @@ TYPED = ("to", "data_type", "dtype")  # attributes that name an element type
 PER_CONVOLUTION = 3  # inputs of each convolution of a MultiConv: data, weights, bias
 
 
-def is_set(value: Any) -> bool:
+def is_set(value: object) -> bool:
     """Return whether an attribute has a value; None, "" and an empty list stand for none.
 
     An empty array is one: a constant, as the region of a Resize, may be of no elements.
@@ -29,7 +29,7 @@ def is_set(value: Any) -> bool:
     return value is not None and not (isinstance(value, list | tuple | str) and not value)
 
 
-def type_number(name: Any, subject: str) -> int:
+def type_number(name: object, subject: str) -> int:
     """Return ONNX's number of a type, which may be named."""
     name = getattr(name, "value", name)
     if isinstance(name, int):
@@ -39,7 +39,7 @@ def type_number(name: Any, subject: str) -> int:
     return ELEMENT_TYPES[name].onnx
 
 
-def attribute_of(name: str, value: Any, kind: int | None, subject: str) -> onnx.AttributeProto:
+def attribute_of(name: str, value: object, kind: int | None, subject: str) -> onnx.AttributeProto:
     """Return an attribute of a node; numbers become those of its kind: an int a float, ...
 
     Raises popart_exception for what is no such number.
@@ -64,7 +64,7 @@ def _flat(value: Any) -> list[Any]:
     return [number for one in value for number in _flat(one)]
 
 
-def _plain(value: Any, kind: int | None) -> Any:
+def _plain(value: object, kind: int | None) -> Any:
     """Return a value as ONNX takes it."""
     if isinstance(value, Enum):
         return value.value
@@ -80,7 +80,7 @@ def _plain(value: Any, kind: int | None) -> Any:
 
 
 def by_name(
-    names: Sequence[str], kinds: Mapping[str, int], positional: Sequence[Any], method: str
+    names: Sequence[str], kinds: Mapping[str, int], positional: Sequence[object], method: str
 ) -> dict[str, Any]:
     """Return arguments by their names; a text where a number is due names the node."""
     if len(positional) > len(names):
@@ -94,7 +94,7 @@ def by_name(
 
 
 def of_convolutions(
-    inputs: Sequence[Sequence[str]], attributes: Mapping[str, Any]
+    inputs: Sequence[Sequence[str]], attributes: Mapping[str, object]
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the inputs of several convolutions, and their settings, one behind another.
 

@@ -28,7 +28,7 @@ Tensors = str | Iterable[str]
 _Kind = onnx.AttributeProto
 
 
-def annotate(node: onnx.NodeProto, key: str, value: Any) -> None:
+def annotate(node: onnx.NodeProto, key: str, value: object) -> None:
     """Note a value in a node, in place of what it has had."""
     remaining = [attribute for attribute in node.attribute if attribute.name != key]
     del node.attribute[:]
@@ -52,15 +52,15 @@ class Notes:
     _where: list[dict[str, int]]
     _scopes: list[str]
 
-    def virtualGraph(self, *arguments: Any) -> Any:
+    def virtualGraph(self, *arguments: object) -> Any:
         """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`."""
         return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
 
-    def pipelineStage(self, *arguments: Any) -> Any:
+    def pipelineStage(self, *arguments: object) -> Any:
         """Return in which stage of a pipeline nodes are, which has to be the place of their IPU."""
         return self._placed(STAGE_ATTRIBUTE, "pipelineStage", arguments)
 
-    def executionPhase(self, *arguments: Any) -> Any:
+    def executionPhase(self, *arguments: object) -> Any:
         """Note a phase, which has no meaning without VirtualGraphMode.ExecutionPhases."""
         return self._placed(PHASE_ATTRIBUTE, "executionPhase", arguments)
 
@@ -140,7 +140,7 @@ class Notes:
         return [nodeOutputNames] if isinstance(nodeOutputNames, str) else list(nodeOutputNames)
 
     def addNodeAttribute(
-        self, attributeName: str, attributeValue: Any, nodeOutputNames: Tensors
+        self, attributeName: str, attributeValue: object, nodeOutputNames: Tensors
     ) -> None:
         """Note a value in the nodes that make tensors; raises popart_exception where one is."""
         for node in self._makers(nodeOutputNames, attributeName):
@@ -275,7 +275,7 @@ class Notes:
     def _scoped(self, name: str) -> str:
         return "/".join([*self._scopes, *([name] if name else [])])
 
-    def _note(self, key: str, value: Any, tensors: Tensors) -> None:
+    def _note(self, key: str, value: object, tensors: Tensors) -> None:
         for node in self._makers(tensors, key):
             annotate(node, key, value)
 
@@ -286,7 +286,7 @@ class Notes:
                 raise popart_exception(f"{caller}: {tensor!r} is made by no node of the builder")
         return list({id(node): node for node in (self._nodes[one] for one in names)}.values())
 
-    def _noted(self, key: str, tensors: Tensors, default: Any) -> Any:
+    def _noted(self, key: str, tensors: Tensors, default: object) -> Any:
         for node in self._makers(tensors, key):
             for attribute in node.attribute:
                 if attribute.name == key:

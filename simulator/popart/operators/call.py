@@ -86,7 +86,7 @@ class Call:
         numbers = self.attribute(attribute, None) if attribute else None
         return None if numbers is None else [int(number) for number in numbers]
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: object = None) -> Any:
         return self.node.attributes.get(name, default)
 
     def axis(self, default: int = 0, name: str = "axis") -> int:

@@ -50,7 +50,7 @@ def names_no_axis(operator: str, attributes: Mapping[str, Any]) -> bool:
     return operator in (*REDUCED, "ReduceMedian") and axes is not None and len(axes) == 0
 
 
-def leaves_input(operator: str, attributes: Mapping[str, Any]) -> bool:
+def leaves_input(operator: str, attributes: Mapping[str, object]) -> bool:
     """Return whether a reduction gives its input: of no axis, by what leaves a single number."""
     kind = REDUCED.get(operator)
     changes = kind is not None and (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import onnx
 
@@ -46,7 +45,7 @@ class Signature:
     kinds: Mapping[str, int] = field(default_factory=dict)
     most_outputs: int = 1 << 30
 
-    def check(self, attributes: Mapping[str, Any], inputs: int, subject: str) -> None:
+    def check(self, attributes: Mapping[str, object], inputs: int, subject: str) -> None:
         """Raise popart_exception for an unknown attribute or a wrong number of inputs."""
         unknown = [name for name in attributes if name not in self.attributes]
         if unknown:

@@ -117,7 +117,7 @@ class Pipeline(Lowering):
         stored = [t for name, t in self.stored.items() if name not in self.ir.inputs]
         self.kept = {number for tensor in stored for number in variables_of(tensor)}
 
-    def held(self, ipu: int, tensors: Sequence[Any]) -> list[Any]:
+    def held(self, ipu: int, tensors: Sequence[object]) -> list[Any]:
         """Return what the forward pass has left on an IPU, from its stash."""
         restore = partial(self.restored, ipu)
         rows = [t if isinstance(t, Tensor) else each_tensor(t, restore) for t in tensors]

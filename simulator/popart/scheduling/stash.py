@@ -104,7 +104,7 @@ def moved(tensor: Tensor, instead: dict[int, int]) -> Tensor:
     return Tensor(tensor.graph, tensor.dtype, tensor.shape, join(begins, parts.high - parts.low))
 
 
-def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
+def each_tensor(value: object, change: Callable[[Tensor], Tensor]) -> Any:
     """Change the tensors in whatever a node has saved: tuples, lists and dataclasses of them."""
     if isinstance(value, Tensor):
         return change(value)
@@ -121,7 +121,7 @@ def each_tensor(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 class Delayed(list[Any]):
     """Tensors that are taken out of the stash when they are first asked for."""
 
-    def __init__(self, tensors: Sequence[Any], change: Callable[[Tensor], Tensor]) -> None:
+    def __init__(self, tensors: Sequence[object], change: Callable[[Tensor], Tensor]) -> None:
         super().__init__(tensors)
         self._change = change
 

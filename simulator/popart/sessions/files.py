@@ -72,7 +72,7 @@ class Files:
         """Return what an optimiser keeps: nothing without training."""
         return {}
 
-    def _keep_rows(self, rows: Mapping[str, Sequence[Any]]) -> None:
+    def _keep_rows(self, rows: Mapping[str, Sequence[object]]) -> None:
         """Take what an optimiser keeps from a file."""
 
     def _more_tensors(self) -> dict[str, Array]:

@@ -48,7 +48,7 @@ def execution_report(engine: Engine, *, cbor: bool, profiled: bool) -> str | byt
     return encoded(engine.getExecutionProfile() if profiled else NOTHING, cbor=cbor)
 
 
-def encoded(value: Mapping[str, Any], *, cbor: bool) -> str | bytes:
+def encoded(value: Mapping[str, object], *, cbor: bool) -> str | bytes:
     """Return a document as the text of JSON, or as the bytes of CBOR."""
     if cbor:
         data = io.BytesIO()

@@ -59,7 +59,7 @@ _NEUTRAL = {"dilation": 1, "stride": 1, "flip": False}
 class _TwoTypes(type):
     """Lets ConvParams be made with an input's and an output's type before its sizes."""
 
-    def __call__(cls, dataType: Type, *sizes: Any, **named: Any) -> Any:
+    def __call__(cls, dataType: Type, *sizes: object, **named: object) -> Any:
         if sizes and isinstance(sizes[0], Type):
             named, sizes = {"outputType": sizes[0], **named}, sizes[1:]
         return super().__call__(dataType, *sizes, **named)

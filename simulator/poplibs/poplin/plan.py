@@ -53,7 +53,7 @@ class Method:
         batch, outputs = (unit, least) if self.swapped else (least, unit)
         return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
 
-    def sides(self, of_batch: Any, of_outputs: Any) -> tuple[Any, Any]:
+    def sides(self, of_batch: object, of_outputs: object) -> tuple[Any, Any]:
         """Order what belongs to batch and outputs: what streams by first, then what is held."""
         return (of_outputs, of_batch) if self.swapped else (of_batch, of_outputs)
 

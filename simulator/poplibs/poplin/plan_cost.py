@@ -55,7 +55,7 @@ class Split(NamedTuple):
     positions: IntArray
 
 
-def _product(sizes: tuple[Any, ...]) -> Any:
+def _product(sizes: tuple[object, ...]) -> Any:
     result: Any = 1
     for size in sizes:
         result = result * size
@@ -63,14 +63,14 @@ def _product(sizes: tuple[Any, ...]) -> Any:
 
 
 def vertex_cycles(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
 ) -> IntArray:
     """Return the cycles of a tile's vertex; `taps_used` is the share of taps that meet an input."""
     return VERTEX_CYCLES[method.vertex](target, problem, method, part, taps_used)
 
 
 def _hmac(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
 ) -> IntArray:
     moving, stationary = method.sides(part.positions, part.outputs)
     return units.conv_hmac(
@@ -88,7 +88,7 @@ def _hmac(
 
 
 def _slic(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
 ) -> IntArray:
     """Price windows of four that slide over rows; zeros of the padding are multiplied too."""
     kernels = ceil_div(part.kernel[-1], SLIC_WINDOW) * _product(part.kernel[:-1])
@@ -120,7 +120,7 @@ def _vmac(
 
 
 def _amp(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
 ) -> IntArray:
     moving, still = method.sides(part.batch, part.outputs)
     passes = max(method.out_group // (method.units or method.out_group), 1)
@@ -151,7 +151,7 @@ def _amp(
 
 
 def _outer(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
 ) -> IntArray:
     """Price the vertex of one worker."""
     moving, stationary = method.sides(part.batch, part.outputs)
@@ -168,7 +168,7 @@ VERTEX_CYCLES: dict[str, Callable[..., IntArray]] = {
 
 
 def tile_cycles(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[Any, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
 ) -> IntArray:
     """Return the cycles of a tile, whose workers share what streams by where each has a vertex."""
     if method.vertex != "OuterProduct":

@@ -80,7 +80,7 @@ def batchNormalise(
     options: Mapping[str, object] | None = None,
 ) -> Tensor: ...
 @library_call("POPNN")
-def batchNormalise(graph: Graph, acts: Tensor, *arguments: Any, **named: Any) -> Any:
+def batchNormalise(graph: Graph, acts: Tensor, *arguments: object, **named: object) -> Any:
     """Return the normalised and the whitened activations; or only the first, of combined factors.
 
     These are gamma * invStdDev and beta - gamma * mean * invStdDev, by channel.

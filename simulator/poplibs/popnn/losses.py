@@ -108,8 +108,8 @@ def calcLoss(
     expected: Tensor,
     loss: Tensor,
     deltas: Tensor,
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> Program:
     """Return a program that computes `loss` and `deltas`, the gradient of the model's outputs.
 

@@ -208,7 +208,7 @@ _GRADIENTS = (_WHITENED | _DEVIATION | _LAST, _ACTS | {"mean": NEEDED} | _DEVIAT
 def _arguments(
     function: str,
     forms: tuple[dict[str, object], dict[str, object]],
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     named: dict[str, Any],
 ) -> dict[str, Any]:
     """Sort the arguments: in the form for activations a tensor stands where else the program is."""
@@ -225,7 +225,7 @@ def parameter_gradients(name: str, whitening: Callable[..., Tensor]) -> Callable
     prog, ...).
     """
 
-    def call(graph: Graph, *arguments: Any, **named: Any) -> tuple[Tensor, Tensor]:
+    def call(graph: Graph, *arguments: object, **named: object) -> tuple[Tensor, Tensor]:
         """Return the gradients of gamma and beta."""
         call_args = _arguments(name, _PARAMETERS, arguments, named)
         last = (call_args["prog"], call_args["debugContext"], call_args["options"])
@@ -256,7 +256,7 @@ def input_gradients(
     mean, invStdDev, gamma, prog, ...).
     """
 
-    def call(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
+    def call(graph: Graph, *arguments: object, **named: object) -> Tensor:
         """Return the gradient of the activations, through their statistics."""
         call_args = _arguments(name, _GRADIENTS, arguments, named)
         last = (call_args["prog"], call_args["debugContext"], call_args["options"])

@@ -53,7 +53,7 @@ def plan(
     options: Options = None,
 ) -> SlicePlan: ...
 @library_call("POPOPS")
-def plan(graph: Graph, dataType: Type, *arguments: Any, **named: Any) -> SlicePlan:
+def plan(graph: Graph, dataType: Type, *arguments: object, **named: object) -> SlicePlan:
     """Plan slices and updates of a matrix [numEntries][outputSize] by so many offsets.
 
     With a `groupSize` there are as many matrices. Raises poplibs_error when no split fulfils the

@@ -153,7 +153,7 @@ def addForLoopCounterVertex(
     return proceed
 
 
-def _without_name(arguments: tuple[Any, ...], name: str) -> tuple[tuple[Any, ...], str]:
+def _without_name(arguments: tuple[object, ...], name: str) -> tuple[tuple[Any, ...], str]:
     """Take the name from the end of the arguments, where it stands in Poplar."""
     if arguments and isinstance(arguments[-1], str):
         return arguments[:-1], arguments[-1]

@@ -11,8 +11,8 @@ NEEDED = object()  # stands for an argument without a default
 def arguments_of(
     function: str,
     form: Mapping[str, object],
-    arguments: Sequence[Any],
-    named: Mapping[str, Any],
+    arguments: Sequence[object],
+    named: Mapping[str, object],
 ) -> dict[str, Any]:
     """Return the arguments of one form of a function, which maps their names to the defaults.
 

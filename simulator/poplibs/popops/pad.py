@@ -45,7 +45,7 @@ def pad(t: Tensor, paddingLower: Widths, paddingUpper: Widths, type: Type, /) ->
 @overload
 def pad(t: Tensor, paddingLower: int, paddingUpper: int, dim: int, type: Type, /) -> Tensor: ...
 @library_call("POPOPS")
-def pad(*arguments: Any, **named: Any) -> Tensor:
+def pad(*arguments: object, **named: object) -> Tensor:
     """Return a tensor with padding before and behind the elements of its dimensions.
 
     Of constants: `pad(graph, t, [1, 0], [2, 0], val)`, or `pad(graph, t, 1, 2, dim, val)` for one

@@ -55,8 +55,8 @@ def dropout(
     reference: Tensor,
     keepProbability: float,
     scale: float,
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> Tensor:
     """Keep each element with a probability, times `scale`; the others become zero.
 

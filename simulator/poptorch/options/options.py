@@ -70,7 +70,7 @@ class Options(Part):
         """Set how many copies of the module share the batches."""
         return self._set(replicationFactor=self._count("replicationFactor", replication_factor))
 
-    def setExecutionStrategy(self, strategy: Any) -> Self:
+    def setExecutionStrategy(self, strategy: object) -> Self:
         """Set how blocks become stages: PipelinedExecution or ShardedExecution."""
         return self._set(strategy=strategy)
 

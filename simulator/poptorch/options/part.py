@@ -28,11 +28,11 @@ class Part:
     def __init__(self) -> None:
         self._values: dict[str, Any] = copy.deepcopy(dict(self.DEFAULTS))
 
-    def _set(self, **values: Any) -> Self:
+    def _set(self, **values: object) -> Self:
         self._values.update(values)
         return self
 
-    def _count(self, setter: str, number: Any) -> int:
+    def _count(self, setter: str, number: object) -> int:
         """Return a whole number of at least 1; raises Error naming the setter."""
         if isinstance(number, bool) or not isinstance(number, int) or number < 1:
             raise Error(f"{self.LABEL}.{setter}: {number!r}; a whole number of 1 or more is needed")
@@ -59,7 +59,7 @@ class Part:
         raise AttributeError(f"{self.LABEL} has no option {name!r}; {hint}")
 
     def _taken(self, name: str) -> Callable[..., Part]:
-        def setter(*arguments: Any, **named: Any) -> Part:
+        def setter(*arguments: object, **named: object) -> Part:
             text = ", ".join(map(repr, (*arguments, *named.values())))
             logger.info(f"{self.LABEL}.{name}({text}): has no effect here")
             return self
@@ -67,7 +67,7 @@ class Part:
         return setter
 
     def _refused(self, name: str) -> Callable[..., Part]:
-        def setter(*arguments: Any, **named: Any) -> Part:
+        def setter(*arguments: object, **named: object) -> Part:
             values = (*arguments, *named.values())
             if values and all(one in OFF for one in values[:1]):
                 return self

@@ -51,7 +51,7 @@ class Precision(Part):
         "enableFloatingPointExceptions": "the device raises none here; leave it out",
     }
 
-    def setPartialsType(self, dtype: Any) -> Self:
+    def setPartialsType(self, dtype: object) -> Self:
         """Set the type of the parts of products' sums: torch.half or torch.float."""
         name = str(dtype).removeprefix("torch.")
         types = {"half": "half", "float16": "half", "float": "float", "float32": "float"}
@@ -81,24 +81,24 @@ class TensorLocations(Part):
         """Set how many tiles of each IPU exchange with the host while the others compute."""
         return self._set(ioTiles=self._count("numIOTiles", num_tiles))
 
-    def _on_chip(self, setter: str, location: Any) -> Self:
+    def _on_chip(self, setter: str, location: object) -> Self:
         if not getattr(location, "on_chip", True):
             raise Error(f"{self.LABEL}.{setter}: off-chip memory; tensors stay on the device here")
         return self
 
-    def setWeightLocation(self, location: Any) -> Self:
+    def setWeightLocation(self, location: object) -> Self:
         """Take a location of weights, which has to be on the device."""
         return self._on_chip("setWeightLocation", location)
 
-    def setOptimizerLocation(self, location: Any) -> Self:
+    def setOptimizerLocation(self, location: object) -> Self:
         """Take a location of what the optimiser keeps, which has to be on the device."""
         return self._on_chip("setOptimizerLocation", location)
 
-    def setAccumulatorLocation(self, location: Any) -> Self:
+    def setAccumulatorLocation(self, location: object) -> Self:
         """Take a location of summed gradients, which has to be on the device."""
         return self._on_chip("setAccumulatorLocation", location)
 
-    def setActivationLocation(self, location: Any) -> Self:
+    def setActivationLocation(self, location: object) -> Self:
         """Take a location of activations, which has to be on the device."""
         return self._on_chip("setActivationLocation", location)
 
@@ -114,7 +114,7 @@ class TensorLocationSettings:
         self.on_chip = bool(use)
         return self
 
-    def _unchanged(self, *_: Any) -> Self:
+    def _unchanged(self, *_: object) -> Self:
         return self
 
     minElementsForOffChip = minElementsForReplicatedTensorSharding = _unchanged
@@ -152,7 +152,7 @@ class Popart(Part):
     LABEL = "Options._Popart"
     DEFAULTS: ClassVar[Mapping[str, Any]] = {"options": {}, "patterns": {}}
 
-    def set(self, key: str, value: Any) -> Self:
+    def set(self, key: str, value: object) -> Self:
         """Set an option of PopART's sessions; names of a group have a dot."""
         kind = type(OPTIONS.get(key))
         if issubclass(kind, Choice) and isinstance(value, int):  # programs give its number

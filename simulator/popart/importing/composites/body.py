@@ -42,7 +42,7 @@ class Body:
         self._prefix = prefix
         self.nodes: list[onnx.NodeProto] = []
 
-    def __call__(self, operator: str, *inputs: Any, out: str = "", **attributes: Any) -> str:
+    def __call__(self, operator: str, *inputs: object, out: str = "", **attributes: object) -> str:
         """Add a node and return the name of its output."""
         names = [value if isinstance(value, str) else self.constant(value) for value in inputs]
         output = out or f"{self._prefix}{operator.lower()}{len(self.nodes)}"
@@ -56,7 +56,7 @@ class Body:
         self.nodes[-1].output.extend(extra_outputs)
         return [first, *extra_outputs]
 
-    def constant(self, values: Any) -> str:
+    def constant(self, values: object) -> str:
         """Add a constant; Python's numbers are whole ones of 64 bits."""
         array = np.asarray(values) if hasattr(values, "dtype") else np.asarray(values, np.int64)
         output = f"{self._prefix}constant{len(self.nodes)}"
@@ -64,7 +64,7 @@ class Body:
         self.nodes.append(helper.make_node("Constant", [], [output], value=proto))
         return output
 
-    def float(self, values: Any, place: int = 0) -> Array:
+    def float(self, values: object, place: int = 0) -> Array:
         """Return numbers in the type of an input."""
         return np.asarray(values, dtype=self.info(place).host)
 
@@ -96,7 +96,7 @@ class Body:
             )
         return value
 
-    def attribute(self, name: str, default: Any = None) -> Any:
+    def attribute(self, name: str, default: object = None) -> Any:
         return self.node.attributes.get(name, default)
 
     def named(self, name: str) -> str:

@@ -50,7 +50,7 @@ def fill(
     fillValue: float,
 ) -> None: ...
 @library_call("POPOPS")
-def fill(graph: Graph, t: Tensor, *arguments: Any, **named: Any) -> None:
+def fill(graph: Graph, t: Tensor, *arguments: object, **named: object) -> None:
     """Set every element of a tensor to a value, which its type must be able to hold.
 
     As in PopLibs the vertices may go to a given compute set: for the elements that a mapping puts
@@ -74,7 +74,7 @@ def zero(
     zeroCS: ComputeSet,
 ) -> None: ...
 @library_call("POPOPS")
-def zero(graph: Graph, t: Tensor, *arguments: Any, **named: Any) -> None:
+def zero(graph: Graph, t: Tensor, *arguments: object, **named: object) -> None:
     """Set every element of a tensor to zero, or those on some tiles in a compute set, as `fill`."""
     _sort_out("zero", graph, t, arguments, named, {})
 
@@ -83,7 +83,7 @@ def _sort_out(
     function: str,
     graph: Graph,
     t: Tensor,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     named: dict[str, Any],
     value: dict[str, object],
 ) -> None:

@@ -80,8 +80,8 @@ def map(
 def map(
     graph: Graph,
     expr: Expr | UnaryOpType | BinaryOpType | TernaryOpType,
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> Tensor:
     """Return the values of an expression of tensors, or of one operator, broadcast to one shape."""
     request, options = _request("map", graph, expr, arguments, named)
@@ -131,8 +131,8 @@ def mapInPlace(
 def mapInPlace(
     graph: Graph,
     expr: Expr | UnaryOpType | BinaryOpType | TernaryOpType,
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> None:
     """Write the values of an expression of tensors, or of one operator, to the first of them."""
     request, options = _request("mapInPlace", graph, expr, arguments, named)
@@ -157,7 +157,7 @@ def _request(
     function: str,
     graph: Graph,
     expression: Expr | OpType,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     named: dict[str, Any],
 ) -> tuple[Request, Options]:
     """Sort the arguments: a list of tensors for an expression, each by itself for an operator."""

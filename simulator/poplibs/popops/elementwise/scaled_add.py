@@ -61,7 +61,7 @@ def scaledAddTo(
     /,
 ) -> None: ...
 @library_call("POPOPS")
-def scaledAddTo(graph: Graph, a: Tensor, *arguments: Any, **named: Any) -> None:
+def scaledAddTo(graph: Graph, a: Tensor, *arguments: object, **named: object) -> None:
     """Add `scale` times b to a, or make a the sum of `scaleA` times a and `scaleB` times b.
 
     A scale is a number, or a tensor of one element; b is cast to the type of a.
@@ -92,7 +92,7 @@ def scaledSubtractFrom(
     /,
 ) -> None: ...
 @library_call("POPOPS")
-def scaledSubtractFrom(graph: Graph, a: Tensor, *arguments: Any, **named: Any) -> None:
+def scaledSubtractFrom(graph: Graph, a: Tensor, *arguments: object, **named: object) -> None:
     """Subtract `scale` times b from a, or make a `scaleA` times a less `scaleB` times b."""
     _scaled(graph, _sum_of("scaledSubtractFrom", a, arguments, named), subtract=True)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def cumSum(
 ) -> Tensor: ...
 @library_call("POPOPS")
 def cumSum(
-    graph: Graph, input: Tensor, axis: int | Sequence[int], *arguments: Any, **named: Any
+    graph: Graph, input: Tensor, axis: int | Sequence[int], *arguments: object, **named: object
 ) -> Tensor:
     """Return the sum of the elements of one axis, or of several, up to each of them.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def createGatherInput(
     debugContext: str = "",
 ) -> Tensor: ...
 @library_call("POPOPS")
-def createGatherInput(graph: Graph, type: Type, *arguments: Any, **named: Any) -> Tensor:
+def createGatherInput(graph: Graph, type: Type, *arguments: object, **named: object) -> Tensor:
     """Add a variable out of which a gather, of one axis or in general, takes slices at low cost."""
     function = "createGatherInput"
     form: dict[str, object] = {"inputShape": NEEDED, "sliceSizes": NEEDED, "startIndexMap": NEEDED}
@@ -126,7 +126,9 @@ def gather(
     optionFlags: Options = None,
 ) -> Tensor: ...
 @library_call("POPOPS")
-def gather(graph: Graph, input: Tensor, indices: Tensor, *arguments: Any, **named: Any) -> Tensor:
+def gather(
+    graph: Graph, input: Tensor, indices: Tensor, *arguments: object, **named: object
+) -> Tensor:
     """Return the slices of an input at indices: of one axis as NumPy's take, or as XLA's Gather.
 
     Indices are of unsigned int. The options are those of slices, and `remapOutOfBoundIndices`: an

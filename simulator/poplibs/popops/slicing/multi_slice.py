@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
@@ -56,7 +56,7 @@ def multiSlice(
 ) -> Tensor: ...
 @library_call("POPOPS")
 def multiSlice(
-    graph: Graph, t: Tensor, offsets: Tensor | Sequence[int], *arguments: Any, **named: Any
+    graph: Graph, t: Tensor, offsets: Tensor | Sequence[int], *arguments: object, **named: object
 ) -> Tensor:
     """Return the slices [offset][sizes in place of `dims`] at each row of `offsets`.
 
@@ -157,8 +157,8 @@ def multiUpdateAdd(
     s: Tensor,
     offsets: Tensor | Sequence[int],
     scale: Tensor,
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> None:
     """Add `scale` times the slices `s` to the rows of a matrix; those of one row add up.
 

@@ -60,8 +60,8 @@ def scatter(
     operand: Tensor,
     indices: Tensor,
     updates: Tensor,
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> None:
     """Write each window of `updates` into `operand` at its indices, one after another.
 

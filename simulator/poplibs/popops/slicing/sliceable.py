@@ -67,8 +67,8 @@ def createSliceableTensor(
     shape: Sequence[int],
     dims: Sequence[int],
     sizes: Sequence[int],
-    *arguments: Any,
-    **named: Any,
+    *arguments: object,
+    **named: object,
 ) -> Tensor:
     """Add a variable out of which slices of `sizes` of the dimensions `dims` can be taken.
 
@@ -169,7 +169,7 @@ def createSliceTensor(
     debugContext: str = "",
 ) -> Tensor: ...
 @library_call("POPOPS")
-def createSliceTensor(graph: Graph, *arguments: Any, **named: Any) -> Tensor:
+def createSliceTensor(graph: Graph, *arguments: object, **named: object) -> Tensor:
     """Add a variable [numIndices][sizes in place of `dims`] for slices of a tensor or of a plan."""
     function = "createSliceTensor"
     slices = {"dims": NEEDED, "sizes": NEEDED, "numIndices": NEEDED}
