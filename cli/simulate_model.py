@@ -20,7 +20,7 @@ HELP = "Run an ONNX model on random inputs, and write its report."
 PARTS = 10  # lines of progress where there is no terminal
 
 UNSUPPORTED = 1  # exit code of --list-unsupported when there are some
-OUT_OF_MEMORY = 1  # exit code of a model that does not fit; its report is kept
+OUT_OF_MEMORY = 1  # exit code of a model that does not fit; its report is kept if it has one
 
 
 OPTIONS = (
@@ -129,6 +129,7 @@ def model_command(
         _check_free(save_outputs)
         options = checked_options(option)
         from simulator import popart  # noqa: F401 - which says what to install
+        from simulator.graph.errors import NoPlanError, PoplarError
         from simulator.popart import simulate
         from simulator.popart.importing import input_values
 
@@ -152,8 +153,14 @@ def model_command(
             return UNSUPPORTED if wrong else 0
         directory = out or Path(path.stem)
         shown = _told(steps_shown("lowering", PARTS))
-        with recorded(directory, ("simulate", *words)):
-            outcome = simulate.simulate_model(path, directory, request, shown)
+        try:
+            with recorded(directory, ("simulate", *words)):
+                outcome = simulate.simulate_model(path, directory, request, shown)
+        except PoplarError as error:
+            if not isinstance(error.__cause__, NoPlanError):
+                raise
+            click.echo(printable(f"does not fit: {error}"), err=True)
+            return OUT_OF_MEMORY
         if outcome.loss:
             batches = counted(request.repeat, "batch", "batches")
             click.echo(printable(f"trained {batches}: {outcome.loss}"), err=True)

@@ -9,6 +9,7 @@ RuntimeError
     graph_memory_allocation_error   a program that needs more memory than a tile has
     MissingPackageError     a front end whose package is not installed; also an ImportError
     poplibs_error           an operation of the libraries that its operands do not allow
+      NoPlanError           a product or convolution of which no plan fits on a tile
 """
 
 from __future__ import annotations
@@ -55,6 +56,16 @@ class application_runtime_error(PoplarError):  # noqa: N801, N818 - Poplar's nam
 
 class poplibs_error(PoplarError):  # noqa: N801, N818 - PopLibs' name
     """A library operation whose operands it does not take; the message begins with its name."""
+
+
+class NoPlanError(poplibs_error):
+    """A product or convolution whose smallest plan needs more temporary data than a tile has."""
+
+    def __init__(self, name: str, needed_bytes: int, tile_bytes: int) -> None:
+        super().__init__(
+            f"{name}: no plan fits: the smallest takes {needed_bytes:,} B of temporary data a tile,"
+            f" which has {tile_bytes:,} B; use more tiles"
+        )
 
 
 class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's name

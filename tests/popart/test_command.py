@@ -271,6 +271,16 @@ def test_a_model_that_does_not_fit_ends_with_1_and_keeps_its_report(tmp_path: Pa
     assert simulated(small(tmp_path), tmp_path / "fits").exit_code == 0
 
 
+def test_a_product_without_a_plan_does_not_fit(tmp_path: Path) -> None:
+    proto = model(
+        [node("MatMul", "x w", "y", name="large")], {"x": [1, 8191], "w": [8191, 8191]}, ["y"]
+    )
+    done = simulated(saved(tmp_path, proto), tmp_path / "out", "--no-values")
+    assert done.exit_code == 1
+    assert done.stderr.splitlines()[-1].startswith("does not fit: node 'large'")
+    assert "no plan fits: the smallest takes" in done.stderr
+
+
 def test_without_values_external_data_are_not_read(tmp_path: Path) -> None:
     weights = np.zeros((600, 600), np.float32)
     proto = model([node("MatMul", "x w", "y")], {"x": [64, 600]}, ["y"], {"w": weights})

@@ -9,7 +9,7 @@ from math import ceil, gcd
 import numpy as np
 
 from simulator.codelets.products.block_layout import Layout
-from simulator.graph.errors import poplibs_error
+from simulator.graph.errors import NoPlanError, poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
@@ -228,14 +228,11 @@ def _in_kernel_slices(
 
 
 def _say(graph: Graph, plan: Plan, name: str) -> None:
-    """Log the plan; raises poplibs_error if its temporary data fits on no tile."""
+    """Log the plan; raises NoPlanError if its temporary data fits on no tile."""
     log("PL", "POPLIN", "DEBUG", f"{name}: {plan.describe()}")
     needed = plan.temporary_bytes / graph.target.bytes_per_tile
     if needed > 1:
-        raise poplibs_error(
-            f"{name}: no plan fits: the smallest takes {plan.temporary_bytes:,} B of temporary "
-            f"data a tile, which has {graph.target.bytes_per_tile:,} B; use more tiles"
-        )
+        raise NoPlanError(name, plan.temporary_bytes, graph.target.bytes_per_tile)
     if plan.temporary_bytes > plan.limit:
         text = (
             f"{name}: no plan keeps to {plan.limit:,} B of temporary data a tile; the best takes "
