@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TextIO
 
@@ -216,7 +216,7 @@ class Engine:
         """Read the executable of a PopEF file; raises PoplarError and PvaError."""
         from simulator.popef.model import load_model
 
-        return load_model(path).executable.load()
+        return load_model(fspath(path)).executable.load()
 
     def saveVariables(self, path: str | PathLike[str]) -> None:
         """Write to a PopEF file the values of the tensors that the host may read, by handle."""

@@ -7,6 +7,7 @@ import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -343,3 +344,9 @@ def test_io_tiles_stay_apart_in_an_executable_of_a_file() -> None:
         engine.run(0)
         cycles.append(executable.compiled.lowered.io_tiles.tolist())
     assert cycles[0] == cycles[1] and sum(cycles[0]) == 2
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"x", []])
+def test_what_is_no_path_is_refused_in_a_line(wrong: Any) -> None:
+    with pytest.raises(poplar.PoplarError, match=r"loadExecutable: cannot take path=.*PathLike"):
+        poplar.Engine.loadExecutable(wrong)
