@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from cli.progress import Progress, steps_shown
 from cli.recording import recorded
 from cli.run_facts import run_object
 from pva.errors import OverwriteError, PvaError
+
+if TYPE_CHECKING:
+    from simulator.popart.simulate import Outcome, Request
 
 SUFFIX = ".onnx"
 HELP = "Run an ONNX model on random inputs, and write its report."
@@ -129,7 +132,6 @@ def model_command(
         _check_free(save_outputs)
         options = checked_options(option)
         from simulator import popart  # noqa: F401 - which says what to install
-        from simulator.graph.errors import NoPlanError, PoplarError
         from simulator.popart import simulate
         from simulator.popart.importing import input_values
 
@@ -152,14 +154,8 @@ def model_command(
                 click.echo(printable(line))
             return UNSUPPORTED if wrong else 0
         directory = out or Path(path.stem)
-        shown = _told(steps_shown("lowering", PARTS))
-        try:
-            with recorded(directory, ("simulate", *words)):
-                outcome = simulate.simulate_model(path, directory, request, shown)
-        except PoplarError as error:
-            if not isinstance(error.__cause__, NoPlanError):
-                raise
-            click.echo(printable(f"does not fit: {error}"), err=True)
+        outcome = _outcome(path, directory, request, words)
+        if outcome is None:
             return OUT_OF_MEMORY
         if outcome.loss:
             batches = counted(request.repeat, "batch", "batches")
@@ -171,6 +167,22 @@ def model_command(
         return 0 if _fits(directory) else OUT_OF_MEMORY
 
     return _with_options(Command(path.name, callback=run_model, help=HELP))
+
+
+def _outcome(path: Path, directory: Path, request: Request, words: Sequence[str]) -> Outcome | None:
+    """Simulate a model; say that it does not fit, and return None, where a product has no plan."""
+    from simulator.graph.errors import NoPlanError, PoplarError
+    from simulator.popart.simulate import simulate_model
+
+    shown = _told(steps_shown("lowering", PARTS))
+    try:
+        with recorded(directory, ("simulate", *words)):
+            return simulate_model(path, directory, request, shown)
+    except PoplarError as error:
+        if not isinstance(error.__cause__, NoPlanError):
+            raise
+        click.echo(printable(f"does not fit: {error}"), err=True)
+        return None
 
 
 def _with_options(command: click.Command) -> click.Command:
