@@ -35,7 +35,7 @@ def poprun(*words: str | Path) -> Result:
 
 
 def started(folder: Path, count: int, launcher: str = "processes") -> subprocess.Popen[str]:
-    """Start a run of instances that wait, and return when all are up."""
+    """Start a run of instances that wait, and return when all are up and have told their pids."""
     words = ["--launcher", launcher, "--num-instances", str(count), "--out", str(folder)]
     process = subprocess.Popen(
         [*POPRUN, *words, "sh", "-c", WAIT],
@@ -43,6 +43,9 @@ def started(folder: Path, count: int, launcher: str = "processes") -> subprocess
     )  # fmt: skip
     assert process.stdout is not None
     assert [process.stdout.readline() for _ in range(count)] == ["up\n"] * count
+    deadline = time.monotonic() + 30
+    while len(pids(folder)) < count and time.monotonic() < deadline:
+        os.sched_yield()
     return process
 
 
