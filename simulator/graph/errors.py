@@ -61,12 +61,6 @@ class poplibs_error(PoplarError):  # noqa: N801, N818 - PopLibs' name
 class NoPlanError(poplibs_error):
     """A product or convolution whose smallest plan needs more temporary data than a tile has."""
 
-    def __init__(self, name: str, needed_bytes: int, tile_bytes: int) -> None:
-        super().__init__(
-            f"{name}: no plan fits: the smallest takes {needed_bytes:,} B of temporary data a tile,"
-            f" which has {tile_bytes:,} B; use more tiles"
-        )
-
 
 class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's name
     """A program needs more memory than its tiles have, and `debug.allowOutOfMemory` is false.

@@ -232,7 +232,10 @@ def _say(graph: Graph, plan: Plan, name: str) -> None:
     log("PL", "POPLIN", "DEBUG", f"{name}: {plan.describe()}")
     needed = plan.temporary_bytes / graph.target.bytes_per_tile
     if needed > 1:
-        raise NoPlanError(name, plan.temporary_bytes, graph.target.bytes_per_tile)
+        raise NoPlanError(
+            f"{name}: no plan fits: the smallest takes {plan.temporary_bytes:,} B of temporary "
+            f"data a tile, which has {graph.target.bytes_per_tile:,} B; use more tiles"
+        )
     if plan.temporary_bytes > plan.limit:
         text = (
             f"{name}: no plan keeps to {plan.limit:,} B of temporary data a tile; the best takes "
