@@ -8,7 +8,7 @@ from simulator.compiler.executable import BoolArray, Executable, LoweredProgram
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 
-LEAST_BYTES = 1 << 16  # of a variable; smaller ones are not worth a call of the system
+LEAST_BYTES = 1 << 20  # of a variable; smaller ones are not worth a call of the system
 CHOICES = ("Switch", "OnEveryTileSwitch", "If", "IfElse")
 Discards = dict[Program, list[tuple[int, int]]]
 
