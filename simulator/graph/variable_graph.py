@@ -167,7 +167,7 @@ class VariableGraph(Arena):
         return self._settled.mapping[1]
 
     def let_go_of_mapping_table(self) -> None:
-        """Give back the table of all variables, which is made anew when it is asked for."""
+        """Free the table of all variables, which is made anew when it is asked for."""
         self._settled.mapping = None
 
 

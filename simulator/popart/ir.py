@@ -112,7 +112,7 @@ class Ir:
         return self.constants[name] if name in self.constants else self.weights.get(name)
 
     def let_go_of_weights(self) -> None:
-        """Give back the values of all weights, those of graphs within too."""
+        """Free the values of all weights, those of graphs within too."""
         self.weights = dict.fromkeys(self.weights)
         for node in self.nodes:
             for graph in node.graphs:

@@ -39,7 +39,7 @@ class Storage:
             self.write(tensor, values, f"initial value of {tensor.describe()}")
 
     def discard(self, parts: Iterable[tuple[int, int]]) -> None:
-        """Give back the memory of bytes [begin, end) that nothing needs: they may be anything."""
+        """Free the memory of bytes [begin, end) that nothing needs: they may be anything."""
         if sys.platform != "linux":  # the others keep pages until they are short of them
             return
         for begin, end in parts:

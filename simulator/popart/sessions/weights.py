@@ -123,7 +123,7 @@ class Weights:
         write_model(self._model, self._weights, path, more=self._kept)
 
     def let_go_of_model(self) -> None:
-        """Give back the memory of the model that was given; `modelToHost` then refuses."""
+        """Free the model that the session is made of; `modelToHost` then refuses."""
         self._model = None
 
     def _let_go_of_weights(self) -> None:
