@@ -40,7 +40,7 @@ def test_a_slice_pays_for_taking_its_weights_and_putting_its_results() -> None:
     split = SerialSplit("outputs", 2)
     cost = serial_cost(MK1, problem, AMP, split, tiles, results, of_layer=False)
     slice_cycles, update_cycles = 25 + 6 * (39 + 24 + 2 * 64), 25 + 6 * (39 + 24 + 2 * 8)
-    assert {name: int(cycles[0]) for name, cycles in cost.each.items()} == {
+    assert {name: int(cycles[0]) for name, cycles in cost.by_slice.items()} == {
         "slice": slice_cycles,
         "update": update_cycles,
     }

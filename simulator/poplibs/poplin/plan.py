@@ -217,8 +217,8 @@ class Plan:
             for name, count, size in zip(names, self.parts, self.problem.sizes(), strict=True)
             if size > 1
         )
-        each = (*self.cycles, *self.once)
-        stages = ", ".join(f"{name} {cycles:,}" for name, cycles in each if cycles)
+        costs = (*self.cycles, *self.once)
+        stages = ", ".join(f"{name} {cycles:,}" for name, cycles in costs if cycles)
         return (
             f"{self.transform.describe()}{self.method.describe()}, "
             f"groups of {self.method.in_group} x {self.method.out_group}, "

@@ -257,12 +257,12 @@ def _solve(
     if not solution.validSolution():
         return None
     chosen = [np.array([solution[variable]]) for variable in inputs]
-    each, once = (_numbers(stages) for stages in price.stages(chosen, settings.tiles))
+    by_slice, once = (_numbers(stages) for stages in price.stages(chosen, settings.tiles))
     plan = Plan(
         problem,
         method,
         tuple(solution[count] for count in parts),
-        each,
+        by_slice,
         solution[tile_bytes],
         allowed_bytes(target, settings),
         serial=split,
@@ -301,7 +301,7 @@ class _Price:
     """What parts of a slice take, from arrays of their steps in each dimension and their cuts."""
 
     target: Target
-    whole: Problem
+    full_problem: Problem
     problem: Problem
     method: Method
     settings: Settings
@@ -314,7 +314,7 @@ class _Price:
         share = ceil_div(part.groups * part.outputs * part.positions, sums)
         of_layer = self.settings.purpose.startswith(LAYER)
         serial = serial_cost(
-            self.target, self.whole, self.method, self.split, used, share, of_layer=of_layer
+            self.target, self.full_problem, self.method, self.split, used, share, of_layer=of_layer
         )
         return part, cut, serial
 
@@ -330,13 +330,15 @@ class _Price:
         shares = _shares_of_taps(problem)
         stages = stage_cycles(target, problem, method, part, cut, shares, shared=True, tiles=tiles)
         used = cut.sums * cut.outputs * cut.positions * ceil_div(problem.groups, part.groups)
-        moved = rearranging_cycles(target, self.whole, method, self.settings.purpose, used)
-        return {"transform": moved, **stages, **serial.each}, serial.once
+        rearranged = rearranging_cycles(
+            target, self.full_problem, method, self.settings.purpose, used
+        )
+        return {"transform": rearranged, **stages, **serial.by_slice}, serial.once
 
     def cycles(self, arrays: list[IntArray]) -> IntArray:
         """Add up all slices."""
-        each, once = self.stages(arrays)
-        total: IntArray = self.split.count * np.add.reduce([*each.values()])
+        by_slice, once = self.stages(arrays)
+        total: IntArray = self.split.count * np.add.reduce([*by_slice.values()])
         return total + np.add.reduce([*once.values()]) if once else total
 
     def bytes(self, arrays: list[IntArray]) -> IntArray:

@@ -32,7 +32,7 @@ ONE = np.ones(1, dtype=np.int64)
 class SerialCost(NamedTuple):
     """What a split takes besides its slices: cycles of each slice, cycles once, bytes of a tile."""
 
-    each: dict[str, IntArray]
+    by_slice: dict[str, IntArray]
     once: dict[str, IntArray]
     bytes: IntArray
 
@@ -83,16 +83,16 @@ def serial_cost(
     left, right = _operand_elements(problem)
     moving, stationary = (ceil_div(elements, used) for elements in method.sides(left, right))
     size, count = method.partials.size, split.count
-    each, once = {}, {}
+    by_slice, once = {}, {}
     extra_bytes = np.zeros_like(used)
     if split.dimension != "kernel":
-        each["slice"] = _slice_cycles(target, stationary, count, problem.dtype)
+        by_slice["slice"] = _slice_cycles(target, stationary, count, problem.dtype)
     if split.dimension in RESULT_DIMENSIONS:
-        each["update"] = _slice_cycles(target, outputs, count, problem.out_type)
+        by_slice["update"] = _slice_cycles(target, outputs, count, problem.out_type)
     else:
         if split.dimension == "inputs":
-            each["slice"] += _slice_cycles(target, moving, count, problem.dtype)
-        each["update"] = binary_1d(outputs, "ADD", method.partials, target, in_place=True)
+            by_slice["slice"] += _slice_cycles(target, moving, count, problem.dtype)
+        by_slice["update"] = binary_1d(outputs, "ADD", method.partials, target, in_place=True)
         vectors = ceil_div(outputs, target.workers * target.getVectorWidth(method.partials))
         once["zero"] = target.workers * vectors
         if problem.out_type != method.partials:
@@ -102,7 +102,7 @@ def serial_cost(
         bytes_moved = stationary * problem.dtype.size
         once["rearrange"] = ceil_div(bytes_moved, target.exchange_bytes_per_cycle) + stationary
         extra_bytes = extra_bytes + bytes_moved
-    return SerialCost(each, once, extra_bytes)
+    return SerialCost(by_slice, once, extra_bytes)
 
 
 def _slice_cycles(target: Target, elements: IntArray, count: int, dtype: Type) -> IntArray:
