@@ -38,8 +38,8 @@ def _named(command: Sequence[str]) -> Iterator[None]:
     """Let reports tell by which command they were written."""
     from simulator.profile.write import COMMAND_VARIABLE, with_folders_below
 
-    here = Path.cwd()
-    words = [with_folders_below(here, word) for word in command]
+    directory = Path.cwd()
+    words = [with_folders_below(directory, word) for word in command]
     os.environ[COMMAND_VARIABLE] = json.dumps(words)
     try:
         yield

@@ -68,8 +68,8 @@ LEVERS = {
 
 def with_trials(report: Report, findings: pd.DataFrame) -> pd.DataFrame:
     """Return findings with `try_it`, `measured_saving` and `trial`, as `insights` tells them."""
-    own = point_of(report.path)
-    program, words = _command_line(report, own)
+    point = point_of(report.path)
+    program, words = _command_line(report, point)
     space = exploration_of(report.path) or _directory_of_trials(report, program)
     rows: list[dict[str, Any]] = findings.to_dict("records")  # type: ignore[assignment]
     commands = [_command(report, str(row["rule"]), row, program, words, space) for row in rows]
@@ -91,14 +91,14 @@ def _directory_of_trials(report: Report, program: str) -> Path:
     """Return where the points of a report's trials go: beside the report."""
     folder = report.path if report.path.is_dir() else report.path.parent
     beside = folder.parent / f"explore-{Path(program).stem}"
-    here = Path.cwd()
-    return beside.relative_to(here) if beside.is_relative_to(here) else beside
+    directory = Path.cwd()
+    return beside.relative_to(directory) if beside.is_relative_to(directory) else beside
 
 
-def _command_line(report: Report, own: Point | None) -> tuple[str, tuple[str, ...]]:
+def _command_line(report: Report, point: Point | None) -> tuple[str, tuple[str, ...]]:
     """Return the program that `tilescope simulate` ran, and its arguments; of others nothing."""
-    if own is not None:
-        program, *words = own["arguments"]
+    if point is not None:
+        program, *words = point["arguments"]
         return program, tuple(words)
     try:
         app = report.app
@@ -109,8 +109,8 @@ def _command_line(report: Report, own: Point | None) -> tuple[str, tuple[str, ..
         return "", ()
     if words[:1] != ["simulate"] or not "".join(words[1:2]).endswith(PROGRAMS):
         return "", ()
-    kept = _without(words[2:], *OUTPUTS)
-    return words[1], tuple(word for word in kept if word not in FLAGS)
+    remaining = _without(words[2:], *OUTPUTS)
+    return words[1], tuple(word for word in remaining if word not in FLAGS)
 
 
 def _command(report: Report, rule: str, row: Point, program: str, words: Words, space: Path) -> str:
@@ -130,8 +130,8 @@ def _command(report: Report, rule: str, row: Point, program: str, words: Words, 
     if not values:
         return ""
     vary = f"{lever.name}={','.join((present, *values))}"
-    kept = _without(words, lever.name)
-    return shlex.join(("tilescope", "explore", program, *kept, "--vary", vary,
+    remaining = _without(words, lever.name)
+    return shlex.join(("tilescope", "explore", program, *remaining, "--vary", vary,
                        "--out", str(space)))  # fmt: skip
 
 
@@ -144,12 +144,12 @@ def _measured(
     """
     figure, present = FIGURES.get(str(row["of"]), ""), _value(words, lever)
     alike = [p for p in points if _rest(p["arguments"][1:], lever) == _rest(words, lever)]
-    own = [p for p in alike if _value(p["arguments"], lever) == present]
-    if not own or own[0].get("peak") != liveness_overview(report).max_live:
+    present_points = [p for p in alike if _value(p["arguments"], lever) == present]
+    if not present_points or present_points[0].get("peak") != liveness_overview(report).max_live:
         return NOT_MEASURED, ""
-    spent = [(_spent(p, lever, figure), str(p["key"])) for p in alike if p is not own[0]]
+    spent = [(_spent(p, lever, figure), str(p["key"])) for p in alike if p is not present_points[0]]
     tried = [(value, key) for value, key in spent if value > 0]
-    before = _spent(own[0], lever, figure)
+    before = _spent(present_points[0], lever, figure)
     if not tried or before <= 0 or not row["saving_share"]:
         return NOT_MEASURED, ""
     least, key = min(tried)
@@ -159,8 +159,8 @@ def _measured(
 def _rest(words: Words, lever: Lever) -> list[str]:
     """Return arguments without a lever, defaults and what changes no figure, in one order."""
     usual = [other.name for other in LEVERS.values() if _value(words, other) == other.default]
-    kept = [word for word in _without(words, lever.name, *usual) if word not in FLAGS]
-    pairs = (word.split("=", 1) if word.startswith("--") else [word] for word in kept)
+    remaining = [word for word in _without(words, lever.name, *usual) if word not in FLAGS]
+    pairs = (word.split("=", 1) if word.startswith("--") else [word] for word in remaining)
     return sorted(text for pair in pairs for text in pair)
 
 
@@ -184,9 +184,9 @@ def _value(words: Words, lever: Lever) -> str:
 def _without(words: Words, *names: str) -> list[str]:
     """Return arguments without some options and their values."""
     options = tuple(f"--{name}" for name in names)
-    kept = []
+    remaining = []
     for before, word in zip(("", *words), words, strict=False):
         of_option = before in options and not word.startswith("-")
         if not of_option and word.partition("=")[0] not in options:
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining
