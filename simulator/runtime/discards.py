@@ -8,7 +8,7 @@ from simulator.compiler.executable import BoolArray, Executable, LoweredProgram
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 
-LEAST_BYTES = 1 << 20  # of a variable; smaller ones are not worth a call of the system
+LEAST_BYTES = 1 << 20  # of a variable; smaller ones cost more to fault in anew at each turn
 CHOICES = ("Switch", "OnEveryTileSwitch", "If", "IfElse")
 Discards = dict[Program, list[tuple[int, int]]]
 
@@ -65,9 +65,9 @@ def _turns(program: LoweredProgram) -> bool:
 
 def _nearest(marked: BoolArray, parent: IntArray) -> IntArray:
     """Return the nearest marked step among each one and those around it, -1 for none."""
-    found = np.where(marked, np.arange(len(marked)), parent)
+    around = np.where(marked, np.arange(len(marked)), parent)
     while True:
-        climbing = (found >= 0) & ~marked[found]
+        climbing = (around >= 0) & ~marked[around]
         if not climbing.any():
-            return found
-        found = np.where(climbing, found[found], found)
+            return around
+        around = np.where(climbing, around[around], around)
