@@ -18,6 +18,7 @@ POPOPS_CYCLES = "PopLibs lib/popops/popopsCycleEstimators.cpp"
 POPOPS_ESTIMATES = "PopLibs lib/popops/PerformanceEstimation.cpp"
 POPNN_CYCLES = "PopLibs lib/popnn/popnnCycleEstimators.cpp"
 POPNN_ESTIMATES = "PopLibs lib/popnn/PerformanceEstimation.hpp"
+POPLIN_CYCLES = "PopLibs lib/poplin/poplinCycleEstimators.cpp"
 POPLIN_ESTIMATES = "PopLibs lib/poplin/PerformanceEstimation.hpp"
 # State and code of an element-wise vertex: of one region (1D), and of several (2D).
 ONE_REGION, SEVERAL_REGIONS = (16, 150), (24, 170)

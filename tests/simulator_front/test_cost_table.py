@@ -37,6 +37,7 @@ FIXED: dict[str, Any] = {
     "kind": "SIGMOID",
     "iterations": 3,
     "values": "none",
+    "lower": True,
     "channels": 4,
     "out_group": 8,
     "expression": Node(FLOAT, BINARY["ADD"], (Node(FLOAT, field="in1"), Node(FLOAT, field="in2"))),

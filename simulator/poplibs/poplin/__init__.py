@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.poplin.cholesky import cholesky as cholesky
+from simulator.poplibs.poplin.cholesky import choleskyInPlace as choleskyInPlace
+from simulator.poplibs.poplin.cholesky import createCholeskyInput as createCholeskyInput
 from simulator.poplibs.poplin.convolution import calculateWeightDeltas as calculateWeightDeltas
 from simulator.poplibs.poplin.convolution import convolution as convolution
 from simulator.poplibs.poplin.convolution import convolutionWeightUpdate as convolutionWeightUpdate
@@ -40,5 +43,13 @@ from simulator.poplibs.poplin.params import InputTransform as InputTransform
 from simulator.poplibs.poplin.params import OutputTransform as OutputTransform
 from simulator.poplibs.poplin.params import getGradientParams as getGradientParams
 from simulator.poplibs.poplin.params import getWeightUpdateParams as getWeightUpdateParams
+from simulator.poplibs.poplin.triangular_solve import (
+    createTriangularSolveInputLHS as createTriangularSolveInputLHS,
+)
+from simulator.poplibs.poplin.triangular_solve import (
+    createTriangularSolveInputRHS as createTriangularSolveInputRHS,
+)
+from simulator.poplibs.poplin.triangular_solve import triangularMask as triangularMask
+from simulator.poplibs.poplin.triangular_solve import triangularSolve as triangularSolve
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))
