@@ -10,10 +10,9 @@ from cli.check import number, wanted
 from cli.output import counted, printable, signed
 from pva import units
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 Reports = tuple["Report", "Report"]

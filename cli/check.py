@@ -26,10 +26,9 @@ from cli.output import (
 )
 from cli.source import name_stdin, open_report
 from pva import units
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 EXAMPLES = """
@@ -161,8 +160,6 @@ def _causes(old: Report, new: Report, budgets: pd.DataFrame) -> list[tuple[str, 
 
 def causes_of(figure: str, old: Report, new: Report) -> list[tuple[str, str, int, str]]:
     """Return the largest changes behind a figure as rows of CAUSE_COLUMNS; none where unknown."""
-    import pandas as pd
-
     from pva.analysis import COMPARISONS
     from pva.analysis.whole_report.comparison import total_of, waterfall
     from pva.analysis.whole_report.key_figures import FIGURES

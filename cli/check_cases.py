@@ -17,11 +17,10 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from cli.bisect_step import git
 from cli.output import printable
 from pva.errors import PvaError
+from pva.lazy import pandas as pd
 from pva.version import VERSION
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 JUNIT, SARIF = "junit", "sarif"

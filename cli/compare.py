@@ -29,10 +29,9 @@ from cli.output import (
 from cli.source import is_trace, name_stdin, open_report, open_trace, source
 from pva import units
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 EXAMPLES = """

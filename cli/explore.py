@@ -16,10 +16,9 @@ from cli.output import OBJECT, counted, of_frame, printable, write_object, write
 from cli.progress import steps_shown
 from pva import units
 from pva.errors import PvaError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from simulator.explore.explore import Plan
     from simulator.explore.levers import Space
 
@@ -181,8 +180,6 @@ def _write(
     space: Space, out: Path, plan: Plan, keys: Sequence[str], computed: int, seconds: float,
     form: str | None,
 ) -> None:  # fmt: skip
-    import pandas as pd
-
     from pva.many.points import pareto, ranked
 
     frame = pd.read_parquet(out / "points.parquet")

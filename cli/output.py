@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from cli.fitting import laid_out, terminal_width
 from pva import units
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 PIPE_CLOSED = 141  # as shells have it: 128 + SIGPIPE
 FORMATS = ("table", "json", "csv")

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from cli.fitting import labelled
 from cli.output import OBJECT, Rows, counted, printable, write, write_object, write_rows
 from pva import units
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.many.run import Run
 
 _LABEL_WIDTH = 12

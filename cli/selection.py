@@ -6,7 +6,7 @@ import dataclasses
 import io
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -24,9 +24,7 @@ from cli.output import (
     write_rows_object,
 )
 from pva.errors import MissingPackageError
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 PARQUET = "parquet"
 OPTIONS = (
@@ -91,16 +89,12 @@ def _with_units(rows: Rows, units: dict[str, str]) -> Rows:
 
 def frame_of_record(record: object) -> pd.DataFrame:
     """Return the fields of a dataclass as rows, their values as texts."""
-    import pandas as pd
-
     rows = of_record(record)
     return pd.DataFrame([(field, str(value)) for field, value in rows.rows], columns=rows.columns)
 
 
 def selected(frame: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """Keep and order rows as the options say; raises PvaError for an unknown column."""
-    from pandas.api.types import is_numeric_dtype
-
     from pva.analysis.filters import column_of, matching, parse_filter
 
     if frame.index.name:
@@ -109,7 +103,7 @@ def selected(frame: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     if selection.sort:
         column = selection.sort.removeprefix("-")
         turned = column != selection.sort
-        rising = turned if is_numeric_dtype(column_of(frame, column)) else not turned
+        rising = turned if pd.api.types.is_numeric_dtype(column_of(frame, column)) else not turned
         frame = frame.sort_values(column, ascending=rising, kind="stable")
     if selection.limit and selection.form == PARQUET:
         frame = frame.head(selection.limit)

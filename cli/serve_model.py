@@ -14,10 +14,9 @@ from cli.output import OBJECT, counted, object_option, of_frame, printable, writ
 from cli.progress import steps_shown
 from pva import units
 from pva.errors import MissingPackageError, OverwriteError, PvaError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.queueing.replay import Arrivals, Device, Outcome
     from simulator.serving.live import Listening
     from simulator.serving.model_config import Settings

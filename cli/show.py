@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -28,9 +28,7 @@ from cli.output import (
 from cli.run_info import is_run
 from cli.selection import OPTIONS, Selection, write_selected
 from cli.source import name_problems, open_report, open_run, open_trace
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 EXAMPLES = """
 \b

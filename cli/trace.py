@@ -30,10 +30,9 @@ from cli.output import (
 from cli.source import name_stdin, open_trace
 from pva import units
 from pva.errors import OverwriteError, PvaError, nearest
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.trace import Align, Trace
 
 T = TypeVar("T")

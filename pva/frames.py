@@ -9,16 +9,14 @@ tells what there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from pva import schema
 from pva.dataset import Dataset
 from pva.errors import nearest
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 DTYPES = {"int": "int64", "float": "float64", "bool": "bool", "text": "str", "code": "category"}
 NAMES = (*schema.TABLE, *schema.ARRAY)
@@ -50,8 +48,6 @@ class Frames:
         return f"<Frames: {present} of {len(NAMES)} tables and arrays; schema() lists them>"
 
     def _repr_html_(self) -> str:
-        import pandas as pd
-
         rows = [(name, _declared(name).meaning) for name in NAMES if self._data.has(name)]
         return pd.DataFrame(rows, columns=["frame", "meaning"]).to_html(index=False)
 
@@ -61,8 +57,6 @@ class Frames:
         Columns: name (of the table or array), column, dtype, unit, meaning, recorded_by (the engine
         option), recorded. An index of an array has the dtype int64, or category where it is a name.
         """
-        import pandas as pd
-
         columns = ["name", "column", "dtype", "unit", "meaning", "recorded_by"]
         frame = pd.DataFrame([*_table_rows(), *_array_rows()], columns=columns)
         return frame.assign(recorded=[self._data.has(name) for name in frame["name"]])
@@ -77,8 +71,6 @@ def frame_of(
 
     Raises NotRecordedError.
     """
-    import pandas as pd
-
     is_array = name in schema.ARRAY
     columns_of_values = (
         _array(data, schema.ARRAY[name]).items() if is_array else _table(data, name, columns)
@@ -140,8 +132,6 @@ def _table(
 
 
 def _column(data: Dataset, table: str, column: schema.Column) -> Any:
-    import pandas as pd
-
     values = data.column(table, column.name)
     if column.kind == "code":
         return pd.Categorical.from_codes(values, categories=pd.Index(column.values, dtype="str"))
@@ -160,8 +150,6 @@ def _array(data: Dataset, array: schema.Array) -> dict[str, Any]:
 
 
 def _index(name: str, places: Any) -> Any:
-    import pandas as pd
-
     if name not in schema.INDEX_WORDS:
         return places
     return pd.Categorical.from_codes(

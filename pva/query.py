@@ -27,12 +27,12 @@ from pva import schema
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError, QueryError, nearest
 from pva.frames import NAMES, frame_of
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     import sqlite3
 
     import duckdb
-    import pandas as pd
 
 Values = np.ndarray[Any, Any]
 Lend = Callable[["duckdb.DuckDBPyConnection", str], None]  # a table or array, by name
@@ -114,8 +114,6 @@ def select(data: Dataset, query: str, seconds: float | None = None) -> pd.DataFr
 
 def _tables(data: Dataset) -> pd.DataFrame:
     """Name what this report has; a connection has only what its query speaks of."""
-    import pandas as pd
-
     return pd.DataFrame({"name": pd.array([name for name in NAMES if data.has(name)], dtype="str")})
 
 
@@ -243,8 +241,6 @@ def _lend_to_duckdb(data: Dataset, connection: duckdb.DuckDBPyConnection, name: 
 
 def _lend_array(connection: duckdb.DuckDBPyConnection, data: Dataset, array: schema.Array) -> None:
     """Make a view in long form, as the frame is, of an array that stays as it is."""
-    import pandas as pd
-
     values = data.array(array.name)
     connection.register(f"_{array.name}", pd.DataFrame({"v": values.reshape(-1)}, copy=False))
     columns, inner = [f'v AS "{array.value_column}"'], 1
@@ -388,15 +384,11 @@ def _bounded(data: Dataset, columns: list[_Column], rows: int) -> list[_Column]:
 
 
 def _frame(columns: Sequence[_Column]) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.DataFrame({place: _typed(column) for place, column in enumerate(columns)})
     return frame.set_axis(_distinct([column.name for column in columns]), axis=1)
 
 
 def _typed(column: _Column) -> Any:
-    import pandas as pd
-
     values, null = column.values, column.null
     if column.dtype in ("str", "") and null.any():
         values = values.astype(np.object_)

@@ -20,12 +20,11 @@ from pva.errors import DamagedFileError, OverwriteError, PvaError, nearest
 from pva.formats import registry
 from pva.formats.registry import Profile as Profile
 from pva.later import later
+from pva.lazy import pandas as pd
 from pva.model.show import Shown
 from pva.run_selection import WithoutRuns
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.frames import Frames
     from pva.model.compilation import CompilationReport
     from pva.model.execution import ExecutionReport
@@ -268,8 +267,6 @@ class Report(Shown):
         Columns: law, meaning, holds (missing where the report lacks what the law speaks of), where,
         found, wanted, places (how many break it).
         """
-        import pandas as pd
-
         from pva.check import LAWS
 
         rows = [row for law in LAWS for row in law.verdict(self.dataset)]

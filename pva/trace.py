@@ -8,7 +8,7 @@ from numbers import Real
 from os import PathLike, fspath
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,12 @@ from pva.formats.traces import registry
 from pva.formats.traces.registry import CHROME_SUFFIXES as CHROME_SUFFIXES
 from pva.formats.traces.registry import SUFFIX as SUFFIX
 from pva.later import later
+from pva.lazy import pandas as pd
 from pva.model.events import Process, Thread, ThreadColumns
 from pva.model.series import Flows, Heatmap, Instants, Series
 from pva.model.show import Shown
 from pva.model.trace_content import Anchor, TraceContent
 from pva.trace_frames import TraceFrames
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TracePath = str | PathLike[str]
 Align = Literal["wall", "start"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,10 @@ import numpy.typing as npt
 from pva import schema
 from pva.errors import nearest
 from pva.frames import DTYPES
+from pva.lazy import pandas as pd
 from pva.model.nesting import Nesting, nest
 from pva.model.series import Heatmap
 from pva.model.trace_content import TraceContent
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAMES = tuple(schema.TRACE_TABLE)
 Columns = dict[str, Any]
@@ -64,8 +62,6 @@ class TraceFrames:
 
     def schema(self) -> pd.DataFrame:
         """List every column of every table: name, column, dtype, unit, meaning."""
-        import pandas as pd
-
         rows = [
             (table.name, column.name, DTYPES[column.kind], column.unit, column.meaning)
             for table in schema.TRACE_TABLES
@@ -76,8 +72,6 @@ class TraceFrames:
 
 def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
     """Return a table as a DataFrame, its columns as the schema declares them."""
-    import pandas as pd
-
     arrays = _TABLES[name](content)
     columns = {
         column.name: _typed(column.kind, arrays[column.name])
@@ -88,8 +82,6 @@ def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
 
 def window(content: TraceContent, begin_ns: int, end_ns: int) -> pd.DataFrame:
     """Return the events that are open at some time of a window; reads no others."""
-    import pandas as pd
-
     lanes = content.lanes.window((begin_ns, end_ns), content.names)
     parts: dict[str, Sequence[npt.NDArray[Any]]] = {
         "begin_ns": [lane.begin_ns for lane in lanes],
@@ -116,8 +108,6 @@ def _described(name: str) -> str:
 
 
 def _typed(kind: str, values: Any) -> Any:
-    import pandas as pd
-
     if kind == "code":
         codes, categories = values
         return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype="str"))

@@ -58,31 +58,31 @@ TABLE = {
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
     ),
-    "pva.model": Row(MIDDLE, ("pandas", "duckdb")),
+    "pva.model": Row(MIDDLE, ("duckdb",)),
     "pva.model.completion": Row(lazy=("IPython",), numpy=False),
-    "pva.frames": Row(MIDDLE, ("pandas",)),
+    "pva.frames": Row(MIDDLE),
     "pva.check": Row(MIDDLE),
-    "pva.query": Row((*MIDDLE, "pva.frames"), ("pandas", "duckdb")),
+    "pva.query": Row((*MIDDLE, "pva.frames"), ("duckdb",)),
     "pva.document": Row(("pva",)),
-    "pva.report": Row((*MIDDLE, *READERS, "pva.query", "pva.later"), ("pandas",)),
+    "pva.report": Row((*MIDDLE, *READERS, "pva.query", "pva.later")),
     "pva.trace": Row(
         (*MIDDLE, "pva.formats.traces.registry", "pva.later", "pva.model", "pva.trace_frames"),
-        ("pandas", "pva.query"),
+        ("pva.query",),
     ),
-    "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames"), ("pandas",)),
+    "pva.trace_frames": Row((*MIDDLE, "pva.model", "pva.frames")),
     "pva.analysis": Row(
         ("pva.errors", "pva.lazy", "pva.plain_file", "pva.report", "pva.trace", "pva.units")
         + ("pva.tile_sets", "pva.graph_hash", "pva.kernels", "pva.queueing", "pva.explored")
     ),
     "pva.queueing": Row(
-        ("pva.errors", "pva.plain_file", "pva.formats.traces.triton_trace", "msgspec"), ("pandas",)
+        ("pva.errors", "pva.lazy", "pva.plain_file", "pva.formats.traces.triton_trace", "msgspec")
     ),
     "pva.summary": Row(("pva.analysis", "pva.errors", "pva.report", "pva.units")),
     "pva.plot": Row(
-        ("pva.analysis", "pva.errors", "pva.plain_file", "pva.report", "pva.tile_sets")
-        + ("pva.trace", "pva.units", "plotly"), ("pandas",)
+        ("pva.analysis", "pva.errors", "pva.lazy", "pva.plain_file", "pva.report")
+        + ("pva.tile_sets", "pva.trace", "pva.units", "plotly")
     ),
-    "pva.many": Row(("pva",), ("pandas", "duckdb", "pyarrow", "dask", "distributed")),
+    "pva.many": Row(("pva",), ("duckdb", "pyarrow", "dask", "distributed")),
     "simulator": Row((*MIDDLE, "pva.formats.registry", "pva.formats.report_directory", "pvti")),
     "simulator.popart": Row(("simulator", *MIDDLE, "onnx", "google.protobuf")),
     "simulator.poptorch": Row(
@@ -97,7 +97,7 @@ TABLE = {
     ),
     "simulator.model_runtime": Row(("simulator", "pvti", "pva.errors", "pva.units")),
     "simulator.explore": Row(
-        ("simulator", *MIDDLE, "pva.dask_client"), ("pandas", "pyarrow", "optuna", "distributed")
+        ("simulator", *MIDDLE, "pva.dask_client"), ("pyarrow", "optuna", "distributed")
     ),
     "simulator.serving": Row(
         ("simulator", "pvti", *MIDDLE, "pva.queueing", "pva.formats.traces.triton_trace")
@@ -111,7 +111,7 @@ TABLE = {
     "dashboard.sources": Row(
         ("pva.schema.exploration", "pva.trace", "pva.errors", "pva.plain_file")
     ),
-    "dashboard.figures": Row(("plotly", "pva.units", "pva.plot"), ("pandas",)),
+    "dashboard.figures": Row(("plotly", "pva.lazy", "pva.units", "pva.plot")),
     "dashboard.timeline": Row(
         ("dashboard", "pva.analysis", "pva.errors", "pva.plot", "pva.tile_sets")
         + ("pva.report", "pva.trace", "pva.units"), ("flask",),
@@ -121,13 +121,13 @@ TABLE = {
     ),
     "dashboard.pages": Row(
         ("dash", "dash_ag_grid", "dash_mantine_components", "dashboard", "pva.analysis",
-         "pva.plain_file", "pva.plot", "pva.check", "pva.long_texts", "pva.summary",
-         "pva.units", "pva.errors"), ("pandas",),
+         "pva.lazy", "pva.plain_file", "pva.plot", "pva.check", "pva.long_texts",
+         "pva.summary", "pva.units", "pva.errors"),
     ),
     "dashboard.pages.explore": Row(
-        ("dash", "dashboard", "pva.many", "pva.plot", "pva.units", "pva.errors"),
+        ("dash", "dashboard", "pva.lazy", "pva.many", "pva.plot", "pva.units", "pva.errors"),
     ),
-    "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti", "pandas")),
+    "cli": Row(("pva", "click"), ("simulator", "dashboard", "pvti")),
     "cli.agent": Row(("cli", "pva.errors", "mcp", "mcp_types", "pydantic"), ("pva", "dashboard")),
 }  # fmt: skip
 

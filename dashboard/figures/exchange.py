@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import scale_of
 from pva.plot.floor import colours
 from pva.plot.theme import Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_WORDS = 12  # groups each way whose cells have room for their bytes
 TICKS = 16

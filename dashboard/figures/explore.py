@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from pva.lazy import pandas as pd
 from pva.plot.axes import byte_axis, escaped, shortened
 from pva.plot.theme import SERIES, Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 WIDE = 50  # times the least value: an axis of more is logarithmic
 MOST_COLOURS = 12  # values of a lever; those of more share the last colour

@@ -6,17 +6,15 @@ layer follows the mean place of its neighbours, so that few edges cross (Sugiyam
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import Numbers, escaped, shortened
 from pva.plot.theme import Theme, plot_layout, step_colour, step_words, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 VARIABLE = "variable"
 HALF_WIDTH, HALF_HEIGHT = 0.38, 0.36  # of a box, where layers and places are 1 apart

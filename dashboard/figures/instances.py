@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import Numbers, escaped, nice_step
 from pva.plot.floor import colours
 from pva.plot.theme import Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 TICKS = 16
 EDGE = 0.25  # of a row: texts so near its ends go inwards

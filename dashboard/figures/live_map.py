@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import Numbers, escaped, picking, scale_of, shortened
 from pva.plot.floor import colours
 from pva.plot.liveness import mark_steps
 from pva.plot.theme import Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LONGEST_HOVER = 40  # letters of the name of a step
 TICKS = 12

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import time_scale
 from pva.plot.theme import SERIES, Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PARTS = {"queue_ns": "queue", "upload_ns": "upload", "execute_ns": "execute",
          "download_ns": "download", "other_ns": "other"}  # fmt: skip

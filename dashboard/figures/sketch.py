@@ -5,12 +5,10 @@ Each is a plain SVG element as `dashboard.still.Still` takes it: [tag, propertie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pva import units
-
-if TYPE_CHECKING:
-    import pandas as pd
+from pva.lazy import pandas as pd
 
 Node = Any
 HEIGHT = 30  # units of a picture; its width is that of its values

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import byte_axis, cycle_axis, number_axis, shown_places, widened
 from pva.plot.theme import SERIES, Theme, plot_layout, step_colour
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HEADROOM = 1.08
 MAX_POINTS = 1500  # in the lower half of a page, beside a table

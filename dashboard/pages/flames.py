@@ -23,6 +23,7 @@ from pva.analysis.host.profilers import is_wrapper
 from pva.analysis.memory.totals import counts_code
 from pva.analysis.operations import name_tree
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
@@ -234,8 +235,6 @@ def _trail(flame: Flame, state: Address) -> Element:
 
 def inside(store: Store, state: Address, _theme: Theme) -> Element:
     """List what lies directly in the frame that is zoomed to."""
-    import pandas as pd
-
     flame = flame_of(store, state)
     root = flame.find(state.text(KEY))
     rows = flame.inside(root)[:ROWS]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dash import Dash, dcc, html
 
@@ -21,11 +20,9 @@ from pva.analysis.distributed.pace import instance_pace, instance_utilisation, p
 from pva.analysis.distributed.stragglers import CAUSES, stragglers
 from pva.analysis.distributed.totals import equal_graphs, instances
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PATH, TITLE = "/instances", "Instances"
 QUESTION = "Which instance holds the others up, when, and why?"

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
+from pva.lazy import pandas as pd
 from pva.report import openReport
 from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 INSTALL = "pip install 'tilescope[parquet]'"
@@ -57,8 +56,6 @@ class Exploration:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """All points: key, levers, figures, the command that runs it, its report."""
-        import pandas as pd
-
         from pva.many.points import FIGURES
 
         try:

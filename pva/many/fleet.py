@@ -11,13 +11,14 @@ from functools import partial
 from os import PathLike
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pva.analysis import CATALOGUE
 from pva.analysis.whole_report.key_figures import FIGURES
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
 from pva.frames import NAMES
+from pva.lazy import pandas as pd
 from pva.many.executors import mapped
 from pva.many.fleet_parts import (
     INSTALL,
@@ -35,9 +36,6 @@ from pva.many.fleet_parts import (
 )
 from pva.query import by_duckdb
 from pva.report import openReport
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 FleetPath = str | PathLike[str]
 MAPS = "maps"
@@ -142,8 +140,6 @@ class Fleet:
 
     def frame(self, name: str, columns: list[str] | None = None) -> pd.DataFrame:
         """Return a kept table of all reports, with only these of its columns; raises PvaError."""
-        import pandas as pd
-
         dataset = _dataset(part_files(self.path, name))
         if dataset is None:
             return pd.DataFrame({column: [] for column in columns or [REPORT]})
@@ -223,8 +219,6 @@ class Fleet:
         return self._answers(folder, places)
 
     def _answers(self, folder: Path, places: list[tuple[str, str]]) -> pd.DataFrame:
-        import pandas as pd
-
         problems, files = [], []
         for path, report_hash in places:
             file = folder / f"{report_hash}.parquet"
@@ -278,8 +272,6 @@ def keep(part: Part, tables: Sequence[str], directory: Path) -> tuple[int, list[
 
 def ask(places: Sequence[tuple[str, str]], name: str, options: dict[str, Any], folder: str) -> int:
     """Ask an analysis of reports (path, hash) and write each answer, or why there is none."""
-    import pandas as pd
-
     for path, report_hash in places:
         target = Path(folder) / report_hash
         try:

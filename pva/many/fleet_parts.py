@@ -14,17 +14,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pva.analysis.whole_report.key_figures import FIGURES, Figure
 from pva.errors import DamagedFileError, MissingPackageError, NotFoundError, PvaError
 from pva.formats import registry
 from pva.formats.files import replaced, replacing
 from pva.frames import frame_of
+from pva.lazy import pandas as pd
 from pva.report import Report, openReport
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NAME, VERSION = "fleet.json", 1
 REPORTS, REPORT = "reports", "report"
@@ -119,8 +117,6 @@ def read(places: Sequence[tuple[str, str]], tables: Sequence[str]) -> Kept:
 
 def write_part(directory: Path, part: Kept, tags: Mapping[str, Mapping[str, str]]) -> None:
     """Write what was read as a part of each table, that of `reports` last; raises PvaError."""
-    import pandas as pd
-
     if not part.rows:
         return
     identity = hashlib.sha256("".join(row[REPORT] for row in part.rows).encode()).hexdigest()[:16]

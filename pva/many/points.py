@@ -12,10 +12,9 @@ from pva.analysis.execution.totals import execution_overview
 from pva.analysis.memory.liveness import live_at_peak, liveness_overview
 from pva.analysis.memory.totals import CODE_CATEGORIES, memory_overview
 from pva.errors import PvaError
+from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from pva.report import Report
 
 # Columns of a point beside its levers: what they are, and whether more of it is better (1), less

@@ -10,11 +10,11 @@ from pva import schema
 from pva.dataset import Dataset
 from pva.errors import MissingPackageError
 from pva.frames import NAMES
+from pva.lazy import pandas as pd
 from pva.query import INSTALL, ROW, SHOW_TABLES, TYPES, by_duckdb
 
 if TYPE_CHECKING:
     import duckdb
-    import pandas as pd
 
     from pva.report import Report
 
@@ -92,7 +92,5 @@ def _kinds(name: str) -> dict[str, str]:
 
 
 def _tables(run: Reports) -> pd.DataFrame:
-    import pandas as pd
-
     recorded = [name for name in NAMES if any(one.dataset.has(name) for one in run.reports)]
     return pd.DataFrame({"name": pd.array(recorded, dtype="str")})

@@ -11,7 +11,6 @@ from functools import cached_property
 from os import PathLike
 from os.path import expanduser
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
 from pva.formats import registry
@@ -25,13 +24,11 @@ from pva.formats.run_file import (
     read_run,
 )
 from pva.frames import NAMES, frame_of
+from pva.lazy import pandas as pd
 from pva.many.query import HOST, INSTANCE, REPORT, select
 from pva.model.show import Shown
 from pva.report import Report, openReport
 from pva.trace import Trace, openTrace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RunPath = str | PathLike[str]
 FOLDER = re.compile(r"instance_(\d{1,9})")
@@ -124,8 +121,6 @@ class Run(Shown):
         A report that lacks it, or where it is damaged, is named in `problems`. Raises
         NotRecordedError when all lack it.
         """
-        import pandas as pd
-
         frames, faults = [], []
         is_numbered = any(len(one.reports) > 1 for one in self.instances)
         for one, report in self._owned():

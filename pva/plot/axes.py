@@ -11,6 +11,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 
 Numbers = npt.NDArray[Any]
 Figure = go.Figure
@@ -25,8 +26,6 @@ def warm() -> None:
 
     Plotly looks at pandas while it writes JSON, and fails while another thread imports it.
     """
-    import pandas as pd
-
     go.Figure(go.Scatter(x=pd.Series([0]), y=[0])).to_json()
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import (
     Numbers,
     byte_axis,
@@ -21,9 +22,6 @@ from pva.plot.axes import (
     widened,
 )
 from pva.plot.theme import Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HEADROOM = 1.12
 SMALL = 0.05  # of a total: smaller changes are not seen on an axis from 0

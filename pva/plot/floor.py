@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import Numbers, byte_axis, escaped, point_ids, scale_of, shortened
 from pva.plot.theme import THEMES, Theme, category_colour, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SCALES = ("blue", "heat", "cividis", "viridis")
 _ENDS = {  # from little to much: the colours of each scale in the light theme, and in the dark one

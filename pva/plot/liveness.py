@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import (
     Numbers,
     Window,
@@ -22,9 +23,6 @@ from pva.plot.axes import (
     widened,
 )
 from pva.plot.theme import Theme, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HEADROOM = 1.18
 MAX_STEPS, MAX_FOUND = 1800, 700  # points of the curve, and of the steps that a filter finds

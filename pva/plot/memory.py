@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import (
     Numbers,
     Window,
@@ -23,9 +24,6 @@ from pva.plot.axes import (
     whole,
 )
 from pva.plot.theme import Theme, category_colour, plot_layout, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MANY_TIMES = 100  # from which on a multiple is told without decimals
 HEADROOM = 1.12  # how far the plot reaches above the fullest tile

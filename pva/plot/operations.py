@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.lazy import pandas as pd
 from pva.plot.axes import cycle_axis, escaped, shortened, time_scale
 from pva.plot.theme import Theme, plot_layout, step_colour, token
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MAX_BARS = 20
 BAR_PIXELS = 24

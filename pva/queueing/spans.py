@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pva.formats.traces.triton_trace import MISSING, STAGES, TritonRequests
+from pva.lazy import pandas as pd
 from pva.queueing.replay import DONE, Outcome
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 HOW = ("answered", "rejected", "refused")
 
@@ -22,8 +19,6 @@ def request_spans(outcome: Outcome) -> pd.DataFrame:
     `queue_ns` is until its batch is sent, `device_wait_ns` until its first rows run, `execute_ns`
     until its last are done and, where order is preserved, earlier requests are answered.
     """
-    import pandas as pd
-
     at = outcome.arrivals.at_ns
     return pd.DataFrame(
         {

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pva.errors import PvaError, nearest
+from pva.lazy import pandas as pd
 from pva.queueing.figures import Figures, figures
 from pva.queueing.replay import Arrivals, Device, Outcome, replay
 from pva.queueing.rules import Rules
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 MOST_VARIANTS, MOST_INSTANCES, LONGEST_NS = 1_000, 10_000, 10**15
@@ -136,8 +134,6 @@ def replayed(
 
 def table(variants_in_order: Sequence[Variant], results: Sequence[Figures]) -> pd.DataFrame:
     """Return a row a variant: what it is, and its figures."""
-    import pandas as pd
-
     rows = [
         {
             "delay_ns": variant.rules.delay_ns, "preferred": variant.preferred,

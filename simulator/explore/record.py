@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pva.errors import MissingPackageError, PvaError
+from pva.lazy import pandas as pd
 from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE
 from simulator.explore.levers import Space
 
@@ -69,8 +70,6 @@ class Record:
 
     def write_table(self, columns: Sequence[str]) -> None:
         """Write points.parquet of all rows: key, levers, figures, command and report."""
-        import pandas as pd
-
         levers = dict.fromkeys(name for row in self.rows.values() for name in row["levers"])
         names = ["key", *levers, *columns, "command", "report"]
         rows = [{**row, **row["levers"]} for row in self.rows.values()]

@@ -27,6 +27,7 @@ from pva.analysis.whole_report.comparison import (
     total_of,
 )
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.plot.theme import Theme
 
 PATH, TITLE = "/compare", "Compare"
@@ -310,8 +311,6 @@ def _summary(frame: Frame, table: known.Comparison) -> Element:
 
 
 def _total(frame: Frame) -> Frame:
-    import pandas as pd
-
     before, after, change = total_of(frame)
     values = {"name": "Total", "before": before, "after": after, "change": change, "where": ""}
     return pd.DataFrame([values | {"percent": percent(before, after)}])

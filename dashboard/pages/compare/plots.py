@@ -22,6 +22,7 @@ from pva.analysis.whole_report.comparison import (
     waterfall,
 )
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.plot import compare as figures
 from pva.plot.axes import Figure
 from pva.plot.compare import Curve
@@ -142,8 +143,6 @@ PLOTS = {
 
 def curves_frame(name: str) -> downloads.MakeFrame:
     def frame(store: Store, state: Address) -> Frame:
-        import pandas as pd
-
         if name == "memory":
             return tiles_of_both(store, state)
         parts = [liveness.liveness_curve(report) for report in both(store, state)]

@@ -25,6 +25,7 @@ from pva.analysis.memory.totals import CATEGORY_LABELS, category_label
 from pva.analysis.operations.module_lives import live_by_module
 from pva.analysis.operations.modules import has_modules
 from pva.analysis.selection import chosen as known_number
+from pva.lazy import pandas as pd
 from pva.plot import liveness as figures
 from pva.plot.theme import Theme, step_words
 
@@ -309,8 +310,6 @@ def cycles(store: Store, state: Address, _theme: Theme) -> Element:
 
 def cycles_frame(store: Store, state: Address) -> Frame:
     """Return what the chosen steps cost, with the steps inside them."""
-    import pandas as pd
-
     report, steps = store.report(state.report), compared_steps(store, state)
     parts = [step_comparison.cycle_estimates(report, step=step) for step in steps]
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)

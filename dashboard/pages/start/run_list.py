@@ -24,6 +24,7 @@ from pva.analysis.whole_report.overview import (
     report_sketch,
 )
 from pva.errors import PvaError
+from pva.lazy import pandas as pd
 from pva.plot.theme import Theme
 
 FIELDS = tuple(field.name for field in fields(ReportOverview))
@@ -130,8 +131,6 @@ def _glance(store: Store, key: str) -> Glance:
 
 def reports_frame(store: Store, state: Address) -> Frame:
     """Return a row for each run of the list, empty where something was not recorded."""
-    import pandas as pd
-
     rows = [_of_report(store, key) for key in wanted(store, state)]
     frame = pd.DataFrame(rows, columns=["report", "files", *FIELDS, "recorded", "problem"])
     return frame.replace(-1, None).convert_dtypes()

@@ -31,6 +31,7 @@ from pva.analysis.memory.liveness import liveness_overview
 from pva.analysis.memory.totals import category_label, memory_overview
 from pva.analysis.whole_report.overview import graph_size, recorded_parts, report_writer
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.plain_file import as_text
 from pva.plot.theme import Theme
 from pva.summary import profile_summary
@@ -236,8 +237,6 @@ def _fitting(frame: Frame, state: Address) -> Frame:
 
 def documents_frame(store: Store, state: Address) -> Frame:
     """Return the values of both JSON documents: document, name and value."""
-    import pandas as pd
-
     report = store.report(state.report)
     documents = {"app.json": report.app, "framework.json": report.framework}
     rows = [

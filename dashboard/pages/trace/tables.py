@@ -19,6 +19,7 @@ from pva.analysis.host.events import CallTree, call_tree, callers, label_figures
 from pva.analysis.host.labels import label_statistics
 from pva.analysis.host.profilers import wrappers_last
 from pva.analysis.selection import SelectionError
+from pva.lazy import pandas as pd
 from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
@@ -158,8 +159,6 @@ def _tree(timeline: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
 
 def frame_of(store: Store, state: Address) -> Any:
     """Return the rows of the tab for a file: of a tree all nodes, each behind its parent."""
-    import pandas as pd
-
     tab = state.option("tab", [value for value, _ in TABS])
     if tab == "labels":
         return label_frame(store, state)
