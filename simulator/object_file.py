@@ -8,10 +8,13 @@ of SHELLS, DICTIONARIES and WHOLE; which classes, functions and codelets a file 
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import Enum
+from functools import lru_cache
 from math import prod
 from types import FunctionType
 from typing import Any
@@ -58,9 +61,22 @@ def packed(root: object) -> tuple[bytes, bytes]:
 
 def unpacked(table: bytes, data: bytes | memoryview) -> object:
     """Return the object that was packed; raises PoplarError, or an error of what is wrong in it."""
-    content = json.loads(table)
-    reader = _Reader(content["classes"], content["nodes"], data)
-    return reader.value(content["root"])
+    with _uncollected():
+        content = json.loads(table)
+        reader = _Reader(content["classes"], content["nodes"], data)
+        return reader.value(content["root"])
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Leave out the collections of cycles while objects are made: none of them is garbage yet."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class _Writer:
@@ -177,9 +193,12 @@ class _Reader:
         self.classes = [_class(*row) for row in classes]
         self._nodes = nodes
         self._made: list[Any] = [_UNMADE] * len(nodes)
-        for node in nodes:
-            if not any(node[0] in kinds for kinds in (SHELLS, DICTIONARIES, WHOLE)):
-                raise PoplarError(f"executable: a node has the kind {node[0]!r}")
+        numbers: dict[str, list[int]] = {}
+        for number, node in enumerate(nodes):
+            numbers.setdefault(node[0], []).append(number)
+        unknown = [kind for kind in numbers if kind not in SHELLS | DICTIONARIES | WHOLE]
+        if unknown:
+            raise PoplarError(f"executable: a node has the kind {unknown[0]!r}")
         for kinds, act in (
             (SHELLS, self._make),
             (DICTIONARIES, self._make),
@@ -187,15 +206,13 @@ class _Reader:
             (FILLED, self._fill),
             (HASHED, self._fill),
         ):
-            for number, node in enumerate(nodes):
-                if node[0] in kinds:
-                    act(number, kinds[node[0]], node[1:])
+            for number in sorted(n for kind in kinds for n in numbers.get(kind, ())):
+                kind, *parts = nodes[number]
+                act(number, kinds[kind], parts)
 
     def value(self, value: object) -> Any:
         """Return a value of the table."""
-        if not isinstance(value, list):
-            return value
-        return _value(self._node(value))
+        return _value(self._node(value)) if isinstance(value, list) else value
 
     def _node(self, value: Node) -> Any:
         """Return what a node was made to, perhaps deferred; raises PoplarError."""
@@ -280,28 +297,21 @@ class _Reader:
     def fill_object(self, instance: object, kind: int, values: list[Any]) -> None:
         """Give an object the values of its fields; raises PoplarError for one of another kind."""
         cls = self.classes[kind]
-        can_defer = issubclass(cls, DeferredFields)
         for name, accepted, value in zip(field_names(cls), checks(cls), values, strict=True):
+            item = self._node(value) if isinstance(value, list) else value
             if isinstance(value, dict) and value == ABSENT:
                 continue
-            is_node = isinstance(value, list)
-            if can_defer and is_node and self._defer(instance, name, accepted, value):
-                continue
-            item = self.value(value) if is_node else value
+            if type(item) is Deferred:
+                if isinstance(instance, DeferredFields) and item.kind in (accepted or (item.kind,)):
+                    defer(instance, name, item)
+                    continue
+                item = item.value()
             if accepted and not isinstance(item, accepted):
                 raise PoplarError(
                     f"executable: {cls.__name__}.{name} is a {type(item).__name__}; "
                     f"{accepted[0].__name__} is needed"
                 )
             object.__setattr__(instance, name, item)
-
-    def _defer(self, instance: Any, name: str, accepted: tuple[type, ...], value: Node) -> bool:
-        """Leave a field to be made when it is asked for; return whether that is possible."""
-        item = self._node(value)
-        if type(item) is not Deferred or (accepted and item.kind not in accepted):
-            return False
-        defer(instance, name, item)
-        return True
 
     def fill_function(self, function: Any, *parts: Any) -> None:
         """Give a function its defaults and the values that it refers to."""
@@ -344,12 +354,17 @@ def _value(item: object) -> Any:
 def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> Callable[[], Array]:
     """Return what makes numbers each a step above the one before; raises PoplarError."""
     last = first + step * max(count - 1, 0)
-    limits = np.iinfo(kind) if kind.kind in "iu" else None
-    if limits is None or not all(limits.min <= n <= limits.max for n in (first, last)):
+    if kind.kind not in "iu" or not all(_fits(kind, number) for number in (first, last)):
         raise PoplarError(f"executable: numbers from {first} to {last} are no {kind}")
     if not step:
         return lambda: np.full(count, first, dtype=kind)
     return lambda: np.arange(first, last + (1 if step > 0 else -1), step, dtype=kind)
+
+
+def _fits(kind: np.dtype[Any], number: int) -> bool:
+    """Find whether a whole number is one of a type of such."""
+    bits = 8 * kind.itemsize - (kind.kind == "i")
+    return (-1 << bits if kind.kind == "i" else 0) <= number < 1 << bits
 
 
 def _class(module: str, name: str, names: list[str]) -> type:
@@ -359,7 +374,9 @@ def _class(module: str, name: str, names: list[str]) -> type:
     return kind
 
 
+@lru_cache
 def _dtype(text: str) -> np.dtype[Any]:
+    """Return the type of an array; raises PoplarError for one of objects."""
     kind = np.dtype(str(text))
     if kind.kind not in ARRAYS or not kind.itemsize:
         raise PoplarError(f"executable: an array is of the type {text!r}")
