@@ -28,7 +28,7 @@ from simulator.popart.importing.model_file import Model, load_model
 from simulator.popart.indices import check_places, looked_up, static_inputs
 from simulator.popart.input_settings import settings_of
 from simulator.popart.instances import share_of, target_of_all
-from simulator.popart.ir import Node
+from simulator.popart.ir import Ir, Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
@@ -69,8 +69,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
     """A model that gives its anchors for inputs.
 
     `fnModel` is the path of an ONNX file, a serialised ModelProto or a ModelProto; or one that has
-    been read already, with what errors call it and the folder of its external data. Raises
-    popart_exception for a model that cannot be run, before anything is compiled.
+    been read already, with what errors call it and the folder of its external data; `ir` is the
+    same imported, which is the session's from then on. Raises popart_exception for a model that
+    cannot be run, before anything is compiled.
     Its report goes to the folder `name` (`inference`, `training`) below autoReport.directory.
     """
 
@@ -89,6 +90,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         dataFeed: DataFlow | None = None,
         progress: Progress = _nothing,
         name: str | None = None,
+        ir: Ir | None = None,
     ) -> None:
         flow = dataFlow or dataFeed
         if flow is None or deviceInfo is None:
@@ -101,13 +103,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._folder = Folder(self.default_name if name is None else name, engine_settings)
         given_model = fnModel if isinstance(fnModel, tuple) else load_model(fnModel)
         self._model, subject, folder = given_model
-        self._ir, wrong = import_model(
-            self._model, subject, folder, inputShapeInfo, values=self._values
-        )
+        self._ir = ir or self._imported(subject, folder, inputShapeInfo)
         self._noted = settings_of(self._model)
-        if wrong:
-            suffix = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-            raise popart_exception(f"{wrong[0]}{suffix}")
         self._what, given_losses = subject, losses_of(losses, subject)
         self._patterns = patterns or Patterns()
         protected = set(flow.anchors())
@@ -136,6 +133,14 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._around = Program(name="begin"), Program(name="end")  # of accumulated micro-batches
         self._kept: dict[str, Tensor] = {}  # what an optimiser keeps between batches
         self._check_choices()
+
+    def _imported(self, subject: str, folder: Path | None, shapes: InputShapeInfo | None) -> Ir:
+        """Return the graph of the model; raises popart_exception for nodes that cannot be run."""
+        ir, wrong = import_model(self._model, subject, folder, shapes, values=self._values)
+        if wrong:
+            suffix = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+            raise popart_exception(f"{wrong[0]}{suffix}")
+        return ir
 
     def _added_infos(self) -> dict[str, TensorInfo]:
         """Return type and shape of tensors beside those of the model."""

@@ -143,12 +143,13 @@ def simulate_model(
         "userOptions": options,
         "progress": progress,
         "name": "",  # the report is in `out` itself
+        "ir": ir,
     }
     session: InferenceSession
     losses: list[Loss] = []
     source = (model, subject, folder)
     give_back(out)
-    ir.let_go_of_weights()  # the session reads its own
+    rows, bounds = looked_up(ir), ir.bounds
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = flow_of(batches, [*anchored, LOSS], settings)
@@ -162,14 +163,14 @@ def simulate_model(
         )
     # Nobody asks the session for the model.
     session.let_go_of_model()
-    del model, source
+    del model, source, ir, arguments
 
     def drawn() -> dict[str, Array]:
-        return random_inputs(session, losses, looked_up(ir), batches) if request.values else {}
+        return random_inputs(session, losses, rows, batches) if request.values else {}
 
     anchors = _run(session, drawn, fed, batches)
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
-    counted = chosen(anchors, ir.bounds) if batches == 1 else anchors
+    counted = chosen(anchors, bounds) if batches == 1 else anchors
     results = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
     return Outcome(results if request.values else {}, kinds)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
@@ -164,8 +165,9 @@ class Files:
         """
         folder = self._options.cache
         if folder is not None:
-            parts = (self._take, self._compile, self._write_cached)
-            cached(folder, self._fingerprint(), *parts)
+            digest = self._fingerprint()
+            take = partial(self._take, digest=digest)
+            cached(folder, digest, take, self._compile, self._write_cached)
 
     def loadExecutable(self, path: Path_, *more: Path_) -> None:
         """Take the compiled model from a PopEF file: `prepareDevice` then loads it.
@@ -176,10 +178,10 @@ class Files:
         PvaError.
         """
         paths = [_place(path, EXECUTABLE), *(_place(one, VARIABLES) for one in more)]
-        self._take(load_model(paths))
+        self._take(load_model(paths), self._fingerprint())
 
-    def _take(self, model: Model) -> None:
-        name, expected = model.executable.name, name_of(self._fingerprint())
+    def _take(self, model: Model, digest: str) -> None:
+        name, expected = model.executable.name, name_of(digest)
         if name != expected:
             raise popart_exception(
                 f"loadExecutable: {model.executable.blob.source.path}: executable {name} is of "
