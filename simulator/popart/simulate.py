@@ -18,7 +18,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.importing.bounded import chosen, with_roots
 from simulator.popart.importing.from_onnx import import_model
 from simulator.popart.importing.input_values import fitted, shapes_of, with_inputs
-from simulator.popart.importing.model_file import read_model, value_info
+from simulator.popart.importing.model_file import read_graph, value_info
 from simulator.popart.importing.sequence_inputs import tensors_of
 from simulator.popart.importing.transformer import GraphTransformer
 from simulator.popart.indices import looked_up
@@ -245,7 +245,7 @@ def list_unsupported(path: Path, request: Request) -> list[str]:
 
 def opened_model(path: Path, request: Request) -> tuple[onnx.ModelProto, str, Path | None]:
     """Read a model, with the inputs that are known as initialisers; raises popart_exception."""
-    model, subject, folder = read_model(path)
+    model, subject, folder = read_graph(path)
     if request.precision == "half":
         transformer = GraphTransformer(path)
         transformer.convertFloatsToHalfs()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception, unreadable_model
 from simulator.popart.importing.external_data import WRITTEN
+from simulator.popart.importing.stored_weights import without_values
 from simulator.popart.tensor_info import TensorInfo, type_name
 
 MAX_BYTES = 2 << 30  # what protobuf reads
@@ -60,6 +62,21 @@ def read_model(source: Model) -> tuple[onnx.ModelProto, str, Path | None]:
     except PvaError as error:
         raise unreadable_model(f"{error.subject}: {error.found}; give an ONNX model") from None
     return _checked(_decoded(data, str(path)), str(path)), str(path), path.parent
+
+
+def read_graph(path: Path) -> tuple[onnx.ModelProto, str, Path | None]:
+    """Return what `read_model` does, with the values of large tensors left in the file.
+
+    They are external data of the model. One that is a link, or is not plainly built, is read whole.
+    """
+    subject = str(path)
+    with suppress(PvaError, OSError), opened(path, "an ONNX model") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size <= MAX_BYTES and not path.is_symlink():
+            data = without_values(stream, size, path.name)
+            if data is not None:
+                return _checked(_decoded(data, subject), subject), subject, path.parent
+    return read_model(path)
 
 
 def _decoded(data: bytes, subject: str) -> onnx.ModelProto:
