@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Sequence
@@ -80,7 +81,7 @@ class Runner:
         target = executable.graph.target
         apart = executable.graph.device_target.sync_cycles_between_ipus
         self._delays = Delays.of(target.sync_delay_by_tile(), target.num_ipus, apart)
-        self._phases = [_phase(executable, program) for program in executable.lowered.programs]
+        self._phases = _phases(executable)
         self._clock = np.zeros(target.num_tiles, dtype=np.int64)
         self._recorded = 0
         self._blocks = BlockRecorder(executable)
@@ -212,16 +213,28 @@ def cycles_of(executable: Executable, program: LoweredProgram) -> IntArray:
     return np.zeros(0, dtype=np.int64)
 
 
-def _phase(executable: Executable, program: LoweredProgram) -> Phase:
-    """Return the phase of a step; what is no step takes no time on any tile."""
-    target = executable.graph.target
-    if program.type == "Sync":
-        external = program.sync_type == "External"
-        if program.tile_set != "All":
-            mask = executable.lowered.io_tiles == (program.tile_set == "IO")
-            return Phase.sync_of(np.flatnonzero(mask), target.tiles_per_ipu, external=external)
+def _phases(executable: Executable) -> list[Phase]:
+    """Return the phase of each step; what is no step takes no time on any tile."""
+    programs, tiles_per_ipu = executable.lowered.programs, executable.graph.target.tiles_per_ipu
+    nothing = Phase.of(np.zeros(0, dtype=np.int64), tiles_per_ipu)
+    sync_of = functools.cache(functools.partial(_sync, executable))
+
+    def phase_of(program: LoweredProgram) -> Phase:
+        if program.type == "Sync":
+            return sync_of(program.sync_type, program.tile_set)
+        cycles = cycles_of(executable, program)
+        return Phase.of(cycles, tiles_per_ipu) if len(cycles) else nothing
+
+    return [phase_of(program) for program in programs]
+
+
+def _sync(executable: Executable, sync_type: str, tile_set: str) -> Phase:
+    """Return the phase of a sync of a set of tiles."""
+    target, external = executable.graph.target, sync_type == "External"
+    if tile_set == "All":
         return Phase.sync(target.num_tiles, target.tiles_per_ipu, external=external)
-    return Phase.of(cycles_of(executable, program), target.tiles_per_ipu)
+    mask = executable.lowered.io_tiles == (tile_set == "IO")
+    return Phase.sync_of(np.flatnonzero(mask), target.tiles_per_ipu, external=external)
 
 
 def _wall_clock() -> int:

@@ -61,7 +61,7 @@ class Phase:
         """Make the phase of a step from its cycles by tile; tiles of 0 cycles take no part."""
         row = np.asarray(cycles_by_tile, dtype=np.int64)
         tiles = np.flatnonzero(row)
-        ipus, starts = np.unique(tiles // tiles_per_ipu, return_index=True)
+        ipus, starts = _ipus_of(tiles, tiles_per_ipu)
         return cls(False, tiles, row[tiles], ipus, starts)
 
     @classmethod
@@ -74,8 +74,16 @@ class Phase:
     @classmethod
     def sync_of(cls, tiles: Cycles, tiles_per_ipu: int, *, external: bool = False) -> Phase:
         """Make the phase of a sync of some tiles: of those of each IPU, or of all of them."""
-        ipus, starts = np.unique(tiles // tiles_per_ipu, return_index=True)
+        ipus, starts = _ipus_of(tiles, tiles_per_ipu)
         return cls(True, tiles, np.zeros_like(tiles), ipus, starts, external, some=True)
+
+
+def _ipus_of(tiles: Cycles, tiles_per_ipu: int) -> tuple[Cycles, Cycles]:
+    """Return the IPUs of ascending tiles, and the place of the first tile of each."""
+    count = int(tiles[-1]) // tiles_per_ipu + 1 if len(tiles) else 0
+    edges = np.searchsorted(tiles, np.arange(count + 1) * tiles_per_ipu)
+    ipus = np.flatnonzero(np.diff(edges))
+    return ipus, edges[ipus]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
