@@ -8,11 +8,9 @@ of SHELLS, DICTIONARIES and WHOLE; which classes, functions and codelets a file 
 
 from __future__ import annotations
 
-import gc
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import lru_cache
 from math import prod
@@ -61,22 +59,9 @@ def packed(root: object) -> tuple[bytes, bytes]:
 
 def unpacked(table: bytes, data: bytes | memoryview) -> object:
     """Return the object that was packed; raises PoplarError, or an error of what is wrong in it."""
-    with _uncollected():
-        content = json.loads(table)
-        reader = _Reader(content["classes"], content["nodes"], data)
-        return reader.value(content["root"])
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Leave out the collections of cycles while objects are made: none of them is garbage yet."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
+    content = json.loads(table)
+    reader = _Reader(content["classes"], content["nodes"], data)
+    return reader.value(content["root"])
 
 
 class _Writer:
@@ -258,19 +243,36 @@ class _Reader:
         return Deferred(np.ndarray, shaped) if count * kind.itemsize >= DEFERRED else shaped()
 
     def dictionary(self, values: list[Any]) -> Any:
-        """Return an empty dictionary that is filled later, or one of arrays by text, deferred."""
-        keys, items = values[::2], values[1::2]
-        if len(keys) != len(items) or {*map(type, keys)} != {str}:
-            return {}
-        parts = [self._node(item) for item in items if self._is_array(item)]
-        if len(parts) != len(items):
-            return {}
-        return Deferred(dict, lambda: dict(zip(keys, map(_value, parts), strict=True)))
+        """Return an empty dictionary that is filled later, or a deferred one.
 
-    def _is_array(self, value: object) -> bool:
-        if not isinstance(value, list) or type(number := value[0]) is not int:
-            return False
-        return 0 <= number < len(self._nodes) and self._nodes[number][0] == "array"
+        Deferred is one of arrays or tuples of arrays by text or by number.
+        """
+        keys, items = values[::2], values[1::2]
+        if len(keys) != len(items) or not {*map(type, keys)} <= {str, int}:
+            return {}
+        if not items or not all(map(self._has_arrays, items)):
+            return {}
+        return Deferred(dict, lambda: dict(zip(keys, self.values(items), strict=True)))
+
+    def _has_arrays(self, value: object) -> bool:
+        """Find whether a value is an array or a tuple of arrays."""
+        node = self._node_of(value)
+        if node[0] != "tuple":
+            return bool(node[0] == "array")
+        return bool(node[1]) and all(self._node_of(part)[0] == "array" for part in node[1])
+
+    def _node_of(self, value: object) -> Node:
+        """Return the node that a value names, one of no kind for any other value."""
+        if not isinstance(value, list) or len(value) != 1 or type(number := value[0]) is not int:
+            return [""]
+        return self._nodes[number] if 0 <= number < len(self._nodes) else [""]
+
+    def tuple_of(self, values: list[Any]) -> Any:
+        """Return a tuple; one of which a part is deferred is deferred itself."""
+        parts = [self._node(value) if isinstance(value, list) else value for value in values]
+        if not any(type(part) is Deferred for part in parts):
+            return tuple(parts)
+        return Deferred(tuple, lambda: tuple(map(_value, parts)))
 
     def _widened(
         self, kind: np.dtype[Any], count: int, place: int, stored: np.dtype[Any]
@@ -426,7 +428,7 @@ DICTIONARIES: dict[str, Callable[..., Any]] = {
     "dict": lambda reader, values: reader.dictionary(values),
 }
 WHOLE: dict[str, Callable[..., Any]] = {
-    "tuple": lambda reader, values: tuple(reader.values(values)),
+    "tuple": lambda reader, values: reader.tuple_of(values),
     "frozenset": lambda reader, values: frozenset(reader.values(values)),
     "named": _named,
 }

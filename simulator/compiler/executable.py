@@ -64,7 +64,7 @@ class WrittenProgram:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Exchange:
+class Exchange(DeferredFields):
     """One exchange, internal, between IPUs or with the host: bytes and cycles of every tile.
 
     `instructions` are bytes of code by kind, in the order of schema.EXCHANGE_INSTRUCTIONS; `flows`
@@ -80,7 +80,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CompilerVariable:
+class CompilerVariable(DeferredFields):
     """A variable that the compiler added: messages, rearranged data, program numbers.
 
     `tile` and `bytes` are its pieces, one a tile; `source` is the graph's variable that it holds a

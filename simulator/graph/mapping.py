@@ -83,7 +83,7 @@ def _empty() -> IntArray:
 
 
 @dataclass(slots=True)
-class MappingTable:
+class MappingTable(DeferredFields):
     """Collects mappings; a later one of the same bytes replaces an earlier one.
 
     What has been settled is kept by variable, so that a program that asks for the mapping of each
