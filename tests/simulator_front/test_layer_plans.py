@@ -15,7 +15,7 @@ from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.poplin.joint_plan import PASSES, plan_of
 from simulator.poplibs.poplin.plan import Method, Plan
 from simulator.poplibs.poplin.planner import Settings
-from simulator.poplibs.poplin.problem import Problem
+from simulator.poplibs.poplin.problem import Axis, Problem
 from simulator.poplibs.poplin.rearrange_cost import rearranging_cycles
 
 MK1 = TARGETS["mk1"]
@@ -38,7 +38,12 @@ def n(*values: int) -> Any:
         ("FC_TRAINING_WU", True, True, 72),
         ("FC_TRAINING_BWD", True, False, 72),
         ("FC_TRAINING_BWD", True, True, 0),
-        ("TRAINING_FWD", False, False, 0),  # a convolution
+        # Convolutions: the operands of the update lie otherwise, its result as one that is swapped.
+        ("TRAINING_FWD", False, False, 0),
+        ("TRAINING_FWD", True, False, 108 + 18),
+        ("TRAINING_WU", False, False, 108 + 18),
+        ("TRAINING_WU", True, False, 108),
+        ("INFERENCE_FWD", True, False, 0),
     ],
 )
 def test_products_pay_for_operands_that_lie_otherwise(
@@ -46,6 +51,43 @@ def test_products_pay_for_operands_that_lie_otherwise(
 ) -> None:
     method = Method("AMP", FLOAT, 8, 8, swapped=swapped)
     assert rearranging_cycles(MK1, PRODUCT, method, purpose, n(64), joint=joint) == cycles
+
+
+@pytest.mark.parametrize(
+    ("purpose", "group", "cycles"),
+    [
+        # Of 64 tiles each has 8 floats of the result, 32 B, and 64 B of the weights, which are
+        # copied at 8 B a cycle and a quarter more.
+        ("TRAINING_FWD", 8, 5 + 10),
+        ("TRAINING_BWD", 8, 5),
+        ("TRAINING_FWD", 16, 0),
+    ],
+)
+def test_outputs_in_smaller_groups_than_the_next_layer_reads_are_paid_for(
+    purpose: str, group: int, cycles: int
+) -> None:
+    problem = Problem(1, 16, 64, 32, (), HALF, HALF)
+    method = Method("AMP", FLOAT, 16, group, units=8)
+    assert rearranging_cycles(MK1, problem, method, purpose, n(64)) == cycles
+
+
+def test_combined_groups_pay_for_operands_and_result() -> None:
+    method = Method("AMP", FLOAT, 8, 8)
+    cycles = rearranging_cycles(MK1, PRODUCT, method, "TRAINING_BWD", n(64), combined=True)
+    assert cycles == 108 + 18
+    swapped = rearranging_cycles(MK1, PRODUCT, method, "TRAINING_WU", n(64), swap=True)
+    assert swapped == 108
+
+
+def test_the_field_and_the_kernel_count_in_what_is_rearranged() -> None:
+    # 8 channels of 10 inputs, 8 x 8 weights of 3 taps and 8 results, floats, on 4 tiles.
+    problem = Problem(1, 1, 8, 8, (Axis(10, 3, 8),), FLOAT, FLOAT)
+    method = Method("AMP", FLOAT, 8, 8)
+    operands, result = 4 * (80 + 192) // 4, 4 * 64 // 4
+    moved = operands * 5 // 16 + operands // 4 + result * 5 // 16 + result // 4
+    assert rearranging_cycles(MK1, problem, method, "TRAINING_WU", n(4)) == moved
+    expanded = Method("AMP", FLOAT, 8, 8, expanded=True)
+    assert rearranging_cycles(MK1, problem, expanded, "TRAINING_WU", n(4)) == 0
 
 
 def test_channels_that_fill_no_group_are_paid_for() -> None:

@@ -20,7 +20,12 @@ from simulator.poplibs.poplin.problem import (
     Problem,
     even_candidates,
 )
-from simulator.poplibs.poplin.rearrange_cost import LAYER, PRODUCTS, rearranging_cycles
+from simulator.poplibs.poplin.rearrange_cost import (
+    LAYER,
+    PRODUCTS,
+    TRAINING,
+    rearranging_cycles,
+)
 from simulator.poplibs.poplin.serial import (
     SerialCost,
     loop_cycles,
@@ -33,6 +38,7 @@ from simulator.poplibs.poplin.serial_split import SerialSplit
 from simulator.poplibs.poplin.transforms import Transform, transforms_of
 
 SLIC_CHANNELS, MAX_SLIC_STRIDE = (1, 2, 4), 2
+AS_IT_IS = Transform()
 VMAC_GROUPS = 4  # halves that a worker multiplies in a cycle
 LEAST_LIMIT = 256  # part of a tile's memory that is doubled where nothing is allowed
 DEFAULT_MEMORY_PROPORTION = 0.6  # as PopLibs' availableMemoryProportion
@@ -93,15 +99,21 @@ def _plans_of_forms(
     for form in transforms_of(target, problem):
         form_problem = form.problem(problem)
         all_methods = methods_of(target, form_problem, settings)
-        methods = [m for m in all_methods if form == Transform() or m.describe() == "AMP"]
-        if plan := _plan_of_form(target, form_problem, settings, limit, methods):
-            spread = form.cycles(target, problem, settings.tiles)
+        methods = [m for m in all_methods if form == AS_IT_IS or m.describe() == "AMP"]
+        if plan := _plan_of_form(target, form_problem, settings, limit, methods, form):
+            trained = settings.purpose.startswith(TRAINING)  # its price has what is rearranged
+            spread = 0 if trained else form.cycles(target, problem, settings.tiles)
             stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
             yield replace(plan, transform=form, cycles=stages)
 
 
 def _plan_of_form(
-    target: Target, problem: Problem, settings: Settings, limit: int, methods: list[Method]
+    target: Target,
+    problem: Problem,
+    settings: Settings,
+    limit: int,
+    methods: list[Method],
+    form: Transform = AS_IT_IS,
 ) -> Plan | None:
     """Find the cheapest plan whose temporary data fits into a limit; None if there is none.
 
@@ -119,7 +131,7 @@ def _plan_of_form(
         least_tiles = tile_products(target, problem, method) // max(cheaper, 1)
         if way in dearer or cheaper <= 0 or least_tiles > settings.tiles:
             continue
-        plan = _solve(target, problem, method, settings, limit, split, least_tiles)
+        plan = _solve(target, problem, method, settings, limit, split, least_tiles, form)
         if plan is None:
             continue
         if plan.total_cycles >= least.get(way, least.get((method, ""), popsolver.LARGEST)):
@@ -151,11 +163,14 @@ def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator
     if product:  # of ways that cost the same PopLibs takes the first
         yield replace(amp, swapped=True)
     yield amp
+    trained = settings.purpose.startswith(TRAINING)
+    widths = [replace(amp, out_group=group, units=units)] if group > units else []
+    if trained:
+        yield from widths
     if plain:
         if not product:
-            yield replace(amp, swapped=True)
-        elif group > units:
-            wide = replace(amp, out_group=group, units=units)
+            yield from (replace(way, swapped=True) for way in (amp, *(widths * trained)))
+        for wide in widths * product:
             yield from (replace(wide, swapped=True), wide)
         yield from _of_short_sums(target, problem, amp)
     else:
@@ -227,6 +242,7 @@ def _solve(
     limit: int,
     split: SerialSplit,
     least_tiles: int = 0,
+    form: Transform = AS_IT_IS,
 ) -> Plan | None:
     """Let popsolver choose the parts of each dimension of a slice, within a limit of bytes.
 
@@ -248,7 +264,7 @@ def _solve(
     model.lessOrEqual(least_tiles, used)
     dims = len(problem.axes)
     cuts = [model.product(parts[3 + dims :]), parts[2 + dims], model.product(parts[1 : 2 + dims])]
-    price = _Price(target, full_problem, problem, method, settings, split)
+    price = _Price(target, full_problem, problem, method, settings, split, form)
     inputs = [*largest, *cuts]
     tile_bytes = model.call(inputs, price.bytes, "bytes")
     model.lessOrEqual(tile_bytes, limit)  # what does not fit is priced no further
@@ -306,6 +322,7 @@ class _Price:
     method: Method
     settings: Settings
     split: SerialSplit
+    form: Transform = AS_IT_IS
 
     def _parts(self, arrays: list[IntArray]) -> tuple[Part, Split, SerialCost]:
         *blocks, sums, outputs, positions = arrays
@@ -331,7 +348,13 @@ class _Price:
         stages = stage_cycles(target, problem, method, part, cut, shares, shared=True, tiles=tiles)
         used = cut.sums * cut.outputs * cut.positions * ceil_div(problem.groups, part.groups)
         rearranged = rearranging_cycles(
-            target, self.full_problem, method, self.settings.purpose, used
+            target,
+            self.full_problem,
+            method,
+            self.settings.purpose,
+            used,
+            swap=self.form.swap,
+            combined=self.form.combined > 1,
         )
         return {"transform": rearranged, **stages, **serial.by_slice}, serial.once
 

@@ -1,4 +1,4 @@
-"""What the planner of PopLibs pays for operands of a product that have to be rearranged.
+"""What the planner of PopLibs pays for operands that have to be rearranged.
 
 Source: PopLibs lib/poplin/ConvModel.cpp of March 2021 (addTransformCycleEstimate). Operands are
 taken to lie as a product likes them whose weights stream through the matrix units, in whole groups
@@ -16,34 +16,53 @@ from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray
 from simulator.poplibs.poplin.plan import Method
-from simulator.poplibs.poplin.problem import Problem
+from simulator.poplibs.poplin.problem import Problem, total
 
 LAYER = "FC_"  # begins the names of passes of fully connected layers
 PRODUCTS = ("NONE_MATMUL", LAYER)
+TRAINING = "TRAINING_"  # begins the names of passes of convolutions that are trained
 
 
 class Moved(NamedTuple):
-    """What is rearranged; `regrouped` is the output, in blocks of a group of channels."""
+    """What is rearranged; `regrouped` are output and weights, in blocks of a group of channels."""
 
     input: bool
     weights: bool
     output: bool
     regrouped: bool
+    weights_regrouped: bool
 
 
-def moved(target: Target, problem: Problem, method: Method, purpose: str, *, joint: bool) -> Moved:
-    """Return what of a product is rearranged; operands are named as the vertex takes them."""
+def moved(
+    target: Target,
+    problem: Problem,
+    method: Method,
+    purpose: str,
+    *,
+    joint: bool,
+    swap: bool = False,
+    combined: bool = False,
+) -> Moved:
+    """Return what is rearranged; operands are named as the vertex takes them.
+
+    `swap` and `combined` tell what the form of the problem does already.
+    """
     stationary = method.sides(problem.batch, problem.outputs)[1]
-    vertex_as_given = not method.swapped
-    uneven, outputs_uneven = problem.inputs % method.in_group > 0, stationary % method.out_group > 0
+    product, updates = purpose.startswith(PRODUCTS), purpose == "TRAINING_WU"
+    is_swapped = method.swapped != swap
+    uneven = problem.inputs % method.in_group > 0
+    outputs_uneven = stationary % method.out_group > 0
+    otherwise = is_swapped != product or combined or uneven or updates
     alone = not joint
     update, backward = purpose == "FC_TRAINING_WU", purpose == "FC_TRAINING_BWD"
-    grouped = method.out_group == input_group(target, problem.dtype)
+    group = input_group(target, problem.dtype)
+    grouped = method.out_group == group
     return Moved(
-        vertex_as_given or uneven or update or (backward and alone),
-        vertex_as_given or uneven or outputs_uneven,
-        vertex_as_given or outputs_uneven or (update and alone),
+        otherwise or update or (backward and alone),
+        otherwise or outputs_uneven,
+        is_swapped != (product or updates) or combined or outputs_uneven or (update and alone),
         not purpose.startswith(LAYER) and not grouped,
+        purpose == "TRAINING_FWD" and method.out_group % group > 0,
     )
 
 
@@ -55,36 +74,43 @@ def rearranging_cycles(
     tiles: IntArray,
     *,
     joint: bool = False,
+    swap: bool = False,
+    combined: bool = False,
 ) -> IntArray:
-    """Return the cycles to rearrange operands and result on so many tiles: none but of products."""
+    """Return the cycles to rearrange operands and result on so many tiles.
+
+    None but of products and of convolutions that are trained. A kernel that is laid out as channels
+    is rearranged, and priced, on each tile here.
+    """
     cycles = np.zeros_like(tiles)
-    if not purpose.startswith(PRODUCTS) or problem.axes:
+    priced = purpose.startswith(TRAINING) or (purpose.startswith(PRODUCTS) and not problem.axes)
+    if method.expanded or not priced:
         return cycles
-    parts_moved = moved(target, problem, method, purpose, joint=joint)
-    moving, stationary = method.sides(problem.batch, problem.outputs)
-    inputs, full_size = (
-        ceil_div(size, group) * group
-        for size, group in ((problem.inputs, method.in_group), (stationary, method.out_group))
+    parts_moved = moved(target, problem, method, purpose, joint=joint, swap=swap, combined=combined)
+    of_input, taps, field = (
+        total([getattr(axis, side) for axis in problem.axes])
+        for side in ("input", "kernel", "output")
     )
-    operand_elements = (
-        problem.groups * inputs * (parts_moved.input * moving + parts_moved.weights * full_size)
-    )
-    output_elements = problem.groups * moving * full_size
-    channels = problem.inputs * stationary
-    size = problem.out_type.size
-    if operand_elements:
+    held = problem.batch if method.swapped else problem.outputs
+    full_size = ceil_div(held, method.out_group) * method.out_group
+    inputs = ceil_div(problem.inputs, method.in_group) * method.in_group
+    batch, outputs = (full_size, problem.outputs) if method.swapped else (problem.batch, full_size)
+    streams, stays = method.sides(batch * of_input, outputs * taps)
+    elements = problem.groups * inputs * (parts_moved.input * streams + parts_moved.weights * stays)
+    output_elements = problem.groups * batch * outputs * field
+    channels = problem.inputs * held
+    size, partial = problem.out_type.size, method.partials.size
+    if elements:
+        cycles = cycles + _copied(target, problem, elements, channels, size, size, tiles, sent=True)
+    if parts_moved.weights_regrouped and not parts_moved.weights:
+        block = method.out_group * size
+        weights = problem.groups * inputs * stays
+        cycles = cycles + _copied(target, problem, weights, held, size, block, tiles, sent=False)
+    block = partial if parts_moved.output else method.out_group * partial
+    if parts_moved.output or parts_moved.regrouped:
+        sent = parts_moved.output
         cycles = cycles + _copied(
-            target, problem, operand_elements, channels, size, size, tiles, sent=True
-        )
-    partial = method.partials.size
-    if parts_moved.output:
-        cycles = cycles + _copied(
-            target, problem, output_elements, stationary, partial, partial, tiles, sent=True
-        )
-    elif parts_moved.regrouped:
-        block = method.out_group * partial
-        cycles = cycles + _copied(
-            target, problem, output_elements, stationary, partial, block, tiles, sent=False
+            target, problem, output_elements, held, partial, block, tiles, sent=sent
         )
     return cycles
 
