@@ -153,6 +153,7 @@ def test_a_source_that_went_away_is_prepared_in_silence(tmp_path: Path) -> None:
 
 def test_rest_waits_for_requests_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(under_way, "PATIENCE", 0.1)
+    monkeypatch.setattr(under_way, "PAUSE", 0.0)
     server, waited = Flask("server"), []
     requests = UnderWay(server)
 
@@ -169,3 +170,17 @@ def test_rest_waits_for_requests_but_not_for_ever(monkeypatch: pytest.MonkeyPatc
     begin = time.monotonic()
     requests.rest()
     assert time.monotonic() - begin < 0.1
+
+
+@pytest.mark.parametrize(("kind", "seconds"), [("document", 0.3), ("empty", 0.1)])
+def test_rest_lasts_longer_than_the_pauses_of_a_page(
+    monkeypatch: pytest.MonkeyPatch, kind: str, seconds: float
+) -> None:
+    monkeypatch.setattr(under_way, "PAUSE", 0.1)
+    monkeypatch.setattr(under_way, "LOADING", 0.3)
+    server = Flask("server")
+    requests = UnderWay(server)
+    begin = time.monotonic()
+    server.test_client().get("/", headers={"Sec-Fetch-Dest": kind})
+    requests.rest()
+    assert seconds <= time.monotonic() - begin < seconds + 0.15
