@@ -25,17 +25,20 @@ from dashboard import (
 )
 from dashboard.address import Address, AddressError
 from dashboard.ahead import Ahead, ahead_of
+from dashboard.components import Element
 from dashboard.declared import page_at
 from dashboard.pages import PAGES, broken_laws, documentation
 from dashboard.pages.documentation import help_link
 from dashboard.pages.headlines import counted as counted_words
 from dashboard.pages.start import page as start
 from dashboard.pages.targets import target_words
+from dashboard.parts import Parts
 from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.under_way import UnderWay
+from dashboard.written import Written
 from pva.analysis.execution.steady import counted, setup_runs
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError, PvaError
@@ -86,6 +89,8 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     ahead = ahead_of(app, Ahead(store, UnderWay(app.server).rest))
     preferences.follow(app.server)
     store.count_runs(preferences.runs, counted)
+    app.server.before_request(store.look_once)
+    app.server.teardown_request(lambda _: store.look_again())
     scripts.register(app)
     _register(app, store, ahead)
     controls.register(app)
@@ -103,6 +108,19 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
 
 
 def _register(app: Dash, store: Store, ahead: Ahead) -> None:
+    written = Written()
+
+    def answered(page: object, path: str, search: str, stamp: str) -> object:
+        """Return a page with the parts that are kept; as it was written, where these are all."""
+        entry = (path, search, stamp, preferences.chosen_theme(),
+                 preferences.chosen_units(), tuple(store.keys))  # fmt: skip
+        text = written.get(entry)
+        if text is not None and ctx.triggered_id != "reload":
+            return text
+        parts = Parts(store, view.makers(app), search, stamp)
+        filled = parts.filled(page)
+        return filled if parts.lacking or path == start.PATH else written.keep(entry, filled)
+
     def route(
         _place: object,
         _watch: int,
@@ -117,6 +135,8 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         page, links, *header, now = show(store, path, search, shown, ctx.triggered_id, writing)
         if isinstance(now, dict):
             ahead.show(now["report"])
+        if isinstance(now, dict) and page is not no_update:
+            page = answered(page, path, search, now["stamp"])
         new_keys = no_update if store.keys == keys else store.keys
         return page, still.settled(links), *header, now, new_keys
 
@@ -179,13 +199,13 @@ def show(
                "against": state.against, "stamp": _stamps(store, state),
                "writing": writing}  # fmt: skip
     except components.EXPECTED as problem:
-        links = navigation(PAGES, store, Address(path))
+        links = _links(store, Address(path))
         return _faulty(path, str(problem)), links, "", "", None, None
     if shown == now and asked_by == "watch":
         raise PreventUpdate
     if asked_by == "reload":
         store.forget(state.report)
-    links = navigation(PAGES, store, state)
+    links = _links(store, state)
     if shown == now and asked_by != "reload":
         return no_update, links, no_update, no_update, None, no_update
     stays = shown is not None and shown | {"stamp": now["stamp"]} == now
@@ -194,6 +214,19 @@ def show(
     # Where the watch asks while another page is on its way, the browser drops that answer for this.
     note = _notice(key, asked_by, changed=stays and shown != now)
     return _page(store, state), links, key, _target(store, key), note, now
+
+
+def _links(store: Store, state: Address) -> Element:
+    """Lay out the menu, once for a page of a report and the tiles that are chosen."""
+
+    def make() -> Element:
+        return navigation(PAGES, store, state)
+
+    bare = Address(state.path, state.report, state.against, tiles=state.tiles)
+    try:
+        return view.remembered(store, bare, "navigation", make, about=str(store.keys))
+    except PvaError:  # the page says what is wrong
+        return make()
 
 
 def _follows(path: str) -> bool:

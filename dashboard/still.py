@@ -30,8 +30,11 @@ class Still(Component):  # type: ignore[misc]  # Dash has no types
     _base_nodes = ("children",)
 
     def __init__(self, nodes: list[Node]) -> None:
-        """Take the elements, in their order."""
-        super().__init__(nodes=nodes)
+        """Take the elements, in their order.
+
+        Dash's own `__init__` looks for a Python package of the name of the namespace each time.
+        """
+        self.nodes = nodes
 
 
 def settled(element: Element) -> Element:

@@ -98,6 +98,7 @@ class Store:
         self._answers: OrderedDict[Hashable, object] = OrderedDict()
         self._making: dict[Hashable, threading.RLock] = {}
         self._lock = threading.RLock()
+        self._looked = threading.local()
         self.scan()
         together: dict[Path | None, list[str]] = {}  # of files given, and of each directory
         for key, path in self._paths.items():
@@ -179,6 +180,8 @@ class Store:
         with self._lock:
             self._opened.pop(key or self.keys[0], None)
             self._answers.clear()
+        if getattr(self._looked, "stamps", None):
+            self.look_once()
 
     @property
     def keys(self) -> list[str]:
@@ -370,6 +373,10 @@ class Store:
                 self.let_go()
             return result
 
+    def is_answered(self, entry: Hashable) -> bool:
+        """Return whether `answer` has a result under this entry and need not make it."""
+        return entry in self._answers
+
     def let_go(self) -> None:
         """Let go of columns until few are held, the largest of all reports first.
 
@@ -380,8 +387,24 @@ class Store:
         while sum(room.held for room in rooms) > HELD_BYTES:
             max(rooms, key=lambda room: room.largest).let_go_of_largest()
 
+    def look_once(self) -> None:
+        """Look at the files of a source once until `look_again`: this thread answers a request."""
+        self._looked.stamps = {}
+
+    def look_again(self) -> None:
+        """Look at the files whenever they are asked for."""
+        self._looked.stamps = None
+
     def stamp(self, key: str = "") -> Stamp:
         """Return what changes when a file of the source does: names, sizes and times."""
+        stamps: dict[str, Stamp] | None = getattr(self._looked, "stamps", None)
+        if stamps is None:
+            return self._stamp(key)
+        if key not in stamps:
+            stamps[key] = self._stamp(key)
+        return stamps[key]
+
+    def _stamp(self, key: str) -> Stamp:
         entries = []
         for file in self._files(key):
             try:

@@ -149,10 +149,18 @@ def remembered(
 
     `about` tells what else it depends on.
     """
+    return store.answer(_entry(store, state, name, about), make)
+
+
+def is_kept(store: Store, state: Address, name: Hashable) -> bool:
+    """Return whether `remembered` has a result under this name; raises PvaError."""
+    return store.is_answered(_entry(store, state, name, ""))
+
+
+def _entry(store: Store, state: Address, name: Hashable, about: str) -> Hashable:
     keys = (state.report, *([state.against] if state.against else []))
     stamps = tuple(store.shown(key) for key in keys)
-    entry = (name, address.write(state), stamps, about, preferences.chosen_units())
-    return store.answer(entry, make)
+    return name, address.write(state), stamps, about, preferences.chosen_units()
 
 
 def or_empty(content: object) -> Any:
