@@ -48,9 +48,9 @@ def relu(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    # The same as 1 / (1 + exp(-x)), without its overflow.
-    half = x.dtype.type(0.5)
-    values: Array = (np.tanh(x * half) + 1) * half
+    # 1 / (1 + exp(-x)) without its overflow; of numbers far below zero no digit is lost.
+    small = np.exp(-np.abs(x))
+    values: Array = np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
     return values
 
 
