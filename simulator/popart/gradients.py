@@ -22,7 +22,7 @@ from simulator.popart.scheduling.outlined_gradients import comes_again, lower_ba
 from simulator.popart.scheduling.recompute import Again
 from simulator.poplibs import popops
 
-ALL_OUTPUTS = ("LSTM", "RNN", "Split")  # whose gradients take those of all outputs
+ALL_OUTPUTS = ("GRU", "LSTM", "RNN", "Split")  # whose gradients take those of all outputs
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",

@@ -44,9 +44,11 @@ def more(operator: str, inputs: str, w: Array, constants: Any, name: str = "", *
 
 
 IMAGE = values(1, 2, 5, 5)
-# Inputs, weights, recurrent weights, biases, lengths and the first output of an LSTM.
+# Inputs, weights, recurrent weights, biases, lengths and the first output of LSTM and GRU.
 LSTM = [values(3, 2, 4), values(2, 12, 4), values(2, 12, 3), values(2, 24), np.int32([3, 3]),
         values(2, 2, 3)]  # fmt: skip
+GRU = [values(2, 2, 4), values(2, 9, 4), values(2, 9, 3), values(2, 18), np.int32([2, 2]),
+       values(2, 2, 3)]  # fmt: skip
 CASES = [
     *(one(name, values(2, 3)) for name in ("Abs", "Atan", "Cos", "Cosh", "Exp", "Identity", "Neg")),
     *(one(name, values(2, 3)) for name in ("Relu", "Sigmoid", "Sin", "Sinh", "Tan", "Tanh")),
@@ -115,6 +117,13 @@ CASES = [
              {n: v for q, (n, v) in enumerate(zip("cdefgh", LSTM, strict=True)) if q != p},
              f"LSTM {p}", hidden_size=3, direction="bidirectional")
         for p in (0, 1, 2, 3, 5)
+    ),
+    *(
+        more("GRU", " ".join("w" if p == q else n for q, n in enumerate("cdefgh")), GRU[p],
+             {n: v for q, (n, v) in enumerate(zip("cdefgh", GRU, strict=True)) if q != p},
+             f"GRU {p} {after}", hidden_size=3, direction="bidirectional",
+             linear_before_reset=after)
+        for p, after in ((0, 1), (1, 0), (2, 0), (2, 1), (3, 1), (5, 0))
     ),
     more("InstanceNormalization", "w c d", values(2, 2, 4), {"c": values(2), "d": values(2)}),
     more("InstanceNormalization", "c w d", values(2), {"c": values(2, 2, 4), "d": values(2)}),

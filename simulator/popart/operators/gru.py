@@ -33,7 +33,8 @@ def onnx_gru(call: Call) -> list[Tensor]:
     inputs = call[0].dimShufflePartial([0], [1]) if by_batch else call[0]
     every, last = [], []
     for place, backward in enumerate(directions(call)):
-        outputs = _run(call, inputs.reverse(0) if backward else inputs, place, by_batch)
+        direction_inputs = inputs.reverse(0) if backward else inputs
+        outputs = _run(call, direction_inputs, place, by_batch)
         last.append(outputs[inputs.shape[0] - 1].expand([0]))
         every.append((outputs.reverse(0) if backward else outputs).expand([1]))
     outputs, state = concat(every, 1), concat(last, 0)
@@ -61,9 +62,11 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
     else:
         state = call.constant(np.zeros((batch, size), dtype.numpy), dtype, "state")
     options = {"inferenceOnly": not call.training}
-    return popnn.gru.gruFwd(
+    outputs = popnn.gru.gruFwd(
         call.graph, params, state, inputs, weights, None, call.prog, call.name, options
     )
+    call.saved = (*call.saved, (inputs, state, outputs))
+    return outputs
 
 
 def _biases(call: Call, place: int, size: int, after: bool) -> Tensor:

@@ -13,6 +13,7 @@ from simulator.popart.operators import (
     fields,
     grids,
     grids_gradient,
+    gru_gradient,
     indexed_gradients,
     losses,
     norms,
@@ -276,6 +277,7 @@ def of_log_softmax(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 # What of a node whose operator has a gradient has none.
 LACKING: dict[tuple[str, str], Callable[[Node], str]] = {
+    (ONNX, "GRU"): gru_gradient.lacks_gradient,
     (ONNX, "GridSample"): grids.lacks_gradient,
     (ONNX, "RNN"): simple_recurrent_gradient.lacks_gradient,
 }
@@ -288,6 +290,7 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "Dropout"): of_dropout,
     (ONNX, "GatherElements"): of_gathered_elements,
     (ONNX, "GatherND"): indexed_gradients.of_gathered_nd,
+    (ONNX, "GRU"): gru_gradient.of_gru,
     (ONNX, "Gemm"): of_gemm,
     (ONNX, "GridSample"): grids_gradient.of_grid_sample,
     (ONNX, "GroupNormalization"): of_group_norm,
