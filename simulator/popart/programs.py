@@ -19,6 +19,11 @@ from simulator.popart.ir import Ir
 from simulator.popart.names import SyntheticDataMode
 from simulator.popart.operators.drawn import DRAWS
 from simulator.poplibs import popops, poprand
+from simulator.poplibs.float_control import (
+    FloatingPointBehaviour,
+    setFloatingPointBehaviour,
+    setStochasticRounding,
+)
 from simulator.poplibs.popsys import cycleCount
 from simulator.runtime.arrangement import in_memory_order
 
@@ -115,6 +120,19 @@ def _to_host(graph: Graph, handle: str, tensor: Tensor) -> Copy:
     """Return the copy of a tensor to a stream of its own."""
     stream = graph.addDeviceToHostFIFO(handle, tensor.dtype, tensor.numElements())
     return Copy(tensor, stream, name=handle)
+
+
+def add_float_control(programs: Programs, graph: Graph, *, checks: bool, rounding: bool) -> None:
+    """Write the registers of traps and of stochastic rounding before each step, if asked for.
+
+    As PopART's lowering (popx/irlowering.cpp). No value is other for it, which a warning says; a
+    CPU has no such registers.
+    """
+    if checks:
+        behaviour = FloatingPointBehaviour(esr=False)
+        setFloatingPointBehaviour(graph, programs.begin, behaviour, "init")
+    if rounding:
+        setStochasticRounding(graph, programs.begin, True, "init")
 
 
 def add_cycle_count(programs: Programs, graph: Graph) -> None:

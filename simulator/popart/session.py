@@ -156,6 +156,11 @@ class InferenceSession(Weights, Generators, Reports, Files):
                 f"{self._what}: {replicas} replicas on a device of {ipus} IPUs; "
                 "a power of two that divides them is needed"
             )
+        if self._options.balances and len(self._ir.nodes) < ipus // replicas:
+            raise popart_exception(
+                f"[AutoVirtualGraph] Couldn't find enough splits: {len(self._ir.nodes)} nodes for "
+                f"{ipus // replicas} IPUs"
+            )
         self._share = share_of(self._options, self._what)
 
     @property
@@ -249,6 +254,12 @@ class InferenceSession(Weights, Generators, Reports, Files):
             self._in_flight = stages + 2 * ways.overlap
         body, compute = Program(name="batch"), Program()
         programs = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
+        parts.add_float_control(
+            programs,
+            graph,
+            checks=self._options.enableFloatingPointChecks,
+            rounding=self._options.enableStochasticRounding,
+        )
         self._around = Program(name="begin"), Program(name="end")
         extra_tensors = self._lower(lowering, compute)
         begin = Program(name="begin")
@@ -420,7 +431,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if id:
             raise popart_exception(f"getCycleCount: {id!r}; whole runs alone are measured")
         if not self._ran:
-            raise popart_exception("getCycleCount: nothing has run yet")
+            raise popart_exception("Must call run before getCycleCount")
         words = np.zeros(2 * self._options.replicas, dtype=np.uint32)
         engine.connectStream(parts.CYCLES_TO_HOST, words)
         self._programs.run_apart(engine, parts.CYCLES_TO_HOST)

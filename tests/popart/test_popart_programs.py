@@ -88,12 +88,24 @@ def test_the_cycles_of_a_run_are_measured() -> None:
     with pytest.raises(popart.popart_exception, match="'inner_ipu_0'; whole runs alone are mea"):
         session.getCycleCount("inner_ipu_0")
     assert first == session.getCycleCount() and 0 < 2 * first < total
-    with pytest.raises(popart.popart_exception, match="getCycleCount: nothing has run yet"):
+    with pytest.raises(popart.popart_exception, match="Must call run before getCycleCount"):
         ready(PROTO, ["y"], instrumentWithHardwareCycleCounter=True).getCycleCount()
     with pytest.raises(
         popart.popart_exception, match="^SessionOption 'instrumentWithHardwareCycleCounter' must be"
     ):
         ready(PROTO, ["y"]).getCycleCount()
+
+
+def test_rounding_and_traps_write_registers_before_a_step() -> None:
+    session = ready(PROTO, ["y"], enableStochasticRounding=True, enableFloatingPointChecks=True)
+    np.testing.assert_allclose(ran(session, x=X)["y"], X @ W, rtol=1e-5)
+    names = {one.name for one in session._engine.executable.graph.compute_sets}
+    assert {"init/setStochasticRounding", "init/setFloatingPointBehaviour"} <= names
+
+
+def test_nodes_are_not_balanced_over_more_ipus_than_there_are_nodes() -> None:
+    with pytest.raises(popart.popart_exception, match="find enough splits: 1 nodes for 2 IPUs"):
+        ready(PROTO, ["y"], tiny(2), autoVirtualGraph=True)
 
 
 def test_a_seed_chooses_what_is_dropped() -> None:
@@ -139,8 +151,8 @@ def test_notes_of_places_are_for_the_mode_that_wants_them() -> None:
     with builder.virtualGraph(3):
         y = builder.aiOnnx.neg([x])
     proto, mode = builder.getModelProto(), popart.VirtualGraphMode
-    for chosen in (mode.Off, mode.Auto):
-        found = ran(ready(proto, [y], tiny(2), virtualGraphMode=chosen), **{x: X[0]})
+    for chosen, ipus in ((mode.Off, 2), (mode.Auto, 1)):
+        found = ran(ready(proto, [y], tiny(ipus), virtualGraphMode=chosen), **{x: X[0]})
         assert found[y].tolist() == (-X[0]).tolist()
     with pytest.raises(popart.popart_exception, match="placed on IPU 3; the device has 2"):
         ready(proto, [y], tiny(2), virtualGraphMode=mode.Manual)
@@ -298,8 +310,8 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
     ("call", "text"),
     [
         (
-            lambda: popart.SessionOptions(enableStochasticRounding=True),
-            "enableStochasticRounding is True; it cannot be done here",
+            lambda: popart.SessionOptions(enableNonStableSoftmax=True),
+            "enableNonStableSoftmax is True; it cannot be done here",
         ),
         (lambda: popart.SessionOptions(numIOTiles=-2), "numIOTiles is -2; a whole number"),
         (lambda: popart.SessionOptions(enableOutlinin=1), "did you mean enableOutlining"),

@@ -32,6 +32,8 @@ OPTIONS: dict[str, Any] = {
     "defaultPrefetchBufferingDepth": 1,  # buffers of an input that the host fills ahead
     "dotChecks": [],  # stages of which DOT files are written: FWD0, FWD1, BWD0, PREALIAS, FINAL
     "enableEngineCaching": False,  # keep compiled models, and take them from there
+    "enableFloatingPointChecks": False,  # write the registers; the model never traps
+    "enableStochasticRounding": False,  # write the registers; the model rounds to the nearest
     "enableOutlining": True,  # equal nodes become a function, whose code is there once
     "enableOutliningCopyCostPruning": True,  # of what is outlined, leave out where copies cost more
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
@@ -74,7 +76,8 @@ WITHOUT_EFFECT = (
     "aliasZeroCopy", "decomposeGradSum",
     "delayVarUpdates", "disableGradAccumulationTensorStreams",
     "enableExplicitMainLoops", "enableFullyConnectedPass", "enableGroupedMatmuls",
-    "enableMergeExchange", "enablePrefetchDatastreams", "enableStableNorm", "enableVirtualGraphs",
+    "_enableRngStateManagement", "enableMergeExchange", "enablePrefetchDatastreams",
+    "enableStableNorm", "enableVirtualGraphs",
     "explicitRecomputation", "exportPoplarComputationGraph", "exportPoplarVertexGraph",
     "finalDotOp", "firstDotOp", "dotOpNames", "gclOptions", "groupHostSync", "kahnTieBreaker",
     "lstmOptions", "meanAccumulationAndReplicationReductionStrategy", "mergeVarUpdate",
@@ -93,8 +96,7 @@ WITHOUT_EFFECT = (
 # Options of PopART that would change what is computed or where it lies: only off, as it is here.
 NOT_HERE = (
     "customCodelets",
-    "enableFloatingPointChecks", "enableNonStableSoftmax", "enableStochasticRounding",
-    "enableSupportedDataTypeCasting", "hostAllReduce",
+    "enableNonStableSoftmax", "enableSupportedDataTypeCasting", "hostAllReduce",
     "hostAllReduceRemoteBuffer", "hostWeightUpdate",
 )  # fmt: skip
 # Where the tensors of a kind lie: on the chip, whatever their size.
