@@ -221,6 +221,23 @@ def test_several_convolutions_have_settings_of_their_own() -> None:
     np.testing.assert_allclose(second[0], rows + bias[:, None], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("inputs", "dilations", "text"),
+    [
+        ([["x", "w"], ["x", "w"]], [[1, 1], [2, 2, 2]], "vector 3 != number of spatial dimensi"),
+        ([["x", "w"]], [[1, 1], [2, 2]], r"sets \(2\) does not match the number of input sets"),
+        ([["x"], ["x", "w"]], None, "at least two inputs - data and weights"),
+        ([["x", "w", "x", "w"]], None, "at most three inputs - data, weights, and bias"),
+    ],
+)
+def test_settings_that_fit_no_convolutions_are_refused(
+    inputs: list[list[str]], dilations: Any, text: str
+) -> None:
+    settings = {} if dilations is None else {"dilations": dilations}
+    with pytest.raises(popart.popart_exception, match=text):
+        popart.Builder().aiGraphcore.multiconv(inputs, **settings)
+
+
 def test_a_shaped_dropout_drops_whole_rows_forward_and_back() -> None:
     x = np.ones((6, 8), np.float32)
     build: Build = lambda b, t: b.aiGraphcore.shapeddropout(t, [6, 1], 0.5)  # noqa: E731

@@ -18,7 +18,7 @@ _Kind = onnx.AttributeProto
 NUMBERS = {_Kind.INT: int, _Kind.FLOAT: float, _Kind.INTS: int, _Kind.FLOATS: float}
 SEVERAL = (_Kind.INTS, _Kind.FLOATS, _Kind.STRINGS)
 TYPED = ("to", "data_type", "dtype")  # attributes that name an element type
-PER_CONVOLUTION = 3  # inputs of each convolution of a MultiConv: data, weights, bias
+FEWEST, PER_CONVOLUTION = 2, 3  # inputs of each convolution of a MultiConv: data, weights, bias
 
 
 def is_set(value: object) -> bool:
@@ -93,6 +93,16 @@ def by_name(
     return arguments
 
 
+def _check_dimensions(name: str, value: Any) -> None:
+    """Raise popart_exception for settings of convolutions with other dimensions than the first."""
+    lengths = [len(one) for one in value if isinstance(one, list | tuple)]
+    wrong = [length for length in lengths if length != lengths[0]]
+    if wrong:
+        raise popart_exception(
+            f"Length of {name} vector {wrong[0]} != number of spatial dimensions {lengths[0]}"
+        )
+
+
 def of_convolutions(
     inputs: Sequence[Sequence[str]], attributes: Mapping[str, object]
 ) -> tuple[list[str], dict[str, Any]]:
@@ -103,10 +113,15 @@ def of_convolutions(
     if not inputs:
         raise popart_exception("MultiConvOp has no input tensors. Provide at least one set")
     for tensors in inputs:
-        if not 2 <= len(tensors) <= PER_CONVOLUTION:
+        if len(tensors) < FEWEST:
             raise popart_exception(
-                "Each convolution of MultiConvOp must have at least two inputs - data and weights, "
-                f"and can have at most three, with a bias; there are {len(tensors)}"
+                f"A convolution of MultiConvOp has {len(tensors)} inputs; "
+                "each must have at least two inputs - data and weights"
+            )
+        if len(tensors) > PER_CONVOLUTION:
+            raise popart_exception(
+                f"A convolution of MultiConvOp has {len(tensors)} inputs; "
+                "each can have at most three inputs - data, weights, and bias"
             )
     for name, value in attributes.items():
         if isinstance(value, list | tuple) and value and len(value) != len(inputs):
@@ -114,5 +129,7 @@ def of_convolutions(
                 f"For MultiConvOp, number of {name} parameter sets ({len(value)}) "
                 f"does not match the number of input sets ({len(inputs)})"
             )
+        if name in ("dilations", "strides", "inDilations"):
+            _check_dimensions(name, value)
     operands = [[*tensors, *[""] * (PER_CONVOLUTION - len(tensors))] for tensors in inputs]
     return list(chain.from_iterable(operands)), dict(attributes)
