@@ -27,6 +27,7 @@ from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
+from simulator.heap import collector_paused
 from simulator.logging import enabled, log
 
 MESSAGES = ("message", "globalMessage")  # categories of variables that an exchange brings
@@ -41,6 +42,7 @@ def _phase(name: str) -> Iterator[None]:
         log("PO", "ENGINE", "DEBUG", f"compile/{name}: {1e3 * (perf_counter() - begin):.1f} ms")
 
 
+@collector_paused()
 def compile_graph(
     graph: Graph,
     programs: Sequence[Program],

@@ -18,7 +18,7 @@ from simulator.graph.program import Program as AnyProgram
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
-from simulator.heap import give_back_much, reused_memory
+from simulator.heap import collector_paused, give_back_much, reused_memory
 from simulator.popart import programs as parts
 from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo
@@ -179,7 +179,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if not self._options.compileEngine:
             self._built()
             return
-        with reused_memory():
+        with reused_memory(), collector_paused():
             source, programs = self._source()
             give_back_much()
             options, name = self._options.engineOptions, self._folder.claimed()
