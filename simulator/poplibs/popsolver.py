@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import cycle
+from itertools import chain, cycle
+from math import prod
 from operator import index
 from typing import Any, NamedTuple, TypeAlias
 
@@ -35,6 +36,7 @@ MAX_VALUES = 1 << 20  # of a variable that is chosen
 
 Column: TypeAlias = NDArray[Any]
 Table: TypeAlias = dict[int, Column]
+Ends: TypeAlias = list[tuple[int, bool]]  # nodes, and whether the most of each
 
 
 class Kind(NamedTuple):
@@ -46,6 +48,18 @@ class Kind(NamedTuple):
     function: Callable[[Sequence[Column]], Column]
     signs: str = ""
     holds: bool = False
+    number: Callable[[Sequence[int]], int] | None = None  # the same of single numbers, sooner
+
+    def of_numbers(self, numbers: Sequence[int]) -> int:
+        """Return what follows from single numbers."""
+        if self.number:
+            return self.number(numbers)
+        return int(self.function([np.array([number]) for number in numbers]).flat[0])
+
+    def ends(self, parts: Sequence[int]) -> tuple[Ends, Ends]:
+        """List of which end of the parts the least follows, and of which the most: True is most."""
+        signs = [*zip(cycle(self.signs or "+"), parts, strict=False)]
+        return [(v, s == "-") for s, v in signs], [(v, s == "+") for s, v in signs]
 
 
 def _multiply(left: Column, right: Column) -> Column:
@@ -55,11 +69,25 @@ def _multiply(left: Column, right: Column) -> Column:
     return np.minimum(np.where(fits, left * right, BEYOND), BEYOND)
 
 
-SUM = Kind(lambda c: reduce(lambda a, b: np.minimum(a + b, BEYOND), c), "+")
-PRODUCT = Kind(lambda c: reduce(_multiply, c), "+")
-CEILDIV = Kind(lambda c: np.where(c[1], -(-c[0] // np.maximum(c[1], 1)), BEYOND), "+-")
-LESS_OR_EQUAL = Kind(lambda c: c[0] <= c[1], "-+", holds=True)
-ALLOWED = Kind(lambda c: c[0] <= LARGEST, "-", holds=True)
+def _of_one_length(columns: Sequence[Column]) -> list[Column]:
+    """Repeat columns of one value, constants, to the length of the others."""
+    shape = np.broadcast_shapes(*{column.shape for column in columns})
+    return [c if c.shape == shape else np.broadcast_to(c, shape) for c in columns]
+
+
+SUM = Kind(
+    lambda c: reduce(lambda a, b: np.minimum(a + b, BEYOND), c),
+    "+",
+    number=lambda n: min(sum(n), BEYOND),
+)
+PRODUCT = Kind(lambda c: reduce(_multiply, c), "+", number=lambda n: min(prod(n), BEYOND))
+CEILDIV = Kind(
+    lambda c: np.where(c[1], -(-c[0] // np.maximum(c[1], 1)), BEYOND),
+    "+-",
+    number=lambda n: -(-n[0] // n[1]) if n[1] else BEYOND,
+)
+LESS_OR_EQUAL = Kind(lambda c: c[0] <= c[1], "-+", True, lambda n: n[0] <= n[1])
+ALLOWED = Kind(lambda c: c[0] <= LARGEST, "-", True, lambda n: n[0] <= LARGEST)
 
 
 @dataclass(frozen=True)
@@ -96,17 +124,11 @@ class Node(NamedTuple):
     `depths` are the first and the last choice that it follows from, -1 for none.
     """
 
-    ends: tuple[Column, Column]
+    ends: tuple[int, int]
     depths: tuple[int, int] = (-1, -1)
     kind: Kind = Kind(np.array)
     parts: tuple[int, ...] = ()
     values: Column = np.zeros(0)  # of a choice
-
-    def between(self, end: Callable[[int, bool], Column]) -> tuple[Column, Column]:
-        """Find the least and the most from the ends of the parts, by part and whether the most."""
-        signs = [*zip(cycle(self.kind.signs or "+"), self.parts, strict=False)]
-        least, most = ([end(v, (s == "+") == most) for s, v in signs] for most in (False, True))
-        return self.kind.function(least), self.kind.function(most)
 
 
 @refuse_in
@@ -130,14 +152,15 @@ class Model:
             raise PoplarError(f"popsolver: variable {name!r} {which}; {needed}")
         values, depth = values.astype(np.int64), len(self._choices)
         self._choices.append(len(self._nodes))
-        return self._add(Node((values[:1], values[-1:]), (depth, depth), values=values), name)
+        return self._add(
+            Node((int(values[0]), int(values[-1])), (depth, depth), values=values), name
+        )
 
     def addConstant(self, value: int, name: str = "") -> Variable:
         """Return a variable that has this value."""
         if not 0 <= index(value) <= LARGEST:
             raise PoplarError(f"popsolver: constant {name!r} is {value}; 0 to {LARGEST} is needed")
-        number = np.array([index(value)])
-        return self._add(Node((number, number)), name or str(value))
+        return self._add(Node((index(value), index(value))), name or str(value))
 
     def _add(self, node: Node, name: str) -> Variable:
         self._nodes.append(node)
@@ -155,10 +178,13 @@ class Model:
             raise PoplarError(f"popsolver: {name} of no variables")
         parts = tuple(self._known(operand) for operand in operands)
         depths = sorted(d for part in parts for d in self._nodes[part].depths if d >= 0) or [-1]
-        node = Node((np.array([0]), np.array([BEYOND])), (depths[0], depths[-1]), kind, parts)
+        least, most = 0, BEYOND
         if kind.signs or depths == [-1]:
-            node = node._replace(ends=node.between(lambda v, most: self._nodes[v].ends[most]))
-        variable = self._add(node, name)
+            least, most = (
+                kind.of_numbers([self._nodes[v].ends[is_most] for v, is_most in ends])
+                for ends in kind.ends(parts)
+            )
+        variable = self._add(Node((least, most), (depths[0], depths[-1]), kind, parts), name)
         if not kind.holds:
             self._follow(ALLOWED, [variable], name)
         return variable
@@ -188,8 +214,8 @@ class Model:
         """
 
         def columns(parts: Sequence[Column]) -> Column:
-            parts = np.broadcast_arrays(*parts)
-            values = np.asarray(function([*parts]))
+            parts = _of_one_length(parts)
+            values = np.asarray(function(parts))
             if values.shape != parts[0].shape or values.dtype.kind not in "iu":
                 gave, shape_needed = f"{values.dtype} {list(values.shape)}", list(parts[0].shape)
                 raise PoplarError(
@@ -223,12 +249,14 @@ class _Search:
             for part in node.parts if v in holding or v in self.last else ():
                 self.last[part] = max(self.last.get(part, -1), node.depths[1])
             bounded.update(node.parts if v in bounded else ())
+        self.ends = [tuple(np.array([end]) for end in node.ends) for node in nodes]
         used = [(v, node) for v, node in enumerate(nodes) if v in holding or v in self.last]
         self.known, self.ahead = [], []  # what is known after each choice, and what is bounded
         for d in range(len(choices)):
             self.known.append([v for v, node in used if node.parts and node.depths[1] == d])
             later = [(v, node) for v, node in used if node.depths[0] <= d < node.depths[1]]
             self.ahead.append([v for v, node in later if node.kind.signs and v in bounded])
+        self.parts = {v: nodes[v].kind.ends(nodes[v].parts) for v in {*chain(*self.ahead)}}
 
     def minimum(self) -> tuple[int, ...]:
         """Find the values of all variables with the least cost; none if there is no solution."""
@@ -250,7 +278,7 @@ class _Search:
 
     def _advance(self, depth: int, before: Table, length: int) -> tuple[Table, int]:
         """Repeat rows for each value of a choice; give those that may be the best."""
-        nodes, values = self.nodes, self.nodes[self.choices[depth]].values
+        nodes, fixed, values = self.nodes, self.ends, self.nodes[self.choices[depth]].values
         picked = np.repeat(np.arange(length), len(values))
         table = {self.choices[depth]: np.tile(values, length)}
         ends: dict[int, tuple[Column, Column]] = {}
@@ -258,11 +286,11 @@ class _Search:
         def column(v: int) -> Column:
             if v not in table and v in before:
                 table[v] = before[v][picked]
-            return table[v] if v in table else nodes[v].ends[0]
+            return table[v] if v in table else fixed[v][0]
 
         def end(v: int, most: bool) -> Column:
             is_final = nodes[v].depths[1] <= depth
-            return column(v) if is_final else ends.get(v, nodes[v].ends)[most]
+            return column(v) if is_final else ends.get(v, fixed[v])[most]
 
         def keep(holds: Column) -> None:
             nonlocal picked, table
@@ -281,7 +309,11 @@ class _Search:
             if not len(picked):
                 return {}, 0
         for v in self.ahead[depth]:
-            ends[v] = nodes[v].between(end)
+            function, (least, most) = nodes[v].kind.function, self.parts[v]
+            ends[v] = (
+                function([end(*part) for part in least]),
+                function([end(*part) for part in most]),
+            )
         holds = [ends[v][1] for v in self.ahead[depth] if nodes[v].kind.holds]
         holds.append(end(self.cost[0], False) < self.limit)
         keep(np.broadcast_to(reduce(np.logical_and, holds), picked.shape))
@@ -289,18 +321,20 @@ class _Search:
 
     def _consider(self, table: Table, length: int) -> None:
         """Take the first of the cheapest rows, if it is cheaper than the best so far."""
-        costs = [np.broadcast_to(table.get(v, self.nodes[v].ends[0]), length) for v in self.cost]
+        costs = [np.broadcast_to(table.get(v, self.ends[v][0]), length) for v in self.cost]
         rows = np.arange(length)
         for cost in costs:
             rows = rows[cost[rows] == cost[rows].min()]
         row = rows[0]
         least = [int(cost[row]) for cost in costs]
         if least < self.least:
-            values: list[Column] = []
+            values: list[int] = []
             for v, node in enumerate(self.nodes):
-                values_found = node.kind.function(
-                    [values[part] for part in node.parts] or [node.ends[0]]
-                )
-                values.append(table[v][row : row + 1] if v in self.choices else values_found)
-            self.best, self.least = tuple(int(value.flat[0]) for value in values), least
+                if v in table:
+                    values.append(int(np.broadcast_to(table[v], length)[row]))
+                elif node.parts:
+                    values.append(node.kind.of_numbers([values[part] for part in node.parts]))
+                else:
+                    values.append(node.ends[0])
+            self.best, self.least = tuple(map(int, values)), least
             self.limit = least[0] + (len(least) > 1)
