@@ -181,7 +181,8 @@ def _outcome(path: Path, directory: Path, request: Request, words: Sequence[str]
     except PoplarError as error:
         if not isinstance(error.__cause__, NoPlanError):
             raise
-        click.echo(printable(f"does not fit: {error}"), err=True)
+        held = f"{directory} has a report of what the model holds"
+        click.echo(printable(f"does not fit: {error}; {held}"), err=True)
         return None
 
 

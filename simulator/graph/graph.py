@@ -51,6 +51,8 @@ class Graph(VariableGraph):
     (2, 3)
     """
 
+    unplanned = ""  # why a product of the program has no plan: the graph is what it holds
+
     def __init__(self, target: Target, replication: replication_factor | int = 1) -> None:
         target = checked_target(target)
         factor = views.checked_factor(target, replication)

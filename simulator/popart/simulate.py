@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from simulator.graph.errors import NoPlanError, PoplarError
 from simulator.graph.types import Array
 from simulator.heap import LITTLE, give_back_much, reused_memory
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
@@ -38,6 +39,7 @@ from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.sessions.report_folders import give_back
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
+from simulator.popart.unplanned import report_tensors, tensors_at_ends
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
 RATE, SEED = 0.01, 1
@@ -120,7 +122,8 @@ def simulate_model(
 ) -> Outcome:
     """Compile a model, run its batches of random inputs, and leave a report in `out`.
 
-    Raises popart_exception for a model that cannot be run.
+    Raises popart_exception for a model that cannot be run. Where a product has no plan, the report
+    is of what the model holds.
     """
     model, subject, folder = opened_model(path, request)
     shapes = open_shapes(model, request, subject)
@@ -149,7 +152,7 @@ def simulate_model(
     losses: list[Loss] = []
     source = (model, subject, folder)
     give_back(out)
-    rows, bounds = looked_up(ir), ir.bounds
+    rows, bounds, ends = looked_up(ir), ir.bounds, tensors_at_ends(ir)
     if request.train:
         losses = [loss_of(ir, shapes)]
         flow = flow_of(batches, [*anchored, LOSS], settings)
@@ -168,7 +171,12 @@ def simulate_model(
     def drawn() -> dict[str, Array]:
         return random_inputs(session, losses, rows, batches) if request.values else {}
 
-    anchors = _run(session, drawn, fed, batches)
+    try:
+        anchors = _run(session, drawn, fed, batches)
+    except PoplarError as error:
+        if isinstance(error.__cause__, NoPlanError):
+            report_tensors(ends, device.target, options.engineOptions, str(error))
+        raise
     kinds = ", ".join(f"{type(loss).__name__} of {loss.inputs[0]!r}" for loss in losses)
     counted = chosen(anchors, bounds) if batches == 1 else anchors
     results = {name: counted[name] for name in anchors if name in outputs or name == LOSS}

@@ -48,7 +48,10 @@ def graph_tables(
     absent = not_recorded(executable, options)
     tables = _tables(executable, options)
     tables["provenance"] = provenance(
-        executable.vertex_types, executable.graph.device_target, absent
+        executable.vertex_types,
+        executable.graph.device_target,
+        absent,
+        executable.graph.unplanned,
     )
     return {name: columns for name, columns in tables.items() if name not in absent}
 

@@ -100,6 +100,8 @@ VERTEX_CYCLES = (
     "compute_set_active_cycles_by_vertex_type",
     "compute_set_cycles_by_tile",
 )
+OF_TARGET = ("target", "relative_sync_delay", "physical_tile")
+HELD = "weights, inputs and outputs alone, spread over the tiles, and nothing is computed"
 
 
 def between_domains(target: Target) -> str:
@@ -115,11 +117,15 @@ def between_domains(target: Target) -> str:
 
 
 def provenance(
-    vertex_types: Sequence[Codelet], target: Target, absent: Collection[str] = ()
+    vertex_types: Sequence[Codelet],
+    target: Target,
+    absent: Collection[str] = (),
+    unplanned: str = "",
 ) -> dict[str, list[Any]]:
     """Make the table, without what is `absent` from the report.
 
-    The reason for cycles of vertices names the sources of those in use.
+    The reason for cycles of vertices names the sources of those in use. Of a program that is
+    `unplanned`, why it has no plan, nothing but the target is more than an estimate.
     """
     names = {codelet.name.partition("<")[0] for codelet in vertex_types}
     origins = {source_of(name) for name in names}
@@ -132,5 +138,8 @@ def provenance(
     rows += [(item, ESTIMATE, cycles) for item in VERTEX_CYCLES]
     if reason := between_domains(target):
         rows = [(i, q, reason if i == "external_exchange_cycles" else why) for i, q, why in rows]
+    if unplanned:
+        reason = f"no plan exists: {unplanned}; {HELD}"
+        rows = [row if row[0] in OF_TARGET else (row[0], ESTIMATE, reason) for row in rows]
     rows = [row for row in rows if row[0] not in absent]
     return {name: [r[i] for r in rows] for i, name in enumerate(("item", "quality", "reason"))}

@@ -15,6 +15,7 @@ from models import model, node
 from cli.main import tilescope
 from pva.analysis import main_run
 from pva.analysis.operations.costs import operation_costs
+from pva.analysis.whole_report.provenance import figure_quality
 from pva.report import openReport
 
 WEIGHTS = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
@@ -279,6 +280,18 @@ def test_a_product_without_a_plan_does_not_fit(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert done.stderr.splitlines()[-1].startswith("does not fit: node 'large'")
     assert "no plan fits: the smallest takes" in done.stderr
+
+
+def test_where_no_plan_exists_the_report_is_of_what_the_model_holds(tmp_path: Path) -> None:
+    proto = model(
+        [node("MatMul", "x w", "y", name="large")], {"x": [1, 8191], "w": [8191, 8191]}, ["y"]
+    )
+    done = simulated(saved(tmp_path, proto), tmp_path / "out", "--no-values")
+    report = openReport(tmp_path / "out")
+    sizes = report.frames.variables().set_index("name")["bytes"]
+    reasons = [row.reason for row in figure_quality(report) if row.item == "memory_by_tile"]
+    assert (done.exit_code, *sizes[["x", "w"]]) == (1, 4 * 8191, 4 * 8191**2)
+    assert [reason.partition(" (")[0] for reason in reasons] == ["no plan exists: node 'large'"]
 
 
 def test_without_values_external_data_are_not_read(tmp_path: Path) -> None:
