@@ -224,7 +224,6 @@ def test_several_convolutions_have_settings_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("inputs", "dilations", "text"),
     [
-        ([["x", "w"], ["x", "w"]], [[1, 1], [2, 2, 2]], "vector 3 != number of spatial dimensi"),
         ([["x", "w"]], [[1, 1], [2, 2]], r"sets \(2\) does not match the number of input sets"),
         ([["x"], ["x", "w"]], None, "at least two inputs - data and weights"),
         ([["x", "w", "x", "w"]], None, "at most three inputs - data, weights, and bias"),
@@ -236,6 +235,17 @@ def test_settings_that_fit_no_convolutions_are_refused(
     settings = {} if dilations is None else {"dilations": dilations}
     with pytest.raises(popart.popart_exception, match=text):
         popart.Builder().aiGraphcore.multiconv(inputs, **settings)
+
+
+def test_convolutions_of_one_node_have_dimensions_of_their_own() -> None:
+    x, w, z, v = floats(1, 1, 4), floats(1, 1, 2), floats(1, 1, 3, 3), floats(1, 1, 1, 1)
+    build: Build = lambda b, t: b.aiGraphcore.multiconv(  # noqa: E731
+        [[t[0], t[1]], [t[2], t[3]]], dilations=[[2], [1, 1]]
+    )
+    first, second = run(build, [x, w, z, v])
+    expected = x[0, 0, :2] * w[0, 0, 0] + x[0, 0, 2:] * w[0, 0, 1]
+    np.testing.assert_allclose(first[0, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(second, z * v, rtol=1e-5)
 
 
 def test_a_shaped_dropout_drops_whole_rows_forward_and_back() -> None:

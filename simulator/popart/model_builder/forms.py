@@ -93,16 +93,6 @@ def by_name(
     return arguments
 
 
-def _check_dimensions(name: str, value: Any) -> None:
-    """Raise popart_exception for settings of convolutions with other dimensions than the first."""
-    lengths = [len(one) for one in value if isinstance(one, list | tuple)]
-    wrong = [length for length in lengths if length != lengths[0]]
-    if wrong:
-        raise popart_exception(
-            f"Length of {name} vector {wrong[0]} != number of spatial dimensions {lengths[0]}"
-        )
-
-
 def of_convolutions(
     inputs: Sequence[Sequence[str]], attributes: Mapping[str, object]
 ) -> tuple[list[str], dict[str, Any]]:
@@ -129,7 +119,5 @@ def of_convolutions(
                 f"For MultiConvOp, number of {name} parameter sets ({len(value)}) "
                 f"does not match the number of input sets ({len(inputs)})"
             )
-        if name in ("dilations", "strides", "inDilations"):
-            _check_dimensions(name, value)
     operands = [[*tensors, *[""] * (PER_CONVOLUTION - len(tensors))] for tensors in inputs]
     return list(chain.from_iterable(operands)), dict(attributes)
