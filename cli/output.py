@@ -33,6 +33,7 @@ _SHARES_OF_TIME = (
     "bubble", "global_exchange", "host", "sync",
 )  # fmt: skip
 _NANOSECONDS = "_ns"
+_SECONDS = ("latency",)  # and what is called `..._seconds`
 _DIGITS = 1e6  # numbers from here on are written without decimals
 _NAMES_BY_NUMBER = frozenset({"pid", "tid"})
 _CHANGE = "change"
@@ -263,7 +264,7 @@ def _cell(value: Any, column: str) -> str:
         return ""
     if _is_number(value) and column.endswith(_NANOSECONDS):
         return units.duration(value / 1e9)
-    if isinstance(value, float) and f"_{column}".endswith("_seconds"):
+    if isinstance(value, float) and (f"_{column}".endswith("_seconds") or column in _SECONDS):
         return units.duration(value)
     if isinstance(value, float):
         name = column.partition(".")[0].removesuffix("s")

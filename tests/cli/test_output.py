@@ -42,7 +42,12 @@ def printed(capsys: pytest.CaptureFixture[str], result: Any, *options: Any) -> l
 
 @pytest.mark.parametrize(
     ("column", "text"),
-    [("seconds", "12.5 s"), ("trace_seconds", "12.5 s"), ("rows_per_second", "12.5")],
+    [
+        ("seconds", "12.5 s"),
+        ("trace_seconds", "12.5 s"),
+        ("latency", "12.5 s"),
+        ("rows_per_second", "12.5"),
+    ],
 )
 def test_a_column_in_seconds_has_their_unit(
     capsys: pytest.CaptureFixture[str], column: str, text: str
