@@ -86,7 +86,8 @@ def arguments(space: Space, levers: Levers) -> tuple[str, ...]:
 
 def _shared(space: Space, levers: Levers) -> list[str]:
     """Return the arguments of all points, with those that the levers imply."""
-    shared, model = list(space.shared), space.program.endswith(MODEL)
+    model = space.program.endswith(MODEL)
+    shared = [*_unset(space.shared, levers)] if model else list(space.shared)
     if model and "--no-values" not in shared:
         shared.append("--no-values")
     if model and "--train" not in shared and any(lever in levers for lever in OF_TRAINING):
@@ -94,6 +95,18 @@ def _shared(space: Space, levers: Levers) -> list[str]:
     if _goes_without_values(space):
         shared += ["--option", f"{VALUES}=false"]
     return shared
+
+
+def _unset(shared: Sequence[str], levers: Levers) -> Iterator[str]:
+    """Return the arguments of a model's simulation without the options that levers set."""
+    options = {f"--{name}" for name in levers}
+    words = iter(shared)
+    for word in words:
+        name, equals, _ = word.partition("=")
+        if name not in options:
+            yield word
+        elif not equals:
+            next(words, None)  # its value
 
 
 def _goes_without_values(space: Space) -> bool:

@@ -313,3 +313,9 @@ def test_the_dashboard_takes_the_directory_of_an_exploration(reports: int, tmp_p
     (folder / "exploration.json").write_text("{")
     with pytest.raises(PvaError, match="not JSON"):
         checked_paths([folder])
+
+
+@pytest.mark.parametrize("shared", [("--batch", "8", "--train"), ("--batch=8", "--train")])
+def test_an_option_that_a_lever_sets_stands_once_in_the_command(shared: tuple[str, ...]) -> None:
+    point = Space("m.onnx", shared, {"batch": ("4",)}).point({"batch": "4"})
+    assert point.arguments == ("m.onnx", "--train", "--no-values", "--batch=4")
