@@ -179,7 +179,7 @@ def causes_of(figure: str, old: Report, new: Report) -> list[tuple[str, str, int
     return rows
 
 
-def _over(budgets: pd.DataFrame) -> list[tuple[Any, ...]]:
+def _over(budgets: pd.DataFrame) -> list[tuple[object, ...]]:
     """Return the budgets that are not kept as rows of COLUMNS."""
     return [
         ("budget", name, number(value), wanted(value, least, most), 1)

@@ -140,7 +140,7 @@ def _junit_case(group: Element, case: Case) -> None:
         SubElement(entry, "system-out").text = texts
 
 
-def sarif(path: str, checked: Sequence[Case]) -> dict[str, Any]:
+def sarif(path: str, checked: Sequence[Case]) -> dict[str, object]:
     """Return the cases as a log of SARIF 2.1.0 (OASIS standard, section 3): rules and results."""
     failed = [case for case in checked if case.results]
     rules = [
@@ -169,7 +169,7 @@ def _rule(case: Case) -> str:
     return f"{case.suite}/{_text(case.rule)}"
 
 
-def _location(path: str, result: Result) -> dict[str, Any]:
+def _location(path: str, result: Result) -> dict[str, object]:
     """Return the line of the program, or the file of the report where none is known."""
     source = _source(result)
     file = Path(source or _report_file(path)).as_posix()

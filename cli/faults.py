@@ -45,7 +45,7 @@ class Command(click.Command):
         prog_name: str | None = None,
         standalone_mode: bool = True,
         **extra: Any,
-    ) -> Any:
+    ) -> object:
         """Run the command; in stand-alone mode (a process of its own) end with an exit code."""
         if not standalone_mode:
             return super().main(args, prog_name, standalone_mode=False, **extra)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Any
 
 import click
 
@@ -62,7 +61,7 @@ for command in COMMANDS:
     tilescope.add_command(command)
 
 
-def main() -> Any:
+def main() -> object:
     """Run `tilescope`."""
     return tilescope(prog_name="tilescope")
 

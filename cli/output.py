@@ -102,7 +102,7 @@ def of_record(record: Any) -> Rows:
     return Rows(RECORD_COLUMNS, rows, len(rows))
 
 
-def _flat(prefix: str, values: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(prefix: str, values: dict[str, object]) -> Iterator[tuple[str, Any]]:
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _flat(f"{prefix}{name}.", value)
@@ -143,7 +143,7 @@ def write_result(result: Any, form: str, limit: int | None = None) -> None:
         write_rows(of_frame(result), form, limit)
 
 
-def plain_result(result: Any) -> Any:
+def plain_result(result: Any) -> object:
     """Return what an analysis gave as plain values: an object, or a list of one object a row."""
     if dataclasses.is_dataclass(result) and not isinstance(result, type):
         return dataclasses.asdict(result)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from cli.faults import Command
@@ -37,6 +35,6 @@ def popef_dump(file: str, metadata: bool, everything: bool) -> None:
     write("\n".join(map(printable, line.split("\n"))) for line in lines)
 
 
-def main() -> Any:
+def main() -> object:
     """Run the command `popef_dump`."""
     return popef_dump(prog_name="popef_dump")

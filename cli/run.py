@@ -274,7 +274,7 @@ def _directory(out: Path | None) -> Path:
     return directory.absolute()
 
 
-def _imported(ctx: click.Context, options: dict[str, Any]) -> dict[str, Any]:
+def _imported(ctx: click.Context, options: dict[str, Any]) -> dict[str, object]:
     """Return the options, those of --import-config under those of the command line."""
     path = options["import_config"]
     if path is None:
@@ -327,7 +327,7 @@ def _print_version(form: str) -> None:
 _hardware(run)
 
 
-def poprun() -> Any:
+def poprun() -> object:
     """Run the command `poprun`."""
     return run(prog_name="poprun")
 

@@ -149,7 +149,7 @@ def replay(
 
 def _served(
     repository: Path, model: str | None, batch_ns: int, rows: int | None
-) -> tuple[Settings, str, Device, dict[str, Any]]:
+) -> tuple[Settings, str, Device, dict[str, object]]:
     """Return the model, its version, what runs its batches and its figures; raises PvaError."""
     from pva.queueing.replay import Device
     from simulator.serving import model_config
@@ -212,7 +212,7 @@ def _write_spans(path: Path, outcome: Outcome, model: str, version: str) -> None
 
 
 def _write_object(
-    repository: Path, source: str, settings: Settings, version: str, facts: dict[str, Any],
+    repository: Path, source: str, settings: Settings, version: str, facts: dict[str, object],
     frame: pd.DataFrame, outcome: Outcome, limit: int,
 ) -> None:  # fmt: skip
     from pva.queueing.spans import request_spans
@@ -246,7 +246,7 @@ def _write_table(
         click.echo(printable(line))
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 

@@ -105,11 +105,11 @@ def _table_name(name: str) -> str:
     return f"{TABLE}{name}" if name in CATALOGUE else name
 
 
-def _subject(analysis: Callable[..., Any]) -> str:
+def _subject(analysis: Callable[..., object]) -> str:
     return next(iter(inspect.signature(analysis).parameters))
 
 
-def _first_sentence(analysis: Callable[..., Any]) -> str:
+def _first_sentence(analysis: Callable[..., object]) -> str:
     paragraph = (inspect.getdoc(analysis) or "").partition("\n\n")[0]
     return " ".join(paragraph.split())
 
@@ -118,7 +118,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _of_analysis(name: str, analysis: Callable[..., Any]) -> click.Command:
+def _of_analysis(name: str, analysis: Callable[..., object]) -> click.Command:
     subject = _subject(analysis)
 
     def ask(path: str, options: dict[str, Any]) -> tuple[Any, str]:
@@ -181,7 +181,7 @@ def _with_units(units: dict[str, str]) -> list[str]:
 def _command(
     name: str,
     subject: str,
-    ask: Callable[[str, dict[str, Any]], tuple[Any, str]],
+    ask: Callable[[str, dict[str, object]], tuple[object, str]],
     text: str,
     parameters: list[click.Parameter],
 ) -> click.Command:
@@ -199,7 +199,7 @@ def _command(
     return command
 
 
-def _parameters(analysis: Callable[..., Any]) -> list[click.Parameter]:
+def _parameters(analysis: Callable[..., object]) -> list[click.Parameter]:
     """Make an option of each keyword of an analysis: a tile, a step, an IPU, a run."""
     keywords = [
         parameter

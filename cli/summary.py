@@ -142,7 +142,7 @@ def _print_profile_summary(
     write_summary(report, execution, colours, **sections)
 
 
-def print_profile_summary() -> Any:
+def print_profile_summary() -> object:
     """Run the command `printProfileSummary`."""
     return _print_profile_summary(prog_name="printProfileSummary")
 

@@ -130,7 +130,7 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         search: str,
         shown: Shown,
         keys: list[str],
-    ) -> tuple[Any, ...]:
+    ) -> tuple[object, ...]:
         components.check_texts(path, search)
         page, links, *header, now = show(store, path, search, shown, ctx.triggered_id, writing)
         if isinstance(now, dict):
@@ -256,7 +256,7 @@ def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
     return None
 
 
-def _page(store: Store, state: Address) -> Any:
+def _page(store: Store, state: Address) -> object:
     """Lay out a page, or the message that takes its place."""
     page = next((page for page in PAGES if state.path == page.PATH), None)
     preferences.clocked(store, state.report)
@@ -266,11 +266,11 @@ def _page(store: Store, state: Address) -> Any:
     return components.or_else(_laid_out, _same, instead)(page, store, state)
 
 
-def _same(laid: object) -> Any:
+def _same(laid: object) -> object:
     return laid
 
 
-def _faulty(path: str, text: str) -> Any:
+def _faulty(path: str, text: str) -> object:
     """Write below the name of a page why it cannot be shown, and lead to what can be."""
     heading = next((page.TITLE for page in PAGES if path == page.PATH), "No such page")
     ways = {start.PATH: "All reports and traces", documentation.PATH: "Documentation"}
@@ -280,13 +280,13 @@ def _faulty(path: str, text: str) -> Any:
     )
 
 
-def _laid_out(page: Page, store: Store, state: Address) -> Any:
+def _laid_out(page: Page, store: Store, state: Address) -> object:
     """Lay a page out, or give it as it was laid out before; raises PvaError.
 
     Of what was not recorded it says so in its place, which is no fault.
     """
 
-    def make() -> Any:
+    def make() -> object:
         laid = page.layout(store, state)
         if page is documentation:
             return still.settled(laid)
@@ -313,7 +313,7 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
-def _target(store: Store, key: str) -> Any:
+def _target(store: Store, key: str) -> object:
     """Write the machine of a report, and which of its runs are set-up, which shows the control."""
     try:
         report = store.whole_report(key)

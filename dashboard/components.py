@@ -289,7 +289,7 @@ def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
     return formatted(frame.head(MAX_ROWS), columns)
 
 
-def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
+def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, object]]:
     """Return all rows of a frame, a number with its text beside it."""
     rows: list[dict[str, Any]] = frame[[column.field for column in columns]].to_dict("records")
     for column in columns:
@@ -318,7 +318,7 @@ def widened(columns: Sequence[Column], rows: Sequence[dict[str, Any]]) -> list[C
     ]
 
 
-def column_definition(column: Column) -> dict[str, Any]:
+def column_definition(column: Column) -> dict[str, object]:
     """Describe a column for AG Grid."""
     definition: dict[str, Any] = {"field": column.field, "headerName": column.title}
     definition |= {"headerTooltip": column.note} if column.note else {}
@@ -377,11 +377,13 @@ def or_nothing(make: Callback) -> Callback:
     return or_else(make, _same, lambda _: no_update)
 
 
-def _same(result: object) -> Any:
+def _same(result: object) -> object:
     return result
 
 
-def or_else(make: Callback, then: Callable[[Any], Any], instead: Callable[[str], Any]) -> Callback:
+def or_else(
+    make: Callback, then: Callable[[object], object], instead: Callable[[str], object]
+) -> Callback:
     """Be the one error boundary of the dashboard: what is not expected goes to the log."""
 
     def answer(*arguments: object) -> Any:

@@ -59,7 +59,7 @@ def _csv(timeline: Timeline, frame: Any) -> bytes:
     return csv(table[columns].rename(columns=unit))
 
 
-def _as_trace(timeline: Timeline, frame: Any) -> Any:
+def _as_trace(timeline: Timeline, frame: Any) -> object:
     """Return the window as what the writers of traces take."""
     used = timeline.tracks.kind[: len(timeline.labels)].astype(np.int32)
     channels = tuple(words for _, words in timeline.colours)

@@ -54,7 +54,7 @@ def _grouped(parts: Iterable[tuple[bool, object]]) -> list[Element]:
     return groups
 
 
-def _settled(element: Element) -> tuple[bool, Any]:
+def _settled(element: Element) -> tuple[bool, object]:
     """Return an element as a node, or, when Dash has to know it, with what is in it settled."""
     if not isinstance(element, Component):
         is_text = element is None or isinstance(element, str | int | float)

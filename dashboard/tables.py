@@ -117,7 +117,7 @@ def serve(
     The rows are kept for the same address, files and units, as a view is (`view.fill`).
     """
 
-    def answer(query: dict[str, Any]) -> bytes:
+    def answer(query: dict[str, object]) -> bytes:
         try:
             state = address.parse(path, str(query.get("search") or ""))
             preferences.clocked(store, state.report)
@@ -129,7 +129,7 @@ def serve(
             logging.getLogger("tilescope").exception("the dashboard failed")
             return _json(NO_ROWS | {"note": FAILED})
 
-    def rows(state: Address, query: dict[str, Any]) -> bytes:
+    def rows(state: Address, query: dict[str, object]) -> bytes:
         frame = make(store, state)
         definitions = columns(state) if callable(columns) else columns
         return _json(rows_asked(frame, definitions, query) | {"note": counted_rows(len(frame))})
@@ -137,7 +137,7 @@ def serve(
     app.server.extensions.setdefault(_SERVED, {})[identifier] = answer
 
 
-def _json(answer: dict[str, Any]) -> bytes:
+def _json(answer: dict[str, object]) -> bytes:
     return orjson.dumps(answer, default=str, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
@@ -162,7 +162,7 @@ def register(server: Flask) -> None:
     server.add_url_rule("/rows/<name>", "rows", rows, methods=["POST"])
 
 
-def _is_asked(query: dict[str, Any]) -> bool:
+def _is_asked(query: dict[str, object]) -> bool:
     """Return whether a request has the parts that the browser sends, or none of them."""
     order = query.get("sortModel")
     numbers = [query.get(name) for name in ("startRow", "endRow")]
@@ -179,7 +179,7 @@ def counted_rows(number: int) -> str:
     return "1 row" if number == 1 else f"{number:,} rows"
 
 
-def rows_asked(frame: Frame, columns: Sequence[Column], query: dict[str, Any]) -> dict[str, Any]:
+def rows_asked(frame: Frame, columns: Sequence[Column], query: dict[str, Any]) -> dict[str, object]:
     """Sort a frame and give the rows that the browser asks for, as AG Grid wants them."""
     fields = {column.field for column in columns}
     order = [rule for rule in query.get("sortModel") or [] if rule.get("colId") in fields]

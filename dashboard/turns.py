@@ -33,7 +33,7 @@ class Turns(deque[Any]):
             self.insert(self._parts, channel)
             self._parts += 1
 
-    def popleft(self) -> Any:
+    def popleft(self) -> object:
         """Take the connection whose turn it is."""
         self._parts = max(self._parts - 1, 0)
         return super().popleft()
@@ -49,7 +49,7 @@ def asks_for_page(request: Any) -> bool:
     return PAGE in begin
 
 
-def dispatcher(threads: int) -> Any:
+def dispatcher(threads: int) -> object:
     """Return what has waitress answer in turn, by so many threads."""
     pool = ThreadedTaskDispatcher()
     pool.queue = Turns()

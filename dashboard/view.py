@@ -116,7 +116,7 @@ def fill(app: Dash, store: Store, identifier: str, make: Make, *, keep: bool = T
     It is kept for the same address, files and units unless it shows more than these tell.
     """
 
-    def settled(store: Store, state: Address, theme: Theme) -> Any:
+    def settled(store: Store, state: Address, theme: Theme) -> object:
         return or_empty(make(store, state, theme))
 
     maker: Make = settled
@@ -163,7 +163,7 @@ def _entry(store: Store, state: Address, name: Hashable, about: str) -> Hashable
     return name, address.write(state), stamps, about, preferences.chosen_units()
 
 
-def or_empty(content: object) -> Any:
+def or_empty(content: object) -> object:
     """Find what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
     return still.settled(html.Div() if content is None else content)
 
@@ -178,11 +178,11 @@ def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:
     )(components.or_else(following(store, maker, leniently=True), _drawn, _not_drawn))
 
 
-def _drawn(figure: object) -> tuple[Any, Any]:
+def _drawn(figure: object) -> tuple[object, object]:
     return figure, None
 
 
-def _not_drawn(text: str) -> tuple[Any, Any]:
+def _not_drawn(text: str) -> tuple[object, object]:
     return no_update, components.fault(text)
 
 
@@ -210,7 +210,7 @@ def following(
     return answer
 
 
-def seen_theme(view: dict[str, Any]) -> Theme:
+def seen_theme(view: dict[str, object]) -> Theme:
     """Return the theme in which a view is shown."""
     return next((name for name in THEMES if name == view.get("theme")), THEMES[0])
 

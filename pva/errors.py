@@ -21,7 +21,6 @@ import os
 from collections.abc import Iterable
 from functools import partial
 from itertools import takewhile
-from typing import Any
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 NOTEBOOK = f"{os.sep}IPython{os.sep}"  # in the names of its files
@@ -52,7 +51,7 @@ class PvaError(RuntimeError):
         lines = traceback.format_list([f for f in until if NOTEBOOK not in f.filename])
         return [*"".join(lines).splitlines(), f"{type(self).__name__}: {self}"]
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Be raised in another process with what it says: one that cannot ends the whole pool."""
         arguments = (self.subject, self.found, self.wanted)
         return partial(type(self), place=self.place), arguments, self.__dict__

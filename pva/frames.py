@@ -131,14 +131,14 @@ def _table(
             yield column.name, _column(data, name, column)
 
 
-def _column(data: Dataset, table: str, column: schema.Column) -> Any:
+def _column(data: Dataset, table: str, column: schema.Column) -> object:
     values = data.column(table, column.name)
     if column.kind == "code":
         return pd.Categorical.from_codes(values, categories=pd.Index(column.values, dtype="str"))
     return pd.array(values, dtype="str") if column.kind == "text" else values
 
 
-def _array(data: Dataset, array: schema.Array) -> dict[str, Any]:
+def _array(data: Dataset, array: schema.Array) -> dict[str, object]:
     values = data.array(array.name)
     is_nested = values.ndim > 1
     places = np.nonzero(values) if is_nested else (np.arange(len(values)),)
@@ -149,7 +149,7 @@ def _array(data: Dataset, array: schema.Array) -> dict[str, Any]:
     return columns
 
 
-def _index(name: str, places: Any) -> Any:
+def _index(name: str, places: Any) -> object:
     if name not in schema.INDEX_WORDS:
         return places
     return pd.Categorical.from_codes(

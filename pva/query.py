@@ -357,7 +357,7 @@ def _lend_to_sqlite(connection: sqlite3.Connection, data: Dataset, name: str) ->
     connection.executemany(f'INSERT INTO "{name}" VALUES ({marks})', zip(*columns, strict=True))
 
 
-def _columns(heads: Sequence[str], declared: Sequence[str], rows: list[Any]) -> list[_Column]:
+def _columns(heads: Sequence[str], declared: Sequence[str], rows: list[object]) -> list[_Column]:
     value_columns = zip(*rows, strict=True) if rows else [()] * len(heads)
     columns = []
     for name, kind, values in zip(heads, declared, value_columns, strict=True):
@@ -388,7 +388,7 @@ def _frame(columns: Sequence[_Column]) -> pd.DataFrame:
     return frame.set_axis(_distinct([column.name for column in columns]), axis=1)
 
 
-def _typed(column: _Column) -> Any:
+def _typed(column: _Column) -> object:
     values, null = column.values, column.null
     if column.dtype in ("str", "") and null.any():
         values = values.astype(np.object_)

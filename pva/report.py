@@ -130,7 +130,7 @@ class Report(Shown):
             return cls(graph)
         return cls.of(registry.of_profiles(graph, execution))
 
-    def __reduce__(self) -> tuple[Callable[..., Report], tuple[Any, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., Report], tuple[object, ...]]:
         """Be pickled as a path: who unpickles it opens the file anew."""
         if self._held is not None:
             return Report.of, (self._held,)
@@ -178,7 +178,7 @@ class Report(Shown):
         """What the framework said about itself; empty when there was none. Raises PvaError."""
         return self._json("framework")
 
-    def _json(self, kind: str) -> dict[str, Any]:
+    def _json(self, kind: str) -> dict[str, object]:
         file = self.files.get(kind)
         document = {} if file is None else registry.load_json(file)
         if not isinstance(document, dict):

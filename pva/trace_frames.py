@@ -107,7 +107,7 @@ def _described(name: str) -> str:
     return "\n".join(lines)
 
 
-def _typed(kind: str, values: Any) -> Any:
+def _typed(kind: str, values: Any) -> object:
     if kind == "code":
         codes, categories = values
         return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype="str"))

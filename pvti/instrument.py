@@ -127,7 +127,7 @@ def _wrapped(function: object, tracepoint: Tracepoint) -> Any:
     return inner
 
 
-def _call(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+def _call(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
     def inner(*arguments: Any, **named: Any) -> Any:
         with tracepoint:
             return function(*arguments, **named)
@@ -135,7 +135,7 @@ def _call(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
     return inner
 
 
-def _coroutine(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+def _coroutine(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
     async def inner(*arguments: Any, **named: Any) -> Any:
         with Activity(tracepoint):
             return await function(*arguments, **named)
@@ -143,7 +143,7 @@ def _coroutine(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
     return inner
 
 
-def _generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+def _generator(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
     def inner(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
         with Activity(tracepoint):
             return (yield from function(*arguments, **named))
@@ -151,7 +151,7 @@ def _generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
     return inner
 
 
-def _async_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., Any]:
+def _async_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
     async def inner(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
         generator = function(*arguments, **named)
         step, argument = generator.asend, None

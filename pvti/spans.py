@@ -362,7 +362,7 @@ def writable(text: object) -> str:
         return f"<{type(text).__name__}>"
 
 
-def _find_loop() -> Any:
+def _find_loop() -> object:
     """Return the loop that runs in this thread; from then on, ask asyncio directly."""
     global running_loop
     # Missing while asyncio itself is being imported.

@@ -360,7 +360,7 @@ def _check_number(member: str, value: Any) -> None:
         raise PoplarError(f"IPUModel: {problem}; a number from {least} to {most} is needed")
 
 
-def _check_enum(kind: type[Enum]) -> Callable[[str, Any], None]:
+def _check_enum(kind: type[Enum]) -> Callable[[str, object], None]:
     def check(member: str, value: object) -> None:
         if not isinstance(value, kind):
             names = ", ".join(f"{kind.__name__}.{one.name}" for one in kind)

@@ -289,7 +289,7 @@ class _Reader:
         if self._grown > GROWN + RATIO * len(self.data):
             raise PoplarError("executable: its arrays have far more bytes than the file")
 
-    def _make(self, number: int, make: Callable[..., Any], parts: list[Any]) -> None:
+    def _make(self, number: int, make: Callable[..., object], parts: list[object]) -> None:
         self._made[number] = make(self, *parts)
 
     def _fill(self, number: int, fill: Callable[..., None], parts: list[Any]) -> None:
@@ -329,7 +329,7 @@ class _Reader:
             cell.cell_contents = value
 
 
-def _short(value: np.ndarray[Any, Any]) -> tuple[Any, bytes]:
+def _short(value: np.ndarray[Any, Any]) -> tuple[object, bytes]:
     """Return the form in which whole numbers take the least, and their bytes.
 
     The form is "" for the array as it is, the narrowest type that holds all, or first number and
@@ -392,14 +392,14 @@ def _object(reader: _Reader, kind: int, _: object) -> Any:
     return object.__new__(cls)
 
 
-def _named(reader: _Reader, kind: int, values: list[Any]) -> Any:
+def _named(reader: _Reader, kind: int, values: list[object]) -> Any:
     cls = reader.classes[kind]
     if not issubclass(cls, tuple) or len(values) != len(field_names(cls)):
         raise PoplarError(f"executable: {cls.__name__} stands where a named tuple does")
     return tuple.__new__(cls, reader.values(values))
 
 
-def _enum(reader: _Reader, kind: int, name: str) -> Any:
+def _enum(reader: _Reader, kind: int, name: str) -> object:
     cls = reader.classes[kind]
     if not issubclass(cls, Enum):
         raise PoplarError(f"executable: {cls.__name__} is no enumeration")

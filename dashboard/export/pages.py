@@ -91,7 +91,9 @@ def _is_there(page: Page, store: Store, key: str) -> bool:
         return False
 
 
-def page_document(app: Dash, store: Store, page: Page, key: str, archive: Kept) -> dict[str, Any]:
+def page_document(
+    app: Dash, store: Store, page: Page, key: str, archive: Kept
+) -> dict[str, object]:
     """Lay a page out and fill it, for each of its choices; raises PvaError."""
     making = _Making(app, store, page.PATH, key, archive)
     nodes = making.node(page.layout(store, making.state({})), THEMES[0], {})  # learns the choices
@@ -264,7 +266,7 @@ def _words(element: object) -> str:
     return str(getattr(element, "children", element))
 
 
-def _heading(definition: dict[str, Any]) -> dict[str, Any]:
+def _heading(definition: dict[str, object]) -> dict[str, Any]:
     return {
         "field": definition["field"],
         "title": definition.get("headerName", ""),

@@ -65,7 +65,7 @@ def html_of(paths: Sequence[Path], progress: Progress = lambda _: None) -> bytes
     return document.replace(b"<!--timelines-->", _timelines(wholes, LIMIT - len(document)))
 
 
-def _document(sources: list[dict[str, Any]], archive: Kept) -> dict[str, Any]:
+def _document(sources: list[dict[str, object]], archive: Kept) -> dict[str, object]:
     import orjson
 
     lists = {

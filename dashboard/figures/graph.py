@@ -6,8 +6,6 @@ layer follows the mean place of its neighbours, so that few edges cross (Sugiyam
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import plotly.graph_objects as go
 
@@ -187,7 +185,7 @@ def _outline(x: float, y: float, *, rounded: bool) -> tuple[Numbers, Numbers]:
     return first, second
 
 
-def _layout(x: Numbers, y: Numbers, theme: Theme, keys: list[str]) -> dict[str, Any]:
+def _layout(x: Numbers, y: Numbers, theme: Theme, keys: list[str]) -> dict[str, object]:
     """Hide the axes, and show all boxes."""
     bare = {"visible": False, "showgrid": False, "zeroline": False}
     reach = max(float(np.abs(y).max(initial=0)) + 0.6, 1.6)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import plotly.graph_objects as go
@@ -62,7 +62,7 @@ def by_tile(
     return go.Figure(traces, _layout(top * HEADROOM, len(frame), unit, len(columns) > 1, theme))
 
 
-def _layout(top: float, tiles: int, unit: Unit, legend: bool, theme: Theme) -> dict[str, Any]:
+def _layout(top: float, tiles: int, unit: Unit, legend: bool, theme: Theme) -> dict[str, object]:
     layout = plot_layout(theme)
     layout["yaxis"] = layout["yaxis"] | (byte_axis(top) if unit == "bytes" else cycle_axis(top))
     title = layout["xaxis"]["title"] | {"text": "Tile"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 from dash import Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
@@ -117,7 +116,7 @@ def register(app: Dash, store: Store, awaits: Callable[[str], bool]) -> None:
     view.fill(app, store, PANEL, mark_or_wait, keep=False)
     later = components.or_fault(view.following(store, mark_later))
 
-    def asked_later(_: object, seen: dict[str, Any] | None) -> Any:
+    def asked_later(_: object, seen: dict[str, object] | None) -> object:
         return view.or_empty(later(seen))
 
     app.callback(

@@ -183,7 +183,7 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
     return components.headline(f"{sentence}.", more=_all(store, state))
 
 
-def _between(store: Store, state: Address, row: dict[str, Any]) -> str:
+def _between(store: Store, state: Address, row: dict[str, object]) -> str:
     """Find from where to where an exchange goes: IPUs, how many tiles, and the busiest of them."""
     report = store.report(state.report)
     spread = exchange_spread(report)

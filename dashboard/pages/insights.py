@@ -286,7 +286,7 @@ def _trial(store: Store, state: Address, row: dict[str, Any]) -> Element:
     return html.P(parts, className="finding-advice")
 
 
-def _measured(store: Store, state: Address, row: dict[str, Any], text: str) -> Element:
+def _measured(store: Store, state: Address, row: dict[str, object], text: str) -> Element:
     """Lead to the comparison of both points, where the report is itself one of them."""
     if store.exploration(state.report) is None:
         return html.Span(text)
@@ -295,7 +295,7 @@ def _measured(store: Store, state: Address, row: dict[str, Any], text: str) -> E
     return dcc.Link(text, href=address.write(link), className="finding-link")
 
 
-def _link(store: Store, state: Address, row: dict[str, Any]) -> Element:
+def _link(store: Store, state: Address, row: dict[str, object]) -> Element:
     """Lead to the view that shows a finding; none where there is no such view."""
     link = finding_address(state.report, row)
     page = page_at(link.path)

@@ -13,7 +13,7 @@ POINTS, COLUMNS = 400, 240  # of a chart in an answer
 MAX_CHARTS = 40
 
 
-def chart_list(trace: Trace) -> list[dict[str, Any]]:
+def chart_list(trace: Trace) -> list[dict[str, object]]:
     """Name the charts of a trace: a line graph with its series, or a heat map."""
     graphs: dict[tuple[str, str, int], list[str]] = {}
     for series in trace.series:
@@ -46,7 +46,7 @@ def _edge(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def charts_in(trace: Trace, begin: int, end: int) -> dict[str, Any]:
+def charts_in(trace: Trace, begin: int, end: int) -> dict[str, object]:
     """Return what the charts show in a window, by key."""
     charts: dict[str, Any] = {}
     for series in trace.series:

@@ -35,7 +35,7 @@ LABEL_LETTERS = 300  # of one text
 Column = npt.NDArray[Any]
 
 
-def pack(rectangles: Rectangles, texts: object, item: Column, header: dict[str, Any]) -> bytes:
+def pack(rectangles: Rectangles, texts: object, item: Column, header: dict[str, object]) -> bytes:
     """Write an answer; of the labels `texts` those of the widest rectangles are sent.
 
     `item` is the number of the first event of each rectangle.
@@ -95,7 +95,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= LABEL_LETTERS else f"{text[:half]}…{text[-half:]}"
 
 
-def unpack(answer: bytes) -> tuple[dict[str, Any], dict[str, Column]]:
+def unpack(answer: bytes) -> tuple[dict[str, object], dict[str, Column]]:
     """Read an answer back, as timeline.js does; with the `row` of each rectangle."""
     if answer[:4] != MAGIC:
         raise ValueError(

@@ -98,7 +98,7 @@ def _device_row(
     return *without_overlap(*alignment.spans(begin, end, axis)), device.tracks.label[events]
 
 
-def _phases(host: Timeline, axis: Axis) -> Any:
+def _phases(host: Timeline, axis: Axis) -> object:
     """Return which labels are the simulator's own, which the axis of the device hides."""
     return np.array([axis == "device" and text in PHASES for text in host.labels] or [False])
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from dashboard.store import Store
@@ -13,7 +11,7 @@ MAX_KEPT = 200_000  # of the longest waits of a report
 MAX_DRAWN = 60
 
 
-def waits_in(store: Store, report: str, window: tuple[int, int], step: int) -> dict[str, Any]:
+def waits_in(store: Store, report: str, window: tuple[int, int], step: int) -> dict[str, object]:
     """Return the longest waits that touch a window, and those of a step; raises PvaError."""
     opened = store.report(report)
     frame = store.derived(report, "longest waits", lambda: longest_waits(opened, count=MAX_KEPT))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import Any
 
 from pva.analysis.columns import COLUMNS
 
@@ -27,7 +26,7 @@ class Facts:
         ]
         return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
 
-    def _lines(self) -> Iterator[tuple[str, str, Any]]:
+    def _lines(self) -> Iterator[tuple[str, str, object]]:
         """Return the field, the name and the value of each figure, those of a dict one by one."""
         for field in fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)

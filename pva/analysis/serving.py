@@ -76,7 +76,7 @@ def _whole(trace: Trace, frame: pd.DataFrame, name: str) -> Any:
     return values.clip(0, 1 << 60).astype("int64")
 
 
-def _spans(trace: Trace, model: str) -> list[dict[str, Any]]:
+def _spans(trace: Trace, model: str) -> list[dict[str, object]]:
     """Return the metadata of the spans of requests, with begin and length."""
     labels = _labels(trace, REQUEST)
     rows: list[dict[str, Any]] = []
@@ -295,7 +295,7 @@ def batch_what_if(
     return table(candidates, results)
 
 
-def _configuration(trace: Trace, model: str) -> Mapping[str, Any]:
+def _configuration(trace: Trace, model: str) -> Mapping[str, object]:
     """Return what the server wrote of a model when it was loaded last; nothing if it did not."""
     instants, fields = trace.instants, {}
     for row in np.flatnonzero(np.isin(instants.label, _labels(trace, MODEL))).tolist():

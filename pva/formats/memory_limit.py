@@ -133,7 +133,7 @@ class ManyRows:
 
 def _columns(
     rows: Sequence[dict[str, object]], alike: Collection[tuple[str, ...]], needed: frozenset[str]
-) -> Iterator[tuple[str, Sequence[Any]]]:
+) -> Iterator[tuple[str, Sequence[object]]]:
     """Assign each key that is wanted and its values; `alike` are the keys that rows have."""
     if len(alike) == 1:  # most lists; one pass is several times as fast as one for each key
         for keys in alike:

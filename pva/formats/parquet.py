@@ -187,7 +187,7 @@ def _write_array(directory: Path, dataset: Dataset, array: schema.Array) -> None
             writer.write_batch(pa.record_batch(columns, schema=rows))
 
 
-def _long(array: schema.Array, values: Values) -> Iterator[list[Any]]:
+def _long(array: schema.Array, values: Values) -> Iterator[list[object]]:
     """Return an array in long form, some of its rows at a time."""
     step = max(BATCH // max(math.prod(values.shape[1:]), 1), 1)
     for first in range(0, len(values), step):
@@ -198,7 +198,7 @@ def _long(array: schema.Array, values: Values) -> Iterator[list[Any]]:
         yield [*map(_index, array.index, places), cells]
 
 
-def _index(name: str, places: Values) -> Any:
+def _index(name: str, places: Values) -> object:
     words = schema.INDEX_WORDS.get(name)
     return _coded(places, words) if words else places
 

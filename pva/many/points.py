@@ -121,7 +121,7 @@ def _run(report: Report) -> dict[str, Any]:
     }
 
 
-def _shares(report: Report) -> dict[str, Any]:
+def _shares(report: Report) -> dict[str, object]:
     shares = execution_overview(report).time_shares
     return {column: shares.get(word, 0.0) for column, word in SHARES.items()}
 

@@ -59,7 +59,7 @@ def cycle_axis(top: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _axis_in(steps: Sequence[tuple[float, str]], top: float) -> dict[str, Any]:
+def _axis_in(steps: Sequence[tuple[float, str]], top: float) -> dict[str, object]:
     """Make a vertical axis whose ticks are round in the largest of these units that fits."""
     scale, unit = next((pair for pair in steps if top >= pair[0]), steps[-1])
     step = max(nice_step(top / scale), 1 if unit == "B" else 0)
@@ -176,7 +176,7 @@ def scaled_axis(top: float) -> dict[str, Any]:
     }
 
 
-def picking(figure: go.Figure, numbers: list[Any] | None = None) -> go.Figure:
+def picking(figure: go.Figure, numbers: list[object] | None = None) -> go.Figure:
     """Make dragging choose a range of x; `numbers` are those chosen at x = 0, 1, ... if not x."""
     figure.update_layout(dragmode="select", selectdirection="h", clickmode="event")
     return figure if numbers is None else figure.update_layout(meta={"picks": numbers})

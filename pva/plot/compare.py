@@ -91,7 +91,7 @@ def _axes(
     figure.update_layout(layout).update_layout(showlegend=True).update_xaxes(title_text=axis)
 
 
-def _time_axis(top: float) -> dict[str, Any]:
+def _time_axis(top: float) -> dict[str, object]:
     """Make a vertical axis of times in nanoseconds, up to `top`."""
     ticks = [top / HEADROOM * part / 4 for part in range(5)]
     return {

@@ -139,7 +139,7 @@ def numbered(making: Making, starts: Integers) -> tuple[dict[int, str], set[int]
     return metadata, still_open
 
 
-def _timed(trace: Trace, until: int, late_time: npt.NDArray[np.float64]) -> Iterator[Any]:
+def _timed(trace: Trace, until: int, late_time: npt.NDArray[np.float64]) -> Iterator[object]:
     """Read the columns of threads, and add up the self time of what had not ended at a moment."""
     for columns in trace.read_threads():
         if until:

@@ -85,7 +85,7 @@ class Dask:
             with suppress(Exception):
                 self._client.cancel(list(futures))
 
-    def _submit(self, task: Task) -> Any:
+    def _submit(self, task: Task) -> object:
         # The library's name is the address of a point: the same one is not run twice.
         return self._client.submit(
             run_point, task, key=f"point-{task.key}", retries=LOST, pure=True

@@ -99,7 +99,7 @@ class Exploration:
         row = self.rows.get(point.key)
         return row is None or (self.plan.again and bool(row.get("error")))
 
-    def _take(self, point: Point, figures: dict[str, Any], report: str) -> None:
+    def _take(self, point: Point, figures: dict[str, object], report: str) -> None:
         where = f"{REPORTS}/{point.key}" if Path(report).is_dir() else ""
         self._record.add(record.row_of(point, figures, where))
         self.computed += 1

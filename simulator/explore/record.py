@@ -163,7 +163,7 @@ def _is_only_locked(path: Path) -> bool:
     return False
 
 
-def _about_of(path: Path) -> dict[str, Any]:
+def _about_of(path: Path) -> dict[str, object]:
     """Read what a directory says of its exploration; nothing where it says nothing."""
     try:
         about = json.loads((path / ABOUT).read_text("utf-8"))

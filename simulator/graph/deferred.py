@@ -16,7 +16,7 @@ class Deferred:
 
     __slots__ = ("_lock", "_make", "_value", "kind")
 
-    def __init__(self, kind: type, make: Callable[[], Any]) -> None:
+    def __init__(self, kind: type, make: Callable[[], object]) -> None:
         self.kind = kind
         self._make: Callable[[], Any] | None = make
         self._value: Any = None

@@ -72,7 +72,7 @@ class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's
         self,
         message: str,
         graphProfilePath: str = "",
-        graphProfile: Callable[[], dict[str, Any]] = dict,
+        graphProfile: Callable[[], dict[str, object]] = dict,
     ) -> None:
         super().__init__(message)
         self.graphProfilePath = graphProfilePath

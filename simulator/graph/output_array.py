@@ -59,7 +59,7 @@ class OutputArray(np.ndarray[Any, Any]):
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any
-    ) -> Any:
+    ) -> object:
         values = map(_readable, inputs)
         read = {name: _readable(value) for name, value in options.items()}
         targets = {"out": tuple(map(_plain, out))} if out else {}
@@ -68,8 +68,8 @@ class OutputArray(np.ndarray[Any, Any]):
         return result if not out else out[0] if len(out) == 1 else out
 
     def __array_function__(
-        self, func: Callable[..., Any], types: Iterable[type], args: Any, kwargs: Any
-    ) -> Any:
+        self, func: Callable[..., object], types: Iterable[type], args: Any, kwargs: Any
+    ) -> object:
         if func in _SHAPES:
             return func(*map(_plain, args), **kwargs)
         written = args[:1] if func in _WRITERS else ()
@@ -137,7 +137,7 @@ _READERS = (
 )
 
 
-def _reader(method: Callable[..., Any]) -> Callable[..., Any]:
+def _reader(method: Callable[..., object]) -> Callable[..., object]:
     def read(self: OutputArray, *args: object, **kwargs: object) -> Any:
         return method(self.readable(), *args, **kwargs)
 
@@ -177,11 +177,11 @@ def _marked(values: Array) -> Array:
     return np.asarray(_bits(values) == MARKS[values.itemsize])
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value.view(np.ndarray) if isinstance(value, OutputArray) else value
 
 
-def _readable(value: object) -> Any:
+def _readable(value: object) -> object:
     if isinstance(value, list | tuple):
         return type(value)(map(_readable, value))
     return value.readable() if isinstance(value, OutputArray) else value

@@ -128,7 +128,10 @@ class _FieldError(PoplarError):
 
 
 def _take_back(
-    group: VertexGroup, attributes: dict[str, str], state: dict[str, Any], row: tuple[object, ...]
+    group: VertexGroup,
+    attributes: dict[str, str],
+    state: dict[str, object],
+    row: tuple[object, ...],
 ) -> None:
     """Copy what was assigned to outputs (`self.out = ...`) instead of written into them."""
     for (name, item), array in zip(group.fields.items(), row, strict=False):

@@ -118,7 +118,7 @@ def add(batch: Batch) -> VertexRef:
     return VertexRef(batch, len(batch.tiles) - 1)
 
 
-def _first_value(kind: Type | Vector) -> Any:
+def _first_value(kind: Type | Vector) -> object:
     """Find what an initial-value field holds when it is not set; None for a vector of any size."""
     if isinstance(kind, Type):
         return 0

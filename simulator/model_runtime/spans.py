@@ -32,7 +32,7 @@ def span(label: str, metadata: dict[str, Any] | None = None) -> AbstractContextM
     return pvti.Tracepoint(CHANNEL, label, metadata)
 
 
-def event(label: str, metadata: dict[str, Any]) -> None:
+def event(label: str, metadata: dict[str, object]) -> None:
     """Record what has no duration."""
     if CHANNEL.begins is not None:
         pvti.Tracepoint.event(CHANNEL, label, metadata)

@@ -80,7 +80,7 @@ class PopartRep(BackendRep):  # type: ignore[misc]
         return tuple(namedtupledict("Outputs", outputs)(*outputs_made))
 
 
-def _output(value: onnx.ValueInfoProto, ir: Ir, results: Mapping[str, Array]) -> Any:
+def _output(value: onnx.ValueInfoProto, ir: Ir, results: Mapping[str, Array]) -> object:
     """Return an output in the type that the model declares; PopART's may be narrower."""
     if value.name in ir.absent:
         return None

@@ -165,7 +165,7 @@ class TrainingSession(InferenceSession):
         numbers_now = {name: np.array(numbers[name], dtype=np.float32) for name in self._streams}
         return numbers_now | self._seed_tensors()
 
-    def _kept_rows(self) -> Mapping[str, Sequence[Any]]:
+    def _kept_rows(self) -> Mapping[str, Sequence[object]]:
         return self._rows
 
     def _keep_rows(self, rows: Mapping[str, Sequence[Any]]) -> None:

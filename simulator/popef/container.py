@@ -150,7 +150,7 @@ def _blob(source: Source, start: int) -> Blob:
     )  # fmt: skip
 
 
-def _structure(text: bytes, path: Path | str, place: str) -> dict[str, Any]:
+def _structure(text: bytes, path: Path | str, place: str) -> dict[str, object]:
     try:
         structure = json.loads(text)
     except (ValueError, RecursionError):
@@ -160,7 +160,7 @@ def _structure(text: bytes, path: Path | str, place: str) -> dict[str, Any]:
     return structure
 
 
-def framed(kind: BlobType, structure: dict[str, Any], payload: bytes, flags: int) -> list[bytes]:
+def framed(kind: BlobType, structure: dict[str, object], payload: bytes, flags: int) -> list[bytes]:
     """Return the bytes of a blob, in parts; raises PvaError for a structure that is too large."""
     text = json.dumps(structure, separators=(",", ":")).encode()
     text += b" " * (padded(len(text)) - len(text))

@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def metadata_text(metadata: Metadata) -> str:
     return _object(texts, INDENT)
 
 
-def _texts(values: dict[str, Any]) -> dict[str, str]:
+def _texts(values: dict[str, object]) -> dict[str, str]:
     """Return values as JSON, each for itself."""
     return {name: json.dumps(value) for name, value in values.items()}
 

@@ -69,7 +69,7 @@ class Structure:
         return result
 
 
-def _getter(field: Field) -> Callable[[Structure], Any]:
+def _getter(field: Field) -> Callable[[Structure], object]:
     def get(self: Structure) -> Any:
         return self._values[field.name]
 
@@ -188,7 +188,7 @@ def data_type(dtype: np.dtype[Any]) -> DataType:
     return ways[plain]
 
 
-def _default(field: Field) -> Any:
+def _default(field: Field) -> object:
     if field.kind in INNER:
         return INNER[field.kind]()
     if field.kind == "named":

@@ -68,7 +68,7 @@ class PoplarExecutor:
         if training:
             _trainers[model] = weakref.ref(self)
 
-    def _method(self, name: str) -> AbstractContextManager[Any]:
+    def _method(self, name: str) -> AbstractContextManager[object]:
         """Return an event of a method in the trace, labelled module.Class.method."""
         return self._channel.event(f"poptorch.PoplarExecutor.{name}")
 
@@ -80,7 +80,7 @@ class PoplarExecutor:
             self._compile(*arguments.bound(self._user_model, args, kwargs))
             self._compilation_time = time.monotonic() - begin
 
-    def _compile(self, args: tuple[object, ...], kwargs: dict[str, Any]) -> None:
+    def _compile(self, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
         options, model = self._options, self._user_model
         count = options.micro_batches(training=self._training)
         leaves, structure = trees.tree_flatten((args, kwargs))

@@ -37,7 +37,7 @@ class Compiled:
     training: bool
 
 
-def write_file(filename: str, compiled: Compiled, module: dict[str, Any] | None) -> None:
+def write_file(filename: str, compiled: Compiled, module: dict[str, object] | None) -> None:
     """Write a file of a compiled module; raises Error for what cannot be kept or written."""
     about = {"format": FORMAT, "version": VERSION, **_described(compiled)}
     try:
@@ -79,7 +79,7 @@ def read_module(filename: str) -> dict[str, Any]:
     return content
 
 
-def _pickled(module: dict[str, Any]) -> bytes:
+def _pickled(module: dict[str, object]) -> bytes:
     stream = io.BytesIO()
     try:
         torch.save(module, stream)
@@ -115,13 +115,13 @@ def _described(compiled: Compiled) -> dict[str, Any]:
     }
 
 
-def _argument(leaf: object) -> Any:
+def _argument(leaf: object) -> object:
     if isinstance(leaf, torch.Tensor):
         return {"type": str(leaf.dtype).removeprefix("torch."), "shape": list(leaf.shape)}
     return {"constant": _plain(leaf)}
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if not isinstance(value, PLAIN):
         raise Error(f"{value!r}: an argument or output of {type(value)} cannot be kept in a file")
     return value

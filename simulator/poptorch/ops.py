@@ -94,9 +94,9 @@ def for_loop(count: int, body: Callable[..., Any], inputs: Sequence[torch.Tensor
 
 def cond(
     condition: torch.Tensor,
-    then_body: Callable[..., Any],
+    then_body: Callable[..., object],
     then_inputs: Sequence[torch.Tensor],
-    else_body: Callable[..., Any],
+    else_body: Callable[..., object],
     else_inputs: Sequence[torch.Tensor],
 ) -> Any:
     """Return what one of two functions makes, as a condition says when the program runs."""

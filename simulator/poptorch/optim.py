@@ -32,7 +32,7 @@ class VariableAttributes:
         self.variable.add(name)
 
 
-def _device_part(*extra: str) -> dict[str, Any]:
+def _device_part(*extra: str) -> dict[str, object]:
     """Return the defaults of the attributes that torch's optimisers do not have."""
     defaults: dict[str, Any] = {
         "loss_scaling": 1.0, "max_grad_norm": None, "accum_type": None,
@@ -51,7 +51,7 @@ class _OnDevice:
 
     EXTRA: ClassVar[dict[str, Any]] = {}
 
-    def _take(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _take(self, arguments: dict[str, object]) -> dict[str, object]:
         """Set the attributes of the device; return the arguments that are torch's."""
         for name, default in self.EXTRA.items():
             setattr(self, name, arguments.pop(name, default))

@@ -86,7 +86,7 @@ def BeginBlock(
 def BlockFunction(user_id: str | None = None, ipu_id: int | None = None) -> Callable[..., Any]:
     """Make a function a block: `@poptorch.BlockFunction("decoder", ipu_id=1)`."""
 
-    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorated(function: Callable[..., object]) -> Callable[..., Any]:
         @functools.wraps(function)
         def within(*arguments: object, **named: object) -> Any:
             with Block(user_id, ipu_id):

@@ -17,7 +17,7 @@ def register() -> None:
     register_custom_op_symbolic("aten::diff", _difference, OPSET)
 
 
-def _difference(graph: Any, x: Any, n: Any, dim: Any, prepend: Any, append: Any) -> Any:
+def _difference(graph: Any, x: Any, n: Any, dim: Any, prepend: Any, append: Any) -> object:
     """Subtract neighbours along a dimension, n times."""
     times = symbolic_helper._get_const(n, "i", "n")
     axis = symbolic_helper._get_const(dim, "i", "dim")

@@ -131,7 +131,7 @@ def graph_arrays(executable: Executable) -> dict[str, Any]:
     return arrays
 
 
-def _arrays(executable: Executable) -> dict[str, Any]:
+def _arrays(executable: Executable) -> dict[str, object]:
     target, costs, memory = executable.graph.target, executable.costs, executable.memory
     lowered = executable.lowered
     return {

@@ -64,7 +64,7 @@ class Measured:
         self._ran[programs] = True
         return self._counters()
 
-    def _counters(self) -> dict[str, Any]:
+    def _counters(self) -> dict[str, object]:
         executable, counted = self._executable, self._executable.instrumentation
         lowered = executable.lowered
         arrays: dict[str, Any] = {}
@@ -91,7 +91,7 @@ class Measured:
         return mask
 
 
-def _compute(executable: Executable, ran: Ran) -> dict[str, Any]:
+def _compute(executable: Executable, ran: Ran) -> dict[str, object]:
     """Return the counters of the compute sets that have been executed, by their level."""
     level, target = executable.instrumentation.compute, executable.graph.target
     if level == "vertex":

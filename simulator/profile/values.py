@@ -95,15 +95,15 @@ def dataset_of(
 
 
 def _grown(
-    name: str, before: dict[str, Any] | None, columns: Mapping[str, object]
-) -> dict[str, Any]:
+    name: str, before: dict[str, object] | None, columns: Mapping[str, object]
+) -> dict[str, object]:
     """Append rows to a table; a table of one row is replaced."""
     if before is None or schema.TABLE[name].layout == "object":
         return dict(columns)
     return {column: np.concatenate([before[column], columns[column]]) for column in columns}
 
 
-def _stacked(name: str, before: object, values: object) -> Any:
+def _stacked(name: str, before: object, values: object) -> object:
     """Append rows to an array; one that is measured anew is replaced."""
     if before is None or schema.ARRAY[name].replaced:
         return values

@@ -75,7 +75,7 @@ def serve(
     return listening, port
 
 
-def _handlers(grpc: Any, methods: Methods) -> Any:
+def _handlers(grpc: Any, methods: Methods) -> object:
     handlers: dict[str, Any] = {}
     for name, (request, response, act) in methods.table().items():
         kind = grpc.unary_unary_rpc_method_handler
@@ -89,7 +89,9 @@ def _handlers(grpc: Any, methods: Methods) -> Any:
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
-def _guarded(grpc: Any, act: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _guarded(
+    grpc: Any, act: Callable[[object, object], object]
+) -> Callable[[object, object], object]:
     """Answer errors by a status and a line."""
 
     def answer(request: Any, context: Any) -> Any:
@@ -135,10 +137,10 @@ class Methods:
     def _live(self, _request: object, _context: object) -> Any:
         return message("ServerLiveResponse", live=True)
 
-    def _ready(self, _request: object, _context: object) -> Any:
+    def _ready(self, _request: object, _context: object) -> object:
         return message("ServerReadyResponse", ready=self.server.ready)
 
-    def _model_ready(self, request: Any, _context: Any) -> Any:
+    def _model_ready(self, request: Any, _context: Any) -> object:
         try:
             self.server.served(request.name, request.version)
         except RequestError:
@@ -149,34 +151,34 @@ class Methods:
         response_class = message_class("ServerMetadataResponse")
         return response_class(name=NAME, version=VERSION, extensions=EXTENSIONS)
 
-    def _model_metadata(self, request: Any, _context: Any) -> Any:
+    def _model_metadata(self, request: Any, _context: Any) -> object:
         fields = model_metadata(self.server, self.server.served(request.name, request.version))
         return message_class("ModelMetadataResponse")(**fields)
 
-    def _config(self, request: Any, _context: Any) -> Any:
+    def _config(self, request: Any, _context: Any) -> object:
         config = message("ModelConfig")
         config.CopyFrom(self.server.served(request.name, request.version).settings.config)
         config.name = request.name
         return message("ModelConfigResponse", config=config)
 
-    def _statistics(self, request: Any, _context: Any) -> Any:
+    def _statistics(self, request: Any, _context: Any) -> object:
         rows = statistics_of(self.server, request.name, request.version)
         return message("ModelStatisticsResponse", model_stats=rows)
 
-    def _index(self, request: Any, _context: Any) -> Any:
+    def _index(self, request: Any, _context: Any) -> object:
         return message("RepositoryIndexResponse", models=self.server.index(request.ready))
 
-    def _load(self, request: Any, _context: Any) -> Any:
+    def _load(self, request: Any, _context: Any) -> object:
         if request.parameters:
             raise RequestError("parameters of load: this server loads the repository's own files")
         self.server.load(request.model_name)
         return message("RepositoryModelLoadResponse")
 
-    def _unload(self, request: Any, _context: Any) -> Any:
+    def _unload(self, request: Any, _context: Any) -> object:
         self.server.unload(request.model_name)
         return message("RepositoryModelUnloadResponse")
 
-    def _shared_memory(self, name: str) -> Callable[[Any, Any], Any]:
+    def _shared_memory(self, name: str) -> Callable[[object, object], object]:
         def act(_request: object, _context: object) -> Any:
             if name.endswith("Register"):
                 raise RequestError("this server has no shared memory: send tensors in messages",
@@ -185,7 +187,7 @@ class Methods:
 
         return act
 
-    def _trace(self, request: Any, _context: Any) -> Any:
+    def _trace(self, request: Any, _context: Any) -> object:
         if request.model_name:
             self.server.served(request.model_name)
         settings = {name: list(one.value) for name, one in request.settings.items()}
@@ -198,7 +200,7 @@ class Methods:
             response.settings[name].value.extend(value if isinstance(value, list) else [value])
         return response
 
-    def _logging(self, request: Any, _context: Any) -> Any:
+    def _logging(self, request: Any, _context: Any) -> object:
         values = {name: getattr(one, one.WhichOneof("parameter_choice") or "string_param")
                   for name, one in request.settings.items()}  # fmt: skip
         response = message("LogSettingsResponse")
@@ -207,14 +209,14 @@ class Methods:
             setattr(response.settings[name], fields[type(value)], value)
         return response
 
-    def _infer(self, request: Any, context: Any) -> Any:
+    def _infer(self, request: Any, context: Any) -> object:
         query, output_options = infer_request(request)
         with self.settings.recorded("GRPC", query.id) as record:
             response = self.server.infer(query, context.add_callback if context else None)
             record(response)
         return infer_response(response, output_options)
 
-    def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:
+    def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[object]:
         """Answer the requests of a stream in their order; several are under way at once."""
         waiting: queue.Queue[Future[Any] | None] = queue.Queue(STREAMS)
         pool = ThreadPoolExecutor(16, thread_name_prefix="stream")
@@ -234,7 +236,7 @@ class Methods:
             context.cancel() if not reader.done() else None
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _streamed(self, request: Any) -> Any:
+    def _streamed(self, request: Any) -> object:
         try:
             return message("ModelStreamInferResponse", infer_response=self._infer(request, None))
         except (RequestError, TensorError, PvaError) as error:

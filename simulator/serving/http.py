@@ -127,7 +127,7 @@ def _config(server: Server, settings: Settings, call: Call) -> Reply:
     return _json(_with_numbers(fields))
 
 
-def _with_numbers(value: Any) -> Any:
+def _with_numbers(value: Any) -> object:
     """Write sizes as numbers, which protobuf writes as texts where they have 64 bits."""
     if isinstance(value, dict):
         return {k: v if k == "string_value" else _with_numbers(v) for k, v in value.items()}

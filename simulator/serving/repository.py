@@ -117,7 +117,7 @@ def name_map(path: Path) -> dict[str, str]:
     expected = 'an object of texts, as {"h2d_1": "image"}'
     pairs: list[tuple[str, Any]] = []
 
-    def keep(items: list[tuple[str, Any]]) -> None:
+    def keep(items: list[tuple[str, object]]) -> None:
         pairs[:] = items
 
     try:

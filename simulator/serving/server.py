@@ -206,7 +206,7 @@ class Server:
             return self._infer(query, tags, watch)
 
     def _infer(
-        self, query: InferRequest, tags: dict[str, Any], watch: Watch | None
+        self, query: InferRequest, tags: dict[str, object], watch: Watch | None
     ) -> InferResponse:
         begin = time.perf_counter_ns()
         served = self.served(query.model, query.version)
@@ -345,7 +345,7 @@ def _number(parameters: Mapping[str, object], name: str) -> int:
     return value
 
 
-def _stamp(folder: Path) -> tuple[Any, ...]:
+def _stamp(folder: Path) -> tuple[object, ...]:
     """Return what tells whether files of a model have changed: names, sizes and times."""
     stamps = []
     for path in sorted(folder.rglob("*")):

@@ -106,7 +106,7 @@ class Settings:
         return path
 
 
-def _trace_value(name: str, value: object, current: Mapping[str, object]) -> Any:
+def _trace_value(name: str, value: object, current: Mapping[str, object]) -> object:
     """Check a setting of tracing; None sets it back."""
     if name not in current:
         raise SettingError(f"trace setting {name!r}: there are {', '.join(current)}")
@@ -128,7 +128,7 @@ def _trace_value(name: str, value: object, current: Mapping[str, object]) -> Any
 
 def _moments(
     protocol: str, request_id: str, begin: int, end: int, answer: InferResponse
-) -> tuple[Any, ...]:
+) -> tuple[object, ...]:
     result = answer.result
     stages = {
         "REQUEST_START": begin, "QUEUE_START": result.queue_begin,
@@ -142,7 +142,7 @@ def _moments(
     return answer.model, answer.version, request_id, rows, times
 
 
-def _columns(path: Path, rows: list[tuple[Any, ...]]) -> TritonRequests:
+def _columns(path: Path, rows: list[tuple[object, ...]]) -> TritonRequests:
     count = len(rows)
     model, version, request_id, size, times = (list(column) for column in zip(*rows, strict=True))
     return TritonRequests(

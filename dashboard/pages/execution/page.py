@@ -380,7 +380,7 @@ def _top(state: Address, frame: Any) -> Element:
     return html.Table(html.Tbody(rows), className="facts top-steps")
 
 
-def program_frame(store: Store, state: Address) -> Any:
+def program_frame(store: Store, state: Address) -> object:
     """Return the programs of a part of the execution, filtered by name."""
     window, _ = window_of(store, state)
     frame = _named(_by_program(store, state, window))
@@ -394,7 +394,7 @@ def _named(frame: Any) -> Any:
     return frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
 
 
-def path_frame(store: Store, state: Address) -> Any:
+def path_frame(store: Store, state: Address) -> object:
     """Return the critical path of the recorded runs, filtered by name."""
     report = store.report(state.report)
     frame = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
@@ -402,7 +402,7 @@ def path_frame(store: Store, state: Address) -> Any:
     return _steps_of(components.filtered(frame, state.filter))
 
 
-def wait_frame(store: Store, state: Address) -> Any:
+def wait_frame(store: Store, state: Address) -> object:
     """Return who is waited for in the recorded runs, filtered by name."""
     report = store.report(state.report)
     frame = causes.waits(report)

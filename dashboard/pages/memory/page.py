@@ -241,7 +241,7 @@ def frame_of(store: Store, state: Address) -> Any:
     )
 
 
-def _named_frame(store: Store, state: Address) -> Any:
+def _named_frame(store: Store, state: Address) -> object:
     """Return the same for a file, with the names of variables as the key of the plot has them."""
     frame = frame_of(store, state)
     report = store.report(state.report)

@@ -174,7 +174,7 @@ def rows(store: Store, state: Address) -> Any:
     return components.filtered(every, state.filter)
 
 
-def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Any:
+def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> object:
     """Return all rows of the table of a tab, unknown figures as missing; raises PvaError."""
     columns = tile_contents.own_columns(tiles)
     frame = ANALYSES[tab](report, tiles=tiles)
@@ -253,7 +253,7 @@ def address_figure(store: Store, state: Address, theme: Theme) -> Figure:
                              label=category_label)  # fmt: skip
 
 
-def address_rows(store: Store, state: Address) -> Any:
+def address_rows(store: Store, state: Address) -> object:
     """Return what lies on a tile by address, in words."""
     report = store.report(state.report)
     frame = tile_series.address_map(report, tile=_one_tile(report, state))

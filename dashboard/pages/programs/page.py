@@ -397,7 +397,7 @@ def search_words(store: Store, state: Address, theme: Theme) -> str:
     return f"{at[0] + 1:,} of {len(hits):,}" if len(at) else f"{len(hits):,} found"
 
 
-def go_on(store: Store, state: Address, text: str, *, backwards: bool) -> dict[str, Any]:
+def go_on(store: Store, state: Address, text: str, *, backwards: bool) -> dict[str, object]:
     """Choose the next step found, and open what it lies in; raises PvaError."""
     of_stage = stage_tree(store, state)
     tree = of_stage.lines

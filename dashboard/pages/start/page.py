@@ -205,7 +205,7 @@ def open_path(store: Store, clicks: int | None, submits: int | None, path: str |
         return html.P(f"Go on: {', '.join(completions[:MAX_NAMED])}{tail}"), no_update, no_update
 
 
-def go_on(store: Store, path: str | None) -> tuple[list[str], Any]:
+def go_on(store: Store, path: str | None) -> tuple[list[str], object]:
     """Return what a path that is being typed may become; what was said of it before is over."""
     components.check_texts(path)
     return store.completions(path or ""), None

@@ -136,7 +136,7 @@ def reports_frame(store: Store, state: Address) -> Frame:
     return frame.replace(-1, None).convert_dtypes()
 
 
-def _of_report(store: Store, key: str) -> dict[str, Any]:
+def _of_report(store: Store, key: str) -> dict[str, object]:
     try:
         row: dict[str, Any] = {"report": key, "files": store.size(key)}
         if not store.has_report(key):

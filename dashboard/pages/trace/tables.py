@@ -100,7 +100,7 @@ def _whole_frame(store: Store, state: Address) -> Any:
     return frame.rename(columns=names).assign(p95=np.nan)
 
 
-def label_frame(store: Store, state: Address) -> Any:
+def label_frame(store: Store, state: Address) -> object:
     """Return the labels of a part of the trace, filtered."""
     timeline = unmerged(store, state.report, aligned(state))
     window, _ = window_of(timeline, state)

@@ -121,7 +121,7 @@ def _inside(one: Events, kind: str) -> Floats:
     return np.bincount(run[within], weights=took, minlength=len(begin)).astype(np.float64)
 
 
-def _judged(events: list[Events], steps: Steps) -> dict[str, Any]:
+def _judged(events: list[Events], steps: Steps) -> dict[str, object]:
     shows_waits = steps.shows_waits
     own_time = steps.between + steps.callback
     late = -_excess(steps.collective) if shows_waits else _excess(own_time)

@@ -58,7 +58,7 @@ def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
     return _frame(rows, _DIFFERENCES)
 
 
-def _frame(rows: list[dict[str, Any]], dtypes: dict[str, str]) -> pd.DataFrame:
+def _frame(rows: list[dict[str, object]], dtypes: dict[str, str]) -> pd.DataFrame:
     columns = {
         name: pd.array([row.get(name) for row in rows], dtype=dtype)  # type: ignore[call-overload]
         for name, dtype in dtypes.items()
@@ -66,7 +66,7 @@ def _frame(rows: list[dict[str, Any]], dtypes: dict[str, str]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _totals(one: Instance) -> dict[str, Any]:
+def _totals(one: Instance) -> dict[str, object]:
     file, cycles = (
         one.file,
         [run_cycles for report in one.reports for run_cycles in _cycles(report)],

@@ -101,7 +101,7 @@ def exchange_names(report: Report, tag: str, count: int) -> Texts:
     return names
 
 
-def _sizes(report: Report, tag: str) -> dict[str, Any]:
+def _sizes(report: Report, tag: str) -> dict[str, object]:
     data, name = report.dataset, OPERANDS[tag][1]
     received, sent = moved_by_exchange(report, tag)
     cycles = np.zeros(0, dtype=np.int64)

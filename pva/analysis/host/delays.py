@@ -107,7 +107,7 @@ def _between(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[Any
     return _by_label(BETWEEN, label[rows], self_ns[rows], at)
 
 
-def _callbacks(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[Any, ...]]:
+def _callbacks(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[object, ...]]:
     """Sum up by label what the stream callbacks of a thread took inside runs."""
     is_callback = np.array([text.startswith(CALLBACK) for text in trace.labels], dtype=np.bool_)
     rows = np.flatnonzero(is_callback[columns.label])
@@ -129,7 +129,9 @@ def _waited(alignment: Alignment, times: Integers) -> Integers:
     return waited.astype(np.int64)
 
 
-def _by_label(where: str, label: Integers, spent: Integers, at: Integers) -> list[tuple[Any, ...]]:
+def _by_label(
+    where: str, label: Integers, spent: Integers, at: Integers
+) -> list[tuple[object, ...]]:
     """Sum up events by label: count, time, the longest, and the place of the run of that one."""
     order = np.lexsort((-spent, label))
     labels, first, count = np.unique(label[order], return_index=True, return_counts=True)

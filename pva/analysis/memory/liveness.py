@@ -192,7 +192,7 @@ def always_live_columns(
     return _always_live_on(report, ipu, tile)
 
 
-def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, Any]:
+def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, object]:
     """Find what is always live on some tiles: the categories that are so as a whole, and variables.
 
     That a category is always live follows from its being in the table of what is on all tiles.

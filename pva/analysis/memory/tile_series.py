@@ -87,18 +87,18 @@ def _whole(report: Report, included: bool) -> dict[str, Any]:
     return {"total": report.dataset.column("memory_by_tile", name)}
 
 
-def _regions(report: Report, included: bool) -> dict[str, Any]:
+def _regions(report: Report, included: bool) -> dict[str, object]:
     columns = {name: report.dataset.column("memory_by_tile", name) for name in REGIONS}
     return _with_gaps(report, columns, included)
 
 
-def _by_category(report: Report, included: bool) -> dict[str, Any]:
+def _by_category(report: Report, included: bool) -> dict[str, object]:
     frame = category_by_tile(report)
     columns = {name: frame[name].to_numpy() for name in frame.columns}
     return _with_gaps(report, columns, included)
 
 
-def _by_liveness(report: Report, included: bool) -> dict[str, Any]:
+def _by_liveness(report: Report, included: bool) -> dict[str, object]:
     del included
     data = report.dataset
     return {
@@ -167,7 +167,7 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
     )
 
 
-def _of_category(report: Report, category: str) -> Any:
+def _of_category(report: Report, category: str) -> object:
     """Return the bytes of a category by tile, overlapped items in full."""
     if category not in CATEGORY_LABELS:
         choices = ", ".join(CATEGORY_LABELS)

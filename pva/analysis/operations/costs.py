@@ -192,7 +192,7 @@ def _used_types(report: Report, owner_of: Integers) -> Integers:
     return np.unique(np.stack([np.repeat(used[:, 0], end - first), of_types], axis=1), axis=0)
 
 
-def _of_variables(report: Report, layer: str) -> Any:
+def _of_variables(report: Report, layer: str) -> object:
     has_them = report.dataset.has("variables")
     return variable_owners_in(report, layer) if has_them else np.zeros(0, dtype=object)
 

@@ -28,7 +28,7 @@ def chunks_of(name: str, values: Values, first_row: int) -> list[tuple[Any, ...]
     ]
 
 
-def _chunk(name: str, first_row: int, part: Values) -> tuple[Any, ...]:
+def _chunk(name: str, first_row: int, part: Values) -> tuple[object, ...]:
     raw = part.tobytes()
     packed = zlib.compress(raw, 1)
     encoding, data = ("zlib", packed) if len(packed) <= WORTH_PACKING * len(raw) else ("raw", raw)

@@ -56,7 +56,7 @@ def encoded(nested: object, *, plain: bool = False) -> bytes:
     return cbor2.dumps(_without_arrays(nested, plain))
 
 
-def _without_arrays(value: object, plain: bool) -> Any:
+def _without_arrays(value: object, plain: bool) -> object:
     """Turn arrays, and lists that stand for arrays, into tags, or into lists.
 
     An array and the list of its numbers are one, and so are no number and null: a document read and

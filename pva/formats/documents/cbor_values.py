@@ -77,7 +77,7 @@ def _refused(*_: object) -> Any:
 REFUSED = {28: _refused, 29: _refused}
 
 
-def _array(tag: cbor2.CBORTag, _immutable: bool) -> Any:
+def _array(tag: cbor2.CBORTag, _immutable: bool) -> object:
     return typed_arrays.decoded(tag)
 
 
@@ -129,7 +129,7 @@ class Decoder:
         end = at + 1 + (1 << info - 24)
         return major, int.from_bytes(self._data[at + 1 : end]), end
 
-    def _typed(self, tag: int, at: int) -> Any:
+    def _typed(self, tag: int, at: int) -> object:
         """Take the bytes of an array as they are."""
         major, size, begin = self._head(at)
         if major != BYTES or size is None or begin + size > len(self._data):
@@ -140,7 +140,7 @@ class Decoder:
             raise ValueError(f"tag {tag}: {size} bytes are no numbers of {dtype.itemsize}")
         return np.frombuffer(self._data, dtype, size // dtype.itemsize, begin)
 
-    def _map(self, count: int | None, place: str, depth: int) -> dict[Any, Any]:
+    def _map(self, count: int | None, place: str, depth: int) -> dict[object, object]:
         self._budget.spend(WORST, place)
         mapping: dict[Any, Any] = {}
         for number in self._counted(count):
@@ -155,7 +155,7 @@ class Decoder:
             mapping[key] = self._value(inside, depth)
         return mapping
 
-    def _key(self, place: str) -> Any:
+    def _key(self, place: str) -> object:
         major, size, begin = self._head(self._at)
         if major != TEXT or size is None or begin + size > len(self._data):
             (key,) = self._decoded(1, place)
@@ -169,7 +169,7 @@ class Decoder:
             yield number
             number += 1
 
-    def _list(self, count: int | None, place: str, depth: int) -> Any:
+    def _list(self, count: int | None, place: str, depth: int) -> object:
         self._budget.spend(WORST, place)
         is_short = count is not None and 0 < count <= FEW
         if is_short and self._head(self._at)[0] in (LIST, MAP, TAG):
@@ -203,7 +203,7 @@ class Decoder:
         self._at += ends
         return ends
 
-    def _some(self, count: int, place: str, depth: int, told: bool) -> list[Any]:
+    def _some(self, count: int, place: str, depth: int, told: bool) -> list[object]:
         """Decode some items, fewer when they are large, or when the end comes first."""
         while count > 1:
             try:
@@ -216,7 +216,7 @@ class Decoder:
                 count //= 4
         return [self._value(place, depth)]
 
-    def _decoded(self, count: int, place: str, limit: int = 0) -> list[Any]:
+    def _decoded(self, count: int, place: str, limit: int = 0) -> list[object]:
         """Decode items as a list, which is what cbor2 is told that they are."""
         self.place = place
         head = b"\x99" + count.to_bytes(2)
@@ -285,7 +285,7 @@ class _Parts:
         return list(chain.from_iterable(map(listed, self._parts)))
 
 
-def _compact(rows: list[Any], kinds: set[type]) -> Rows:
+def _compact(rows: list[object], kinds: set[type]) -> Rows:
     array = typed_arrays.whole_numbers(rows) if kinds == {list} else compact(rows)
     if isinstance(array, np.ndarray) and array.dtype.kind == "i":
         return narrowed(array, typed_arrays.SIGNED, typed_arrays.UNSIGNED)

@@ -39,7 +39,7 @@ def resolved(file: object, root: object) -> Any:
     return {**root, CONTEXTS: contexts}
 
 
-def _resolved(file: object, row: int, context: object, strings: list[Any]) -> dict[str, Any]:
+def _resolved(file: object, row: int, context: object, strings: list[object]) -> dict[str, object]:
     place = f"{CONTEXTS}[{row}]"
     if not isinstance(context, dict):
         raise DamagedFileError(file, f"found {shown(context)}", "an object", place=place)
@@ -58,14 +58,14 @@ def _resolved(file: object, row: int, context: object, strings: list[Any]) -> di
     return resolved | _as_text(file, place, in_order)
 
 
-def _as_text(file: object, place: str, further: dict[Any, Any]) -> dict[str, str]:
+def _as_text(file: object, place: str, further: dict[object, object]) -> dict[str, str]:
     try:
         return {JSON_KEY: orjson.dumps(further, option=orjson.OPT_SERIALIZE_NUMPY).decode()}
     except TypeError as error:
         raise DamagedFileError(file, str(error), "values that JSON has", place=place) from error
 
 
-def _text(file: object, place: str, value: object, strings: list[Any]) -> Any:
+def _text(file: object, place: str, value: object, strings: list[object]) -> Any:
     if type(value) is int:
         if 0 <= value < len(strings):
             return strings[value]

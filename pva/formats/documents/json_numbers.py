@@ -93,7 +93,7 @@ class _Cut:
         self._tell(self._done)
         return value
 
-    def _leaf(self, text: memoryview, place: str, depth: int) -> Any:
+    def _leaf(self, text: memoryview, place: str, depth: int) -> object:
         """Decode what is no long object."""
         import msgspec
 
@@ -147,7 +147,7 @@ class _Cut:
         except DuplicateKeyError as error:
             raise DuplicateKeyError(place, error.args[1]) from None
 
-    def _list(self, text: bytes, place: str) -> Any:
+    def _list(self, text: bytes, place: str) -> object:
         numbers = numbers_in(text)
         if numbers is not None:
             self._budget.spend(numbers.nbytes, place)
@@ -215,7 +215,7 @@ def _check_keys(text: bytes, keys: int, place: str) -> None:
         )  # fmt: skip
 
 
-def _once(pairs: list[tuple[str, Any]], place: str) -> None:
+def _once(pairs: list[tuple[str, object]], place: str) -> None:
     keys = [key for key, _ in pairs]
     if len(set(keys)) < len(keys):
         raise DuplicateKeyError(place, next(key for key in keys if keys.count(key) > 1))

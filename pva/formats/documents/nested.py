@@ -96,7 +96,7 @@ def _columns_at(file: object, rows: object, place: str, keys: Sequence[str]) -> 
     return columns
 
 
-def _inside(file: object, values: Rows, place: str) -> list[Any]:
+def _inside(file: object, values: Rows, place: str) -> list[object]:
     """Return what objects have at a place; None for those that are none."""
     if "." not in place and set(map(type, values)) <= {dict, type(None)}:
         return [None if value is None else value.get(place) for value in values]

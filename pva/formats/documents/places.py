@@ -148,7 +148,7 @@ def _write_by_ipu(root: Nested, values: Values) -> None:
         step["bytesByIpu"] = sizes
 
 
-def _read_by_ipu(file: object, root: Mapping[str, object]) -> Any:
+def _read_by_ipu(file: object, root: Mapping[str, object]) -> object:
     steps = look_up(file, root, LIVENESS_STEPS)
     if steps is None:
         return None

@@ -64,7 +64,7 @@ def numbers_in(value: object) -> Values | None:
     return None
 
 
-def whole_numbers(rows: list[Any]) -> Values | None:
+def whole_numbers(rows: list[object]) -> Values | None:
     """Make an array of whole numbers, or of equal rows of them; None of anything else."""
     try:
         array = np.asarray(rows)
@@ -87,7 +87,7 @@ def decoded(tag: CBORTag) -> Any:
     return _as_lists(tag.value) if tag.tag == HOMOGENEOUS else tag
 
 
-def _as_lists(value: object) -> Any:
+def _as_lists(value: object) -> object:
     """Turn tuples, which cbor2 makes of what is inside a tag, into lists again."""
     return [_as_lists(part) for part in value] if isinstance(value, list | tuple) else value
 

@@ -255,7 +255,7 @@ def _size(thing: object) -> int:
 
 def _pairs(
     content: Read, first: Sequence[Any], second: Sequence[Any], rows: Integers, *, text: bool
-) -> Iterator[tuple[Any, Any]]:
+) -> Iterator[tuple[object, object]]:
     """Return two fields of these rows, as what can be looked up."""
     both = [_simple(column) for column in (first, second)]
     if text and set(map(type, both[0])) | set(map(type, both[1])) != {str}:

@@ -122,7 +122,7 @@ class ChromeFile:
         self._names(content.labels)
         self._processes(moment)
 
-    def _spans(self, read: _Columns) -> list[Any]:
+    def _spans(self, read: _Columns) -> list[object]:
         """Put together what has a begin and an end: thread, begin, end and label of each."""
         complete = read.phase == events.COMPLETE
         nested = matched(*read.ends((events.BEGIN, events.END), read.lane))
@@ -350,7 +350,7 @@ def _about(array: Array) -> dict[str, int]:
     return facts
 
 
-def _decoded(text: Any) -> Any:
+def _decoded(text: Any) -> object:
     try:
         return msgspec.json.decode(text) if text is not None else None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

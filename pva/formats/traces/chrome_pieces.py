@@ -111,7 +111,7 @@ def _add(content: Read, columns: _Columns) -> None:
 
 
 def _codes(
-    content: Read, numbers: Numbers, fields: list[Any], codes: Codes, item_bytes: int
+    content: Read, numbers: Numbers, fields: list[object], codes: Codes, item_bytes: int
 ) -> Codes:
     """Number the pairs of a piece, and give the numbers of its events."""
     pairs = zip(fields[::2], fields[1::2], strict=True)

@@ -16,7 +16,7 @@ PROCESS = 1  # number of the first row
 class Threads:
     """Rows of `threads` and `processes`, made for what is used; texts get the least numbers."""
 
-    def __init__(self, lanes: Numbers, names: dict[tuple[str, Any], str]) -> None:
+    def __init__(self, lanes: Numbers, names: dict[tuple[str, object], str]) -> None:
         self._lanes = list(lanes)
         self._names = names
         self._rows: dict[tuple[Any, Any, bool], int] = {}

@@ -191,7 +191,7 @@ def _by_table(files: Sequence[dict[str, Columns]]) -> dict[str, list[Columns]]:
     return parts
 
 
-def _after_each_other(parts: Sequence[Any]) -> Any:
+def _after_each_other(parts: Sequence[Any]) -> object:
     if all(isinstance(part, Texts) for part in parts):
         return Texts.joined(parts)
     if all(isinstance(part, np.ndarray) for part in parts):

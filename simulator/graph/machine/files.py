@@ -194,7 +194,7 @@ def _check_sizes(path: Path, values: Mapping[str, object], base: Machine | None)
         raise PoplarError(f"{path}: data_path_width is {width}; a multiple of 64 bits is needed")
 
 
-def _sync_delays(values: Mapping[str, Any], base: Machine | None) -> Any:
+def _sync_delays(values: Mapping[str, Any], base: Machine | None) -> object:
     if base is None:
         tiles, nearest, farthest = (
             values[key] for key in ("tiles_per_ipu", "min_sync_delay", FARTHEST)

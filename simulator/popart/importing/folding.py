@@ -18,7 +18,7 @@ from simulator.popart.tensor_info import TensorInfo
 _RANDOM = ("Random", "Bernoulli", "Multinomial")
 
 
-def _constant(attributes: dict[str, Any]) -> Array | None:
+def _constant(attributes: dict[str, object]) -> Array | None:
     """Return the value of a Constant node; texts and sparse tensors are none."""
     kinds: dict[str, Any] = {
         "value_float": np.float32,
@@ -54,7 +54,7 @@ def of_shape(operator: str, attributes: dict[str, Any], info: TensorInfo | None)
 
 def fold(
     proto: onnx.NodeProto,
-    attributes: dict[str, Any],
+    attributes: dict[str, object],
     values: Sequence[Array | None],
     opsets: Sequence[onnx.OperatorSetIdProto],
 ) -> list[Array] | None:

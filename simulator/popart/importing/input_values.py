@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -41,7 +40,7 @@ def read_values(path: Path) -> dict[str, Array]:
     return arrays
 
 
-def _loaded(path: Path) -> Any:
+def _loaded(path: Path) -> object:
     """Load a file of NumPy, and nothing that would run; raises PvaError and popart_exception."""
     try:
         with opened(path, "a file of NumPy") as stream:

@@ -64,7 +64,7 @@ def _flat(value: Any) -> list[Any]:
     return [number for one in value for number in _flat(one)]
 
 
-def _plain(value: object, kind: int | None) -> Any:
+def _plain(value: object, kind: int | None) -> object:
     """Return a value as ONNX takes it."""
     if isinstance(value, Enum):
         return value.value

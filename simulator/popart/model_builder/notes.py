@@ -294,7 +294,7 @@ class Notes:
                     return value.decode() if isinstance(value, bytes) else value
         return default
 
-    def _placed(self, key: str, caller: str, arguments: Any) -> Any:
+    def _placed(self, key: str, caller: str, arguments: Any) -> object:
         value = arguments[-1] if len(arguments) in (1, 2) else None
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
             raise popart_exception(f"{caller}: {arguments!r}; [tensors and] a number is needed")

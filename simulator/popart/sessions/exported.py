@@ -193,7 +193,7 @@ def _anchors(exported: Exported, streams: dict[str, str]) -> Iterable[Anchor]:
         yield anchor(CYCLES, count, cycles, cycles, out=True, copies=replicas)
 
 
-def _state(exported: Exported) -> dict[str, Any]:
+def _state(exported: Exported) -> dict[str, object]:
     """Return what a session needs to go on with an executable, as values of JSON."""
     programs = exported.programs
     return {

@@ -7,7 +7,6 @@ from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -69,7 +68,7 @@ class Files:
     def getRNGState(self) -> list[int]:
         raise NotImplementedError
 
-    def _kept_rows(self) -> Mapping[str, Sequence[Any]]:
+    def _kept_rows(self) -> Mapping[str, Sequence[object]]:
         """Return what an optimiser keeps: nothing without training."""
         return {}
 

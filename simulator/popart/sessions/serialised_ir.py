@@ -21,7 +21,7 @@ def serialised(ir: Ir, backward: Sequence[Node], placed: Mapping[str, int]) -> s
 
 
 def _add(
-    graphs: dict[str, list[dict[str, Any]]], name: str, ir: Ir, nodes: Sequence[Node],
+    graphs: dict[str, list[dict[str, object]]], name: str, ir: Ir, nodes: Sequence[Node],
     placed: Mapping[str, int],
 ) -> None:  # fmt: skip
     graphs[name] = [_shown(ir, node, placed.get(node.name)) for node in nodes]

@@ -70,7 +70,7 @@ class _Padding:
     type: Type | None
 
 
-def _given(arguments: tuple[Any, ...], named: dict[str, Any]) -> _Padding:
+def _given(arguments: tuple[Any, ...], named: dict[str, object]) -> _Padding:
     """Sort the arguments: with or without a graph, of all dimensions or of one."""
     has_graph = "graph" in named or bool(arguments) and isinstance(arguments[0], Graph)
     names = (["graph"] if has_graph else []) + ["t", "paddingLower", "paddingUpper"]

@@ -84,7 +84,7 @@ def dropout(
     return out
 
 
-def _placed(arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence, str, bool]:
+def _placed(arguments: tuple[Any, ...], named: dict[str, object]) -> tuple[Sequence, str, bool]:
     """Sort the arguments of either form: program, debug context, whether like the reference."""
     long = bool(arguments) and not isinstance(arguments[0], Sequence)
     names = ("outputClonesRef", "prog", "debugContext")[not long :]

@@ -230,7 +230,7 @@ def _apply(options: Options, line: str, where: str) -> None:
         raise Error(f"{where}: {line!r}: {error or 'a call of a setter is needed'}") from None
 
 
-def _constant(node: ast.expr) -> Any:
+def _constant(node: ast.expr) -> object:
     if isinstance(node, ast.Attribute):
         group, _, member = ast.unparse(node).removeprefix("poptorch.").partition(".")
         return getattr(getattr(enums, group), member)

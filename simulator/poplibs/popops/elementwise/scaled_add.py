@@ -101,7 +101,7 @@ _SHORT = ("b", "scale", "prog", "debugContext", "options")
 _LONG = ("scaleA", "b", "scaleB", "prog", "debugContext", "options")
 
 
-def _sum_of(function: str, a: Tensor, arguments: tuple[Any, ...], named: dict[str, Any]) -> _Sum:
+def _sum_of(function: str, a: Tensor, arguments: tuple[Any, ...], named: dict[str, object]) -> _Sum:
     """Sort the arguments of either form: the longer one has its program in the fourth place."""
     long = (len(arguments) > 3 and isinstance(arguments[3], Sequence)) or "scaleA" in named
     names = _LONG if long else _SHORT
