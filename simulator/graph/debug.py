@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Self, TypedDict
 
 from simulator.graph.types import checked_name
+
+_COMMANDS = os.path.join(Path(__file__).parents[2], "cli", "")  # their files
 
 
 class Location(TypedDict):
@@ -59,11 +63,13 @@ class DebugInfo(DebugName):
 
 
 def users_location() -> Location:
-    """Find the innermost line that called the simulator."""
+    """Find the innermost line that called the simulator; none where it is one of our commands."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_simulator(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
     code = frame.f_code
+    if code.co_filename.startswith(_COMMANDS):
+        return {"fileName": "", "functionName": "", "lineNumber": 0}
     name = code.co_filename.replace("\\", "/").rsplit("/", 1)[-1]
     return {"fileName": name, "functionName": code.co_name, "lineNumber": frame.f_lineno}
 

@@ -47,6 +47,13 @@ def test_a_model_runs_on_random_inputs_and_leaves_a_report(tmp_path: Path) -> No
     assert [run.name for run in report.execution.otherRuns] == ["weightsFromHost"]
 
 
+def test_what_a_command_adds_to_a_graph_has_no_line_of_a_user(tmp_path: Path) -> None:
+    assert simulated(small(tmp_path), tmp_path / "out").exit_code == 0
+    contexts = openReport(tmp_path / "out").dataset.table("debug_contexts")
+    assert len(contexts["file"]) > 0
+    assert set(contexts["file"]) == {""}
+
+
 def test_nodes_without_names_have_those_of_their_outputs(tmp_path: Path) -> None:
     """Of a file: one with a name, two without, of which one has an output of that name."""
     nodes = [node("Sigmoid", "x", "a", name="mine"), node("Softmax", "a", "soft", axis=1),
