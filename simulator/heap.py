@@ -1,9 +1,8 @@
-"""What the C library and Python's collector do with memory that is let go of."""
+"""What the C library does with memory that is let go of."""
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,21 +54,6 @@ def reused_memory() -> Iterator[None]:
         library.mallopt(MMAP_THRESHOLD, AFTERWARDS)
         library.mallopt(TRIM_THRESHOLD, 2 * AFTERWARDS)
         library.malloc_trim(ctypes.c_size_t(0))
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector from looking at what a compilation makes: it stays.
-
-    It goes on afterwards, and it stays off where it was off.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def give_back_much(least: int = MUCH) -> None:

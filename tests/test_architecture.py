@@ -28,7 +28,8 @@ class Row:
 MIDDLE = ("pva.version", "pva.errors", "pva.plain_file",
           "pva.units", "pva.schema", "pva.validation",
           "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress", "pva.kernels",
-          "pva.tile_sets", "pva.graph_hash", "pva.run_selection", "pva.lazy")  # fmt: skip
+          "pva.tile_sets", "pva.graph_hash", "pva.run_selection", "pva.lazy",
+          "pva.collector")  # fmt: skip
 READERS = ("pva.formats.registry", "pva.model", "pva.frames", "pva.check")
 
 # The longest prefix that matches a module is its row. A package may always import from itself.
@@ -54,6 +55,7 @@ TABLE = {
     "pva.kernels": Row(),
     "pva.dask_client": Row(("pva.errors",), ("distributed",)),
     "pva.later": Row(("pva.errors",)),
+    "pva.collector": Row(numpy=False),
     "pva.lazy": Row(lazy=("pandas",), numpy=False),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
@@ -93,7 +95,7 @@ TABLE = {
         + ("pva.formats.report_directory", "pva.formats.run_file"), ("mpi4py",),
     ),
     "simulator.popef": Row(
-        ("simulator", "pva.errors", "pva.plain_file", "pva.formats.files")
+        ("simulator", "pva.collector", "pva.errors", "pva.plain_file", "pva.formats.files")
     ),
     "simulator.model_runtime": Row(("simulator", "pvti", "pva.errors", "pva.units")),
     "simulator.explore": Row(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -68,15 +67,3 @@ def replaced(path: Path, data: bytes, kind: str) -> None:
     """Write a whole file, as `replacing` does."""
     with replacing(path, kind) as stream:
         stream.write(data)
-
-
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Keep the cyclic garbage collector from looking at a million new objects again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -11,6 +11,7 @@ from time import perf_counter, time
 import numpy as np
 
 import pvti
+from pva.collector import collector_paused
 from simulator.compiler.allocate import Demand, allocate, conflicts_of
 from simulator.compiler.apart import operands_apart
 from simulator.compiler.costs import compute_costs
@@ -27,7 +28,6 @@ from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
-from simulator.heap import collector_paused
 from simulator.logging import enabled, log
 
 MESSAGES = ("message", "globalMessage")  # categories of variables that an exchange brings

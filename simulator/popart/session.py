@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from pva.collector import collector_paused
 from simulator import options as engine_options
 from simulator.engine import Engine
 from simulator.executable import Executable, compile_programs
@@ -18,7 +19,7 @@ from simulator.graph.program import Program as AnyProgram
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
-from simulator.heap import collector_paused, give_back_much, reused_memory
+from simulator.heap import give_back_much, reused_memory
 from simulator.popart import programs as parts
 from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
 from simulator.popart.devices import DeviceInfo

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
+from pva.collector import collector_paused
 from pva.errors import DamagedFileError, PvaError
-from pva.formats.files import collector_paused
 from simulator.executable import Executable
 from simulator.graph.errors import PoplarError
 from simulator.graph.types import Array

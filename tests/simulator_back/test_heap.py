@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -65,16 +64,3 @@ def test_much_memory_between_arrays_is_given_back() -> None:
         heap.give_back_much(1 << 24)
         assert before - kept < 1 << 22
         assert before - held() > 20 << 20
-
-
-@pytest.mark.parametrize("enabled", [True, False])
-def test_the_collector_is_off_within_and_as_it_was_afterwards(enabled: bool) -> None:
-    was_enabled = gc.isenabled()
-    (gc.enable if enabled else gc.disable)()
-    try:
-        with pytest.raises(KeyError), heap.collector_paused():
-            assert not gc.isenabled()
-            raise KeyError
-        assert gc.isenabled() is enabled
-    finally:
-        (gc.enable if was_enabled else gc.disable)()

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
+from pva.collector import collector_paused
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError, OverwriteError, PvaError
 from pva.formats.database.chunk_reader import ChunkReader
@@ -35,7 +36,7 @@ from pva.formats.database.sqlite_file import (
     open_writer,
     transaction,
 )
-from pva.formats.files import beside, collector_paused
+from pva.formats.files import beside
 from pva.formats.marker import ID_TABLE
 from pva.formats.memory_limit import reading_limit
 from pva.formats.values import columns_in_parts, numbers_of

@@ -9,13 +9,14 @@ from typing import Any
 import cbor2
 import numpy as np
 
+from pva.collector import collector_paused
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.beginnings import SELF_DESCRIBED
 from pva.formats.documents import typed_arrays
 from pva.formats.documents.cbor_values import Decoder
 from pva.formats.documents.document import from_file, to_file
-from pva.formats.files import collector_paused, replaced
+from pva.formats.files import replaced
 from pva.formats.memory_limit import Budget
 from pva.plain_file import contents
 

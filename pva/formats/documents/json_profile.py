@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import orjson
 
+from pva.collector import collector_paused
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.beginnings import JSON_MARK
 from pva.formats.documents import json_numbers
 from pva.formats.documents.document import from_file, to_file
-from pva.formats.files import collector_paused, replaced
+from pva.formats.files import replaced
 from pva.formats.memory_limit import Budget
 from pva.formats.values import shown
 from pva.plain_file import contents

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import kernels
+from pva.collector import collector_paused
 from pva.formats.builders import Codes, Numbers, looked_up
-from pva.formats.files import collector_paused
 from pva.formats.memory_limit import Budget
 from pva.formats.traces import chrome_events
 from pva.formats.traces.chrome_events import (

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pva.collector import collector_paused
 from pva.errors import DamagedFileError
 from pva.formats.builders import IN_RUNS, Growing, GrowingTexts
 from pva.formats.database.sqlite_file import TRACE, Database, Declaration, faults, open_read_only
-from pva.formats.files import collector_paused
 from pva.formats.memory_limit import SHORTER, Budget
 from pvti.schema import (
     APPLICATION_ID,

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from pva.collector import collector_paused
 from pva.errors import DamagedFileError, UnknownFormatError
-from pva.formats.files import collector_paused
 from pva.formats.memory_limit import SHORTER, Budget
 from pva.formats.traces.json_pieces import Array
 from pva.plain_file import opened
