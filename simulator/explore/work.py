@@ -103,7 +103,7 @@ def _unplanned(error: str) -> Row:
 
 
 def _process(task: Task, scratch: Path, running: Running) -> str:
-    """Run the process of a point; return why it ended badly, or nothing."""
+    """Run the process of a point; return why it ended badly or has no plan, or nothing."""
     output = scratch / "said.txt"
     command = [sys.executable, "-m", MODULE, str(scratch / ROW), str(task.memory), task.report]
     # Points run beside one another: each has one thread for arithmetic.
@@ -132,7 +132,8 @@ def _process(task: Task, scratch: Path, running: Running) -> str:
             running.remove(process)
     if code < 0:
         return _killed(-code)
-    return "" if code == 0 else _last_words(output, code)
+    words = _last_words(output, code)
+    return words if code or NO_PLAN.search(words) else ""
 
 
 def _killed(number: int) -> str:
