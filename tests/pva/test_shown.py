@@ -134,10 +134,11 @@ def test_a_dataset_tells_what_it_holds() -> None:
 
 
 def test_a_notebook_shows_the_users_line_of_an_error_and_one_line_for_the_rest(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from IPython.core.interactiveshell import InteractiveShell
 
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # of another one IPython warns
     shell = InteractiveShell()
     shell.run_cell("import pva\ndef opened(path):\n    return pva.openReport(path)\n")
     shell.run_cell("opened('no/report')")
