@@ -98,8 +98,8 @@ def follow(view: View, search: str, stamp: str) -> View | None:
         return None
     names = [key.removesuffix("!") for key in keys]
     part = "&".join(f"{name}={_quoted(asked[name])}" for name in names if name in asked)
-    told = view | {"search": part, "stamp": stamp}
-    return told | {"theme": preferences.chosen_theme()} if view.get("themed") else told
+    data = view | {"search": part, "stamp": stamp}
+    return data | {"theme": preferences.chosen_theme()} if view.get("themed") else data
 
 
 def _quoted(text: str) -> str:

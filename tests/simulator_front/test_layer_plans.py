@@ -84,8 +84,8 @@ def test_the_field_and_the_kernel_count_in_what_is_rearranged() -> None:
     problem = Problem(1, 1, 8, 8, (Axis(10, 3, 8),), FLOAT, FLOAT)
     method = Method("AMP", FLOAT, 8, 8)
     operands, result = 4 * (80 + 192) // 4, 4 * 64 // 4
-    moved = operands * 5 // 16 + operands // 4 + result * 5 // 16 + result // 4
-    assert rearranging_cycles(MK1, problem, method, "TRAINING_WU", n(4)) == moved
+    cycles = operands * 5 // 16 + operands // 4 + result * 5 // 16 + result // 4
+    assert rearranging_cycles(MK1, problem, method, "TRAINING_WU", n(4)) == cycles
     expanded = Method("AMP", FLOAT, 8, 8, expanded=True)
     assert rearranging_cycles(MK1, problem, expanded, "TRAINING_WU", n(4)) == 0
 
