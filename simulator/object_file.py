@@ -178,6 +178,7 @@ class _Reader:
         self.classes = [_class(*row) for row in classes]
         self._nodes = nodes
         self._made: list[Any] = [_UNMADE] * len(nodes)
+        self._linked: list[tuple[list[Any], list[Any]]] = []  # parts of a dictionary, their numbers
         numbers: dict[str, list[int]] = {}
         for number, node in enumerate(nodes):
             numbers.setdefault(node[0], []).append(number)
@@ -194,6 +195,13 @@ class _Reader:
             for number in sorted(n for kind in kinds for n in numbers.get(kind, ())):
                 kind, *parts = nodes[number]
                 act(number, kinds[kind], parts)
+            if kinds is WHOLE:
+                self._link()
+
+    def _link(self) -> None:
+        """Name the parts of deferred dictionaries, which are there now."""
+        for parts, values in self._linked:
+            parts.extend(map(self._node, values))
 
     def value(self, value: object) -> Any:
         """Return a value of the table."""
@@ -252,7 +260,9 @@ class _Reader:
             return {}
         if not items or not all(map(self._has_arrays, items)):
             return {}
-        return Deferred(dict, lambda: dict(zip(keys, self.values(items), strict=True)))
+        parts: list[Any] = []  # the reader itself would stay for as long as the dictionary waits
+        self._linked.append((parts, items))
+        return Deferred(dict, lambda: dict(zip(keys, map(_value, parts), strict=True)))
 
     def _has_arrays(self, value: object) -> bool:
         """Find whether a value is an array or a tuple of arrays."""
