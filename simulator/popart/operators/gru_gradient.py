@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.recurrent import directions
+from simulator.popart.operators.recurrent_directions import of_directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import Sigmoid, Tanh, _1, _2, _3, _4
@@ -80,27 +80,9 @@ class _Direction:
 
 def of_gru(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
     """Return the gradients of inputs, weights, biases and the first state of all directions."""
-    by_batch = bool(call.attribute("layout", 0))
-    places = [place for place, name in enumerate(call.node.outputs) if name]
-    output_grads: list[Tensor | None] = [None, None]
-    for place, grad in zip(places, grads, strict=True):
-        order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
-        output_grads[place] = grad.dimShuffle(order) if by_batch else grad
-    sequence, last = output_grads
-    results = []
-    for place, backward in enumerate(directions(call)):
-        shown = None if sequence is None else sequence[:, place]
-        if shown is not None and backward:
-            shown = shown.reverse(0)
-        parts = _of_direction(_prepared(call, place), shown, None if last is None else last[place])
-        results.append([parts[0].reverse(0), *parts[1:]] if backward else parts)
-    inputs = results[0][0]
-    for following in results[1:]:
-        inputs = call.map(_1 + _2, inputs, following[0])
-    stacks = [concat([direction[n].expand([0]) for direction in results], 0) for n in range(1, 5)]
-    if by_batch:
-        inputs, stacks[3] = inputs.dimShufflePartial([0], [1]), stacks[3].dimShuffle([1, 0, 2])
-    return [inputs, *stacks[:3], None, stacks[3]][: len(call.inputs)]
+    return of_directions(
+        call, grads, lambda place, shown, last: _of_direction(_prepared(call, place), shown, last)
+    )
 
 
 def _prepared(call: Call, place: int) -> _Direction:

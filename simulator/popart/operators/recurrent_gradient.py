@@ -8,6 +8,7 @@ from typing import NamedTuple
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.recurrent import GATES, Layer, Step, directions, matrix_of
+from simulator.popart.operators.recurrent_directions import output_gradients
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import Expr, Sigmoid, Tanh, _1, _2, _3, _4
@@ -33,11 +34,7 @@ def _slope(gate: Expr) -> Expr:
 def of_lstm(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
     """Return the gradients of inputs, weights, biases and states of all directions."""
     by_batch = bool(call.attribute("layout", 0))
-    places = [place for place, name in enumerate(call.node.outputs) if name]
-    output_grads: list[Tensor | None] = [None, None, None]
-    for place, grad in zip(places, grads, strict=True):
-        order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
-        output_grads[place] = grad.dimShuffle(order) if by_batch else grad
+    output_grads = output_gradients(call, grads, 3)
     results = []
     for place, backward in enumerate(directions(call)):
         layer, steps = call.saved[place]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.recurrent import directions
+from simulator.popart.operators.recurrent_directions import of_directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import Expr, Select, _1, _2, _3
@@ -33,29 +34,7 @@ def lacks_gradient(node: Node) -> str:
 
 def of_rnn(call: Call, outputs: Tensors, grads: Tensors) -> list[Tensor | None]:
     """Return the gradients of inputs, weights, biases and the first state of all directions."""
-    by_batch = bool(call.attribute("layout", 0))
-    places = [place for place, name in enumerate(call.node.outputs) if name]
-    output_grads: list[Tensor | None] = [None, None]
-    for place, grad in zip(places, grads, strict=True):
-        order = [1, 2, 0, 3] if place == 0 else [1, 0, 2]
-        output_grads[place] = grad.dimShuffle(order) if by_batch else grad
-    results = []
-    for place, backward in enumerate(directions(call)):
-        sequence_grad = None if output_grads[0] is None else output_grads[0][:, place]
-        sequence_grad = (
-            sequence_grad.reverse(0) if sequence_grad is not None and backward else sequence_grad
-        )
-        gradients = _of_direction(
-            call, place, sequence_grad, None if output_grads[1] is None else output_grads[1][place]
-        )
-        results.append([gradients[0].reverse(0), *gradients[1:]] if backward else gradients)
-    inputs = results[0][0]
-    for following in results[1:]:
-        inputs = call.map(_1 + _2, inputs, following[0])
-    stacks = [concat([direction[n].expand([0]) for direction in results], 0) for n in range(1, 5)]
-    if by_batch:
-        inputs, stacks[3] = inputs.dimShufflePartial([0], [1]), stacks[3].dimShuffle([1, 0, 2])
-    return [inputs, *stacks[:3], None, stacks[3]][: len(call.inputs)]
+    return of_directions(call, grads, partial(_of_direction, call))
 
 
 def _of_direction(
