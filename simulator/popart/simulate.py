@@ -141,32 +141,24 @@ def simulate_model(
     fed = _fed(request, ir, subject)
     outputs = [name for name in ir.outputs if ir.infos[name].nelms()]
     anchored = with_roots(outputs, ir.bounds)
-    arguments: dict[str, Any] = {
+    give_back(out)
+    rows, bounds, ends = looked_up(ir), ir.bounds, tensors_at_ends(ir)
+    losses = [loss_of(ir, shapes)] if request.train else []
+    flow = flow_of(batches, [*anchored, LOSS] if request.train else anchored, settings)
+    arguments = {
+        "fnModel": (model, subject, folder),
+        "dataFlow": flow,
+        "deviceInfo": device,
         "inputShapeInfo": shapes,
         "userOptions": options,
         "progress": progress,
         "name": "",  # the report is in `out` itself
         "ir": ir,
     }
-    session: InferenceSession
-    losses: list[Loss] = []
-    source = (model, subject, folder)
-    give_back(out)
-    rows, bounds, ends = looked_up(ir), ir.bounds, tensors_at_ends(ir)
-    if request.train:
-        losses = [loss_of(ir, shapes)]
-        flow = flow_of(batches, [*anchored, LOSS], settings)
-        options.autoRecomputation = RECOMPUTATIONS[request.recompute]
-        optimizer = OPTIMIZERS[request.optimizer]()
-        arguments |= {"losses": losses, "optimizer": optimizer, "deviceInfo": device}
-        session = TrainingSession(source, flow, **arguments)
-    else:
-        session = InferenceSession(
-            source, flow_of(batches, anchored, settings), device, **arguments
-        )
+    session = _session(request, options, losses, arguments)
     # Nobody asks the session for the model.
     session.let_go_of_model()
-    del model, source, ir, arguments
+    del model, ir, arguments
 
     def drawn() -> dict[str, Array]:
         return random_inputs(session, losses, rows, batches) if request.values else {}
@@ -181,6 +173,17 @@ def simulate_model(
     counted = chosen(anchors, bounds) if batches == 1 else anchors
     results = {name: counted[name] for name in anchors if name in outputs or name == LOSS}
     return Outcome(results if request.values else {}, kinds)
+
+
+def _session(
+    request: Request, options: SessionOptions, losses: list[Loss], arguments: dict[str, Any]
+) -> InferenceSession:
+    """Return the session that trains a model, or only runs it."""
+    if not request.train:
+        return InferenceSession(**arguments)
+    options.autoRecomputation = RECOMPUTATIONS[request.recompute]
+    optimizer = OPTIMIZERS[request.optimizer]()
+    return TrainingSession(**arguments, losses=losses, optimizer=optimizer)
 
 
 def _run(
