@@ -237,18 +237,26 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._uploaded = False
         self._begin_generators()
 
+    def _lowering(self, graph: Graph) -> Lowering:
+        """Return what lowers the nodes to a graph, where each is placed and what shares code."""
+        options = self._options
+        lowering = Lowering(
+            self._ir, graph, options.convolutionOptions, self._values, self.training
+        )
+        lowering.products = options.of_products
+        lowering.pools = {"maxPoolGradient": options.maxPoolGradient}
+        lowering.placed = {} if self._device.isCpu else self._placed(lowering)
+        read = self._flow.anchors()
+        lowering.outlining = outlining_of(self._ir, lowering.placed, read, options)
+        return lowering
+
     def _built(self) -> Graph:
         """Build the graph, and the programs that run on it."""
-        factor, options = self._options.factor, self._options.convolutionOptions
+        options, factor = self._options, self._options.factor
         graph_whole = self._empty_graph()
         ways = ways_of(graph_whole, self._options.io_tiles, self._noted, self._flow, self._what)
         graph = ways.compute
-        lowering = Lowering(self._ir, graph, options, self._values, self.training)
-        lowering.products = self._options.of_products
-        lowering.pools = {"maxPoolGradient": self._options.maxPoolGradient}
-        lowering.placed = {} if self._device.isCpu else self._placed(lowering)
-        read = self._flow.anchors()
-        lowering.outlining = outlining_of(self._ir, lowering.placed, read, self._options)
+        lowering, read = self._lowering(graph), self._flow.anchors()
         lowering = self._pipeline(lowering) or lowering
         if not self._accumulates:
             stages = len(lowering.stages) if isinstance(lowering, Pipeline) else 1
@@ -256,11 +264,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
         body, compute = Program(name="batch"), Program()
         programs = self._programs = Programs(depth=self._options.defaultPrefetchBufferingDepth)
         parts.add_float_control(
-            programs,
-            graph,
-            checks=self._options.enableFloatingPointChecks,
-            rounding=self._options.enableStochasticRounding,
-        )
+            programs, graph, checks=options.enableFloatingPointChecks,
+            rounding=options.enableStochasticRounding,
+        )  # fmt: skip
         self._around = Program(name="begin"), Program(name="end")
         extra_tensors = self._lower(lowering, compute)
         begin = Program(name="begin")
