@@ -110,17 +110,6 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
 def _register(app: Dash, store: Store, ahead: Ahead) -> None:
     written = Written()
 
-    def answered(page: object, path: str, search: str, stamp: str) -> object:
-        """Return a page with the parts that are kept; as it was written, where these are all."""
-        entry = (path, search, stamp, preferences.chosen_theme(),
-                 preferences.chosen_units(), tuple(store.keys))  # fmt: skip
-        text = written.get(entry)
-        if text is not None and ctx.triggered_id != "reload":
-            return text
-        parts = Parts(store, view.makers(app), search, stamp)
-        filled = parts.filled(page)
-        return filled if parts.lacking or path == start.PATH else written.keep(entry, filled)
-
     def route(
         _place: object,
         _watch: int,
@@ -136,7 +125,8 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         if isinstance(now, dict):
             ahead.show(now["report"])
         if isinstance(now, dict) and page is not no_update:
-            page = answered(page, path, search, now["stamp"])
+            parts = Parts(store, view.makers(app), search, now["stamp"])
+            page = _answered(page, path, parts, written)
         new_keys = no_update if store.keys == keys else store.keys
         return page, still.settled(links), *header, now, new_keys
 
@@ -172,6 +162,17 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         app.clientside_callback(
             ClientsideFunction("tilescope", function), *output, *inputs, prevent_initial_call=True
         )
+
+
+def _answered(page: object, path: str, parts: Parts, written: Written) -> object:
+    """Return a page with the parts that are kept; as it was written, where these are all."""
+    entry = (path, parts.search, parts.stamp, preferences.chosen_theme(),
+             preferences.chosen_units(), tuple(parts.store.keys))  # fmt: skip
+    text = written.get(entry)
+    if text is not None and ctx.triggered_id != "reload":
+        return text
+    filled = parts.filled(page)
+    return filled if parts.lacking or path == start.PATH else written.keep(entry, filled)
 
 
 Shown = dict[str, Any] | None
