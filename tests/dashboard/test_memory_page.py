@@ -279,5 +279,7 @@ def test_out_of_memory_report_says_by_how_much_and_marks_the_tiles(tmp_path: Pat
     labels = [getattr(part, "label", "") for part in parts(memory.tools(store, at(""), "light"))]
     assert "Gaps" in labels and "Maximum" not in labels
     assert figure.layout.shapes[0].y0 == 600
+    tree = memory_tabs.details_tree(store.report(), address.Address(tiles=(0,)))
+    assert "Memory including gaps 1.0 kB Free −440 B" in words(tree)  # 600 - 1,040
     free = memory_by_tile(store.report())["free"]
     assert figure.data[-1].x.tolist() == [tile for tile, left in enumerate(free) if left < 0]

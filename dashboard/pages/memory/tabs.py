@@ -197,7 +197,7 @@ def details_tree(report: Report, state: Address) -> Element:
     headings = ["Memory", *(name.replace("_", " ").capitalize() for name in names)]
     values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)
     entries = [
-        Row(path, label, tuple(units.size(value) for value in cells))
+        Row(path, label, tuple(units.size(value).replace("-", "−") for value in cells))
         for path, label, *cells in values
     ]
     entries.insert(0, Row("physical", "Physical tile", _physical(report, state, len(names))))
