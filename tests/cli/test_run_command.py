@@ -54,9 +54,10 @@ def pids(folder: Path) -> list[int]:
 
 
 def is_alive(pid: int) -> bool:
-    return (
-        Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().split()
-    )
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):  # it ended, perhaps while it was read
+        return False
 
 
 def small_program(folder: Path) -> Path:
