@@ -1,11 +1,14 @@
 """Read Chrome trace JSON piece by piece: in C where that was built, and where it is as most are.
 
 What else there is, and every piece without the kernel, is read by `chrome_events`; both give the
-same.
+same. A second thread parses some pieces ahead, while this one reads, unpacks and looks for ends.
 """
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import msgspec
@@ -31,13 +34,14 @@ from pva.formats.traces.chrome_events import (
     Read,
     numbered,
 )
-from pva.formats.traces.json_pieces import Array
+from pva.formats.traces.json_pieces import Array, Piece
 
 _UNKNOWN = 255
 _PHASES = bytearray([_UNKNOWN]) * 256
 for _letter, _number in PHASES.items():
     _PHASES[ord(_letter)] = _number
 _PAIRS = msgspec.json.Decoder(list[Any])
+_AHEAD = 4  # pieces that are parsed, or wait for it
 
 
 class _Columns(NamedTuple):
@@ -67,8 +71,8 @@ def read(source: Array, budget: Budget) -> Read:
     """Read all events of an array; raises DamagedFileError for more than fit into the memory."""
     content = Read(budget)
     with collector_paused():
-        for piece in source:
-            columns = _columns(piece.text) if kernels.compiled else None
+        for piece, parsed in _parsed(source):
+            columns = _columns(parsed)
             if columns is None:
                 chrome_events.add(content, piece)
             else:
@@ -76,9 +80,24 @@ def read(source: Array, budget: Budget) -> Read:
     return content
 
 
-def _columns(text: bytes) -> _Columns | None:
-    """Return the columns of a piece; None where it is for the other way."""
-    parsed = kernels.compiled.events(text, _PHASES)
+def _parsed(source: Array) -> Iterator[tuple[Piece, Any]]:
+    """Return the pieces in their order, each with what the kernel makes of it."""
+    if not kernels.compiled:
+        yield from ((piece, None) for piece in source)
+        return
+    pending: deque[tuple[Piece, Any]] = deque()
+    with ThreadPoolExecutor(1) as thread:
+        for piece in source:
+            pending.append((piece, thread.submit(kernels.compiled.events, piece.text, _PHASES)))
+            if len(pending) > _AHEAD:
+                first, parsed = pending.popleft()
+                yield first, parsed.result()
+        for first, parsed in pending:
+            yield first, parsed.result()
+
+
+def _columns(parsed: Any) -> _Columns | None:
+    """Return the columns of a piece as the kernel has them; None where it is for the other way."""
     if parsed is None:
         return None
     columns: Any = map(np.frombuffer, parsed, _TYPES)
