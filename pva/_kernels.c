@@ -1,5 +1,5 @@
 /* Passes that NumPy and msgspec do in several: the text of Chrome traces, lists of numbers in
-   JSON, nesting, and the levels of timelines.
+   JSON, records of host traces, nesting, and the levels of timelines.
 
    Built where there is a compiler; without it pva is slower and does the same. What is not as most
    traces have it is not taken: the caller gets None and looks at that text with the pure path. No
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 5                         /* as in kernels.py */
+#define INTERFACE 6                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -879,11 +879,15 @@ static int swept(Sweep *sweep, Py_ssize_t most)
             state = 0;
             break;
         }
-        open.size = (size_t)(top - 1) * sizeof new;
-        if (!put(&open, &new, sizeof new)) {
-            state = -1;
-            break;
+        if ((size_t)top * sizeof new > open.room) {
+            open.size = (size_t)(top - 1) * sizeof new;
+            if (extend(&open, sizeof new) == NULL) {
+                state = -1;
+                break;
+            }
+            spans = (Open_span *)open.data;
         }
+        spans[top - 1] = new;
     }
     for (const Open_span *spans = (Open_span *)open.data; state > 0 && top;) {
         top--;
@@ -916,6 +920,92 @@ static PyObject *answer(int state)
     if (state == 0)
         Py_RETURN_NONE;
     return PyBool_FromLong(state == 1);
+}
+
+/* ---- records of a trace ---- */
+
+enum { RECORD = 16, LABEL_BITS = 28 };      /* bytes and bits, as in pvti/schema.py */
+enum { LEAST, MOST, LOWEST, HIGHEST, KIND_OF_ALL, FACTS };
+
+/* Spread the records of one chunk to columns, and note its facts in every `step`-th place. */
+static void spread(const uint8_t *from, Py_ssize_t count, int64_t *begin, int64_t *end,
+                   int32_t *label, uint8_t *kind, int64_t *facts, Py_ssize_t step)
+{
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    uint32_t lowest = UINT32_MAX, highest = 0, latest_kind = 0;
+    for (Py_ssize_t row = 0; row < count; row++, from += RECORD) {
+        uint64_t since;
+        uint32_t duration, both;
+        memcpy(&since, from, sizeof since);
+        memcpy(&duration, from + 8, sizeof duration);
+        memcpy(&both, from + 12, sizeof both);
+        int64_t first = (int64_t)since, last = (int64_t)(since + duration);
+        uint32_t number = both & ((1U << LABEL_BITS) - 1), of_kind = both >> LABEL_BITS;
+        begin[row] = first;
+        end[row] = last;
+        label[row] = (int32_t)number;
+        kind[row] = (uint8_t)of_kind;
+        least = first < least ? first : least;
+        most = first > most ? first : most;
+        most = last > most ? last : most;
+        lowest = number < lowest ? number : lowest;
+        highest = number > highest ? number : highest;
+        latest_kind = of_kind > latest_kind ? of_kind : latest_kind;
+    }
+    facts[LEAST * step] = least;
+    facts[MOST * step] = most;
+    facts[LOWEST * step] = lowest;
+    facts[HIGHEST * step] = highest;
+    facts[KIND_OF_ALL * step] = latest_kind;
+}
+
+/* records(data, sizes, begin, end, label, kind, facts): fill the last five
+
+   `sizes` tells how many records each chunk has; `facts` has a row each for the least time, the
+   largest, the lowest label, the highest, the highest kind, with a place for each chunk; a chunk
+   without records leaves its own. None where the sizes are none. */
+static PyObject *records(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Py_buffer data;
+    Column sizes = {0}, column[5];
+    memset(column, 0, sizeof column);
+    if (arguments != 7) {
+        PyErr_SetString(PyExc_TypeError, "records, sizes, four columns and facts are needed");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(given[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    static const Py_ssize_t width[] = {8, 8, 4, 1, 8};
+    int fit = column_of(given[1], &sizes, 8, 0);
+    for (int i = 0; i < 5 && fit; i++)
+        fit = column_of(given[2 + i], &column[i], width[i], 1)
+            && column[i].count == (i < 4 ? column[0].count : FACTS * sizes.count);
+    Py_ssize_t total = 0;
+    for (Py_ssize_t chunk = 0; fit && chunk < sizes.count; chunk++) {
+        int64_t size = long_at(&sizes, chunk);
+        fit = size >= 0 && size <= column[0].count - total;
+        total += fit ? (Py_ssize_t)size : 0;
+    }
+    fit = fit && total == column[0].count && total == data.len / RECORD && data.len % RECORD == 0;
+    if (fit) {
+        Py_BEGIN_ALLOW_THREADS
+        Py_ssize_t place = 0;
+        for (Py_ssize_t chunk = 0; chunk < sizes.count; chunk++) {
+            Py_ssize_t size = (Py_ssize_t)long_at(&sizes, chunk);
+            if (size)
+                spread((const uint8_t *)data.buf + place * RECORD, size,
+                       (int64_t *)column[0].first + place, (int64_t *)column[1].first + place,
+                       (int32_t *)column[2].first + place, (uint8_t *)column[3].first + place,
+                       (int64_t *)column[4].first + chunk, sizes.count);
+            place += size;
+        }
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&sizes.view);
+    for (int i = 0; i < 5; i++)
+        PyBuffer_Release(&column[i].view);
+    PyBuffer_Release(&data);
+    return answer(fit);
 }
 
 /* nest(begin, end, own, most[, depth, parent]): fill the last; whether each holds what is in it
@@ -1293,6 +1383,7 @@ static PyObject *levels(PyObject *module, PyObject *const *given, Py_ssize_t arg
 static PyMethodDef methods[] = {
     {"scan", (PyCFunction)scan, METH_O, NULL},
     {"events", (PyCFunction)(void (*)(void))events, METH_FASTCALL, NULL},
+    {"records", (PyCFunction)(void (*)(void))records, METH_FASTCALL, NULL},
     {"nest", (PyCFunction)(void (*)(void))nest, METH_FASTCALL, NULL},
     {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, NULL},

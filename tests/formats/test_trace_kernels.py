@@ -19,8 +19,9 @@ from pva.formats.memory_limit import Budget
 from pva.formats.traces import chrome_events, chrome_order, chrome_pieces
 from pva.formats.traces.chrome_flows import FlowPoints
 from pva.formats.traces.json_pieces import Piece, scan
+from pva.formats.traces.pvti_trace import RECORD_TYPE, RawEvents, _spread
 from pva.model.label_sums import label_sums
-from pva.model.nesting import nest, self_times
+from pva.model.nesting import begin_order, nest, self_times
 from pva.model.trace_lanes import Stretch
 
 pytestmark = pytest.mark.skipif(
@@ -243,3 +244,43 @@ def test_a_length_without_a_place_is_not_put_anywhere(label: int, place: int) ->
 def test_a_label_that_is_none_is_not_counted(label: int) -> None:
     events = np.array([1]), np.array([2]), np.array([label], np.int32)
     assert kernels.compiled.sums(*events, 9, *np.zeros((3, 3), np.int64)) is None
+
+
+def _records(of: random.Random, sizes: list[int]) -> tuple[bytes, Any]:
+    rows = [(of.randrange(1 << 64), of.choice([0, 1, (1 << 32) - 1]), of.randrange(1 << 32))
+            for _ in range(sum(sizes))]  # fmt: skip
+    return np.array(rows, RECORD_TYPE).tobytes(), np.array(sizes, np.int64)
+
+
+@given(st.randoms(use_true_random=False), st.lists(st.integers(0, 4), max_size=4))
+def test_records_are_spread_in_c_as_numpy_spreads_them(of: random.Random, sizes: list[int]) -> None:
+    data, counts = _records(of, sizes)
+    both = []
+    for compiled in (kernels.compiled, None):
+        columns = [np.zeros(sum(sizes), kind) for kind in (np.int64, np.int64, np.int32, np.uint8)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "compiled", compiled)
+            facts = _spread(data, RawEvents(*columns, counts), counts)
+        both.append([*(column.tolist() for column in columns), facts.tolist()])
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("sizes", [[3], [1], [-1, 3], [1 << 62, 1 << 62], [2, -1]])
+def test_records_of_other_sizes_than_said_are_not_spread(sizes: list[int]) -> None:
+    data, _ = _records(random.Random(0), [2])
+    columns = [np.zeros(2, kind) for kind in (np.int64, np.int64, np.int32, np.uint8)]
+    facts = np.zeros(5 * len(sizes), np.int64)
+    assert kernels.compiled.records(data, np.array(sizes), *columns, facts) is None
+    assert not any(column.any() for column in columns)
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 1 << 40, (1 << 60) - 1]), max_size=30))
+def test_events_are_sorted_by_begin_the_last_to_end_first(begins: list[int]) -> None:
+    ordered = sorted(range(len(begins)), key=lambda row: (begins[row], -row))
+    assert begin_order(np.array(begins, np.int64)).tolist() == ordered
+
+
+def test_pieces_keep_their_order_while_a_second_thread_parses_them() -> None:
+    texts = [b"%d" % number for number in range(20)]
+    pieces: Any = [Piece(text, np.zeros(0, np.int32)) for text in texts]
+    assert [piece.text for piece, _ in chrome_pieces._parsed(pieces)] == texts

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pva import kernels
 from pva.collector import collector_paused
 from pva.errors import DamagedFileError
 from pva.formats.builders import IN_RUNS, Growing, GrowingTexts
@@ -180,14 +181,10 @@ class PvtiFile:
         label, kind = np.empty(total, np.int32), np.empty(total, np.uint8)
         sizes = chunks["records"].astype(np.int64)
         place = 0
-        for rows, records in self._records(chunks, sizes):
-            part = slice(place, place + len(records))
-            begin[part] = records["begin"]
-            np.add(begin[part], records["duration"], out=end[part])
-            label[part] = records["label"] & LABEL_MASK
-            kind[part] = records["label"] >> LABEL_BITS
+        for rows, data in self._records(chunks, sizes):
+            part = slice(place, place + len(data) // RECORD.size)
             events = RawEvents(begin[part], end[part], label[part], kind[part], sizes)
-            valid = self._kept(chunks, rows, events)
+            valid = self._kept(chunks, rows, events, _spread(data, events, sizes[rows]))
             place = part.stop
             if valid is not None:
                 place = part.start + int(valid.sum())
@@ -199,9 +196,7 @@ class PvtiFile:
         """Let go of the file."""
         self._database.close()
 
-    def _records(
-        self, chunks: Columns, sizes: Integers
-    ) -> Iterator[tuple[slice, npt.NDArray[Any]]]:
+    def _records(self, chunks: Columns, sizes: Integers) -> Iterator[tuple[slice, bytes]]:
         """Read the chunks, some at a time, each compared with its CRC; `sizes` of others get 0."""
         batches = np.cumsum(chunks["records"]) // _BATCH_RECORDS
         cuts = [0, *(np.flatnonzero(np.diff(batches)) + 1).tolist(), len(batches)]
@@ -212,8 +207,7 @@ class PvtiFile:
             for place in self._changed(data, some):
                 data[place], sizes[first + place] = b"", 0
             if data:
-                joined = data[0] if len(data) == 1 else b"".join(data)
-                yield rows, np.frombuffer(joined, RECORD_TYPE)
+                yield rows, data[0] if len(data) == 1 else b"".join(data)
 
     def _changed(self, data: Sequence[bytes], chunks: Columns) -> list[int]:
         """Return the places of chunks whose length or CRC is not what is said of them."""
@@ -249,25 +243,24 @@ class PvtiFile:
         return [blobs[number] for number in numbers]
 
     def _kept(
-        self, chunks: Columns, rows: slice, events: RawEvents
+        self, chunks: Columns, rows: slice, events: RawEvents, facts: Integers
     ) -> npt.NDArray[np.bool_] | None:
         """Return which events are of chunks whose times, kinds and labels fit; None when all are.
 
         An end may be later than the chunk's: earlier writers took that of its last record.
         """
-        begin, end, label, kind, sizes = events
-        filled = np.flatnonzero(sizes[rows]) + rows.start
+        sizes = events.records
+        filled = np.flatnonzero(sizes[rows])
         if not len(filled):
             return None
-        starts = np.cumsum(sizes[filled]) - sizes[filled]
-        least, latest = (of.reduceat(begin, starts) for of in (np.minimum, np.maximum))
-        most = np.maximum(latest, np.maximum.reduceat(end, starts))
+        least, most, *labels, kind = facts[:, filled]
+        filled += rows.start
         faults = {
             "its times are beyond the clock": self._is_beyond(least) | self._is_beyond(most),
             "an event begins before the chunk": least < chunks["begin_ns"][filled],
-            "an event is of no known kind": np.maximum.reduceat(kind, starts) >= len(KINDS),
-            "an event has no label of the file": np.logical_or.reduceat(
-                ~_is_in(label, self._labels), starts
+            "an event is of no known kind": kind >= len(KINDS),
+            "an event has no label of the file": self._without_label(
+                events.label, labels, sizes[filled]
             ),
         }
         wrong = np.logical_or.reduce([*faults.values()])
@@ -279,6 +272,15 @@ class PvtiFile:
         valid = np.repeat(~wrong, sizes[filled])
         sizes[filled[wrong]] = 0
         return valid
+
+    def _without_label(
+        self, label: Any, limits: Sequence[Integers], sizes: Integers
+    ) -> npt.NDArray[np.bool_]:
+        """Return which chunks have an event whose label is none, by the lowest and the highest."""
+        if _has_no_gaps(self._labels):  # as we write
+            return ~(_is_in(limits[0], self._labels) & _is_in(limits[1], self._labels))
+        starts = np.cumsum(sizes) - sizes
+        return np.logical_or.reduceat(~_is_in(label, self._labels), starts)
 
     def _is_beyond(self, times: Integers) -> npt.NDArray[np.bool_]:
         least, limit = self._clock
@@ -382,10 +384,39 @@ def _taken(rows: Columns, mask: npt.NDArray[np.bool_]) -> Columns:
     return {name: column[places] for name, column in rows.items()}
 
 
+def _spread(data: bytes, events: RawEvents, sizes: Integers) -> Integers:
+    """Fill the columns of events, and return facts of their chunks: [fact][chunk].
+
+    These are the least time, the largest, the lowest label, the highest, and the highest kind.
+    """
+    begin, end, label, kind, _ = events
+    facts = np.zeros((5, len(sizes)), np.int64)
+    if kernels.compiled:
+        columns = begin, end, label, kind
+        if kernels.compiled.records(data, sizes, *columns, facts.reshape(-1)) is not None:
+            return facts
+    records = np.frombuffer(data, RECORD_TYPE)
+    begin[:] = records["begin"]
+    np.add(begin, records["duration"], out=end)
+    label[:] = records["label"] & LABEL_MASK
+    kind[:] = records["label"] >> LABEL_BITS
+    filled = np.flatnonzero(sizes)
+    if len(filled):
+        starts = np.cumsum(sizes[filled]) - sizes[filled]
+        latest = np.maximum(*(np.maximum.reduceat(times, starts) for times in (begin, end)))
+        facts[:, filled] = (
+            np.minimum.reduceat(begin, starts), latest, np.minimum.reduceat(label, starts),
+            np.maximum.reduceat(label, starts), np.maximum.reduceat(kind, starts),
+        )  # fmt: skip
+    return facts
+
+
+def _has_no_gaps(ascending: npt.NDArray[Any]) -> bool:
+    return len(ascending) > 0 and int(ascending[-1]) - int(ascending[0]) == len(ascending) - 1
+
+
 def _is_in(numbers: npt.NDArray[Any], ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return whether each number is among those that are there, which ascend."""
-    if (
-        len(ascending) and int(ascending[-1]) - int(ascending[0]) == len(ascending) - 1
-    ):  # without gaps, as we write
+    if _has_no_gaps(ascending):
         return np.asarray((numbers >= ascending[0]) & (numbers <= ascending[-1]))
     return np.isin(numbers, ascending)
