@@ -50,7 +50,7 @@ def label_sums(lanes: Sequence[Stretch], labels: int, check: Check) -> LabelSums
     np.cumsum(count, out=starts[1:])
     grouped = _by_label(lanes, starts)
     places = _places(count)
-    _order(grouped, starts, places)
+    _order(grouped, starts)
     durations = np.zeros((len(places), labels), np.int64)
     used = np.flatnonzero(count)
     durations[:, used] = grouped[starts[used] + places[:, used]]
@@ -71,17 +71,15 @@ def _places(count: Integers) -> Integers:
     return np.stack([np.zeros_like(last), last, *between])
 
 
-def _order(grouped: npt.NDArray[Any], starts: Integers, places_of_labels: Integers) -> None:
-    """Bring the durations at these places of each label there, as if they ascended."""
-    if places_of_labels.shape[1] > FEW:
-        number = np.repeat(np.arange(places_of_labels.shape[1], dtype=np.int32), np.diff(starts))
+def _order(grouped: npt.NDArray[Any], starts: Integers) -> None:
+    """Sort the durations of each label."""
+    if len(starts) > FEW:
+        number = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
         grouped[:] = grouped[np.lexsort((grouped, number))]
         return
-    for first, stop, places in zip(
-        starts.tolist(), starts[1:].tolist(), places_of_labels.T, strict=False
-    ):
-        if stop > first:
-            grouped[first:stop].partition(places)
+    # NumPy sorts in vectors of the processor, and parts by many places without them.
+    for first, stop in zip(starts.tolist(), starts[1:].tolist(), strict=False):
+        grouped[first:stop].sort()
 
 
 def _summed(

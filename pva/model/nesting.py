@@ -26,6 +26,7 @@ Check = Callable[[int], None]  # raises PvaError when so many bytes are too many
 BLOCK = 1 << 15  # events that are looked at at once: what they take stays in the processor's cache
 OPEN = 480  # bytes that each event takes that is open from one part to the next, and those beside
 FOREVER = np.iinfo(np.int64).max
+KEY_BITS = 63  # of a begin and its place together, to be sorted as one number
 ROUNDS = 64  # events around each that are looked at, on the average
 
 
@@ -55,8 +56,18 @@ class Part(NamedTuple):
 
 def begin_order(begin: Integers) -> Integers:
     """Sort events, given in the order of their end, by begin; of equal begins the longest first."""
-    order: Integers = np.argsort(begin[::-1], kind="stable")
-    return np.subtract(len(begin) - 1, order, out=order)
+    last = len(begin) - 1
+    bits = last.bit_length()
+    least, most = (int(of(begin)) for of in (np.min, np.max)) if last > 0 else (0, 0)
+    if (most - least).bit_length() + bits > KEY_BITS:
+        order: Integers = np.argsort(begin[::-1], kind="stable")
+        return np.subtract(last, order, out=order)
+    # Numbers alone are sorted in vectors of the processor: below the begin stands the place.
+    keys: Integers = (begin - least) << bits
+    keys += np.arange(last, -1, -1)
+    keys.sort()
+    keys &= (1 << bits) - 1
+    return np.subtract(last, keys, out=keys)
 
 
 def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = None) -> Nesting:
