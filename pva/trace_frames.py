@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from sys import getsizeof
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,15 @@ from pva import schema
 from pva.errors import nearest
 from pva.frames import DTYPES
 from pva.lazy import pandas as pd
+from pva.model.events import Names
 from pva.model.nesting import Nesting, nest
 from pva.model.series import Heatmap
 from pva.model.trace_content import TraceContent
 
 NAMES = tuple(schema.TRACE_TABLE)
 Columns = dict[str, Any]
+_Coded = tuple[npt.NDArray[Any], Any]  # the code of each label, and the type of the codes
+_CODED: WeakKeyDictionary[TraceContent, tuple[Names, _Coded, _Coded]] = WeakKeyDictionary()
 
 BLOCK = 1 << 16  # rows that are looked at at once
 # Bytes that are taken for a frame while it is made: of an event in it, of one in a thread that
@@ -110,10 +114,16 @@ def _described(name: str) -> str:
 def _typed(kind: str, values: Any) -> object:
     if kind == "code":
         codes, categories = values
-        return pd.Categorical.from_codes(codes, categories=pd.Index(categories, dtype="str"))
+        return pd.Categorical.from_codes(codes, dtype=_categories(categories))
     if kind == "text":
         return pd.array(np.array(values, dtype=object), dtype="str")
     return np.asarray(values, dtype=DTYPES[kind])
+
+
+def _categories(texts: Any) -> pd.CategoricalDtype:
+    """Return the type of codes of texts, which may be that type already."""
+    is_type = isinstance(texts, pd.CategoricalDtype)
+    return texts if is_type else pd.CategoricalDtype(pd.Index(texts, dtype="str"))
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
@@ -156,12 +166,20 @@ class _Distinct(dict[str, int]):
 
 def _labelled(content: TraceContent, label: npt.NDArray[np.int32]) -> Columns:
     """Return the columns label and channel; a text on two channels is one category."""
-    codes, texts = _codes(content.names.labels)
-    channels, names = _codes(content.names.channels)
-    return {
-        "label": (_looked_up(codes, label), texts),
-        "channel": (_looked_up(channels[content.names.label_channels], label), names),
-    }
+    coded = _CODED.get(content)
+    if coded is None or coded[0] is not content.names:
+        coded = _CODED[content] = (content.names, *_coded(content.names))
+    _, (codes, texts), (channels, names) = coded
+    return {"label": (_looked_up(codes, label), texts),
+            "channel": (_looked_up(channels, label), names)}  # fmt: skip
+
+
+def _coded(names: Names) -> tuple[_Coded, _Coded]:
+    """Return the code of each label, of its text and of its channel, with their categories."""
+    codes, texts = _codes(names.labels)
+    channels, of_channels = _codes(names.channels)
+    of_labels = channels[names.label_channels]
+    return (codes, _categories(texts)), (of_labels, _categories(of_channels))
 
 
 def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
