@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,6 +132,7 @@ def model_command(
             raise PvaError(path, "no such file", "give the path of an ONNX model")
         _check_free(save_outputs)
         options = checked_options(option)
+        _show_warnings_of_the_cache()
         from simulator import popart  # noqa: F401 - which says what to install
         from simulator.popart import simulate
         from simulator.popart.importing import input_values
@@ -184,6 +186,12 @@ def _outcome(path: Path, directory: Path, request: Request, words: Sequence[str]
         held = f"{directory} has a report of what the model holds"
         click.echo(printable(f"does not fit: {error}; {held}"), err=True)
         return None
+
+
+def _show_warnings_of_the_cache() -> None:
+    """Let the log warn of a kept program that cannot be used, where the user chose no level."""
+    if "POPLAR_LOG_LEVEL" not in os.environ:
+        os.environ.setdefault("POPLAR_CACHE_LOG_LEVEL", "WARN")
 
 
 def _with_options(command: click.Command) -> click.Command:

@@ -48,7 +48,7 @@ def cached(
         try:
             with FileWriter(path) as writer:
                 write(writer)
-            log("PO", "ENGINE", "INFO", f"cache: {path} written")
+            log("PO", "CACHE", "INFO", f"cache: {path} written")
         except (PvaError, PoplarError, OSError) as error:
             _warn(f"{error}; the program is not kept")
     _make_room(directory, path)
@@ -83,7 +83,7 @@ def _taken(path: Path, take: Callable[[Model], None]) -> bool:
         return False
     with suppress(OSError):
         os.utime(path)
-    log("PO", "ENGINE", "INFO", f"cache: {path} used")
+    log("PO", "CACHE", "INFO", f"cache: {path} used")
     return True
 
 
@@ -124,4 +124,4 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _warn(text: str) -> None:
-    log("PO", "ENGINE", "WARN", f"cache: {text}")
+    log("PO", "CACHE", "WARN", f"cache: {text}")

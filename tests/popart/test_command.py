@@ -404,3 +404,13 @@ def test_io_tiles_that_cannot_be_are_one_line(tmp_path: Path, more: list[str], t
     done = simulated(small(tmp_path), tmp_path / "out", *more)
     assert done.exit_code == 2 or done.exit_code == 1
     assert text in done.output and "Traceback" not in done.output
+
+
+def test_a_kept_program_that_is_damaged_is_compiled_again_with_one_warning(tmp_path):
+    path, kept = small(tmp_path), tmp_path / "kept"
+    assert "warn" not in simulated(path, tmp_path / "a", "--cache", str(kept)).stderr.lower()
+    (file,) = kept.glob("*.popef")
+    file.write_bytes(file.read_bytes()[:100])
+    lines = simulated(path, tmp_path / "b", "--cache", str(kept)).stderr.splitlines()
+    assert [str(file) in line and " W: " in line for line in lines if "again" in line] == [True]
+    assert simulated(path, tmp_path / "c", "--cache", str(kept)).stderr.count("again") == 0
