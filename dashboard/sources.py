@@ -1,4 +1,4 @@
-"""Where reports and host traces lie below the paths given at start. Nothing is opened here."""
+"""Where reports and host traces lie below the paths given at start, and their names."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from os.path import isdir, isfile  # false, too, of what may not be looked at
 from pathlib import Path
 
 from pva.errors import PvaError
+from pva.many.exploration import point_words
 from pva.plain_file import as_text
 from pva.schema.exploration import ABOUT, TABLE
 from pva.trace import CHROME_SUFFIXES, isTrace
@@ -182,8 +183,8 @@ def _named(folder: Path, begun: str, root: Path) -> Iterator[str]:
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a source's directory or file."""
-    return as_text(real(path).name) or "report"
+    """Return the name of a source's directory or file; of a point, what was varied there."""
+    return as_text(point_words(path) or real(path).name) or "report"
 
 
 def free_key(path: Path, root: Path, paths: dict[str, Path], *, alone: bool) -> str:

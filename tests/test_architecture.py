@@ -112,6 +112,7 @@ TABLE = {
                            + ("pva.errors", "pva.plain_file", "pva.schema.exploration")),
     "dashboard.sources": Row(
         ("pva.schema.exploration", "pva.trace", "pva.errors", "pva.plain_file")
+        + ("pva.many.exploration",)
     ),
     "dashboard.figures": Row(("plotly", "pva.lazy", "pva.units", "pva.plot")),
     "dashboard.timeline": Row(

@@ -131,7 +131,7 @@ def _scale(frame: pd.DataFrame, axis: Axis, limit: float) -> Scale:
     else:
         top = max(high, limit if axis.is_bytes else 0) * 1.05 or 1
         ends, edge = [-EDGE * top, top], -EDGE * top / 2
-        layout = dict(byte_axis(top)) if axis.is_bytes else {}
+        layout = dict(byte_axis(top)) if axis.is_bytes else {"tickformat": ",~f"}
     if axis.is_lever and len(np.unique(reached)) <= MOST_COLOURS:
         layout = layout | {"tickmode": "array", "tickvals": np.unique(reached).tolist()}
     return Scale(np.where(np.isnan(places), edge, places), layout | {"range": ends})

@@ -36,6 +36,10 @@ AXES = {
 }  # fmt: skip
 BYTES = {MEMORY, "always_live", "peak", "over"}
 NO_COLOUR = "none"
+RESULTS = {
+    "fits": ("fits", "fit"), "does not fit": ("does not", "do not"),
+    "no figures": ("has no figures", "have no figures"),
+}  # fmt: skip
 MOST_CHOSEN = 2
 SHOWN_ROWS = 14
 COLUMNS = (
@@ -231,12 +235,7 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
     """Name the configuration to run, and what the most frugal one would cost."""
     exploration, frame = _exploration(store, state), _points(store, state)
     fits = frame[frame["result"] == "fits"]
-    counts = frame["result"].value_counts()
-    detail = (
-        f"{counted(len(frame), 'point')} of {exploration.space:,} were run: "
-        f"{counts.get('fits', 0):,} fit, {counts.get('does not fit', 0):,} do not, "
-        f"{counts.get('no figures', 0):,} without figures."
-    )
+    detail = f"{counted(len(frame), 'point')} of {exploration.space:,} were run: {_results(frame)}."
     if not len(fits):
         return components.headline(_nearest(frame), "bad", more=detail)
     fast = fits[fits[SPEED].notna()]
@@ -249,6 +248,16 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
         f"its fullest tile {units.share(first[MEMORY] / first['bytes_per_tile'])} full."
     )
     return components.headline(words, "good", more=f"{_price(fast)}{detail}")
+
+
+def _results(frame: Frame) -> str:
+    """Return how many points fit, do not, and have no figures; those that there are."""
+    counts = frame["result"].value_counts()
+    return ", ".join(
+        f"{counts[result]:,} {one if counts[result] == 1 else several}"
+        for result, (one, several) in RESULTS.items()
+        if result in counts
+    )
 
 
 def _price(fast: Frame) -> str:

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from pva.errors import MissingPackageError, NotFoundError, PvaError, nearest
 from pva.lazy import pandas as pd
+from pva.plain_file import contents
 from pva.report import openReport
 from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE
 
 if TYPE_CHECKING:
     from pva.report import Report
 
+MAX_BYTES = 1 << 20  # of a file of one point
 INSTALL = "pip install 'tilescope[parquet]'"
 
 
@@ -100,6 +102,28 @@ class Exploration:
 def openExploration(path: str | PathLike[str]) -> Exploration:
     """Open the directory of an exploration. Raises PvaError."""
     return Exploration(Path(path))
+
+
+def point_words(report: Path) -> str:
+    """Return the levers that vary and their values at the point whose report a directory is.
+
+    The text is empty where the directory is no report of an exploration.
+    """
+    folder = report.parent.parent
+    if report.parent.name != REPORTS or not (folder / ABOUT).is_file():
+        return ""
+    try:
+        space = _levers(folder / ABOUT)
+        values = _levers(folder / POINTS / f"{report.name}.json")
+    except (PvaError, ValueError, RecursionError, KeyError, TypeError):
+        return ""
+    varied = [name for name, tried in space.items() if len(tried) > 1] or list(space)
+    return ", ".join(f"{name} {values[name]}" for name in varied if name in values)
+
+
+def _levers(path: Path) -> dict[str, Any]:
+    """Read the levers in one of the files of an exploration; raises PvaError and what json does."""
+    return dict(json.loads(contents(path, "a file of an exploration", MAX_BYTES))["levers"])
 
 
 def _simulate(row: dict[str, Any], folder: Path) -> None:

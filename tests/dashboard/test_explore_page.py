@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def test_the_fastest_that_fits_heads_the_page_with_its_price(store: Store) -> No
     assert said == (
         "Run batch 2, ipus 1: 180 items/s, its fullest tile 70.0 % full. "
         "batch 1, ipus 1 frees 200 B of the fullest tile and is 44.4 % slower. "
-        "5 points of 8 were run: 3 fit, 1 do not, 1 without figures."
+        "5 points of 8 were run: 3 fit, 1 does not, 1 has no figures."
     )
 
 
@@ -155,3 +156,14 @@ def test_a_thousand_points_are_one_mark_a_point(tmp_path: Path) -> None:
     marks = [trace for trace in figure.data if trace.customdata is not None]
     assert len(marks) == 13 and marks[-1].name == "988 more"
     assert np.concatenate([trace.customdata for trace in marks]).size == 1000
+
+
+def test_a_report_of_a_point_is_named_by_what_was_varied(tmp_path: Path) -> None:
+    folder = write_explored(tmp_path / "space")
+    about = {"levers": {"batch": ["1", "2"], "ipus": ["1"], "target": ["mk2", "bow"]}}
+    (folder / "exploration.json").write_text(json.dumps(about))
+    (folder / "points").mkdir()
+    levers = {"batch": "2", "ipus": "1", "target": "bow"}
+    (folder / "points" / "k0.json").write_text(json.dumps({"levers": levers}))
+    (folder / "points" / "k1.json").write_text("{")  # damaged: the directory's name
+    assert Store([folder]).keys == ["batch 2, target bow", "k1"]
