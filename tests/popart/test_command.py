@@ -414,3 +414,11 @@ def test_a_kept_program_that_is_damaged_is_compiled_again_with_one_warning(tmp_p
     lines = simulated(path, tmp_path / "b", "--cache", str(kept)).stderr.splitlines()
     assert [str(file) in line and " W: " in line for line in lines if "again" in line] == [True]
     assert simulated(path, tmp_path / "c", "--cache", str(kept)).stderr.count("again") == 0
+
+
+def test_a_batch_that_a_reshape_fixes_is_refused_with_the_way_out(tmp_path):
+    nodes = [node("Reshape", "x s", "y", name="flat")]
+    proto = model(nodes, {"x": [1, 2, 3]}, ["y"], {"s": np.array([1, 6], np.int64)})
+    refused = simulated(saved(tmp_path, proto), tmp_path / "out", "--batch", "2")
+    assert refused.exit_code == 2 and len(refused.stderr.splitlines()) == 1
+    assert "12 elements against 6" in refused.stderr and "open (-1)" in refused.stderr

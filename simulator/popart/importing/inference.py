@@ -11,7 +11,7 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing import shape_inference_exceptions
-from simulator.popart.importing.misfits import misfit
+from simulator.popart.importing.misfits import check_elements, misfit
 from simulator.popart.importing.state import Import
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators import loops, scans
@@ -55,6 +55,7 @@ def inferred(
     output_infos = {
         name: info for name, kind in types.items() if (info := _info(kind, subject)) is not None
     }
+    check_elements(node, ir, output_infos, subject)
     return shape_inference_exceptions.with_places(node, output_infos, ir)
 
 

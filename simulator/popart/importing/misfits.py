@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir, Node
+from simulator.popart.tensor_info import TensorInfo
 
 PAIRS = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
 
@@ -61,6 +63,21 @@ def _of_tile(node: Node, ir: Ir) -> str:
     if repeats.min(initial=0) < 0:
         return f"repeats {repeats.tolist()}; Values must be non-negative in each shape dimension"
     return ""
+
+
+def check_elements(node: Node, ir: Ir, outputs: dict[str, TensorInfo], subject: str) -> None:
+    """Refuse a Reshape to another number of elements, which ONNX lets pass: popart_exception."""
+    if node.operator != "Reshape":
+        return
+    data, output = ir.infos.get(node.inputs[0]), outputs.get(node.outputs[0])
+    if data is None or output is None:
+        return
+    if data.nelms() != output.nelms():
+        raise popart_exception(
+            f"{subject}: {node.inputs[0]!r} {data} cannot be reshaped to {list(output.dims)}: "
+            f"{data.nelms()} elements against {output.nelms()}; a model that takes any batch "
+            "leaves one size of the shape open (-1)"
+        )
 
 
 _REASONS: dict[str, Callable[[Node, Ir], str]] = {
