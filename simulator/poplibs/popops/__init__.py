@@ -20,6 +20,7 @@ from simulator.poplibs.popops.elementwise.outputs import (
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo as scaledAddTo
 from simulator.poplibs.popops.elementwise.scaled_add import scaledSubtractFrom as scaledSubtractFrom
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
+from simulator.poplibs.popops.gather_statistics import histogram as histogram
 from simulator.poplibs.popops.iota import iota as iota
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
