@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from simulator.graph.program import Copy, If
@@ -22,6 +22,7 @@ from simulator.popart.scheduling.outlined_gradients import comes_again, lower_ba
 from simulator.popart.scheduling.recompute import Again
 from simulator.poplibs import popops
 
+Track = Callable[[Node, str, Tensor, Program], None]
 ALL_OUTPUTS = ("GRU", "LSTM", "RNN", "Split")  # whose gradients take those of all outputs
 PREFIX = "Gradient___"  # PopART's names of gradients begin so
 # What does not change when its input does a little.
@@ -176,15 +177,17 @@ def lower_backward(
     changed: Iterable[str],
     direct: Mapping[str, str] | None = None,
     again: Again | None = None,
+    track: Track | None = None,
 ) -> None:
     """Add the gradients of all nodes to a program; `totals` grows by those of all tensors.
 
     `changed` are the tensors, weights above all, that can change and whose gradients are wanted;
-    `direct` is what `direct_ways` gives, `again` what is computed again.
+    `direct` is what `direct_ways` gives, `again` what is computed again. `track` is called with
+    each node, input and gradient, none of which is in a function then.
     """
     changed = set(changed)
     moving, nodes = dependent(lowering.ir, changed), list(lowering.ir.nodes)
-    outlining = functions_of(lowering)
+    outlining = functions_of(lowering) if track is None else None
     while nodes:
         use = outlining.ends.get(nodes[-1].name) if outlining else None
         if use and not again and _is_whole(lowering, use, totals, changed, direct or {}, moving):
@@ -193,7 +196,7 @@ def lower_backward(
                 _add(lowering, at, label, totals, name, gradient)
             del nodes[-len(use.nodes) :]
         else:
-            lower_node_back(lowering, nodes.pop(), totals, prog, moving, direct, again)
+            lower_node_back(lowering, nodes.pop(), totals, prog, moving, direct, again, track)
 
 
 def _is_whole(
@@ -218,6 +221,7 @@ def lower_node_back(
     moving: Collection[str],
     direct: Mapping[str, str] | None = None,
     again: Again | None = None,
+    track: Track | None = None,
 ) -> None:
     """Add the gradients of a node to a program, if one has reached it; `moving` can change."""
     reached = [name for name in node.outputs if name in totals]
@@ -243,6 +247,8 @@ def lower_node_back(
         else:
             gradients = _of_node(lowering, call, node, totals, again)
         for name, gradient in gradients:
+            if track is not None:
+                track(node, name, gradient, call.prog)
             _add(lowering, call.prog, call.name, totals, name, gradient)
 
 

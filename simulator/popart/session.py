@@ -33,7 +33,6 @@ from simulator.popart.ir import Ir, Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.names import VirtualGraphMode
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.programs import Programs
@@ -326,7 +325,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def _placed(self, lowering: Lowering) -> dict[str, int]:
         """Return the IPU of each node."""
         ipus, auto = self._device.numIpus // self._options.replicas, self._options.balances
-        if self._options.virtualGraphMode is VirtualGraphMode.Off and not auto:
+        noted = self._options.uses_virtual_graphs(ipus)
+        if (self._device.isCpu or not noted) and not auto:
             return {}
 
         def cycles(node: Node) -> float:

@@ -24,6 +24,8 @@ from simulator.popart.gradients import (
     seeded,
 )
 from simulator.popart.ir import Node
+from simulator.popart.loss_scaling import FIRST, AutomaticScaling, check_automatic
+from simulator.popart.loss_scaling import INFOS as SCALING_INFOS
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
 from simulator.popart.mandatory_patterns import check_gradients
@@ -33,7 +35,7 @@ from simulator.popart.patterns import SOFTMAX
 from simulator.popart.scheduling.recompute import Again, recomputed
 from simulator.popart.session import InferenceSession
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo
-from simulator.popart.updates import OPTIMIZER_FROM_HOST, Updates, numbers_of
+from simulator.popart.updates import OPTIMIZER_FROM_HOST, Kept, Updates, numbers_of
 
 
 class TrainingSession(InferenceSession):
@@ -79,6 +81,9 @@ class TrainingSession(InferenceSession):
         moving = dependent(self._ir, {*self._trainable, *self._asked})
         check_gradients(self._ir, self._patterns, self._losses, moving, self._what)
         self._check_optimizer(optimizer)
+        self._tracked: dict[str, list[str]] = {}
+        if self._options.automaticLossScalingSettings.enabled:
+            self._tracked = check_automatic(self._ir, self._options, optimizer, self._trainable)
         self._trained = True
         self._write_dot("BWD0")
 
@@ -89,7 +94,8 @@ class TrainingSession(InferenceSession):
             f"{reservedAccumPrefix()}{name}": TensorInfo(kind or infos[name].type, infos[name].dims)
             for name in self._ir.weights
         }
-        return {f"{PREFIX}{name}": info for name, info in infos.items()} | sums
+        added = {f"{PREFIX}{name}": info for name, info in infos.items()} | sums
+        return added | (SCALING_INFOS if self._options.automaticLossScalingSettings.enabled else {})
 
     def _check_optimizer(self, optimizer: Optimizer) -> None:
         """Raise popart_exception for weights that are not there, and norms that cannot be."""
@@ -123,20 +129,37 @@ class TrainingSession(InferenceSession):
         lowering.lower(prog, self._progress)
         self._keep_anchors(lowering, prog)
         lowering.turn()
-        updates = Updates(self._optimizer, lowering, self._options, self._around)
+        scaling = self._scaling(lowering, prog) if self._tracked else None
+        updates = Updates(self._optimizer, lowering, self._options, self._around, scaling)
         seeds = seeded(lowering, self._losses, updates.loss_scaling(), prog)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         ways = direct_ways(self._ir, self._asked) if direct else {}
         recomputed_nodes = recomputed(self._ir, self._options.autoRecomputation, lowering.placed)
         again = Again(lowering, recomputed_nodes) if recomputed_nodes else None
         moving = {*self._trainable, *self._asked}
-        lower_backward(lowering, seeds, prog, moving, ways, again)
+        track = scaling.track if scaling else None
+        lower_backward(lowering, seeds, prog, moving, ways, again, track)
+        if scaling:
+            scaling.track_totals(seeds, prog)
         updates.add(seeds, self._trainable, prog)
+        if scaling:
+            scaling.finish()
         self._streams = updates.handles
         self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host
+        if scaling:
+            updates.kept |= {name: Kept("", "", tensor) for name, tensor in scaling.kept.items()}
         self._begin_kept(updates)
         gradients = {f"{PREFIX}{name}": gradient for name, gradient in seeds.items()}
-        return {**gradients, **updates.sums}
+        more = scaling.anchors(updates.loss_scaling()[0]) if scaling else {}
+        return {**gradients, **updates.sums, **more}
+
+    def _scaling(self, lowering: Lowering, prog: Program) -> AutomaticScaling:
+        """Return what scales the losses, with its programs around a change of the weights."""
+        if self._options.factor > 1 or self._options.enablePipelining:
+            return AutomaticScaling(lowering, self._options, self._tracked, *self._around)
+        begin = Program(name="lossScaling")
+        prog.children.insert(0, begin)
+        return AutomaticScaling(lowering, self._options, self._tracked, begin, prog)
 
     def _keep_anchors(self, lowering: Lowering, prog: Program) -> None:
         """Copy the anchors that view weights, before these change."""
@@ -173,14 +196,18 @@ class TrainingSession(InferenceSession):
         self._rows = dict(rows)
         for label, (key, name, kind, shape) in rows.items():
             info, stored = TensorInfo(kind, shape), self._weights.get(label)
+            if stored is None:
+                stored = self._ir.constants.get(label)  # whole numbers of a model that was written
             if stored is not None and stored.shape != info.dims:
                 raise popart_exception(
                     f"{self._what}: {label!r} is of shape {list(stored.shape)}; "
                     f"{list(info.dims)} is needed"
                 )
             self._ir.infos[label] = info
-            weight = self._weights[name]
-            if stored is None and weight is not None:
+            weight = self._weights.get(name)
+            if stored is None and label in FIRST:
+                self._weights[label] = np.full(info.dims, FIRST[label], dtype=info.host)
+            elif stored is None and weight is not None:
                 first = self._optimizer.at_first(name, weight, key)
                 self._weights[label] = np.full(info.dims, first, dtype=info.host)
             else:

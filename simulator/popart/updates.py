@@ -12,6 +12,7 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT
 from simulator.popart import programs as parts
+from simulator.popart.loss_scaling import AutomaticScaling
 from simulator.popart.lowering import Lowering
 from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
@@ -56,6 +57,7 @@ class Updates:
     lowering: Lowering
     options: SessionOptions
     around: tuple[Program, Program]
+    scaling: AutomaticScaling | None = None
     from_host: Program = field(default_factory=lambda: Program(name=OPTIMIZER_FROM_HOST))
     handles: dict[str, str] = field(default_factory=dict)  # number that can change -> stream
     numbers: dict[str, list[Number]] = field(default_factory=dict)  # of each IPU
@@ -64,6 +66,13 @@ class Updates:
 
     # Numbers
     def number(self, scalar: Scalar) -> list[Number]:
+        """Return a number on each IPU, by how much automatic loss scaling has changed it."""
+        numbers = self._of_host(scalar)
+        if self.scaling is None or not scalar.power:
+            return numbers
+        return self.scaling.number(scalar.tensor, numbers, scalar.power)
+
+    def _of_host(self, scalar: Scalar) -> list[Number]:
         """Return a number on each IPU: part of the program, or a tensor that the host can write."""
         graphs = self.lowering.graphs
         if scalar.constant:
@@ -194,7 +203,7 @@ def scaling_of(optimizer: Optimizer, share: float = 1.0) -> Scalar:
     """Return the loss scaling; of what is a sum that only a share counts of, as much more."""
     value = optimizer.of("")[LOSS_SCALING]
     name = "lossScaling" if share == 1 else "lossScalingOfSums"
-    return Scalar(f"{name}___default___FLOAT", value.value / share, value.constant)
+    return Scalar(f"{name}___default___FLOAT", value.value / share, value.constant, 1)
 
 
 def numbers_of(

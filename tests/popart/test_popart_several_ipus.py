@@ -101,9 +101,17 @@ def test_what_is_planned_to_take_long_has_an_ipu_of_its_own() -> None:
 
 def test_an_ipu_that_is_not_there_is_named() -> None:
     proto, _, o = guides_example()
-    session = popart.InferenceSession(proto, popart.DataFlow(1, [o]), tiny())
+    options = popart.SessionOptions(virtualGraphMode=popart.VirtualGraphMode.Manual)
+    session = popart.InferenceSession(proto, popart.DataFlow(1, [o]), tiny(), userOptions=options)
     with pytest.raises(popart.popart_exception, match="is placed on IPU 1; the device has 1"):
         session.prepareDevice()
+
+
+def test_notes_of_ipus_count_nothing_on_one_ipu_where_no_mode_is_asked_for() -> None:
+    proto, _, o = guides_example()
+    session = popart.InferenceSession(proto, popart.DataFlow(1, [o]), tiny())
+    assert session._placed(Lowering(session._ir, Graph(tiny().target), {})) == {}
+    session.prepareDevice()
 
 
 def test_training_over_two_ipus_changes_weights_as_on_one() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, log2
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -45,11 +45,27 @@ class Compound(NamedTuple):
 
 
 class Scalar(NamedTuple):
-    """A compound of a weight: the name of its tensor, its number, whether that may change."""
+    """A compound of a weight: the name of its tensor, its number, whether that may change.
+
+    It is proportional to a `power` of the loss scaling.
+    """
 
     tensor: str
     number: float
     constant: bool
+    power: int = 0
+
+
+def power_of(parameters: Sequence[str], make: Callable[..., float]) -> int:
+    """Return the power of the loss scaling that a number made of parameters is proportional to."""
+    if LOSS_SCALING not in parameters:
+        return 0
+    others = {LOSS_SCALING: 1.0, REPLICAS: 1.0}
+    one, two = (
+        make(*(scale if p == LOSS_SCALING else others.get(p, 0.5) for p in parameters))
+        for scale in (1.0, 2.0)
+    )
+    return round(log2(two / one))
 
 
 def key_of(parameter: str) -> str:
@@ -152,6 +168,9 @@ class Optimizer:
         self._check_together({**self._values, **specific}, kind)
         self._specific[tensor] = specific
 
+    def getLossScalingVal(self) -> float:
+        return self._values[LOSS_SCALING].value
+
     def compiled(self) -> list[object]:
         """Return what programs are made of: all but the values that may change."""
 
@@ -229,7 +248,8 @@ class Optimizer:
             values_used = [values[parameter] for parameter in parameters.split()]
             number = make(*(value.value for value in values_used))
             constant = all(value.constant for value in values_used)
-            compounds[name] = Scalar(f"{name}___{whose}___FLOAT", number, constant)
+            power = power_of(parameters.split(), make)
+            compounds[name] = Scalar(f"{name}___{whose}___FLOAT", number, constant, power)
         return compounds
 
     def traits(self) -> tuple[Any, ...]:

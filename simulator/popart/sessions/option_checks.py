@@ -16,6 +16,8 @@ def checked_options(given: SessionOptions | None, ipus: int, *, training: bool) 
     options = given or SessionOptions()
     if options.enableGradientAccumulation and not training:
         raise popart_exception("Gradient Accumulation only available when training.")
+    if options.automaticLossScalingSettings.enabled and not training:
+        raise popart_exception("[AutomaticLossScale transform] Only compatible when doing training")
     if options.accumulationFactor > 1 and not options.enableGradientAccumulation:
         raise popart_exception(
             "enableGradientAccumulation is false, but accumulationFactor > 1. "

@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from simulator import options as engine_options
-from simulator.popart.choices import TensorLocationSettings, checked_location
+from simulator.popart.choices import (
+    GradientTensorTrackingMethod,
+    TensorLocationSettings,
+    checked_location,
+)
 from simulator.popart.errors import popart_exception, unknown_option
 from simulator.popart.logging import log
 from simulator.popart.names import (
@@ -108,7 +112,7 @@ LOCATIONS = (
 # Groups of options: what is off of each, as it is here; None stands for whatever is asked for.
 GROUPS: dict[str, dict[str, Any]] = {
     "accumulateOuterFragmentSettings": {"schedule": None, "excludedVirtualGraphs": None},
-    "automaticLossScalingSettings": {"enabled": False},
+    "automaticLossScalingSettings": {},
     "autodiffSettings": {"stitchStrategy": None},
     "batchSerializationSettings": dict.fromkeys(
         (
@@ -137,11 +141,22 @@ GROUPS: dict[str, dict[str, Any]] = {
 }
 # What an option of a group is before it is set, where PopART's programs read it.
 OF_GROUPS: dict[str, dict[str, Any]] = {
+    "automaticLossScalingSettings": {
+        "enabled": False,
+        "binEdgeLocation": 0.125,  # of the largest half: the size from which a gradient is large
+        "thresholdUpperCountProportion": 1e-7,  # of large gradients, beyond which the scale halves
+        "toTrackTensors": None,
+        "updatePeriod": 1,  # changes of the weights from one change of the scale to the next
+        "gradientTensorTrackingMethod": (
+            GradientTensorTrackingMethod.AllNonViewChangingGradientTensors
+        ),
+    },
     "experimentalSettings": {
         "customTransformApplierSettings": {},
         "createHostTransferableTensorWithOffset": False,
     },
 }
+WITH_EFFECT = ("automaticLossScalingSettings",)  # groups whose options a program depends on
 _OFF = ("None", "Off", "", "0", "False", "[]", "{}")
 
 
@@ -156,6 +171,9 @@ class Settings:
     def __setattr__(self, name: str, value: Any) -> None:
         group = self.__dict__["_name"]
         off = GROUPS[group].get(name, (None, False, 0))
+        if group in WITH_EFFECT and name in OF_GROUPS[group]:
+            object.__setattr__(self, name, _of_group(group, name, value))
+            return
         if off is not None and value not in (off if isinstance(off, tuple) else (off,)):
             raise popart_exception(
                 f"SessionOptions: {group}.{name} is {value}; it cannot be done here, leave it out"
@@ -165,10 +183,24 @@ class Settings:
         object.__setattr__(self, name, value)
 
 
+def _of_group(group: str, name: str, value: Any) -> Any:
+    """Return an option of a group as it is held; raises popart_exception for another type."""
+    default = OF_GROUPS[group][name]
+    converted = float(value) if isinstance(default, float) and isinstance(value, int) else value
+    kind = list if default is None else type(default)
+    fits = isinstance(converted, kind) and isinstance(converted, bool) == (kind is bool)
+    fits = fits and (kind is not int or converted >= 1)
+    if not fits and not (default is None and value is None):
+        needed = _WANTED.get(kind.__name__, f"a {kind.__name__}")
+        raise popart_exception(f"SessionOptions: {group}.{name} is {value!r}; {needed} is needed")
+    return _own(converted)
+
+
 class SessionOptions:
     """Options by name: opts.engineOptions = {"debug.instrument": "true"}."""
 
     def __init__(self, **options: Any) -> None:
+        object.__setattr__(self, "_named", set())
         for name, default in OPTIONS.items():
             object.__setattr__(self, name, _own(default))
         for name in GROUPS:
@@ -194,6 +226,7 @@ class SessionOptions:
             object.__setattr__(self, name, value)
         else:
             object.__setattr__(self, name, _checked(name, value))
+            self.__dict__["_named"].add(name)
 
     @property
     def replicas(self) -> int:
@@ -222,6 +255,16 @@ class SessionOptions:
         """Return whether inputs are on the device already."""
         return self.syntheticDataMode is not SyntheticDataMode.Off
 
+    def uses_virtual_graphs(self, ipus: int) -> bool:
+        """Return whether the builder's notes place nodes.
+
+        PopART's programs note IPUs and leave the mode out, which then is Off: so it is here on a
+        device of one IPU.
+        """
+        named = "virtualGraphMode" in self.__dict__["_named"]
+        off = self.virtualGraphMode is VirtualGraphMode.Off
+        return not off and (ipus > 1 or named)
+
     @property
     def balances(self) -> bool:
         """Return whether nodes are balanced over the IPUs."""
@@ -248,7 +291,9 @@ class SessionOptions:
     def compiled(self) -> dict[str, Any]:
         """Return what of the options a compiled program may depend on."""
         engine_settings = engine_options.resolve(self.engineOptions)
-        values = {n: v for n, v in vars(self).items() if n not in (*WITHOUT_EFFECT, *OF_THE_HOST)}
+        left_out = ("_named", *WITHOUT_EFFECT, *OF_THE_HOST)
+        values = {name: value for name, value in vars(self).items() if name not in left_out}
+        values["usesVirtualGraphs"] = self.uses_virtual_graphs(1)
         values["engineOptions"] = engine_options.that_compile(engine_settings)
         return dict(sorted(values.items()))
 
