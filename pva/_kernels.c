@@ -1,5 +1,5 @@
 /* Passes that NumPy and msgspec do in several: the text of Chrome traces, lists of numbers in
-   JSON, records of host traces, nesting, and the levels of timelines.
+   JSON, records of host traces, nesting, and the levels and columns of timelines.
 
    Built where there is a compiler; without it pva is slower and does the same. What is not as most
    traces have it is not taken: the caller gets None and looks at that text with the pure path. No
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 6                         /* as in kernels.py */
+#define INTERFACE 7                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -1378,6 +1378,75 @@ static PyObject *levels(PyObject *module, PyObject *const *given, Py_ssize_t arg
     return state > 0 ? found : answer(state);
 }
 
+/* ---- columns that are told above a base ---- */
+
+typedef struct {
+    Column above, base, changes, counted;   /* as in stepped.py; `above` may be none */
+    int has_above;
+} Stepped;
+
+/* Count the bits that are set. */
+static int bits_in(uint64_t word)
+{
+#ifdef __GNUC__
+    return __builtin_popcountll(word);
+#else
+    int bits = 0;
+    for (; word; word &= word - 1)
+        bits++;
+    return bits;
+#endif
+}
+
+/* Find, or raise, the numbers at places; 0 where there is no such place. */
+static int raised(const Stepped *column, const Column *places, int64_t *numbers)
+{
+    const uint64_t *changes = (uint64_t *)column->changes.first;
+    const uint32_t *counted = (uint32_t *)column->counted.first, *above = (uint32_t *)column->above.first;
+    for (Py_ssize_t row = 0; row < places->count; row++) {
+        int64_t place = long_at(places, row);
+        if (place < 0 || place / 64 >= column->changes.count)
+            return 0;
+        uint64_t bits = changes[place / 64] << (63 - place % 64);
+        int64_t change = (int64_t)counted[place / 64] + bits_in(bits) - 1;
+        if (change < 0 || change >= column->base.count)
+            return 0;
+        int64_t base = ((int64_t *)column->base.first)[change];
+        if (column->has_above)
+            numbers[row] = above[place < column->above.count ? place : column->above.count - 1];
+        add(&numbers[row], base);
+    }
+    return 1;
+}
+
+/* raised(above, base, changes, counted, places, numbers): fill the last
+
+   Without `above` what is in it is raised. None where a place is none. */
+static PyObject *raised_of(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Stepped column = {0};
+    Column places = {0}, numbers = {0};
+    if (arguments != 6) {
+        PyErr_SetString(PyExc_TypeError, "a column, places and numbers are needed");
+        return NULL;
+    }
+    column.has_above = given[0] != Py_None;
+    Column *of_column[] = {&column.above, &column.base, &column.changes, &column.counted,
+                           &places, &numbers};
+    static const Py_ssize_t width[] = {4, 8, 8, 4, 8, 8};
+    int fit = 1;
+    for (int i = !column.has_above; i < 6 && fit; i++)
+        fit = column_of(given[i], of_column[i], width[i], i == 5)
+            && (i > 3 || of_column[i]->count < 2 || of_column[i]->step == width[i]);
+    fit = fit && column.counted.count == column.changes.count && numbers.count == places.count
+        && (!column.has_above || column.above.count > 0);
+    if (fit)
+        fit = raised(&column, &places, (int64_t *)numbers.first);
+    for (int i = 0; i < 6; i++)
+        PyBuffer_Release(&of_column[i]->view);
+    return answer(fit);
+}
+
 /* ---- the module ---- */
 
 static PyMethodDef methods[] = {
@@ -1388,6 +1457,7 @@ static PyMethodDef methods[] = {
     {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, NULL},
     {"numbers", (PyCFunction)(void (*)(void))numbers, METH_FASTCALL, NULL},
+    {"raised", (PyCFunction)(void (*)(void))raised_of, METH_FASTCALL, NULL},
     {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -42,6 +42,7 @@ KERNELS = (
     "tests/formats/test_trace_kernels.py",
     "tests/formats/test_json_numbers.py",
     "tests/analysis/test_level_of_detail.py",
+    "tests/analysis/test_stepped_columns.py",
 )
 NOT_HERE = "memory or without_it or fork or child"
 FINDER = """

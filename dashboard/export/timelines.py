@@ -53,10 +53,10 @@ def kept(timeline: Timeline, limit: int) -> Kept:
 
 def _every(timeline: Timeline) -> Kept:
     tracks = timeline.tracks
-    length = np.diff(tracks.before)
+    length = np.diff(tracks.before[:])
     size = len(length)
     return Kept(
-        tracks.offset, tracks.begin, length, tracks.label.astype(np.int64),
+        tracks.offset, tracks.begin[:], length, tracks.label.astype(np.int64),
         timeline.item(np.arange(size)), np.ones(size, np.int64), length, np.full(size, 255),
     )  # fmt: skip
 

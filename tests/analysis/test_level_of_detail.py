@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from pva import kernels
 from pva.analysis.spans import bridged, grouped, without_overlap
-from pva.analysis.timeline import pyramid
+from pva.analysis.timeline import pyramid, stepped
 from pva.analysis.timeline.growth import joined
 from pva.analysis.timeline.level_of_detail import SMALL, Tracks
 from pva.analysis.timeline.pyramid import build
@@ -40,6 +41,14 @@ def bursts(seed: int, size: int, skew: float) -> Row:
     length = length * (random.random(size) < 0.8)
     end = np.cumsum(gap + length).astype(np.int64)
     return end - length.astype(np.int64), end, random.integers(0, 7, size)
+
+
+@pytest.fixture(autouse=True, scope="module", params=[stepped.LARGE, 1], ids=["plain", "stepped"])
+def _columns(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let columns be arrays, or what each is above a base that seldom changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stepped, "LARGE", request.param)
+        yield
 
 
 short_rows = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=60).map(row)

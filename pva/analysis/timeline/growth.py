@@ -8,6 +8,7 @@ from itertools import zip_longest
 import numpy as np
 
 from pva.analysis.timeline.level_of_detail import Integers, Level, Tracks
+from pva.analysis.timeline.stepped import Column, shortened
 from pva.analysis.timeline.viewport import ranges
 
 
@@ -29,15 +30,15 @@ def joined(first: Tracks, places: Integers, second: Tracks) -> Tracks:
     new = [slice(*pair) for pair in zip(second.offset[:-1].tolist(), second.offset[1:].tolist(),
                                         strict=True)]  # fmt: skip
 
-    def column(one: Integers, appended: Integers) -> Integers:
+    def column(one: Column, appended: Column) -> Integers:
         parts = (part for a, b in zip(old, new, strict=True) for part in (one[a], appended[b]))
         return np.concatenate([np.zeros(0, appended.dtype), *parts])
 
     before = np.zeros(int(offset[-1]) + 1, np.int64)
-    np.cumsum(column(np.diff(first.before), np.diff(second.before)), out=before[1:])
+    np.cumsum(column(np.diff(first.before[:]), np.diff(second.before[:])), out=before[1:])
+    times = shortened(column(first.begin, second.begin), before)
     return Tracks(
-        begin=column(first.begin, second.begin),
-        before=before,
+        *times,
         label=column(first.label, second.label),
         kind=second.kind,
         offset=offset,

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.timeline.stepped import Column, first_from
+
 Integers = npt.NDArray[Any]
 
 SMALL = 16  # events that are put together on demand
@@ -61,8 +63,8 @@ class Tracks:
     levels   [level]
     """
 
-    begin: Integers
-    before: Integers
+    begin: Column
+    before: Column
     label: Integers
     kind: Integers
     offset: Integers
@@ -104,10 +106,8 @@ class Tracks:
         low, high = self.offset[rows], self.offset[rows + 1]
         if end <= begin or not len(self.begin):
             return low, low
-        edges = np.array((begin, end))
-        pairs = zip(low.tolist(), high.tolist(), strict=True)
-        edges_of_rows = [self.begin[one:stop].searchsorted(edges) for one, stop in pairs]
-        first, stop = low + np.array(edges_of_rows, dtype=np.int64).reshape(-1, 2).T
+        edges = np.repeat([[begin], [end]], len(rows), axis=1)
+        first, stop = first_from(self.begin, low, high, edges)
         last = np.maximum(first - 1, 0)
         first -= (first > low) & (self.ends(last) > begin)
         return first, np.maximum(first, stop)

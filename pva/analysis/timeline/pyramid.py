@@ -20,6 +20,7 @@ from pva.analysis.timeline.level_of_detail import (
     largest,
     summed_pairs,
 )
+from pva.analysis.timeline.stepped import shortened
 
 Integers = npt.NDArray[Any]
 
@@ -72,7 +73,7 @@ def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None)
     size = int(label.max(initial=0)) + 1
     kinds = np.zeros(size, np.uint16) if kind is None else np.asarray(kind(), dtype=np.uint16)
     levels = _levels(begin, before, (label, kinds), offset)
-    return Tracks(begin, before, label, kinds, offset, offset[1:], levels)
+    return Tracks(*shortened(begin, before), label, kinds, offset, offset[1:], levels)
 
 
 def _whole(parts: list[Integers], dtype: npt.DTypeLike) -> Integers:
