@@ -29,6 +29,7 @@ PREFIX = "Gradient___"  # PopART's names of gradients begin so
 FLAT = {(ONNX, name) for name in ("ArgMax", "ArgMin", "Ceil", "Equal", "Floor", "Greater", "IsInf",
         "IsNaN", "Less", "Not", "RandomNormalLike", "RandomUniformLike", "Round",
         "Xor")}  # fmt: skip
+SCATTERS = {(ONNX, name) for name in ("ScatterElements", "ScatterND")}
 FLAT |= {(GRAPHCORE, name) for name in ("Detach", "Init", "NearbyInt", "Round")}
 
 
@@ -80,7 +81,7 @@ def _check_nodes(ir: Ir, needed: set[str], moving: set[str], subject: str) -> No
     for node in reversed(ir.nodes):
         if not needed.intersection(node.outputs) or not moving.intersection(node.outputs):
             continue
-        joins = node.attributes.get("reduction", "none") if "Scatter" in node.operator else "none"
+        joins = node.attributes.get("reduction", "none") if node.key in SCATTERS else "none"
         lost = node.key not in GRADIENTS or joins not in ("none", "add")
         if lost and not node.branches:
             raise popart_exception(

@@ -103,6 +103,16 @@ class SyncPattern(Choice):
     ReplicaAndLadder = "ReplicaAndLadder"
 
 
+class ScatterReduction(Choice):
+    """How scattered elements that meet become one."""
+
+    Sum = "sum"
+    Max = "max"
+    Min = "min"
+    Mul = "mul"
+    NoReduction = "none"
+
+
 def reservedGradientPrefix() -> str:
     """Return what the names of gradients begin with."""
     return "Gradient___"

@@ -48,6 +48,9 @@ GRAPHCORE_SIGNATURES: dict[str, Row] = {
     "GeluErf": _ONE,
     "GroupNormalization": Row("num_groups:i epsilon:f", 3, 3, 3),
     "GroupedGather": Row("axis:i group_size:i", least=2, most=2),
+    "GroupedScatterReduce": Row(
+        "axis_size:i axis:i reduction:s group_size:i enable_index_broadcast:i", least=2, most=3
+    ),
     "IdentityLoss": Row("reduction:s", most=1),
     "IncrementMod": Row("increment:f modulus:f", most=1),
     "Init": Row("shape:I data_type:i init_type:i batch_axis:i", least=0, most=0),
@@ -73,6 +76,9 @@ GRAPHCORE_SIGNATURES: dict[str, Row] = {
     "SequenceSlice": Row("zeroUnused:i", least=5, most=5),
     "ShapedDropout": Row("shape:I ratio:f", most=1),
     "Slice": Row("ends:I starts:I axes:I", most=1),
+    "ScatterReduce": Row(
+        "axis_size:i axis:i reduction:s enable_index_broadcast:i", least=2, most=3
+    ),
     "Sort": Row("axis:i descending:i stable:i", 2, most=1),
     "Square": _ONE,
     "Subsample": Row("strides:I", most=1),

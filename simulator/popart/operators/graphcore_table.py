@@ -20,6 +20,7 @@ from simulator.popart.operators import (
     losses,
     norms,
     recurrent,
+    scatter_reduce,
     shapes,
 )
 from simulator.popart.operators.row import Operator, row
@@ -29,6 +30,7 @@ from simulator.poplibs.popops import expr
 
 _U = elementwise.unary
 _GELU = NonLinearityType.GELU
+_SCATTER_REDUCE = replace(row("1", scatter_reduce.scattered), lacks=scatter_reduce.lacks)
 GRAPHCORE_OPERATORS: dict[str, Operator] = {
     "Atan2": row("1", elementwise.binary("ATAN2")),
     "BitwiseAnd": row("1", elementwise.binary("BITWISE_AND")),
@@ -73,6 +75,8 @@ GRAPHCORE_OPERATORS: dict[str, Operator] = {
     "Reverse": replace(row("1", graphcore.reversed_axes), back=graphcore.reversed_back),
     "ScaledAdd": row("1", graphcore.scaled_sum),
     "ShapedDropout": replace(row("1", graphcore.dropped), lacks=graphcore.wrong_ratio),
+    "GroupedScatterReduce": _SCATTER_REDUCE,
+    "ScatterReduce": _SCATTER_REDUCE,
     "Slice": row("1", shapes.sliced),
     "Swish": row("1", graphcore.SWISH.lower),
     "TensorRemap": row("1", graphcore.remapped),
@@ -170,6 +174,7 @@ _INFERRED = {
     "DepthToSpace": _blocks,
     "DynamicSlice": dynamic.inferred_slice,
     "GroupNormalization": _group_norm,
+    "GroupedScatterReduce": scatter_reduce.inferred,
     "IdentityLoss": losses.inferred,
     "Init": dynamic.inferred_init,
     "L1": losses.inferred,
@@ -177,6 +182,7 @@ _INFERRED = {
     "Nll": losses.inferred,
     "NormalizeImage": _image,
     "Reshape": _reshaped,
+    "ScatterReduce": scatter_reduce.inferred,
     "Slice": _cut,
     "Subsample": _subsampled,
 }

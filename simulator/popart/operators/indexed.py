@@ -41,7 +41,7 @@ def scattered_nd(call: Call) -> Tensor:
     rows, places = _rows(call, 0, out)
     call.saved = (places,)
     updates = call[2].reshape((places.numElements(), rows.shape[1]))
-    _join(call, out, rows, places, updates)
+    join(call, str(call.attribute("reduction", "none")), rows, places, updates)
     return out
 
 
@@ -52,7 +52,8 @@ def scattered_elements(call: Call) -> Tensor:
     out = call.copy(call[0], "scattered")
     flat = element_places(call)
     call.saved = (flat,)
-    _join(call, out, out.flatten().expand([1]), flat, call[2].flatten().expand([1]))
+    rows, kind = out.flatten().expand([1]), str(call.attribute("reduction", "none"))
+    join(call, kind, rows, flat, call[2].flatten().expand([1]))
     return out
 
 
@@ -90,9 +91,8 @@ def _rows(call: Call, batch: int, data: Tensor | None = None) -> tuple[Tensor, T
     return data.reshape((count, element_count(inner))), call.cast(places, UNSIGNED_INT)
 
 
-def _join(call: Call, out: Tensor, rows: Tensor, places: Tensor, updates: Tensor) -> None:
-    """Join updates [updates, elements] with the rows [rows, elements] of `out` that they go to."""
-    kind = str(call.attribute("reduction", "none"))
+def join(call: Call, kind: str, rows: Tensor, places: Tensor, updates: Tensor) -> None:
+    """Join updates [updates, elements] with the rows [rows, elements] that they go to."""
     if kind == "mul":
         _multiply(call, rows, places, updates)
         return

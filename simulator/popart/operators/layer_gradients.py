@@ -18,6 +18,7 @@ from simulator.popart.operators import (
     losses,
     norms,
     resize,
+    scatter_reduce,
     simple_recurrent_gradient,
     transposed,
 )
@@ -314,5 +315,7 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (GRAPHCORE, "IdentityLoss"): losses.of_identity,
     (GRAPHCORE, "L1"): losses.of_absolute,
     (GRAPHCORE, "Nll"): losses.of_likelihood,
+    (GRAPHCORE, "GroupedScatterReduce"): scatter_reduce.of_scattered,
+    (GRAPHCORE, "ScatterReduce"): scatter_reduce.of_scattered,
     (GRAPHCORE, "ShapedDropout"): of_dropout,
 }
