@@ -115,10 +115,12 @@ def add_losses(
         info = ir.infos.get(name)
         if info is None:
             raise popart_exception(f"{subject}: loss {name!r} is no tensor of the model")
-        if info.nelms() != 1 or info.device.numpy.kind != "f":
+        if info.nelms() != 1:
             raise popart_exception(
-                f"{subject}: loss {name!r} is {info}; a scalar of floats is needed"
+                f"{subject}: {name!r} is {info}. Loss tensor, {name!r}, must be a scalar tensor"
             )
+        if info.device.numpy.kind != "f":
+            raise popart_exception(f"{subject}: loss {name!r} is {info}; floats are needed")
         finals.append(name)
     return finals
 

@@ -142,7 +142,7 @@ def test_a_session_without_weights_gives_gradients_of_inputs() -> None:
 @pytest.mark.parametrize(
     ("loss", "text"),
     [
-        ("Relu:0", "loss 'Relu:0' is FLOAT \\[5, 4\\]; a scalar of floats is needed"),
+        ("Relu:0", "'Relu:0' is FLOAT \\[5, 4\\]. Loss tensor, 'Relu:0', must be a scalar tensor"),
         ("v", "loss 'v' is no tensor of the model"),
         (3, "3 is no loss; the name of a tensor is"),
     ],

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from models import model, node
+from models import model, node, prepared
 
 from simulator import popart
+from simulator.graph.types import Array
 from simulator.poplar import PoplarError
 
 MANAGER = popart.DeviceManager()
@@ -123,3 +124,41 @@ def test_an_unknown_engine_option_is_refused_with_near_names() -> None:
     flow = popart.DataFlow(1, ["b"])
     with pytest.raises(PoplarError, match="debug.instrument"):
         popart.InferenceSession(SMALL, flow, MANAGER.createCpuDevice(), userOptions=options)
+
+
+def resized(opset: int, x: Array, inputs: list[object], **attributes: str) -> Array:
+    """Run a Resize of these further inputs; attributes are noted on the node."""
+    builder = popart.Builder(opsets={"ai.onnx": opset})
+    name = builder.addInputTensor(popart.TensorInfo("FLOAT", x.shape))
+    domain = builder.aiOnnx if opset == 10 else builder.aiOnnxOpset11
+    rest = [one if isinstance(one, str) else domain.constant(one) for one in inputs]
+    y = domain.resize([name, *rest])
+    for attribute, value in attributes.items():
+        builder.addNodeAttribute(attribute, value, {y})
+    session = prepared(builder.getModelProto(), [y])
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({name: x}, out))
+    return out[y]
+
+
+REGION = np.zeros(0, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("opset", "inputs", "attributes", "places"),
+    [
+        (10, [np.float16([2.0])], {}, [0, 0, 1, 1, 2, 2]),
+        (11, [REGION, np.float16([2.0])], {"nearest_mode": "floor"}, [0, 0, 0, 1, 1, 2]),
+        (11, [REGION, "", np.int64([6])], {"nearest_mode": "floor"}, [0, 0, 0, 1, 1, 2]),
+        (11, [REGION, "", np.int32([6])], {"nearest_mode": "floor"}, [0, 0, 0, 1, 1, 2]),
+        # PyTorch's nearest: element i / scale, whatever points are asked for
+        (11, [REGION, np.float32([2.0])], {"nearest_mode": "pytorch"}, [0, 0, 1, 1, 2, 2]),
+        (10, [np.float32([2.0])], {"nearest_mode": "pytorch"}, [0, 0, 1, 1, 2, 2]),
+        (10, [np.float32([2.0])], {"nearest_mode": "ceil"}, [0, 1, 1, 2, 2, 2]),
+    ],
+)
+def test_a_resize_takes_what_popart_does(
+    opset: int, inputs: list[object], attributes: dict[str, str], places: list[int]
+) -> None:
+    x = np.float32([1, 2, 4])
+    assert resized(opset, x, inputs, **attributes).tolist() == x[places].tolist()

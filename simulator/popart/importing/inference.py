@@ -50,7 +50,7 @@ def inferred(
     if not schema.has_type_and_shape_inference_function and node.key in OPERATORS:
         return {node.outputs[0]: ir.infos[node.inputs[0]]}  # as GroupNormalization
     types = _found(
-        state, ir, shape_inference_exceptions.with_size(proto, ir), node, schema, subject
+        state, ir, shape_inference_exceptions.as_inferred(proto, ir), node, schema, subject
     )
     output_infos = {
         name: info for name, kind in types.items() if (info := _info(kind, subject)) is not None

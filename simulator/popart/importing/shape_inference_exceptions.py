@@ -91,6 +91,13 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
         name = node.inputs[1]
         if infos[name].host.kind in "iu":
             infos[name] = TensorInfo("INT64", infos[name].dims)
+    if node.operator in ("Resize", "Upsample"):
+        for name in node.inputs[1:]:
+            info = infos.get(name)
+            if info is not None and info.type == "FLOAT16":
+                infos[name] = TensorInfo("FLOAT", info.dims)
+            elif info is not None and info.type == "INT32":
+                infos[name] = TensorInfo("INT64", info.dims)
     place = {**INDICES, **TUPLES, "OneHot": 0}.get(node.operator)
     if place is not None and infos[node.inputs[place]].type == "UINT32":
         name = node.inputs[place]
@@ -98,7 +105,31 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
     return infos
 
 
-def with_size(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
+def as_inferred(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
+    """Return a node as ONNX's inference takes it, where PopART takes it otherwise."""
+    if proto.op_type == "Resize":
+        return _resize(proto, ir)
+    return _with_size(proto, ir)
+
+
+def _resize(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
+    """Return a Resize whose missing scales are empty, and without the rounding of newer versions.
+
+    An empty region of interest stands in for the scales.
+    """
+    adapted = onnx.NodeProto()
+    adapted.CopyFrom(proto)
+    region, scales = (proto.input[place] if len(proto.input) > 3 else "" for place in (1, 2))
+    if region and not scales and not ir.infos[region].nelms():
+        adapted.input[2] = region
+    if len(proto.input) == 2:  # of version 10, for which PopART has the attribute as well
+        kept = [attribute for attribute in proto.attribute if attribute.name != "nearest_mode"]
+        del adapted.attribute[:]
+        adapted.attribute.extend(kept)
+    return adapted
+
+
+def _with_size(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
     """Return a recurrent node with the size of its state, which its weights tell as well."""
     has_size = any(attribute.name == "hidden_size" for attribute in proto.attribute)
     if has_size or proto.op_type not in ("GRU", "LSTM", "RNN") or len(proto.input) < 3:

@@ -56,6 +56,7 @@ _ROUNDED: dict[str, Callable[[Numbers], Numbers]] = {
     "round_prefer_ceil": lambda x: np.floor(x + 0.5),
     "floor": np.floor,
     "ceil": np.ceil,
+    "pytorch": np.floor,  # of asymmetric points, whatever these are (popart, op/resizex.cpp)
 }
 
 
@@ -82,7 +83,8 @@ def axes_of(call: Call) -> list[Axis]:
         for axis, scale in zip(places, numbers, strict=False):
             scales[axis] = float(scale)
     rows = enumerate(zip(before, after, scales, strict=True))
-    return [Axis(n, *row) for n, row in rows if row[0] != row[1] or row[2] != 1]
+    by_size = call.attribute("nearest_mode", "") == "pytorch"
+    return [Axis(n, *row) for n, row in rows if row[0] != row[1] or (row[2] != 1 and not by_size)]
 
 
 def _has_region(node: Node) -> bool:
@@ -93,10 +95,10 @@ def _has_region(node: Node) -> bool:
 def _mode(call: Call) -> tuple[str, str, str]:
     """Return the mode, where elements are, how they are rounded; older versions have no choice."""
     mode = str(call.attribute("mode", "nearest"))
-    if not _has_region(call.node):
-        return mode, "asymmetric", "floor"
+    newer = _has_region(call.node)
+    rounded = str(call.attribute("nearest_mode", "round_prefer_floor" if newer else "floor"))
     points = str(call.attribute("coordinate_transformation_mode", "half_pixel"))
-    return mode, points, str(call.attribute("nearest_mode", "round_prefer_floor"))
+    return mode, points if newer and rounded != "pytorch" else "asymmetric", rounded
 
 
 def nearest(call: Call, axis: Axis) -> IntArray:
