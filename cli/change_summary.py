@@ -74,17 +74,27 @@ def verdict(reports: Reports) -> str:
 def _speed(reports: Reports) -> str:
     """Write how much faster a run of the model is, of as many runs as each recorded."""
     from pva.analysis.execution.main_runs import main_run
+    from pva.analysis.whole_report.comparison import compare_figures, rates_of_other_work
 
     try:
         runs = [main_run(report) for report in reports]
     except NotRecordedError as error:
         return _escaped(str(error))
+    if rates := rates_of_other_work(compare_figures(*reports)):
+        return _change(
+            *rates, "items/s of runs that differ in items or clock", ("faster", "slower")
+        )
     before, after = (run.cycles / max(run.runs, 1) for run in runs)
+    return _change(before, after, "cycles a run", ("slower", "faster"))
+
+
+def _change(before: float, after: float, unit: str, words: tuple[str, str]) -> str:
+    """Write how much faster or slower it is: the word for an increase, then that for a decrease."""
     change = after / before - 1 if before else 0.0
     if abs(change) < CHANGED:
-        return f"as fast as before: {after:,.0f} cycles a run"
-    word = "slower" if change > 0 else "faster"
-    return f"{units.share(abs(change))} {word}: {before:,.0f} → {after:,.0f} cycles a run"
+        return f"as fast as before: {after:,.0f} {unit}"
+    word = words[0] if change > 0 else words[1]
+    return f"{units.share(abs(change))} {word}: {before:,.0f} → {after:,.0f} {unit}"
 
 
 def _memory(figures: Figures) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -125,6 +126,18 @@ def test_a_pull_request_reads_the_verdict_first(tmp_path: Path) -> None:
     assert markdown(before, after)[0].startswith("### 100.0 % slower: ")
     assert markdown(after, before)[0].startswith("### 50.0 % faster: ")
     assert markdown(before, before)[0].startswith("### As fast as before: ")
+
+
+def test_runs_of_another_number_of_items_are_compared_by_items_a_second(tmp_path: Path) -> None:
+    runs = dict(small_report().table("runs"))
+    twice = {name: 2 * np.asarray(runs[name]) for name in ("cycles", "items")}
+    before = write_report(tmp_path / "a")
+    same = write_report(tmp_path / "b", small_report(runs=runs | twice))
+    half = twice | {"items": np.asarray(runs["items"]) // 2}
+    less = write_report(tmp_path / "c", small_report(runs=runs | half))
+    assert markdown(before, same)[0].startswith("### As fast as before: ")
+    assert markdown(before, less)[0].startswith("### 75.0 % slower: ")
+    assert "items/s of runs that differ in items or clock" in markdown(before, less)[0]
 
 
 def test_it_says_whether_it_still_fits(tmp_path: Path) -> None:

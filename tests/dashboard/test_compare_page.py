@@ -173,6 +173,22 @@ def test_tiles_out_of_memory_are_told_in_number(before: int, after: int, told: s
     assert compare.sentence(frame, "b") == f"b {told}."
 
 
+@pytest.mark.parametrize(
+    ("rate", "more"), [(50.0, ""), (75.0, " and passes 25 items a second fewer (−25.0 %)")]
+)
+def test_items_a_second_are_told_where_runs_take_other_items(rate: float, more: str) -> None:
+    frame = pd.DataFrame(
+        {
+            "figure": ["total_cycles", "run_cycles", "items_per_second"],
+            "unit": ["cycles", "cycles", "items/s"],
+            "before": [1000.0, 1000.0, 100.0],
+            "after": [2000.0, 2000.0, rate],
+            "change": [1000.0, 1000.0, rate - 100.0],
+        }
+    )
+    assert compare.sentence(frame, "b") == f"b takes 1,000 cycles more (+100.0 %){more}."
+
+
 def test_runs_that_differ_in_number_are_told_with_the_cycles() -> None:
     frame = pd.DataFrame(
         {

@@ -24,6 +24,7 @@ from pva.analysis.whole_report.comparison import (
     change_counts,
     code_of_one,
     compare_settings,
+    rates_of_other_work,
     total_of,
 )
 from pva.errors import NotRecordedError
@@ -40,6 +41,7 @@ ANSWERS = (
     ("largest_tile", "needs {} more on its fullest tile", "needs {} less on its fullest tile"),
     ("max_live", "has {} more live at the peak", "has {} less live at the peak"),
 )
+RATES = ("passes {} items a second more", "passes {} items a second fewer")
 SAME = {
     "total_cycles": "cycles",
     "largest_tile": "memory on its fullest tile",
@@ -174,6 +176,8 @@ def sentence(frame: Frame, after: str) -> str:
     if sentences.get("total_cycles") and runs["change"]:
         recorded = counted(int(runs["after"]), "recorded run")
         sentences["total_cycles"] += f" in {recorded} instead of {runs['before']:,.0f}"
+    if rates_of_other_work(frame):
+        sentences["items_per_second"] = _told(rows["items_per_second"], *RATES)
     changed = [text for text in sentences.values() if text]
     if changed:
         return f"{after} {_joined(changed)}."
@@ -192,6 +196,8 @@ def _told(row: dict[Any, Any], increase: str, less: str) -> str:
 def _amount(value: float, unit: str) -> str:
     if not unit:
         return counted(int(value), "tile")
+    if unit == "items/s":
+        return f"{value:,.0f}"
     return units.size(value) if unit == "bytes" else units.cycles_in_words(value)
 
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 Dataset = Any  # that of a report
 BOTH, BEFORE, AFTER = "both", "before", "after"
+SAME_WORK = 1e-6  # relative: items times clock of two reports that differ by less are the same
 
 
 def compare_figures(before: Report, after: Report) -> pd.DataFrame:
@@ -50,6 +51,20 @@ def compare_figures(before: Report, after: Report) -> pd.DataFrame:
     order = {name: place for place, name in enumerate(FIGURES)}
     frame = frame.sort_values("figure", key=lambda names: names.map(order), ignore_index=True)
     return _with_change(frame)
+
+
+def rates_of_other_work(frame: pd.DataFrame) -> tuple[float, float] | None:
+    """Return the items a second of both reports, where their cycles do not tell which is faster.
+
+    `frame` is that of `compare_figures`. Cycles tell it, and None is returned, where the runs of
+    both take the same number of items by the same clock.
+    """
+    rows = frame.set_index("figure")[[BEFORE, AFTER]]
+    if not {"run_cycles", "items_per_second"} <= set(rows.index):
+        return None
+    rates = rows.loc["items_per_second"].to_numpy(np.float64)
+    work = rates * rows.loc["run_cycles"].to_numpy(np.float64)
+    return None if abs(work[1] - work[0]) <= SAME_WORK * work[0] else (rates[0], rates[1])
 
 
 def code_of_one(before: Report, after: Report, names: tuple[str, str]) -> str:
