@@ -124,7 +124,16 @@ def test_the_longest_label_is_not_one_that_wraps_others() -> None:
     longest = longest_label(trace, np.array([20, 900, 60, 0]))
     assert longest is not None
     assert (longest.label, longest.self_ns, longest.share) == (2, 60, 0.75)
-    assert longest.without_wrappers
+    assert longest.without == ("the profiler's own",)
+
+
+def test_the_longest_label_is_no_phase_of_the_simulator() -> None:
+    trace = _trace(["Poplar", "host"])
+    trace.labels[0] = "run/values"
+    longest = longest_label(trace, np.array([900, 40, 10]))
+    assert longest is not None
+    assert (longest.label, longest.self_ns, longest.share) == (1, 40, 0.8)
+    assert longest.without == ("the simulator's own",)
 
 
 def test_a_trace_without_time_in_events_has_no_longest_label() -> None:

@@ -181,7 +181,7 @@ def trace_sentence(store: Store, state: Address) -> str:
     longest = longest_label(trace, host_events.self_time)
     if longest is None:
         return sentence
-    without = ", without the profiler's own" if longest.without_wrappers else ""
+    without = f", without {' and '.join(longest.without)}" if longest.without else ""
     spent = units.duration(longest.self_ns / 1e9)
     took = f"{spent} ({units.share(longest.share)} of the time in events"
     return f"{sentence} {timeline.labels[longest.label]} took the most by itself: {took}{without})."

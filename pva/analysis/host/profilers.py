@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.attribution import Integers
+from pva.analysis.host.alignment import PHASES
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ def is_wrapper(trace: Trace) -> npt.NDArray[np.bool_]:
     return wraps
 
 
+def is_simulated(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return by label whether its events are the simulator's own work in and between runs."""
+    return np.array([text in PHASES for text in trace.labels], dtype=np.bool_)
+
+
 def wrappers_last(frame: pd.DataFrame, trace: Trace) -> pd.DataFrame:
     """Put the rows of labels that only wrap others behind all others; the order stays else."""
     wrappers: Any = np.array(trace.labels, dtype=object)[is_wrapper(trace)]
@@ -44,24 +50,30 @@ def wrappers_last(frame: pd.DataFrame, trace: Trace) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class LongestLabel:
-    """The label that took the most time by itself, in ns, and its share of all time in events."""
+    """The label that took the most time by itself, in ns, and its share of the time in events.
+
+    `without` names whose events are in neither: a profiler's, the simulator's.
+    """
 
     label: int
     self_ns: int
     share: float
-    without_wrappers: bool
+    without: tuple[str, ...]
 
 
 def longest_label(trace: Trace, self_time: Integers) -> LongestLabel | None:
-    """Find the label with most self time, those apart that only wrap others; None without any.
+    """Find the label with most self time that is work of the program; None without any.
 
+    What only wraps others, and what the simulator does for itself in and between runs, is apart.
     `self_time` is in ns by label, and last that of what has no label.
     """
-    wraps = is_wrapper(trace)
-    times = np.where(np.append(wraps, False), 0, self_time)
+    own = {"the profiler's own": is_wrapper(trace), "the simulator's own": is_simulated(trace)}
+    apart = np.logical_or.reduce(list(own.values()))
+    times = np.where(np.append(apart, False), 0, self_time)
     total = int(times.sum())
     if not total:
         return None
     longest = int(times.argmax())
     spent = int(times[longest])
-    return LongestLabel(longest, spent, spent / total, bool(self_time[:-1][wraps].any()))
+    without = tuple(name for name, labels in own.items() if self_time[:-1][labels].any())
+    return LongestLabel(longest, spent, spent / total, without)
