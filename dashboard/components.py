@@ -6,10 +6,12 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import dash_ag_grid as dag
+import numpy as np
 from dash import dcc, html, no_update
+from dash.development.base_component import Component
 from dash.exceptions import PreventUpdate
 from werkzeug.exceptions import BadRequest, HTTPException
 
@@ -18,9 +20,10 @@ from pva import units
 from pva.analysis.filters import Filter, matching
 from pva.analysis.selection import SelectionError
 from pva.errors import PvaError
+from pva.lazy import pandas as pd
 
-Element = Any
-Frame = Any  # a pandas DataFrame
+Element: TypeAlias = "Component | str | Sequence[Element] | None"
+Frame: TypeAlias = "pd.DataFrame"  # a text: pandas is loaded by who uses it
 Tone = Literal["plain", "good", "bad"]
 Kind = Literal[
     "text",
@@ -228,7 +231,7 @@ def table(
     frame: Frame,
     columns: Sequence[Column],
     *,
-    total: Frame = None,
+    total: Frame | None = None,
     picks: tuple[str, str] | None = None,
 ) -> Element:
     """Show a frame as a table: sortable, numbers at the right, names exactly as they are.
@@ -281,7 +284,7 @@ def with_objects(frame: Frame) -> Frame:
         f"{column}:{int(number)}" if is_one else None
         for number, is_one in zip(numbers, flags, strict=True)
     ]
-    return frame.assign(**{OBJECT: objects})
+    return frame.assign(**{OBJECT: np.array(objects, dtype=object)})
 
 
 def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
@@ -289,9 +292,14 @@ def records(frame: Frame, columns: Sequence[Column]) -> list[dict[str, Any]]:
     return formatted(frame.head(MAX_ROWS), columns)
 
 
+def rows_of(frame: Frame) -> list[dict[str, Any]]:
+    """Return the rows of a frame, by the names of its columns."""
+    return [{str(name): row[name] for name in row} for row in frame.to_dict("records")]
+
+
 def formatted(frame: Frame, columns: Sequence[Column]) -> list[dict[str, object]]:
     """Return all rows of a frame, a number with its text beside it."""
-    rows: list[dict[str, Any]] = frame[[column.field for column in columns]].to_dict("records")
+    rows = rows_of(frame[[column.field for column in columns]])
     for column in columns:
         write = FORMATS.get(column.kind)
         if write is None:

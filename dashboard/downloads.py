@@ -48,11 +48,11 @@ def csv(frame: Frame) -> bytes:
     frame = frame.reset_index(drop=True)
     for name in frame.select_dtypes(["object", "string", "category"]):
         column = frame[name].astype(object)
-        texts = column[column.map(type).eq(str)]
+        texts = column[[isinstance(value, str) for value in column]]
         formulas = texts[texts.str.startswith(FORMULAS).astype(bool)]
         if len(formulas):
             column.loc[formulas.index] = "'" + formulas
-            frame = frame.assign(**{name: column})
+            frame = frame.assign(**{str(name): column})
     text: str = frame.to_csv(index=False)
     return text.encode(errors="replace")
 

@@ -35,7 +35,7 @@ class Parts:
     lacking: list[str] = field(default_factory=list)  # parts that are not kept
     sizes: list[int] = field(default_factory=list)  # of the parts that come, as JSON
 
-    def filled(self, element: Element) -> Element:
+    def filled(self, element: Any) -> Any:
         """Return an element with its parts in it; the element itself stays as it is."""
         if isinstance(element, list | tuple):
             return self._filled_list(element)
@@ -49,7 +49,7 @@ class Parts:
         element.children = inside
         return element
 
-    def _filled_list(self, elements: list[Element] | tuple[Element, ...]) -> list[Element]:
+    def _filled_list(self, elements: list[Any] | tuple[Any, ...]) -> list[Any]:
         parts = [self.filled(each) for each in elements]
         for place, each in enumerate(parts):
             identifier = getattr(each, "id", None)
@@ -116,10 +116,11 @@ def _with(element: Element, name: str, content: Fragment) -> Element:
     return element
 
 
-def _is_same(one: Element, other: Element) -> bool:
+def _is_same(one: object, other: object) -> bool:
     """Return whether two lists hold the same elements."""
     return (
         isinstance(one, list)
+        and isinstance(other, list)
         and len(one) == len(other)
         and all(a is b for a, b in zip(one, other, strict=True))
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
+from typing import Any, overload
 
 from dash.development.base_component import Component
 
@@ -37,6 +37,10 @@ class Still(Component):  # type: ignore[misc]  # Dash has no types
         self.nodes = nodes
 
 
+@overload
+def settled(element: list[Element]) -> list[Element]: ...
+@overload
+def settled(element: Element) -> Element: ...
 def settled(element: Element) -> Element:
     """Put what no callback can change into `Still`; the rest keeps its place around and in it."""
     if isinstance(element, list | tuple):

@@ -44,6 +44,7 @@ from dashboard.components import (
     Frame,
     column_definition,
     formatted,
+    rows_of,
     widened,
     with_objects,
 )
@@ -63,7 +64,7 @@ def paged(
     picks: tuple[str, str] | None = None,
     many: bool = False,
     sort: str = "",
-    total: Frame = None,
+    total: Frame | None = None,
     follows: str = "",
 ) -> Element:
     """Make room for a long table of `rows` visible rows; `serve` sends what is shown.
@@ -195,7 +196,7 @@ def rows_asked(frame: Frame, columns: Sequence[Column], query: dict[str, Any]) -
     shown = formatted(part, columns)
     extras = [name for name in part.columns if name not in fields]
     if extras:  # of no columns pandas 3.0 gives no records
-        for row, extra in zip(shown, part[extras].to_dict("records"), strict=True):
+        for row, extra in zip(shown, rows_of(part[extras]), strict=True):
             row.update(extra)
     return {"rowData": shown, "rowCount": len(frame)}
 

@@ -142,7 +142,7 @@ def _points(store: Store, state: Address) -> Frame:
 
 def _described(exploration: Exploration) -> Frame:
     frame = exploration.frame
-    records: list[dict[str, Any]] = frame.reset_index().to_dict("records")  # type: ignore[assignment]
+    records = components.rows_of(frame.reset_index())
     order = [row["index"] for row in ranked(records, SPEED)]
     frame = frame.loc[order].reset_index(drop=True)
     levers = _levers(exploration)
@@ -262,7 +262,7 @@ def _results(frame: Frame) -> str:
 
 def _price(fast: Frame) -> str:
     """Return what the point of least memory gives up against the fastest."""
-    first, least = fast.iloc[0], fast.loc[fast[MEMORY].idxmin()]
+    first, least = fast.iloc[0], fast.iloc[int(fast[MEMORY].argmin())]
     freed = first[MEMORY] - least[MEMORY]
     if freed <= 0:
         return "No point that fits needs less memory. "
@@ -277,7 +277,7 @@ def _nearest(frame: Frame) -> str:
     misses = frame[frame["result"] == "does not fit"]
     if not len(misses):
         return "No point has figures: the table says why."
-    nearest = misses.loc[misses["over"].idxmin()]
+    nearest = misses.iloc[int(misses["over"].argmin())]
     return (
         f"No point fits: {nearest['configuration']} comes nearest and lacks "
         f"{units.size(nearest['over'])} on tile {nearest['tile']:.0f}."
@@ -290,7 +290,7 @@ def plot(store: Store, state: Address, theme: Theme) -> Figure:
     frame = shown(store, state)
     limits = frame["bytes_per_tile"].dropna().unique()
     limit = float(limits[0]) if len(limits) == 1 else 0.0
-    words = [_hover(row) for row in frame.to_dict("records")]
+    words = [_hover(row) for row in components.rows_of(frame)]
     by = "" if colour == NO_COLOUR else colour
     frame = frame.assign(words=words)
     return figures.points(frame, axes(store, state), by, limit, theme, _chosen(state))

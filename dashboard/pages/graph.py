@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
@@ -324,7 +325,7 @@ def nodes(store: Store, state: Address) -> Frame:
     }
     frame = frame[keep[tab]]
     words, objects = frame["kind"].map(figures.kind_words), node_objects(frame["key"].tolist())
-    frame = frame.assign(words=words, **{KEY: objects})
+    frame = frame.assign(words=words, **{KEY: np.array(objects, dtype=object)})
     return components.filtered(frame, state.filter)
 
 

@@ -227,7 +227,7 @@ def _first(store: Store, state: Address, frame: Frame) -> Element:
                 ),
             ]
         )
-        for row in frame.to_dict("records")
+        for row in components.rows_of(frame)
     ]
     return section("What to change first", html.Ol(rows, className="first-findings"),
                    note="by the most that it can save")  # fmt: skip
@@ -239,7 +239,7 @@ def _at_most(row: Mapping[str, Any]) -> list[Element]:
 
 
 def _column(store: Store, state: Address, frame: Frame, heading: str) -> Element:
-    rows = frame.to_dict("records")
+    rows = components.rows_of(frame)
     tools = controls.exports("insights") if heading == ABOUT["memory"] else None
     body = components.message("No finding, or nothing was recorded.")
     if rows:
@@ -314,7 +314,7 @@ def unchecked(store: Store, state: Address, _theme: Theme) -> Element:
         return None
     rows = [
         html.Tr([html.Th(row["tells"], scope="row"), html.Td(row["why"])])
-        for row in frame.to_dict("records")
+        for row in components.rows_of(frame)
     ]
     grid = html.Table(html.Tbody(rows), className="facts")
     note = "what they look at was not recorded"

@@ -224,11 +224,11 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
     parts = _asked(store, state, latency_percentiles).set_index("part")
     shares = parts["share"].drop("latency")
     largest = str(shares.idxmax())
-    total = parts.loc["latency"]
+    mean, p99 = (float(parts[name]["latency"]) / NS for name in ("mean_ns", "p99_ns"))
     words = (
-        f"A request takes {units.duration(total['mean_ns'] / NS)} on average, "
+        f"A request takes {units.duration(mean)} on average, "
         f"{units.share(float(shares.max()))} of it {largest}; "
-        f"99 of 100 take at most {units.duration(total['p99_ns'] / NS)}."
+        f"99 of 100 take at most {units.duration(p99)}."
     )
     return components.headline(words, more=f"{_fullness(store, state)} {_better(store, state)}")
 
@@ -242,7 +242,7 @@ def _fullness(store: Store, state: Address) -> str:
 
 def _better(store: Store, state: Address) -> str:
     frame = choices(store, state)
-    first, best = frame.iloc[0], frame.loc[frame["latency_p99_ns"].idxmin()]
+    first, best = frame.iloc[0], frame.iloc[int(frame["latency_p99_ns"].argmin())]
     if best["latency_p99_ns"] >= first["latency_p99_ns"]:
         return "Of these batchings the configured one has the lowest 99th percentile."
     lower, before = (units.duration(one["latency_p99_ns"] / NS) for one in (best, first))

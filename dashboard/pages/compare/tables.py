@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+import numpy as np
+
 from dashboard import components
 from dashboard.address import Address
 from dashboard.components import Column, Frame, Kind
@@ -120,7 +122,10 @@ def compared(store: Store, state: Address, name: str, **arguments: str) -> Frame
     """Return a comparison, worked out once while neither report changes."""
     reports = both(store, state)
     key = f"{name} {arguments} with {state.against} {store.stamp(state.against)}"
-    return store.derived(state.report, key, lambda: COMPARISONS[name](*reports, **arguments))
+    frame: Frame = store.derived(
+        state.report, key, lambda: COMPARISONS[name](*reports, **arguments)
+    )
+    return frame
 
 
 def tiles_of_both(store: Store, state: Address) -> Frame:
@@ -144,7 +149,9 @@ def frame_of(store: Store, state: Address) -> Frame:
     if state.text("same", "off") != "on":
         frame = frame[frame["change"] != 0]
     frame = components.filtered(frame, state.filter)
-    return frame.assign(**{KEY: objects_of(store.report(state.report), table, frame)})
+    return frame.assign(
+        **{KEY: np.array(objects_of(store.report(state.report), table, frame), object)}
+    )
 
 
 # What kind of object a row of a comparison is, by the column that names it.

@@ -6,11 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Filter, Range
-from dashboard.components import Column, Element, section
+from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import ONE_IPU, Declaration
 from dashboard.object_rows import texts_of
 from dashboard.objects import KEY
@@ -380,7 +381,7 @@ def _top(state: Address, frame: Any) -> Element:
     return html.Table(html.Tbody(rows), className="facts top-steps")
 
 
-def program_frame(store: Store, state: Address) -> object:
+def program_frame(store: Store, state: Address) -> Frame:
     """Return the programs of a part of the execution, filtered by name."""
     window, _ = window_of(store, state)
     frame = _named(_by_program(store, state, window))
@@ -388,21 +389,23 @@ def program_frame(store: Store, state: Address) -> object:
     return _steps_of(components.filtered(frame.assign(bytes=moved), state.filter))
 
 
-def _named(frame: Any) -> Any:
+def _named(frame: Frame) -> Frame:
     """Name programs that have no name by their type, as the timeline does."""
     unnamed = frame["name"] == ""
     return frame.assign(name=frame["name"].where(~unnamed, frame["type"].map(step_words)))
 
 
-def path_frame(store: Store, state: Address) -> object:
+def path_frame(store: Store, state: Address) -> Frame:
     """Return the critical path of the recorded runs, filtered by name."""
     report = store.report(state.report)
-    frame = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
+    frame: Frame = store.derived(
+        state.report, "path by program", lambda: causes.critical_path(report)
+    )
     frame = frame.assign(kind=frame["type"].map(step_words))
     return _steps_of(components.filtered(frame, state.filter))
 
 
-def wait_frame(store: Store, state: Address) -> object:
+def wait_frame(store: Store, state: Address) -> Frame:
     """Return who is waited for in the recorded runs, filtered by name."""
     report = store.report(state.report)
     frame = causes.waits(report)
@@ -411,9 +414,10 @@ def wait_frame(store: Store, state: Address) -> object:
     return _steps_of(components.filtered(frame, state.filter))
 
 
-def _steps_of(frame: Any) -> Any:
+def _steps_of(frame: Frame) -> Frame:
     """Return the rows, each as the object that its first step is."""
-    return frame.assign(**{KEY: texts_of("step", frame["first_step"].to_numpy())})
+    steps = texts_of("step", frame["first_step"].to_numpy())
+    return frame.assign(**{KEY: np.array(steps, dtype=object)})
 
 
 def step_tables(store: Store, state: Address, _theme: Theme) -> Element:

@@ -103,7 +103,7 @@ def at_steps(state: Address, path: str, steps: tuple[int, ...]) -> Address:
     return replace(state, path=path, steps=steps)
 
 
-def named(curve: Frame) -> Frame:
+def named(curve: Frame) -> pd.Series[str]:
     """Return the names of steps, the type in brackets for one without a name."""
     return curve["name"].where(curve["name"] != "", "(" + curve["type"] + ")")
 

@@ -8,7 +8,7 @@ from dash import Dash, html
 
 from dashboard import components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Element
+from dashboard.components import Element, Frame
 from dashboard.declared import Declaration
 from dashboard.object_rows import object_tiles
 from dashboard.objects import VARIABLE, object_of
@@ -224,7 +224,7 @@ def _map_tools(report: Report, state: Address) -> list[Element]:
 _TOOLS = {TOTAL: _total_tools, VARIABLES: _variable_tools, MAP: _map_tools}
 
 
-def frame_of(store: Store, state: Address) -> Any:
+def frame_of(store: Store, state: Address) -> Frame:
     """Return the frame that the plot shows; raises PvaError."""
     report = store.report(state.report)
     graph = state.option("graph", [value for value, _ in GRAPHS])
@@ -241,7 +241,7 @@ def frame_of(store: Store, state: Address) -> Any:
     )
 
 
-def _named_frame(store: Store, state: Address) -> object:
+def _named_frame(store: Store, state: Address) -> Frame:
     """Return the same for a file, with the names of variables as the key of the plot has them."""
     frame = frame_of(store, state)
     report = store.report(state.report)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from dash import Dash, html
 
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Column, Element
+from dashboard.components import Column, Element, Frame
 from dashboard.object_rows import compute_set_objects, exchange_objects, variables_named
 from dashboard.objects import KEY
 from dashboard.store import Report, Store
@@ -160,7 +161,7 @@ def _table(state: Address, tab: str) -> Element:
     return tables.paged("memory-rows", columns_of(state), picks=picks, many=many, follows="filter")
 
 
-def rows(store: Store, state: Address) -> Any:
+def rows(store: Store, state: Address) -> Frame:
     """Return the rows of the table of a tab; raises PvaError."""
     tab = state.option("tab", [value for value, _ in TABS])
     report = store.report(state.report)
@@ -174,18 +175,18 @@ def rows(store: Store, state: Address) -> Any:
     return components.filtered(every, state.filter)
 
 
-def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> object:
+def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Frame:
     """Return all rows of the table of a tab, unknown figures as missing; raises PvaError."""
     columns = tile_contents.own_columns(tiles)
-    frame = ANALYSES[tab](report, tiles=tiles)
+    frame: Frame = ANALYSES[tab](report, tiles=tiles)
     if tab == VARIABLES:
         labels = {name: category_label(name) for name in frame["category"].unique()}
         frame = frame.assign(category=frame["category"].map(labels))
     if tab == COMPUTE_SETS:
         sets = frame["compute_set"].to_numpy()
-        frame = frame.assign(**{KEY: compute_set_objects(report, sets)})
+        frame = frame.assign(**{KEY: np.array(compute_set_objects(report, sets), dtype=object)})
     if tab == EXCHANGES:
-        frame = frame.assign(**{KEY: exchange_objects(report, frame)})
+        frame = frame.assign(**{KEY: np.array(exchange_objects(report, frame), dtype=object)})
     figures = [name for name in frame if name in COUNTED or tab == EXCHANGES and name in columns]
     return frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in figures})
 
@@ -253,7 +254,7 @@ def address_figure(store: Store, state: Address, theme: Theme) -> Figure:
                              label=category_label)  # fmt: skip
 
 
-def address_rows(store: Store, state: Address) -> object:
+def address_rows(store: Store, state: Address) -> Frame:
     """Return what lies on a tile by address, in words."""
     report = store.report(state.report)
     frame = tile_series.address_map(report, tile=_one_tile(report, state))

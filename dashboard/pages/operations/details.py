@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from dash import Dash, html
 
 from dashboard import components, controls, downloads, view
@@ -271,7 +272,8 @@ def _sets_table(report: Report, identifier: str, sets: Frame, columns: Sequence[
     remainder = len(sets) - MAX_SETS
     note = f"{counted(remainder, 'more compute set')}" if remainder > 0 else ""
     sets = sets.head(MAX_SETS)
-    sets = sets.assign(**{KEY: compute_set_objects(report, sets["compute_set"].to_numpy())})
+    objects = compute_set_objects(report, sets["compute_set"].to_numpy())
+    sets = sets.assign(**{KEY: np.array(objects, dtype=object)})
     grid = components.table(identifier, sets, columns)
     return html.Div([grid, html.P(note, className="note")])
 

@@ -176,7 +176,7 @@ def _where(store: Store, state: Address) -> str:
         return ""
     tree = costs_of(store, state)
     tree = tree[~tree["operation"].str.startswith("(")]
-    first = tree.loc[tree["own_cycles"].idxmax()]
+    first = tree.iloc[int(tree["own_cycles"].argmax())]
     return f" {first['operation']} is at {first['source']}." if first["source"] else ""
 
 

@@ -12,6 +12,7 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.pages.headlines import counted
 from pva import units
+from pva.analysis.attribution import Texts
 from pva.analysis.programs.headline import (
     SYNC,
     CompilationTotals,
@@ -24,6 +25,7 @@ from pva.analysis.programs.headline import (
     tree_size,
     widest_stages,
 )
+from pva.lazy import pandas as pd
 from pva.plot.theme import SERIES, step_words
 
 MAX_STAGES = 6  # of a sentence
@@ -33,7 +35,7 @@ MAX_KINDS = 4
 _HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they look like a sync
 
 
-def line_words(lines: Frame, roles: object = None) -> Any:
+def line_words(lines: Frame, roles: Texts | None = None) -> pd.Series[str]:
     """Find what each line does: its type in words, with how often, which function, which branch."""
     words = lines["type"].map(step_words)
     count, called = lines["count"], lines["function"]

@@ -421,7 +421,8 @@ def go_on(store: Store, state: Address, text: str, *, backwards: bool) -> dict[s
 def tree_offered(store: Store, state: Address) -> Frame:
     """Return the lines of the chosen stage for a file, folded or not; raises PvaError."""
     tree = whole_tree(store, state.report, stage_of(store.report(state.report), state))
-    return tree[_asked(tree, state)]
+    lines: Frame = tree[_asked(tree, state)]
+    return lines
 
 
 def register(app: Dash, store: Store) -> None:

@@ -10,7 +10,7 @@ from dash import dcc, html
 
 from dashboard import address, components, controls
 from dashboard.address import Address
-from dashboard.components import Element, Frame, facts
+from dashboard.components import Element, Frame, facts, rows_of
 from dashboard.pages.headlines import counted
 from dashboard.pages.programs.headlines import line_words, program_link
 from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree
@@ -64,7 +64,7 @@ def _chosen(store: Store, state: Address) -> tuple[int, Line | None]:
     tree, text = stage_tree(store, state), state.text("program")
     line = tree.line(text)
     if line >= 0:
-        return int(tree.rows[line]), tree.lines.iloc[line].to_dict()
+        return int(tree.rows[line]), rows_of(tree.lines.iloc[[line]])[0]
     count = program_count(store.report(state.report))
     if not (text.isascii() and text.isdigit()) or len(text) > 18 or int(text) >= count:
         hint = f"the report has programs 0 to {count - 1:,}"
@@ -174,7 +174,7 @@ def _results(state: Address, line: Line, became: Frame) -> Element:
     first = became.head(MAX_ROWS)
     # What `line_words` says more of, a line of its own tells.
     words = line_words(first.assign(count=-1, function=-1)).tolist()
-    rows = zip(first.to_dict("records"), words, strict=True)
+    rows = zip(rows_of(first), words, strict=True)
     titles = ("Compiled to", "Ran", "Cycles", "Share", "Estimate", "Programs in it")
     head = html.Tr([html.Th(title, scope="col") for title in titles])
     body = [_result(state, row, words) for row, words in rows]

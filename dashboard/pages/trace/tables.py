@@ -11,7 +11,7 @@ from dash import html
 
 from dashboard import address, components, controls, tables
 from dashboard.address import Address, Range
-from dashboard.components import Column, Element
+from dashboard.components import Column, Element, Frame
 from dashboard.store import Align, Store
 from dashboard.timeline.endpoint import align_of, host_trace, unmerged
 from pva import units
@@ -100,7 +100,7 @@ def _whole_frame(store: Store, state: Address) -> Any:
     return frame.rename(columns=names).assign(p95=np.nan)
 
 
-def label_frame(store: Store, state: Address) -> object:
+def label_frame(store: Store, state: Address) -> Frame:
     """Return the labels of a part of the trace, filtered."""
     timeline = unmerged(store, state.report, aligned(state))
     window, _ = window_of(timeline, state)
@@ -157,7 +157,7 @@ def _tree(timeline: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
     return callers(nodes) if tab == "callers" else nodes, nodes.whole_time()
 
 
-def frame_of(store: Store, state: Address) -> Any:
+def frame_of(store: Store, state: Address) -> Frame:
     """Return the rows of the tab for a file: of a tree all nodes, each behind its parent."""
     tab = state.option("tab", [value for value, _ in TABS])
     if tab == "labels":
