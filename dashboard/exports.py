@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dashboard.components import Frame
 from dashboard.downloads import csv
 from pva.analysis.host.events import events_in_window
 from pva.errors import NotFoundError, PvaError
@@ -39,7 +40,7 @@ def exported(timeline: Timeline, kind: str, begin: int, end: int) -> bytes:
     return KINDS[kind][0](timeline, frame)
 
 
-def _csv(timeline: Timeline, frame: Any) -> bytes:
+def _csv(timeline: Timeline, frame: Frame) -> bytes:
     rows, lanes = frame["row"].to_numpy(), timeline.lane_of_row
     names = np.array(["/".join((*lane.path, lane.name)) for lane in timeline.lanes], dtype=object)
     plain = [text.encode(errors="replace").decode() for text in timeline.labels]
@@ -59,7 +60,7 @@ def _csv(timeline: Timeline, frame: Any) -> bytes:
     return csv(table[columns].rename(columns=unit))
 
 
-def _as_trace(timeline: Timeline, frame: Any) -> object:
+def _as_trace(timeline: Timeline, frame: Frame) -> object:
     """Return the window as what the writers of traces take."""
     used = timeline.tracks.kind[: len(timeline.labels)].astype(np.int32)
     channels = tuple(words for _, words in timeline.colours)
@@ -101,7 +102,7 @@ def _as_trace(timeline: Timeline, frame: Any) -> object:
     )
 
 
-def _instants(frame: Any, thread: Any, names: Names) -> Instants:
+def _instants(frame: Frame, thread: Any, names: Names) -> Instants:
     """Return flags, which only the host has, in the order of their time."""
     order = np.argsort(frame["begin"].to_numpy(), kind="stable")
     label = frame["label"].to_numpy()[order].astype(np.int32)
@@ -114,11 +115,11 @@ def _same(columns: ThreadColumns) -> ThreadColumns:
     return columns
 
 
-def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
+def _columns(frame: Frame, scale: float, names: Names) -> ThreadColumns:
     """Return the events of one lane in the order of their begin, in nanoseconds."""
-    begin = frame["begin"].to_numpy() * scale
-    end = np.rint(begin + frame["length"].to_numpy() * scale).astype(np.int64)
-    begin = np.rint(begin).astype(np.int64)
+    start = frame["begin"].to_numpy() * scale
+    end = np.rint(start + frame["length"].to_numpy() * scale).astype(np.int64)
+    begin = np.rint(start).astype(np.int64)
     by_end = np.lexsort((-begin, end))
     order = by_end[begin_order(begin[by_end])]
     nothing = np.zeros(0, dtype=np.int64)
@@ -132,8 +133,8 @@ def _columns(frame: Any, scale: float, names: Names) -> ThreadColumns:
     )
 
 
-def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any], bytes]:
-    def make(timeline: Timeline, frame: object) -> bytes:
+def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Frame], bytes]:
+    def make(timeline: Timeline, frame: Frame) -> bytes:
         out = io.BytesIO()
         write(_as_trace(timeline, frame), out)
         return out.getvalue()
@@ -141,7 +142,7 @@ def _written(write: Callable[[Any, Any], None]) -> Callable[[Timeline, Any], byt
     return make
 
 
-KINDS: dict[str, tuple[Callable[[Timeline, Any], bytes], str]] = {
+KINDS: dict[str, tuple[Callable[[Timeline, Frame], bytes], str]] = {
     "csv": (_csv, "text/csv; charset=utf-8"),
     "json": (_written(chrome_trace.write), "application/json"),
     "pftrace": (_written(perfetto_trace.write), "application/octet-stream"),

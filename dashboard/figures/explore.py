@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from pva.lazy import pandas as pd
 from pva.plot.axes import byte_axis, escaped, shortened
 from pva.plot.theme import SERIES, Theme, plot_layout, token
 
+Floats = npt.NDArray[np.floating[Any]]
+Texts = npt.NDArray[np.object_]
+Mask = npt.NDArray[np.bool_]
 WIDE = 50  # times the least value: an axis of more is logarithmic
 MOST_COLOURS = 12  # values of a lever; those of more share the last colour
 EDGE = 0.04  # of an axis: where points without a value on it stand
@@ -35,7 +39,7 @@ class Axis:
 class Scale:
     """How the values of a column lie on an axis, and where those that it lacks stand."""
 
-    places: np.ndarray[Any, np.dtype[Any]]
+    places: Floats
     layout: dict[str, Any]
 
 
@@ -81,13 +85,13 @@ def points(
     return figure.update_layout(hovermode="closest", showlegend=True, meta={"marks": False})
 
 
-def _symbols(frame: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.object_]]:
+def _symbols(frame: pd.DataFrame) -> Texts:
     fits = frame["fits"].fillna(False).to_numpy(bool)
     failed = frame["error"].to_numpy(object) != ""
     return np.where(fits, FIT, np.where(failed, FAILED, MISS)).astype(object)
 
 
-def _groups(frame: pd.DataFrame, colour: str) -> dict[str, np.ndarray[Any, np.dtype[np.bool_]]]:
+def _groups(frame: pd.DataFrame, colour: str) -> dict[str, Mask]:
     """Return which points have each value of a column, in its order."""
     if not colour:
         return {"points": np.ones(len(frame), dtype=bool)}
@@ -137,7 +141,7 @@ def _scale(frame: pd.DataFrame, axis: Axis, limit: float) -> Scale:
     return Scale(np.where(np.isnan(places), edge, places), layout | {"range": ends})
 
 
-def _front(figure: go.Figure, x: Any, y: Any, theme: Theme) -> None:
+def _front(figure: go.Figure, x: Floats, y: Floats, theme: Theme) -> None:
     """Join the points that no other is better than."""
     if len(x) > 1:
         order = np.lexsort((y, x))
@@ -146,7 +150,7 @@ def _front(figure: go.Figure, x: Any, y: Any, theme: Theme) -> None:
                            line=line, hoverinfo="skip")  # fmt: skip
 
 
-def _ring(figure: go.Figure, x: Any, y: Any, mask: Any, theme: Theme) -> None:
+def _ring(figure: go.Figure, x: Floats, y: Floats, mask: Mask, theme: Theme) -> None:
     """Draw a ring around the points that are chosen, larger than those of the best."""
     if mask.any():
         ring = {"symbol": "circle-open", "size": 22, "color": token("accent", theme),
@@ -155,7 +159,7 @@ def _ring(figure: go.Figure, x: Any, y: Any, mask: Any, theme: Theme) -> None:
                            hoverinfo="skip")  # fmt: skip
 
 
-def _explain(figure: go.Figure, symbols: Any, theme: Theme) -> None:
+def _explain(figure: go.Figure, symbols: Texts, theme: Theme) -> None:
     """Add to the legend the meaning of the marks that are drawn."""
     for symbol in (FIT, MISS, FAILED):
         if (symbols == symbol).any():

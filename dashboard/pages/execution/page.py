@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from dash import Dash, dcc, html
@@ -342,7 +341,7 @@ def name_filter(state: Address) -> Filter | None:
     return filter_of(str(state.filter)) if state.filter else None
 
 
-def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
+def _filtered_words(programs: Frame, by: Filter, cycles: int) -> str:
     """Write that figures are those of some steps, and what these take."""
     totals = ranges.total_of_programs(programs, cycles)
     return (
@@ -352,7 +351,7 @@ def _filtered_words(programs: Any, by: Filter, cycles: int) -> str:
     )
 
 
-def _by_program(store: Store, state: Address, window: Range) -> Any:
+def _by_program(store: Store, state: Address, window: Range) -> Frame:
     """Return the programs of a part of the execution; those of all of it are kept."""
     report, extent = store.report(state.report), timeline(store, "device", state.report).extent
     make = partial(ranges.range_by_program, report, begin=window.begin, end=window.end)
@@ -361,7 +360,7 @@ def _by_program(store: Store, state: Address, window: Range) -> Any:
     return store.derived(state.report, "all by program", make)
 
 
-def _top(state: Address, frame: Any) -> Element:
+def _top(state: Address, frame: Frame) -> Element:
     """List programs with a link to their first step."""
     rows = [
         html.Tr(

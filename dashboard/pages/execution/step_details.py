@@ -11,7 +11,7 @@ from dash import dcc, html
 
 from dashboard import address, components
 from dashboard.address import Address
-from dashboard.components import Column, Element, facts
+from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.steps import tile_histogram
 from dashboard.pages.memory import page as memory
 from dashboard.store import Report, Store
@@ -145,7 +145,7 @@ def _ends(report: Report, state: Address, kind: str) -> list[Element]:
     ]
 
 
-def _slowest(frame: Any, count: int) -> list[tuple[int, int, int]]:
+def _slowest(frame: Frame, count: int) -> list[tuple[int, int, int]]:
     """Return tile, IPU and cycles of the tiles that take longest."""
     rows = ranges.busy_tiles(frame, count)
     columns = (rows[name].tolist() for name in ("tile", "ipu", "cycles"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from dash import dcc, html
 
 from dashboard import address, components, controls, tables, view
@@ -108,7 +109,7 @@ def named(curve: Frame) -> pd.Series[str]:
     return curve["name"].where(curve["name"] != "", "(" + curve["type"] + ")")
 
 
-def matches(curve: Frame, state: Address) -> Any:
+def matches(curve: Frame, state: Address) -> npt.NDArray[np.bool_] | None:
     """Return which steps the filter lets through; None without one."""
     needle = state.text("find")
     if not needle:

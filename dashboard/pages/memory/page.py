@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from dash import Dash, html
 
 from dashboard import components, controls, downloads, view
@@ -330,7 +332,7 @@ def _axis(state: Address, *, per_tile: bool) -> str:
     return "Tile, in physical order" if physical else "Tile" if per_tile else "IPU"
 
 
-def _numbers(state: Address, frame: Any, tiles: int, *, per_tile: bool) -> list[Any] | None:
+def _numbers(state: Address, frame: Frame, tiles: int, *, per_tile: bool) -> list[Any] | None:
     """Return what a click at x = 0, 1, ... chooses, when that is not the tile x."""
     if not per_tile:
         return [f"{ipu * tiles}-{(ipu + 1) * tiles - 1}" for ipu in frame["ipu"].tolist()]
@@ -338,10 +340,11 @@ def _numbers(state: Address, frame: Any, tiles: int, *, per_tile: bool) -> list[
     return numbers if state.text("order") == "physical" else None
 
 
-def _lacking(report: Report, frame: Any) -> Any:
+def _lacking(report: Report, frame: Frame) -> npt.NDArray[np.int64]:
     """Return the places of the plot whose tile is out of memory."""
     free = analysis.memory_by_tile(report)["free"].to_numpy()
-    return (free[frame["tile"].to_numpy()] < 0).nonzero()[0]
+    places: npt.NDArray[np.int64] = (free[frame["tile"].to_numpy()] < 0).nonzero()[0]
+    return places
 
 
 def _series(report: Report, graph: str, columns: list[str], theme: Theme) -> list[Series]:

@@ -322,7 +322,7 @@ def _debug(store: Store, state: Address, figures: ProgramFigures, theme: Theme) 
     return contexts_table("program-contexts", frame)
 
 
-def contexts_table(identifier: str, frame: Any) -> Element:
+def contexts_table(identifier: str, frame: Frame) -> Element:
     """List debug contexts with their place in the source."""
     place = frame["file"] + ":" + frame["line"].astype(str)
     frame = frame.assign(place=place.where(frame["file"] != "", "–"))

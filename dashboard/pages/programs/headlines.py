@@ -46,7 +46,7 @@ def line_words(lines: Frame, roles: Texts | None = None) -> pd.Series[str]:
     return words if roles is None else words.where(roles == "", words + " (" + roles + ")")
 
 
-def program_link(state: Address, row: dict[Any, Any], words: str) -> list[Element]:
+def program_link(state: Address, row: dict[str, Any], words: str) -> list[Element]:
     """Name a program beside the colour of its type; a click leads to its line."""
     line = Address(
         path="/programs",

@@ -6,6 +6,7 @@ from typing import Any
 
 import dash_ag_grid as dag
 import numpy as np
+import numpy.typing as npt
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html
 from dash.exceptions import PreventUpdate
 
@@ -30,7 +31,7 @@ from dashboard.pages.programs.stage import (
     whole_tree,
 )
 from dashboard.pages.provenance import badge
-from dashboard.store import Store
+from dashboard.store import Report, Store
 from pva.analysis.operations.layers import software_layers
 from pva.analysis.programs import lines
 from pva.analysis.programs.compilation import WRITTEN, compiled_types
@@ -209,7 +210,7 @@ def parts_choice(store: Store, state: Address, theme: Theme) -> Element:
     return controls.select("part", parts, state, label="Part", width=160)
 
 
-def _tools(store: Store, report: Any, state: Address) -> Element:
+def _tools(store: Store, report: Report, state: Address) -> Element:
     layers = store.derived(state.report, "layers", lambda: software_layers(report))
     related = [(name, f"Related: {label}") for name, label in layers[["layer", "label"]].to_numpy()]
     buttons = [
@@ -327,7 +328,7 @@ def _said(store: Store, state: Address, of_stage: StageTree) -> Frame:
     return tree[columns].assign(**counts, words=line_words(tree, roles), has_parts=has_parts)
 
 
-def _seen(tree: Frame, state: Address) -> tuple[Any, Any]:
+def _seen(tree: Frame, state: Address) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Return which lines are open, and which are seen."""
     level = int(state.option("level", [value for value, _ in LEVELS]))
     opened = lines.open_lines(tree, level=level, turned=turned(state))
@@ -335,7 +336,7 @@ def _seen(tree: Frame, state: Address) -> tuple[Any, Any]:
     return opened, seen & _asked(tree, state)
 
 
-def _asked(tree: Frame, state: Address) -> Any:
+def _asked(tree: Frame, state: Address) -> npt.NDArray[np.bool_]:
     """Return which lines are of the chosen part, and no syncs where these are left out."""
     mask = np.ones(len(tree), dtype=bool)
     part = state.text("part", ALL)

@@ -14,8 +14,8 @@ from dashboard.components import Element, Frame, facts, rows_of
 from dashboard.pages.headlines import counted
 from dashboard.pages.programs.headlines import line_words, program_link
 from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree
-from dashboard.store import Store
-from pva import units
+from dashboard.store import Report, Store
+from pva import Report, units
 from pva.analysis.machine import clock_frequency
 from pva.analysis.operations.layers import DEFAULT
 from pva.analysis.programs.compilation import WRITTEN, compiled_of, function_program, program_count
@@ -118,7 +118,7 @@ def _link(base: Address, path: str, step: int, options: dict[str, str]) -> str:
     return address.write(to)
 
 
-def _function(report: Any, figures: WrittenFigures) -> dict[str, str]:
+def _function(report: Report, figures: WrittenFigures) -> dict[str, str]:
     """Return the options of a link to the function that a call runs."""
     program = function_program(report, figures.target) if figures.type == "Call" else -1
     return {} if program < 0 else {"program": str(program), "stage": WRITTEN}

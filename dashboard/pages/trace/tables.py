@@ -92,9 +92,9 @@ def _whole_labels(store: Store, state: Address) -> _Counted:
     return store.continued(state.report, "label statistics", make)
 
 
-def _whole_frame(store: Store, state: Address) -> Any:
+def _whole_frame(store: Store, state: Address) -> Frame:
     """Return the labels of a whole trace, without the 95 % that these figures lack."""
-    frame = _whole_labels(store, state).frame
+    frame: Frame = _whole_labels(store, state).frame
     names = {"total_ns": "total", "self_ns": "self_time", "mean_ns": "mean", "p50_ns": "p50",
              "max_ns": "longest"}  # fmt: skip
     return frame.rename(columns=names).assign(p95=np.nan)
