@@ -15,7 +15,7 @@ from dashboard.pages.headlines import counted
 from dashboard.pages.programs.headlines import line_words, program_link
 from dashboard.pages.programs.stage import owners_at, stage_tree, whole_tree
 from dashboard.store import Report, Store
-from pva import Report, units
+from pva import units
 from pva.analysis.machine import clock_frequency
 from pva.analysis.operations.layers import DEFAULT
 from pva.analysis.programs.compilation import WRITTEN, compiled_of, function_program, program_count
