@@ -323,11 +323,19 @@ def _found(store: Store, source: str, options: Options) -> Body:
 def _tiles(store: Store, source: str, options: Options) -> Body:
     if source != "device":
         raise NotFoundError(f"tiles of {source}", "not there", "the device has tiles")
-    shown = window_in(_asked_for(store, source, options).extent, _asked_window(options))
+    extent, report = _asked_for(store, source, options).extent, options.get("report", "")
+    shown = window_in(extent, _asked_window(options))
     size = _whole(options, "columns", 700), _whole(options, "height", 100)
     tile_range = re.fullmatch(r"(\d{1,9})-(\d{1,9})", options.get("tiles", ""))
     span = (int(tile_range[1]), int(tile_range[2])) if tile_range else None
-    return tiles_answer(store.report(options.get("report", "")), shown, size, span), BINARY, {}
+
+    def image() -> bytes:
+        return tiles_answer(store.report(report), shown, size, span)
+
+    if shown != extent:
+        return image(), BINARY, {}
+    # Each visit of the page begins with all of it.
+    return store.answer(("tiles", report, store.stamp(report), size, span), image), BINARY, {}
 
 
 def _waits(store: Store, source: str, options: Options) -> Body:
