@@ -38,6 +38,12 @@ from simulator.popart.choices import (
     VariableRetrievalMode,
 )
 from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO, PyStepIOCallback
+from simulator.popart.debug_info import (
+    DebugContext,
+    DebugInfo,
+    closePoplarDebugInfo,
+    initializePoplarDebugInfo,
+)
 from simulator.popart.devices import DeviceInfo, DeviceManager
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.transformer import GraphTransformer
@@ -62,6 +68,8 @@ from simulator.popart.names import (
     reservedAccl3Prefix,
     reservedAcclPrefix,
     reservedAccumPrefix,
+    reservedDefaultScaledLearningRate0Prefix,
+    reservedDefaultWeightDecayScaleFactor0Prefix,
     reservedGradientPrefix,
     reservedLossScalingPrefix,
     reservedRemoteArgPrefix,
@@ -133,6 +141,8 @@ __all__ = [
     "ConstSGD",
     "DataFlow",
     "DataType",
+    "DebugContext",
+    "DebugInfo",
     "DeviceInfo",
     "DeviceManager",
     "ExchangeStrategy",
@@ -160,6 +170,10 @@ __all__ = [
     "TileSet",
     "TrainingSession",
     "WeightDecayMode",
+    "closePoplarDebugInfo",
+    "initializePoplarDebugInfo",
+    "reservedDefaultScaledLearningRate0Prefix",
+    "reservedDefaultWeightDecayScaleFactor0Prefix",
     "defaultAiGraphcoreOpset",
     "defaultAiOnnxOpset",
     "getLogger",

@@ -118,6 +118,16 @@ def reservedGradientPrefix() -> str:
     return "Gradient___"
 
 
+def reservedDefaultScaledLearningRate0Prefix() -> str:
+    """Return what the name of the scaled learning rate of all weights begins with."""
+    return "scaledLearningRate0___default___"
+
+
+def reservedDefaultWeightDecayScaleFactor0Prefix() -> str:
+    """Return what the name of the factor of decay of all weights begins with."""
+    return "weightDecayScaleFactor0___default___"
+
+
 def reservedAcclPrefix() -> str:
     """Return what the name of the velocity that SGD keeps begins with."""
     return "Accl___"
