@@ -37,13 +37,18 @@ class Generators:
             self.setRNGState(self._first_states)
 
     def setRandomSeed(self, seed: int) -> None:
-        """Seed the generators of all tiles, where the model draws random numbers."""
+        """Seed the generators of all tiles, where the model draws random numbers.
+
+        Each replica has a seed of its own, as many above this one as its number.
+        """
         engine = self._loaded("setRandomSeed")
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
             raise popart_exception(f"setRandomSeed: {seed!r}; a whole number of 64 bits is needed")
         self._seed = seed
         if parts.SEED_FROM_HOST in self._programs.programs:
-            words = np.array([seed & 0xFFFFFFFF, seed >> 32], dtype=np.uint32)
+            first = self._options.globalReplicaOffset
+            replicas = np.arange(first, first + self._options.replicas, dtype=np.uint64)
+            words = (np.uint64(seed) + replicas).view(np.uint32)  # the low word of each first
             engine.connectStream(parts.SEED_FROM_HOST, words)
             self._programs.run_apart(engine, parts.SEED_FROM_HOST)
 
