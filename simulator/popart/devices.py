@@ -75,8 +75,8 @@ class DeviceInfo:
         return self
 
     def __exit__(self, *exception_info: object) -> None:
-        """Free the device at the end of a block."""
-        if self.device.isAttached():
+        """Free the device at the end of a block; one that was made for the session stays."""
+        if self.type is DeviceType.Ipu and self.device.isAttached():
             self.device.detach()
 
     def attach(self) -> bool:

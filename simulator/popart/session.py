@@ -199,6 +199,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     def _graph_and_programs(self) -> tuple[Graph, list[AnyProgram]]:
         """Return what is to be compiled."""
+        log("devicex", "DEBUG", "Starting compilation")
         graph = self._built()  # and what that needed, the tensors of all nodes, is gone
         log("devicex", "INFO", f"compiling {len(graph.compute_sets)} compute sets")
         return graph, list(self._programs.programs.values())
@@ -447,7 +448,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""
         batches, places = self._micro_batches, looked_up(self._ir)
-        unknown = [name for name in stepio.inputs if name not in self._ir.inputs]
+        names = {*self._ir.inputs, *self._weights}  # arrays of weights are not read, as in PopART
+        unknown = [name for name in stepio.inputs if name not in names]
         if unknown:
             inputs = ", ".join(self._ir.inputs) or "none"
             raise popart_exception(f"run: no input {unknown[0]!r}; the model has {inputs}")
@@ -455,6 +457,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
             info, array = self._ir.infos[name], stepio.inputs.get(name)
             if array is None:
                 raise popart_exception(f"run: input {name!r} ({info}) is not given")
+            if not stepio.checks and array.size:  # PopART begins anew at its end
+                array = np.resize(array, info.nelms() * batches)
             if array.size != info.nelms() * batches:
                 raise popart_exception(
                     f"run: input {name!r} has {array.size} elements; {batches} of {info} are needed"

@@ -29,7 +29,7 @@ from simulator.popart.loss_scaling import INFOS as SCALING_INFOS
 from simulator.popart.losses import Loss
 from simulator.popart.lowering import Lowering
 from simulator.popart.mandatory_patterns import check_gradients
-from simulator.popart.names import reservedAccumPrefix
+from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
 from simulator.popart.scheduling.recompute import Again, recomputed
@@ -94,6 +94,9 @@ class TrainingSession(InferenceSession):
             f"{reservedAccumPrefix()}{name}": TensorInfo(kind or infos[name].type, infos[name].dims)
             for name in self._ir.weights
         }
+        numbers = numbers_of(self._optimizer, self._ir.weights, self._options)
+        sums |= dict.fromkeys(numbers, TensorInfo("FLOAT", []))
+        sums[f"{reservedLossScalingPrefix()}FLOAT"] = TensorInfo("FLOAT", [])
         added = {f"{PREFIX}{name}": info for name, info in infos.items()} | sums
         return added | (SCALING_INFOS if self._options.automaticLossScalingSettings.enabled else {})
 
@@ -151,7 +154,7 @@ class TrainingSession(InferenceSession):
         self._begin_kept(updates)
         gradients = {f"{PREFIX}{name}": gradient for name, gradient in seeds.items()}
         more = scaling.anchors(updates.loss_scaling()[0]) if scaling else {}
-        return {**gradients, **updates.sums, **more}
+        return {**gradients, **updates.sums, **updates.anchors(), **more}
 
     def _scaling(self, lowering: Lowering, prog: Program) -> AutomaticScaling:
         """Return what scales the losses, with its programs around a change of the weights."""

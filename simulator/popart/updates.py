@@ -14,7 +14,7 @@ from simulator.graph.types import FLOAT
 from simulator.popart import programs as parts
 from simulator.popart.loss_scaling import AutomaticScaling
 from simulator.popart.lowering import Lowering
-from simulator.popart.names import reservedAccumPrefix
+from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
@@ -87,6 +87,13 @@ class Updates:
                 brought(graph, tensor, ipu, self.from_host, name) for ipu in range(len(graphs))
             ]
         return self.numbers[scalar.tensor]
+
+    def anchors(self) -> dict[str, Tensor]:
+        """Return the numbers that the host can change, as they are on the first IPU."""
+        tensors = {n: one[0] for n, one in self.numbers.items() if isinstance(one[0], Tensor)}
+        scaling = tensors.get(scaling_of(self.optimizer).tensor)
+        named = {} if scaling is None else {f"{reservedLossScalingPrefix()}FLOAT": scaling}
+        return tensors | named
 
     # Changes
     def add(self, gradients: Mapping[str, Tensor], weights: Iterable[str], prog: Program) -> None:

@@ -19,6 +19,7 @@ from simulator.popart.dataflow import DataFlow
 from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
+from simulator.popart.logging import log
 from simulator.popart.sessions.exported import (
     RNG_STATE,
     SEED,
@@ -194,6 +195,8 @@ class Files:
         except (KeyError, TypeError, ValueError) as error:
             path = model.executable.blob.source.path
             raise PvaError(path, f"its state of a session: {error}", "compile it anew") from None
+        place = model.executable.blob.source.path
+        log("devicex", "DEBUG", f"Loading serialized PopART executable from {place}")
         self._executable, self._programs = executable, programs
         own_names = set(self._streams)  # which this session has of its own
         for tensor in model.tensors:

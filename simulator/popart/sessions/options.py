@@ -156,6 +156,13 @@ OF_GROUPS: dict[str, dict[str, Any]] = {
         "createHostTransferableTensorWithOffset": False,
     },
 }
+# Older names of options, and the names that took their place; both have one value.
+DEPRECATED = {
+    "prefetchBufferingDepthMap": "bufferingDepthMap", "defaultPrefetchBufferingDepth":
+    "defaultBufferingDepth",
+}  # fmt: skip
+NAMESAKES = {**DEPRECATED, **{new: old for old, new in DEPRECATED.items()}}
+CACHES = (ENVIRONMENT, "POPART_CACHE_DIR", "POPXL_CACHE_DIR")  # variables of the environment
 WITH_EFFECT = ("automaticLossScalingSettings",)  # groups whose options a program depends on
 _OFF = ("None", "Off", "", "0", "False", "[]", "{}")
 
@@ -212,6 +219,12 @@ class SessionOptions:
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if name in DEPRECATED:
+            log(
+                "session", "WARN", f"SessionOptions: {name} has been deprecated; {DEPRECATED[name]}"
+            )
+        if name in NAMESAKES:
+            object.__setattr__(self, NAMESAKES[name], value)
         if name in LOCATIONS:
             object.__setattr__(self, name, checked_location(name, value))
         elif name in WITHOUT_EFFECT:
@@ -273,7 +286,7 @@ class SessionOptions:
     @property
     def cache(self) -> Path | None:
         """Return the folder of compiled models, None where they are not kept."""
-        folder = os.environ.get(ENVIRONMENT, "")
+        folder = next((os.environ[name] for name in CACHES if os.environ.get(name)), "")
         if self.enableEngineCaching:
             folder = str(self.cachePath)
         return Path(folder) if folder else None
