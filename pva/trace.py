@@ -210,6 +210,13 @@ class Trace(Shown):
             raise PvaError(f"window({begin_ns}, {end_ns})", "ends before it begins", "begin first")
         return window(self._content, begin_ns, end_ns)
 
+    def chunks(self) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+        """Return of each thread, as in `threads`, when each part of its events begins and ends.
+
+        A part is some thousands of events, none of which is read.
+        """
+        return self._content.lanes.chunks()
+
     def since(self, begin_ns: int) -> list[ThreadColumns]:
         """Find of each thread, as in `threads`, what had not ended at a moment; reads nothing else.
 

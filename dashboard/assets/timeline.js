@@ -123,7 +123,8 @@
 
     async window_(begin, end, rows) {
       const pixels = Math.round((this.width() - window.tilescope.paint.GUTTER) * (end - begin) / (this.view.end - this.view.begin));
-      const response = await this.get("", { begin, end, pixels: Math.min(Math.max(pixels, 1), 8192), rows });
+      const { sketch } = window.tilescope.asked;
+      const response = await this.get("", { begin, end, pixels: Math.min(Math.max(pixels, 1), 8192), rows, ...sketch(this.layout.sketch) });
       const data = unpack(await response.arrayBuffer());
       data.asked = rows;
       return data;
@@ -143,6 +144,7 @@
         const wanted = this.wanted();
         if (wanted) this.data = await this.window_(wanted.begin, wanted.end, wanted.rows);
         this.draw(); // the strip and charts may come later
+        if (this.layout.sketch) this.fetchWhole(this.layout); // nothing waits for it
         if (!this.strip_) this.strip_ = await this.fetchStrip();
         await window.tilescope.fetchCharts(this);
         window.tilescope.fetchArrows(this); // nothing waits for the arrows
@@ -162,14 +164,29 @@
     async fetchLayout() {
       const patience = window.setTimeout(() => this.say("Reading the events…", true), PATIENCE);
       try {
-        this.layout = await (await this.get("/layout")).json();
+        const { sketch } = window.tilescope.asked;
+        this.layout = await (await this.get("/layout", sketch(this.place.dataset.source === "host"))).json();
       } finally {
         window.clearTimeout(patience);
       }
-      this.say("");
+      this.say(this.layout.sketch ? "Reading the events…" : "", this.layout.sketch);
       this.view = this.view || this.extent();
       this.show(this.view.begin, this.view.end, true);
       window.tilescope.findAgain(this);
+    }
+
+    /** Take the place of a sketch when all is read. */
+    async fetchWhole(sketch) {
+      if (this.sketch === sketch) return;
+      this.sketch = sketch;
+      try {
+        await this.get("/layout");
+        if (this.layout !== sketch) return;
+        this.say("");
+        this.reload();
+      } catch (problem) {
+        this.say((this.failed = problem.message), true);
+      }
     }
 
     async fetchStrip() {

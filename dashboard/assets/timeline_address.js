@@ -49,6 +49,9 @@
     return "/timeline/" + source + path + "?" + search;
   }
 
+  /** Give what asks for a sketch until all is read. */
+  const sketch = (wanted) => (wanted ? { sketch: "on" } : {});
+
   /** Give a window no smaller than a few units and inside the whole. */
   function inside(layout, begin, end) {
     const [first, last] = layout.extent;
@@ -77,6 +80,6 @@
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, {
-    asked: { optionsOf, option, SMALLEST, list, range, state, link, inside, tall, wanted },
+    asked: { optionsOf, option, SMALLEST, list, range, state, link, sketch, inside, tall, wanted },
   });
 })();

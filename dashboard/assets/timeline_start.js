@@ -27,7 +27,7 @@
 
   async function start(source) {
     const { asked, paint, read, rows } = window.tilescope;
-    const answer = await begin(asked.link(source, "/layout"));
+    const answer = await begin(asked.link(source, "/layout", asked.sketch(source === "host")));
     if (!answer) return;
     const layout = await answer.clone().json();
     const placed = rows.place(layout, asked.state());
@@ -36,7 +36,8 @@
     const seen = rows.between(placed.entries, 0, asked.tall(placed.height) - paint.RULER);
     const wanted = asked.wanted(layout, placed, view, seen);
     const pixels = Math.round((WIDTH * window.innerWidth * (wanted.end - wanted.begin)) / (view.end - view.begin));
-    begin(asked.link(source, "", { begin: wanted.begin, end: wanted.end, pixels, rows: wanted.rows }));
+    const { begin: from, end, rows: asks } = wanted;
+    begin(asked.link(source, "", { begin: from, end, pixels, rows: asks, ...asked.sketch(layout.sketch) }));
   }
 
   window.tilescope = Object.assign(window.tilescope || {}, { ask });

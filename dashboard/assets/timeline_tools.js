@@ -130,7 +130,8 @@
     const kept = window.tilescope.filterWords(layout);
     if (timeline.kept && timeline.kept.textContent !== kept) timeline.kept.textContent = kept;
     const words = timeline.place.dataset.events || "events";
-    timeline.summary.textContent = `${amount(view.end - view.begin, layout)} in view, ${events.toLocaleString("en-US")} ${words} in these rows`;
+    const count = layout.sketch ? "" : `, ${events.toLocaleString("en-US")} ${words} in these rows`;
+    timeline.summary.textContent = `${amount(view.end - view.begin, layout)} in view${count}`;
   }
 
   // Search

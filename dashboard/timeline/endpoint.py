@@ -15,7 +15,9 @@
 blocks whose name it lets through are there (timeline/filtered.py), and `path=on`, a lane of the
 critical path (timeline/critical_path.py), and `show=modules`, layers of modules; `together` has
 `axis`: `device`, or `simulated`; `host` has `align`, whether several files lie by the `wall` clock
-or from their `start`, and `merged=on`, the threads of a process in one lane.
+or from their `start`, and `merged=on`, the threads of a process in one lane; with `sketch=on` the
+layout of a long trace that is not ready, and windows of it, tell when threads had events
+(pva/plot/host_sketch.py).
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ from pva.analysis.timeline.viewport import MAX_ROWS, viewport
 from pva.errors import NotFoundError, NotRecordedError, PvaError
 from pva.plot.device import device_timeline, run_label
 from pva.plot.host import HostTimeline, host_timeline
+from pva.plot.host_sketch import host_sketch
 from pva.plot.lanes import Timeline
 
 if TYPE_CHECKING:
@@ -62,6 +65,8 @@ if TYPE_CHECKING:
 MAX_PIXELS = 8192
 # The option `show` of an address, which hides the rows of layers, or has those of modules.
 FLAT, MODULES = "flat", "modules"
+HOST = "host timeline"  # the name of what is kept
+SKETCHED = 1 << 20  # events, of which more are sketched until they are read
 BY_MODULE = " by module"  # of the name of what is kept
 
 
@@ -166,7 +171,7 @@ def host(store: Store, report: str, align: Align = "wall") -> HostTimeline:
     def make(former: HostTimeline | None) -> HostTimeline:
         return _host_continued(store, report, align, former)
 
-    return store.continued(report, f"host timeline {align}", make)
+    return store.continued(report, f"{HOST} {align}", make)
 
 
 def _host_continued(
@@ -297,17 +302,33 @@ def _whole(options: Options, key: str, default: int) -> int:
     return int(number[0]) if number else default
 
 
+def sketched(store: Store, source: str, options: Options) -> Timeline | None:
+    """Return when the threads of a long trace had events, where that is asked for and told."""
+    align = align_of(options.get("align", ""))
+    is_other = source != "host" or options.get("merged") == "on" or align == "start"
+    if options.get("sketch") != "on" or is_other:
+        return None
+    report = options.get("report", "")
+    trace = host_trace(store, report)
+    is_long = len(trace.threads) <= MAX_ROWS and sum(t.count for t in trace.threads) > SKETCHED
+    return store.derived(report, "host sketch", lambda: host_sketch(trace)) if is_long else None
+
+
 def _layout(store: Store, source: str, options: Options) -> Body:
-    document = _asked_for(store, source, options).layout()
+    """Return a layout: of a sketch where all is not ready, and that was asked for."""
+    is_ready = store.knows(options.get("report", ""), f"{HOST} wall")
+    early = None if is_ready else sketched(store, source, options)
+    document = (early or _asked_for(store, source, options)).layout()
     if source == "host":
         trace = _asked_trace(store, options)
-        document |= {"charts": chart_list(trace), "flows": len(trace.flows)}
+        flows = 0 if early else len(trace.flows)
+        document |= {"charts": chart_list(trace), "flows": flows, "sketch": bool(early)}
     return json.dumps(document), JSON, {}
 
 
 def _window(store: Store, source: str, options: Options) -> Body:
     started = time.thread_time()
-    timeline = _asked_for(store, source, options)
+    timeline = sketched(store, source, options) or _asked_for(store, source, options)
     rows = rows_asked(options["rows"], timeline.tracks.rows) if "rows" in options else None
     body = answer(timeline, *_asked_window(options), _whole(options, "pixels", 1000), rows)
     spent = f"window;dur={1e3 * (time.thread_time() - started):.3f}"

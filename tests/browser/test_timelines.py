@@ -322,3 +322,36 @@ def written(page: Any, *texts: str) -> None:
       t.draw();
       return texts.every((text) => seen.includes(text)); }"""
     page.wait_for_function(script, arg=[list(texts)])
+
+
+SLOW = """
+import sys, time
+from dashboard.server import serve
+from dashboard.timeline import endpoint
+endpoint.SKETCHED, grown = 100, endpoint.grown_timeline
+endpoint.grown_timeline = lambda *given: (time.sleep(4), grown(*given))[1]
+serve(sys.argv[1:], port=0)
+"""
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Iterator[str]:
+    """Serve a trace that takes long to be read."""
+    path = write(tmp_path / "slow.pvti", THREADS, ["first", "second"], pid=3)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-c", SLOW, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+        server.terminate()
+
+
+def test_a_long_trace_is_sketched_until_it_is_read(slow: str, contexts: Any) -> None:
+    page = contexts["light"].new_page()
+    page.goto(f"{slow}trace")
+    drawn(page)
+    assert page.evaluate(f"{VIEW}.layout.sketch && {VIEW}.data.n") == 2
+    expect(page.locator(".timeline-note")).to_have_text("Reading the events…")
+    page.wait_for_function(f"() => !{VIEW}.layout.sketch && ({VIEW}.data || {{}}).n === 200")
+    expect(page.locator(".timeline-note")).to_have_text("")
+    page.close()
