@@ -183,14 +183,17 @@ def add_ipu_borders(figure: go.Figure, tiles: int, tiles_per_ipu: int, theme: Th
     """Draw a line between each two IPUs of `tiles_per_ipu` tiles, and name them; 0: one IPU."""
     firsts = range(0, tiles if tiles_per_ipu else 0, max(tiles_per_ipu, 1))
     line = {"color": token("quiet", theme), "width": 1, "dash": "dot"}
-    for ipu, first in enumerate(firsts):
-        if ipu:
-            figure.add_vline(x=first - 0.5, line=line)
-        if len(firsts) <= MAX_NAMED:
-            figure.add_annotation(
-                text=f"IPU {ipu}", x=first - 0.5, xanchor="left", yref="paper", y=1,
-                yanchor="top", showarrow=False, font={"size": 11, "color": token("quiet", theme)},
-            )  # fmt: skip
+    place = {"type": "line", "yref": "y domain", "y0": 0, "y1": 1, "line": line}
+    borders = [place | {"x0": first - 0.5, "x1": first - 0.5} for first in firsts[1:]]
+    text = {"xanchor": "left", "yref": "paper", "y": 1, "yanchor": "top", "showarrow": False,
+            "font": {"size": 11, "color": token("quiet", theme)}}  # fmt: skip
+    named = firsts if len(firsts) <= MAX_NAMED else ()
+    names = [text | {"text": f"IPU {ipu}", "x": first - 0.5} for ipu, first in enumerate(named)]
+    # At once: Plotly looks at all there are for each that is added.
+    figure.update_layout(
+        shapes=[*figure.layout.shapes, *borders],
+        annotations=[*figure.layout.annotations, *names],
+    )
 
 
 def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, theme: Theme) -> None:
