@@ -21,19 +21,19 @@ _ENDS = {  # from little to much: the colours of each scale in the light theme, 
 }
 LONGEST_NAME = 40  # letters of the chosen object
 NAME_HEIGHT = 0.045  # of the plot: a line of text
+MAX_CELLS = 24_000  # of a map; more tiles share some
 MAX_PIECES = 1500  # of an address map, the largest; the table has them all
 
 
 def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: Theme) -> go.Figure:
     """Draw a cell for each tile, IPU beside IPU, coloured by its bytes; `top` ends the colours.
 
-    `frame` has tile, ipu, column, row, bytes and free. A cell's customdata is its tile.
+    `frame` has tile, ipu, column, row, bytes and free. A cell's customdata is its tile. Of more
+    than MAX_CELLS tiles some beside each other share a cell, which is that of the fullest.
     """
-    wide, high = (int(frame[name].max()) + 1 for name in ("row", "column"))
-    ipus = int(frame["ipu"].max()) + 1
-    across = _across(ipus)
-    pitch = wide + 2, high + _room_for_names(-(-ipus // across), high)
-    x, y = _places(frame)
+    side = _side(frame)
+    frame = frame.iloc[np.argsort(frame["bytes"].to_numpy(), kind="stable")]  # the fullest on top
+    x, y, across, pitch, high = _places(frame, side)
     shape = (int(y.max()) + 1, int(x.max()) + 1)
     unit, name = scale_of(top)
     figure = go.Figure(
@@ -53,12 +53,13 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
         )
     )
     _mark_lacking(figure, frame, x, y, theme)
-    _label_ipus(figure, ipus, across, pitch, theme)
     layout = plot_layout(theme)
     hidden = {"visible": False, "fixedrange": False}
     layout["xaxis"] = hidden | {"range": [-1, shape[1]]}
     layout["yaxis"] = hidden | {"range": [shape[0], high - pitch[1] + 0.4]}
-    figure.update_layout(layout)
+    texts = [*_names(int(frame["ipu"].max()) + 1, across, pitch), *_shared(side)]
+    quiet = {"showarrow": False, "font": {"size": 12, "color": token("quiet", theme)}}
+    figure.update_layout(layout | {"annotations": [quiet | text for text in texts]})
     return figure.update_layout(
         hovermode="closest", clickmode="event", dragmode="pan", showlegend=False
     )
@@ -68,10 +69,9 @@ def mark_tiles(
     figure: go.Figure, frame: pd.DataFrame, tiles: Numbers, name: str, theme: Theme
 ) -> None:
     """Frame the tiles of the chosen object on a map; those beside each other have one frame."""
-    x, y = _places(frame)
+    x, y, *_ = _places(frame, _side(frame))
     mine = np.isin(frame["tile"].to_numpy(), tiles)
-    order = np.lexsort((x[mine], y[mine]))
-    x, y = x[mine][order], y[mine][order]
+    y, x = np.unique(np.stack((y[mine], x[mine])), axis=1)
     begins = np.ones(len(x), dtype=bool)
     begins[1:] = (y[1:] != y[:-1]) | (x[1:] != x[:-1] + 1)
     ends = np.append(begins[1:], True)[: len(x)]
@@ -90,16 +90,24 @@ def mark_tiles(
     figure.update_layout(showlegend=True)
 
 
-def _places(frame: pd.DataFrame) -> tuple[Numbers, Numbers]:
-    """Return where the cell of each tile lies on a map: its x and y."""
-    wide, high = (int(frame[name].max()) + 1 for name in ("row", "column"))
+def _side(frame: pd.DataFrame) -> int:
+    """Count the tiles along each side of a cell."""
+    return max(int(np.ceil(np.sqrt(len(frame) / MAX_CELLS))), 1)
+
+
+def _places(frame: pd.DataFrame, side: int) -> tuple[Numbers, Numbers, int, tuple[int, int], int]:
+    """Return where the cell of each tile lies on a map, its x and y, and how IPUs lie.
+
+    That is how many are beside each other, from where to where the next one is, and how high one.
+    """
+    row, column = (frame[name].to_numpy() // side for name in ("row", "column"))
+    wide, high = int(row.max()) + 1, int(column.max()) + 1
     ipus = int(frame["ipu"].max()) + 1
     across = _across(ipus)
     pitch = wide + 2, high + _room_for_names(-(-ipus // across), high)
     place = frame["ipu"].to_numpy()
-    x = (place % across) * pitch[0] + frame["row"].to_numpy()
-    y = (place // across) * pitch[1] + frame["column"].to_numpy()
-    return x, y
+    x, y = (place % across) * pitch[0] + row, (place // across) * pitch[1] + column
+    return x, y, across, pitch, high
 
 
 def _across(ipus: int) -> int:
@@ -149,20 +157,25 @@ def _mark_lacking(
         )  # fmt: skip
 
 
-def _label_ipus(
-    figure: go.Figure, ipus: int, across: int, pitch: tuple[int, int], theme: Theme
-) -> None:
-    for ipu in range(ipus if ipus > 1 else 0):
-        figure.add_annotation(
-            x=(ipu % across) * pitch[0] - 0.5,
-            y=(ipu // across) * pitch[1] - 0.5,
-            text=f"IPU {ipu}",
-            showarrow=False,
-            xanchor="left",
-            yanchor="bottom",
-            borderpad=0,
-            font={"size": 12, "color": token("quiet", theme)},
-        )
+def _names(ipus: int, across: int, pitch: tuple[int, int]) -> list[dict[str, object]]:
+    """Name IPUs above them, where there are several."""
+    of_all = {"xanchor": "left", "yanchor": "bottom", "borderpad": 0}
+    return [
+        of_all | {
+            "x": (ipu % across) * pitch[0] - 0.5, "y": (ipu // across) * pitch[1] - 0.5,
+            "text": f"IPU {ipu}",
+        }
+        for ipu in range(ipus if ipus > 1 else 0)
+    ]  # fmt: skip
+
+
+def _shared(side: int) -> list[dict[str, object]]:
+    """Tell of cells that several tiles share."""
+    if side == 1:
+        return []
+    text = f"A cell is the fullest of {side} × {side} tiles"
+    below = {"xref": "paper", "yref": "paper", "x": 1, "y": 0}
+    return [below | {"xanchor": "right", "yanchor": "top", "text": text}]
 
 
 def address_map(

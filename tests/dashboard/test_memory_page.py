@@ -283,3 +283,16 @@ def test_out_of_memory_report_says_by_how_much_and_marks_the_tiles(tmp_path: Pat
     assert "Memory including gaps 1.0 kB Free −440 B" in words(tree)  # 600 - 1,040
     free = memory_by_tile(store.report())["free"]
     assert figure.data[-1].x.tolist() == [tile for tile, left in enumerate(free) if left < 0]
+
+
+def test_many_tiles_share_cells_of_a_map_which_show_the_fullest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(floor, "MAX_CELLS", 4)
+    tiles = pd.DataFrame({"tile": range(16), "ipu": 0, "column": np.arange(16) // 4,
+                          "row": np.arange(16) % 4, "bytes": np.arange(16) * 7 % 16,
+                          "free": 1})  # fmt: skip
+    drawn = floor.tile_map(tiles, words="", scale="blue", top=16, theme="light")
+    assert drawn.data[0].z.tolist() == [[12, 14], [15, 13]]
+    assert drawn.data[0].customdata.tolist() == [[4, 2], [9, 11]]
+    assert drawn.layout.annotations[0].text == "A cell is the fullest of 2 × 2 tiles"
