@@ -7,6 +7,7 @@ few steps is worked out step by step; in one of many, each step is spread evenly
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -167,20 +168,45 @@ def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Intege
 
 def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, Integers]:
     """Return cycles [program][tile] of some programs, and what they do."""
-    data = report.dataset
     table = np.zeros((len(programs), tiles.stop - tiles.start), dtype=np.int64)
     activity = np.zeros(len(programs), dtype=np.int64)
+    for number, mine, array, rows in _operands(report, programs):
+        activity[mine] = number
+        table[mine[rows >= 0]] = array[rows[rows >= 0]][:, tiles]
+    return table, activity
+
+
+def _means(report: Report, programs: Integers, edges: Integers) -> tuple[Floats, Integers]:
+    """Return the mean cycles [program][range of tiles] of some programs, and what they do.
+
+    Programs share compute sets and exchanges: each of these is added up once.
+    """
+    means = np.zeros((len(programs), len(edges) - 1))
+    activity = np.zeros(len(programs), dtype=np.int64)
+    tiles = slice(int(edges[0]), int(edges[-1]))
+    for number, mine, array, rows in _operands(report, programs):
+        activity[mine] = number
+        used, place = np.unique(rows[rows >= 0], return_inverse=True)
+        sums = np.add.reduceat(array[used, tiles], edges[:-1] - edges[0], axis=1)
+        means[mine[rows >= 0]] = (sums / np.diff(edges))[place]
+    return means, activity
+
+
+def _operands(
+    report: Report, programs: Integers
+) -> Iterator[tuple[int, Integers, Integers, Integers]]:
+    """Return of each activity its programs, by place, cycles [row][tile], and the row of each.
+
+    That is -1 where there is none.
+    """
+    data = report.dataset
     types = np.append(data.texts("programs", "type"), "")[programs]
     for tag, (column, name) in OPERANDS.items():
         array = f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
         mine = np.flatnonzero(types == tag)
-        if not len(mine) or not data.has(array):
-            continue
-        rows = data.column("programs", column)[programs[mine]]
-        valid = rows >= 0
-        table[mine[valid]] = data.array(array)[rows[valid]][:, tiles]
-        activity[mine] = ACTIVITIES.index(tag)
-    return table, activity
+        if len(mine) and data.has(array):
+            rows = data.column("programs", column)[programs[mine]]
+            yield ACTIVITIES.index(tag), mine, data.array(array), rows
 
 
 def _begins(
@@ -251,9 +277,7 @@ def _by_program(
     """Spread each step over the time that it took on any tile."""
     data = report.dataset
     programs, place = np.unique(data.column("steps", "program")[span], return_inverse=True)
-    tiles = slice(int(edges[0]), int(edges[-1]))
-    table, activity = _table(report, programs, tiles)
-    mean = np.add.reduceat(table, edges[:-1] - edges[0], axis=1) / np.diff(edges)
+    mean, activity = _means(report, programs, edges)
     begin, end = (data.column("steps", name)[span] for name in ("cycles_from", "cycles_to"))
     columns = shares.shape[2]
     end = np.maximum(end, begin + 1)  # one hidden behind the step before takes no time of its own
