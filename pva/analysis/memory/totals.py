@@ -99,7 +99,7 @@ def counts_code(report: Report) -> bool:
     names = list(CATEGORY_LABELS)
     rows = [names.index(category) for kind in CODE_CATEGORIES.values() for category in kind]
     return report.dataset.kept(
-        "counts code", lambda data: bool(data.array("memory_by_category")[rows].any())
+        "counts code", lambda data: any(data.row("memory_by_category", row).any() for row in rows)
     )
 
 
