@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 7                         /* as in kernels.py */
+#define INTERFACE 8                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -1398,25 +1398,104 @@ static int bits_in(uint64_t word)
 #endif
 }
 
+/* Find the base at a place; 0 where there is no such place. */
+static int base_at(const Stepped *column, int64_t place, int64_t *base)
+{
+    if (place < 0 || place / 64 >= column->changes.count)
+        return 0;
+    uint64_t bits = ((uint64_t *)column->changes.first)[place / 64] << (63 - place % 64);
+    int64_t change = (int64_t)((uint32_t *)column->counted.first)[place / 64] + bits_in(bits) - 1;
+    if (change < 0 || change >= column->base.count)
+        return 0;
+    *base = ((int64_t *)column->base.first)[change];
+    return 1;
+}
+
+static uint32_t above_at(const Stepped *column, int64_t place)
+{
+    Py_ssize_t last = column->above.count - 1;
+    return ((uint32_t *)column->above.first)[place < last ? place : last];
+}
+
 /* Find, or raise, the numbers at places; 0 where there is no such place. */
 static int raised(const Stepped *column, const Column *places, int64_t *numbers)
 {
-    const uint64_t *changes = (uint64_t *)column->changes.first;
-    const uint32_t *counted = (uint32_t *)column->counted.first, *above = (uint32_t *)column->above.first;
     for (Py_ssize_t row = 0; row < places->count; row++) {
-        int64_t place = long_at(places, row);
-        if (place < 0 || place / 64 >= column->changes.count)
+        int64_t place = long_at(places, row), base;
+        if (!base_at(column, place, &base))
             return 0;
-        uint64_t bits = changes[place / 64] << (63 - place % 64);
-        int64_t change = (int64_t)counted[place / 64] + bits_in(bits) - 1;
-        if (change < 0 || change >= column->base.count)
-            return 0;
-        int64_t base = ((int64_t *)column->base.first)[change];
         if (column->has_above)
-            numbers[row] = above[place < column->above.count ? place : column->above.count - 1];
+            numbers[row] = above_at(column, place);
         add(&numbers[row], base);
     }
     return 1;
+}
+
+/* Find the first place from each of `low` to `high` whose number is not below that of the row. */
+static int sought(const Stepped *column, const Column *high, const Column *numbers, int64_t *low)
+{
+    for (Py_ssize_t row = 0; row < numbers->count; row++) {
+        int64_t first = low[row], stop = long_at(high, row), number = long_at(numbers, row), base;
+        if (first < 0 || stop > PTRDIFF_MAX / 2)
+            return 0;
+        while (first < stop) {
+            int64_t middle = first + (stop - first) / 2;
+            if (!base_at(column, middle, &base))
+                return 0;
+            add(&base, above_at(column, middle));
+            if (base < number)
+                first = middle + 1;
+            else
+                stop = middle;
+        }
+        low[row] = first;
+    }
+    return 1;
+}
+
+/* Take a column, which has no gaps, of its four parts; 0 where it is none. */
+static int stepped_of(PyObject *const *given, Stepped *column)
+{
+    Column *parts[] = {&column->above, &column->base, &column->changes, &column->counted};
+    static const Py_ssize_t width[] = {4, 8, 8, 4};
+    int fit = 1;
+    column->has_above = given[0] != Py_None;
+    for (int i = !column->has_above; i < 4 && fit; i++)
+        fit = column_of(given[i], parts[i], width[i], 0)
+            && (parts[i]->count < 2 || parts[i]->step == width[i]);
+    return fit && column->counted.count == column->changes.count
+        && (!column->has_above || column->above.count > 0);
+}
+
+static void release(Stepped *column)
+{
+    Column *parts[] = {&column->above, &column->base, &column->changes, &column->counted};
+    for (int i = 0; i < 4; i++)
+        PyBuffer_Release(&parts[i]->view);
+}
+
+/* sought(above, base, changes, counted, high, numbers, low): move each of the last
+
+   It becomes the first place, from there to that of `high`, whose number is not below that of
+   `numbers`; between these the column ascends. None where a place is none. */
+static PyObject *sought_of(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Stepped column = {0};
+    Column high = {0}, numbers = {0}, low = {0};
+    if (arguments != 7) {
+        PyErr_SetString(PyExc_TypeError, "a column, places and numbers are needed");
+        return NULL;
+    }
+    int fit = stepped_of(given, &column) && column.has_above && column_of(given[4], &high, 8, 0)
+        && column_of(given[5], &numbers, 8, 0) && column_of(given[6], &low, 8, 1)
+        && high.count == low.count && numbers.count == low.count;
+    if (fit)
+        fit = sought(&column, &high, &numbers, (int64_t *)low.first);
+    Column *others[] = {&high, &numbers, &low};
+    for (int i = 0; i < 3; i++)
+        PyBuffer_Release(&others[i]->view);
+    release(&column);
+    return answer(fit);
 }
 
 /* raised(above, base, changes, counted, places, numbers): fill the last
@@ -1430,20 +1509,13 @@ static PyObject *raised_of(PyObject *module, PyObject *const *given, Py_ssize_t 
         PyErr_SetString(PyExc_TypeError, "a column, places and numbers are needed");
         return NULL;
     }
-    column.has_above = given[0] != Py_None;
-    Column *of_column[] = {&column.above, &column.base, &column.changes, &column.counted,
-                           &places, &numbers};
-    static const Py_ssize_t width[] = {4, 8, 8, 4, 8, 8};
-    int fit = 1;
-    for (int i = !column.has_above; i < 6 && fit; i++)
-        fit = column_of(given[i], of_column[i], width[i], i == 5)
-            && (i > 3 || of_column[i]->count < 2 || of_column[i]->step == width[i]);
-    fit = fit && column.counted.count == column.changes.count && numbers.count == places.count
-        && (!column.has_above || column.above.count > 0);
+    int fit = stepped_of(given, &column) && column_of(given[4], &places, 8, 0)
+        && column_of(given[5], &numbers, 8, 1) && numbers.count == places.count;
     if (fit)
         fit = raised(&column, &places, (int64_t *)numbers.first);
-    for (int i = 0; i < 6; i++)
-        PyBuffer_Release(&of_column[i]->view);
+    PyBuffer_Release(&places.view);
+    PyBuffer_Release(&numbers.view);
+    release(&column);
     return answer(fit);
 }
 
@@ -1458,6 +1530,7 @@ static PyMethodDef methods[] = {
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, NULL},
     {"numbers", (PyCFunction)(void (*)(void))numbers, METH_FASTCALL, NULL},
     {"raised", (PyCFunction)(void (*)(void))raised_of, METH_FASTCALL, NULL},
+    {"sought", (PyCFunction)(void (*)(void))sought_of, METH_FASTCALL, NULL},
     {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL}};
 

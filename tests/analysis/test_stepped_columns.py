@@ -56,15 +56,18 @@ def test_events_without_gaps_take_little_more_than_their_begins() -> None:
     assert sum(column.nbytes for column in columns) < 5 * len(begin)
 
 
+@pytest.mark.parametrize("compiled", KERNELS)
 @pytest.mark.parametrize("is_stepped", [False, True])
 @given(st.lists(st.integers(0, 1 << 33), min_size=1).map(sorted), st.integers(-1, 1 << 34))
 def test_a_number_is_found_between_two_places(
-    is_stepped: bool, ascending: list[int], number: int
+    is_stepped: bool, compiled: Any, ascending: list[int], number: int
 ) -> None:
     values = np.array(ascending)
     column = stepped.stepped(values, values.astype(np.uint32)) if is_stepped else values
     low, high = np.array([0, len(values) // 2]), np.array([len(values)] * 2)
-    places = first_from(column, low, high, np.array([[number, number]]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "compiled", compiled)
+        places = first_from(column, low, high, np.array([[number, number]]))
     whole = np.searchsorted(values, number)
     assert places.tolist() == [[whole, max(whole, len(values) // 2)]]
 
@@ -74,3 +77,6 @@ def test_a_number_is_found_between_two_places(
 def test_a_place_that_is_none_is_for_numpy(place: int) -> None:
     column = stepped.stepped(np.arange(3), np.arange(3, dtype=np.uint32))
     assert column._raised(np.array([0, place])) is None
+    parts = column.above, column.base, column.changes, column.counted
+    low, high, number = np.array([min(place, 0)]), np.array([4 * place]), np.array([1 << 40])
+    assert kernels.compiled.sought(*parts, high, number, low) is None

@@ -134,7 +134,12 @@ def first_from(column: Column, low: Integers, high: Integers, number: Integers) 
 
     Between these the column ascends; `number` may have several of each.
     """
-    low, high = (np.broadcast_to(edge, number.shape).copy() for edge in (low, high))
+    low, high = (np.broadcast_to(edge, number.shape).astype(np.int64) for edge in (low, high))
+    if kernels.compiled and isinstance(column, Stepped):
+        places = low.ravel()
+        parts = column.above, column.base, column.changes, column.counted
+        if kernels.compiled.sought(*parts, high.ravel(), number.ravel(), places) is not None:
+            return places.reshape(number.shape)
     for _ in range(int((high - low).max(initial=0)).bit_length()):
         middle = (low + high) >> 1
         below = (low < high) & (column[np.minimum(middle, len(column) - 1)] < number)

@@ -56,12 +56,14 @@ class _Items:
     """Rectangles known before and the events between them, in the order of each place.
 
     A place is that of a row in the window; places stand in any order. `known` are the columns of
-    the rectangles: stop, label, label_time, kind. `together` is the level from which on an item
-    stands together with the one before it.
+    the rectangles: stop, label, label_time, kind. `length` is that of an event, 0 of a rectangle.
+    `together` is the level from which on an item stands together with the one before it.
     """
 
     place: Integers
     first: Integers
+    begin: Integers
+    length: Integers
     is_known: npt.NDArray[np.bool_]
     known: tuple[Integers, ...]
     together: Integers
@@ -168,11 +170,13 @@ def _items(window: _Window, levels: Integers) -> _Items:
     of_place = np.diff(between[behind + np.arange(len(count))], prepend=0)
     place = np.repeat(order, count + of_place)
     begin = tracks.begin[every]
-    length = np.where(is_known, 0, tracks.before[every + 1] - tracks.before[every])
+    events = every[~is_known]
+    length = np.zeros(len(every), dtype=np.int64)
+    length[~is_known] = tracks.before[events + 1] - tracks.before[events]
     together = _bits((begin[1:] ^ begin[:-1]) | length[1:] | length[:-1])
     seam = tracks.seam[window.rows[place[1:]]]
     together[(place[1:] != place[:-1]) | (every[1:] == seam)] = BITS - 1
-    return _Items(place, every, is_known, tuple(columns), together)
+    return _Items(place, every, begin, length, is_known, tuple(columns), together)
 
 
 def _rectangles(window: _Window, levels: Integers, order: Integers) -> list[Integers]:
@@ -226,23 +230,23 @@ def _drawn(window: _Window, items: _Items, levels: Integers, limit: int) -> Rect
     stop = items.first[stops] + 1
     stop[is_known] = items.known[0]
     small = ~items.is_known
-    events = items.first[small]
-    length = tracks.before[events + 1] - tracks.before[events]
-    put = tops(np.flatnonzero(starts[small]), tracks.label[events], length, tracks.kind)
+    label, length = tracks.label[items.first[small]], items.length[small]
+    put = tops(np.flatnonzero(starts[small]), label, length, tracks.kind)
     top = np.empty((3, len(first)), dtype=np.int64)
     for column, stored, computed in zip(top, items.known[1:], put, strict=True):
         column[is_known], column[~is_known] = stored, computed
     place = items.place[starts].astype(np.uint16)  # NumPy sorts 16 bits in linear time
     order = np.argsort(place, kind="stable")[:limit]
     first, stop, top = first[order], stop[order], top[:, order]
+    before = tracks.before[stop]
     return Rectangles(
         row=window.rows[place[order]],
-        begin=tracks.begin[first],
-        end=tracks.ends(stop - 1),
+        begin=items.begin[starts][order],
+        end=tracks.begin[stop - 1] + before - tracks.before[stop - 1],
         event=first,
         count=stop - first,
         label=top[0],
-        time=tracks.before[stop] - tracks.before[first],
+        time=before - tracks.before[first],
         label_time=top[1],
         kind=top[2],
     )
