@@ -29,7 +29,9 @@ LEARNING_RATE = 0.05
 # memory has code and stack. The other tools leave it out.
 WITH_CODE = ("conv", "gemm", "embedding")
 # Pooling, and layers of several operations, have modules of their own.
-POOLING, LAYERS = "benchmarks.poplibs_pooling", "benchmarks.poplibs_layers"
+POOLING, LAYERS, SOLVERS = (
+    f"benchmarks.poplibs_{name}" for name in ("pooling", "layers", "solvers")
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,6 +233,18 @@ def embedding(graph: Graph, given: Parameters) -> Programs:
     return built
 
 
+def cholesky(graph: Graph, given: Parameters) -> Programs:
+    """tools/matrix_solver.cpp --cholesky."""
+    built: Programs = import_module(SOLVERS).cholesky(graph, given)
+    return built
+
+
+def triangular_solve(graph: Graph, given: Parameters) -> Programs:
+    """tools/matrix_solver.cpp."""
+    built: Programs = import_module(SOLVERS).triangular_solve(graph, given)
+    return built
+
+
 BUILDERS: dict[str, Callable[[Graph, Parameters], Programs]] = {
     "conv": convolution,
     "fc": fully_connected,
@@ -240,4 +254,6 @@ BUILDERS: dict[str, Callable[[Graph, Parameters], Programs]] = {
     "lstm": lstm_layer,
     "gru": gru_layer,
     "embedding": embedding,
+    "cholesky": cholesky,
+    "triangular_solve": triangular_solve,
 }

@@ -28,6 +28,8 @@ SMALL: dict[str, dict[str, str]] = {
     "lstm": {"sequence-size": "2", "input-size": "16", "output-size": "16", "phase": "all"},
     "gru": {"sequence-size": "2", "input-size": "16", "output-size": "16", "phase": "all"},
     "embedding": {"shape": "{32,8}", "num-indices": "6"},
+    "cholesky": {"a-rank": "8", "block-size": "4", "data-type": "float"},
+    "triangular_solve": {"a-rank": "8", "block-size": "4", "left-side": "false"},
 }
 
 
@@ -141,3 +143,28 @@ def test_layers_table_has_the_published_rows() -> None:
     kinds = [row.kind for row in rows.values()]
     assert {kind: kinds.count(kind) for kind in kinds} == {"embedding": 3, "lstm": 8, "gru": 8}
     assert rows["gru_8_25_1024_1024_float"].published == Figures(527_292, 34_381_572, 133_976)
+
+
+def test_solvers_table_has_the_published_rows() -> None:
+    table = poplibs_table.TABLE.with_name("poplibs_solvers_mk1.csv")
+    rows = {row.name: row for row in poplibs_table.read_table(table)}
+    kinds = [row.kind for row in rows.values()]
+    assert {kind: kinds.count(kind) for kind in kinds} == {"cholesky": 24, "triangular_solve": 18}
+    name = "triangular_solve_1_64_1_64_half_left"
+    assert rows[name].published == Figures(142_797, 1_047_316, 32_920)
+
+
+@pytest.mark.parametrize(
+    ("lower", "inverse"),
+    # One worker of six inverts a block of 4: 6 n^3 + 264 n^2 + 78 n - 120, and 51, 213, + 12
+    [("true", 384 + 4224 + 312 - 120), ("false", 384 + 816 + 852 + 12)],
+)
+def test_an_inverse_takes_what_one_worker_took(lower: str, inverse: int) -> None:
+    given = SMALL["cholesky"] | {"lower": lower}
+    device = poplar.IPUModel("tiny").createDevice()
+    graph, _ = poplibs_programs.build(
+        Benchmark("small", "cholesky", given, Figures(1, 1, 1)), device
+    )
+    groups = [g for g in graph.vertex_groups() if "Inverse" in g.codelet.name]
+    workers = graph.target.workers
+    assert [group.cycles.tolist() for group in groups] == [[workers * inverse]]
