@@ -38,6 +38,8 @@ FIXED: dict[str, Any] = {
     "iterations": 3,
     "values": "none",
     "lower": True,
+    "count": 5,
+    "absolute": True,
     "channels": 4,
     "out_group": 8,
     "expression": Node(FLOAT, BINARY["ADD"], (Node(FLOAT, field="in1"), Node(FLOAT, field="in2"))),
