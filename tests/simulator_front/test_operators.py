@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
+from simulator.codelets.elementwise import operator_values
 from simulator.codelets.elementwise.operations import BINARY, TERNARY, UNARY
 from simulator.graph.types import (
     BOOL,
@@ -367,3 +368,12 @@ def test_operands_that_do_not_fit_name_the_operation(call: Any, said: str) -> No
     a, b = values.tensor(numbers(4), "a"), values.tensor(numbers(3), "b")
     with pytest.raises(poputil.poplibs_error, match=said):
         call(values, a, b, values.tensor([1, 2, 3, 4], "i", INT))
+
+
+def test_tangents_and_sigmoids_are_rounded_once() -> None:
+    x = np.concatenate([np.linspace(-20, 20, 4001), [1e-7, -1e-7]]).astype(np.float32)
+    wide = x.astype(np.float64)
+    np.testing.assert_array_equal(operator_values.tanh(x), np.tanh(wide).astype(np.float32))
+    expected = (1 / (1 + np.exp(-wide))).astype(np.float32)
+    np.testing.assert_allclose(operator_values.sigmoid(x), expected, rtol=6e-8)
+    assert operator_values.sigmoid(np.float32([-500, 500])).tolist() == [0, 1]

@@ -138,7 +138,7 @@ UNARY: Table = table(
         "TANH",
         "tanh",
         "Tanh",
-        np.tanh,
+        values.tanh,
         floats(Step(12, 2), Step(4, 4)),
         in_place=floats(Step(10, 2), Step(2, 4)),
     ),

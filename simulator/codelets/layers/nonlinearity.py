@@ -12,7 +12,7 @@ from math import pi, sqrt
 
 import numpy as np
 
-from simulator.codelets.elementwise.operator_values import as_float, erf, gelu, relu, sigmoid
+from simulator.codelets.elementwise.operator_values import as_float, erf, gelu, relu, sigmoid, tanh
 from simulator.codelets.elementwise.vertices import ElementwiseVertices, codelet_pair
 from simulator.codelets.layers import nonlinearity_cycles as cycles
 from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, supervisor, worker
@@ -127,7 +127,7 @@ def _positive(out: Array) -> Array:
 
 NONLINEARITIES = {
     "SIGMOID": NonLinearity(sigmoid, lambda out: out * (1 - out), 1, 2),
-    "TANH": NonLinearity(np.tanh, lambda out: 1 - out * out, 1, 2),
+    "TANH": NonLinearity(tanh, lambda out: 1 - out * out, 1, 2),
     "RELU": NonLinearity(relu, _positive, 1, 1),
     "GELU": NonLinearity(_gelu_tanh, _gelu_tanh_slope, 8, 15),
     "GELU_ERF": NonLinearity(gelu, _gelu_erf_slope, 8, 15),

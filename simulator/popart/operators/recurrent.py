@@ -158,23 +158,12 @@ def _by_step(
     call: Call, layer: Layer, place: int, names: list[str], full_length: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Unroll the steps: with peepholes, clipping, other activations, lengths by sequence."""
-    steps, batch, inputs = layer.inputs.shape
-    matrices = matrix_of(layer.weights), matrix_of(layer.recurrent)
-    flat = layer.inputs.reshape((steps * batch, inputs))
-    sums = poplin.matMul(
-        call.graph, flat, matrices[0], call.prog, debugContext=f"{call.name}/Inputs"
-    )
-    biases = broadcast(layer.biases.reshape((1, GATES * layer.size)), sums.shape)
-    popops.addInPlace(call.graph, sums, biases, call.prog, f"{call.name}/Biases")
+    sums = _sums(call, layer, full_length)
     output, cell, outputs = layer.output, layer.cell, []
     kept_steps: list[Step] = []
     peepholes = call[7][place].reshape((3, layer.size)) if call.has(7) else None
-    for step in range(steps):
-        input_sums = sums.slice(step * batch, (step + 1) * batch, 0)
-        product = poplin.matMul(
-            call.graph, output, matrices[1], call.prog, debugContext=f"{call.name}/Recurrent"
-        )
-        gates = call.map(_1 + _2, input_sums, product)
+    for step in range(layer.inputs.shape[0]):
+        gates = sums(step, output)
         now = _cell(call, gates, cell, peepholes, _activations(call, names, place))
         kept_steps.append(Step(gates, output, cell, now[1]))
         shown = now[0]
@@ -187,6 +176,42 @@ def _by_step(
     stored = call.variable(together.dtype, together.shape, "outputs")
     call.prog.add(Copy(together, stored, name=f"{call.name}/outputs"))
     return stored, output, cell
+
+
+def _sums(call: Call, layer: Layer, full_length: bool) -> Callable[[int, Tensor], Tensor]:
+    """Return what gives the sums of the gates of a step [batch, gates * size], by the output.
+
+    The products of all inputs come first. With lengths by sequence each step has one product with
+    inputs and output together, as PopLibs' layer has.
+    """
+    steps, batch, inputs = layer.inputs.shape
+    matrices = matrix_of(layer.weights), matrix_of(layer.recurrent)
+    flat_biases = layer.biases.reshape((1, GATES * layer.size))
+    if not full_length:
+        both = concat(list(matrices), 0)
+
+        def together(step: int, output: Tensor) -> Tensor:
+            operand = concat([layer.inputs[step], output], 1)
+            product = poplin.matMul(
+                call.graph, operand, both, call.prog, debugContext=f"{call.name}/Weight"
+            )
+            return call.map(_1 + _2, product, broadcast(flat_biases, product.shape))
+
+        return together
+    flat = layer.inputs.reshape((steps * batch, inputs))
+    sums = poplin.matMul(
+        call.graph, flat, matrices[0], call.prog, debugContext=f"{call.name}/Inputs"
+    )
+    biases = broadcast(flat_biases, sums.shape)
+    popops.addInPlace(call.graph, sums, biases, call.prog, f"{call.name}/Biases")
+
+    def apart(step: int, output: Tensor) -> Tensor:
+        product = poplin.matMul(
+            call.graph, output, matrices[1], call.prog, debugContext=f"{call.name}/Recurrent"
+        )
+        return call.map(_1 + _2, sums.slice(step * batch, (step + 1) * batch, 0), product)
+
+    return apart
 
 
 def matrix_of(weights: Tensor) -> Tensor:
