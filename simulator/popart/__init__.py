@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from simulator.graph.errors import MissingPackageError
 from simulator.graph.errors import PoplarError as poplar_exception  # noqa: N813 - PopART's name
+from simulator.graph.errors import application_runtime_error as poplar_runtime_error
 
 try:
     import onnx as _onnx  # noqa: F401 - asked for first, so that the error says what to install
@@ -130,6 +131,7 @@ __all__ = [
     "getSupportedOperations",
     "getUnsupportedOperations",
     "poplar_exception",
+    "poplar_runtime_error",
     "SGD",
     "Adam",
     "AdamMode",

@@ -275,7 +275,7 @@ class Builder(Notes):
         signature.check(attributes, len(inputs), subject)
         if signature.operator in WINDOWED and inputs:
             check_window(signature.operator, inputs, attributes, self._shape_if_known)
-        count = max(outputs, signature.outputs)
+        count = max(outputs, signature.outputs) if signature.outputs else 0
         output_names = [self._new(f"{signature.operator}:{place}") for place in range(count)]
         numbers = {
             name: type_number(attributes[name], subject) for name in TYPED if name in attributes
@@ -284,7 +284,7 @@ class Builder(Notes):
             signature.operator,
             list(inputs),
             output_names,
-            self._scoped(name) if name else output_names[0],
+            self._scoped(name) if name else next(iter(output_names), subject),
             domain="" if domain == ONNX else domain,
         )
         empty = ("axes",) if names_no_axis(signature.operator, attributes) else ()

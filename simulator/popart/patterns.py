@@ -42,7 +42,12 @@ Test: TypeAlias = Callable[[Node, Ir, bool], bool]
 TO_IDENTITY: dict[str, Test] = {"PreUniRepl": _single, "OpToIdentity": _idle}
 REMOVE = "PostNRepl"
 SOFTMAX = "SoftmaxGradDirect"
-NAMES = (*TO_IDENTITY, REMOVE, SOFTMAX)
+# Random numbers like a tensor, which become plain ones, by the names of PopART's patterns.
+LIKE = {
+    (ONNX, "RandomNormalLike"): "RandomNormalLikeOpPattern",
+    (ONNX, "RandomUniformLike"): "RandomUniformLikeOpPattern",
+}
+NAMES = (*TO_IDENTITY, REMOVE, SOFTMAX, *LIKE.values())
 # Patterns of PopART that make gradients and layers of simpler nodes; here nothing needs them.
 WITHOUT_EFFECT = (
     "AbsGradOp", "AllReduceToIdentity", "AtanhGradOp", "ConvFlipWeightsGradOp", "ExpandCast",
@@ -55,7 +60,7 @@ WITHOUT_EFFECT = (
     "LambSerialisedWeight", "Log1pGradOp", "LogGradOp", "MatMulLhsGradOp", "MatMulOp",
     "MatMulRhsGradOp", "MulArgGradOp", "NegativeOneScale", "NlllWithSoftmaxGradDirect",
     "OpToReshape", "PackedDataBlock", "PowArg0GradOp", "PowArg1GradOp",
-    "RandomNormalLikeOpPattern", "RandomUniformLikeOpPattern", "ReciprocalGradOp", "SinGradOp",
+    "ReciprocalGradOp", "SinGradOp",
     "SparseAccumulate", "SplitGather", "SplitGradOpToConcat", "SplitOp", "SqrtGradOp",
     "SubtractArg1GradOp", "SumToAdd", "TanToSinOverCos", "TanhToSinhOverCosh", "TiedGather",
     "TiedGatherAccumulate", "UpdateInplacePrioritiesForIpu", "UpsampleToResize",
@@ -142,6 +147,9 @@ def apply(ir: Ir, patterns: Patterns, protected: Iterable[str], *, training: boo
         if name:
             _say(name, node)
             node = _identity(node)
+        elif node.key in LIKE and patterns.isPatternEnabled(LIKE[node.key]):
+            # Only type and shape of the input count.
+            node = replace(node, operator=node.operator.removesuffix("Like"), inputs=())
         nodes.append(node)
     ir.nodes = nodes
     if patterns.isPatternEnabled(REMOVE):

@@ -229,3 +229,27 @@ def test_reports_speak_the_models_names(tmp_path: Path) -> None:
     assert found["name"] == "block/layer" and json.loads(found["json"])["arguments"] == wanted
     spent = cycles_by_operation(report)
     assert spent.loc[spent["operation"].str.startswith("block/layer"), "layer"].iloc[0] == "block"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_an_older_batch_norm_that_gives_statistics_uses_those_of_the_batch(wide: bool) -> None:
+    random = np.random.default_rng(4)
+    x = (random.random((3, 2, 5)) * 4).astype(np.float16)
+    builder = popart.Builder()
+    names = [builder.addInputTensor(popart.TensorInfo("FLOAT16", x.shape))]
+    ones, zeros = np.ones(2, np.float16), np.zeros(2, np.float16)
+    kind = np.float32 if wide else np.float16
+    rest = (ones, zeros, zeros, (ones * 9).astype(kind))
+    names += [builder.addInitializedInputTensor(values) for values in rest]
+    y, mean, *_ = builder.aiOnnx.batchnormalization(names, 5, epsilon=1e-3, momentum=0.5)
+    plain = builder.aiOnnx.batchnormalization(names, 1, epsilon=1e-3)
+    plain = plain if isinstance(plain, str) else plain[0]
+    session = prepared(builder.getModelProto(), [y, mean, plain])
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({names[0]: x}, out))
+    flat = x.astype(float)
+    centre, spread = flat.mean((0, 2)), flat.var((0, 2))
+    white = (flat - centre[:, None]) / np.sqrt(spread + 1e-3)[:, None]
+    np.testing.assert_allclose(out[y], white, atol=0.01)
+    np.testing.assert_allclose(out[mean], centre / 2, atol=0.01)
+    np.testing.assert_allclose(out[plain], flat / 3, atol=0.01)

@@ -97,3 +97,31 @@ def test_the_older_name_of_an_option_has_the_value_of_the_newer() -> None:
     options.defaultBufferingDepth = 3
     assert options.bufferingDepthMap == {"x": 2}
     assert options.defaultPrefetchBufferingDepth == 3
+
+
+@pytest.mark.parametrize(("condition", "ends"), [(None, True), (0, False), (2, True)])
+def test_a_program_aborts_where_its_condition_is_not_zero(
+    condition: int | None, ends: bool
+) -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [1]))
+    y = builder.aiOnnx.abs([x])
+    builder.aiGraphcore.abort([] if condition is None else [y])
+    session = prepared(builder.getModelProto(), [y])
+    out = session.initAnchorArrays()
+    step = popart.PyStepIO({x: np.float32([condition or 0])}, out)
+    if ends:
+        with pytest.raises(popart.poplar_runtime_error, match="Abort Program"):
+            session.run(step)
+    else:
+        session.run(step)
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_numbers_like_a_tensor_are_drawn_without_it(kind: str) -> None:
+    builder = popart.Builder()
+    x = builder.addInitializedInputTensor(np.ones((2, 3), np.float32))
+    y = getattr(builder.aiOnnx, f"random{kind}like")([x])
+    session = prepared(builder.getModelProto(), [y])
+    assert f'"Random{kind.capitalize()}"' in session._serializeIr()
+    assert session.initAnchorArrays()[y].shape == (2, 3)

@@ -176,7 +176,7 @@ def _add_node(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
     if node.operator == "If" and _same_constants(node, ir):
         return
     first = next(filter(None, node.outputs), "")
-    if first not in ir.infos and not state.wrong:
+    if first and first not in ir.infos and not state.wrong:
         raise popart_exception(
             f"{subject}: what shape {first!r} has cannot be found; an attribute is missing or wrong"
         )

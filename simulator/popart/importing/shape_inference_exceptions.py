@@ -98,6 +98,9 @@ def types_of(node: Node, ir: Ir) -> dict[str, TensorInfo]:
                 infos[name] = TensorInfo("FLOAT", info.dims)
             elif info is not None and info.type == "INT32":
                 infos[name] = TensorInfo("INT64", info.dims)
+    if node.operator == "BatchNormalization" and node.version < 14:
+        kind = infos[node.inputs[0]].type  # statistics may be wider, as in newer versions
+        infos |= {name: TensorInfo(kind, infos[name].dims) for name in node.inputs[1:]}
     place = {**INDICES, **TUPLES, "OneHot": 0}.get(node.operator)
     if place is not None and infos[node.inputs[place]].type == "UINT32":
         name = node.inputs[place]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.graph.program import Copy, If, PrintTensor
+from simulator.graph.program import Abort, AbortOnCondition, Copy, If, PrintTensor
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.popart.ir import Ir
@@ -29,6 +29,16 @@ def conditional(call: Call) -> list[Tensor]:
         bodies.append(body)
     call.prog.add(If(call.scalar(0), bodies[0], bodies[1], call.name))
     return outputs
+
+
+def aborted(call: Call) -> list[Tensor]:
+    """End the run with an error, if there is a condition where it is not zero (ai.graphcore)."""
+    message = f"Abort Program: {call.name}"
+    if call.inputs:
+        call.prog.add(AbortOnCondition(call.scalar(0), message, call.name))
+    else:
+        call.prog.add(Abort(message, call.name))
+    return []
 
 
 def printed(call: Call) -> Tensor:

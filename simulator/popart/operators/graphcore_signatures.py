@@ -24,6 +24,7 @@ class Row(NamedTuple):
 
 _ONE, _TWO = Row(most=1), Row(least=2, most=2)
 GRAPHCORE_SIGNATURES: dict[str, Row] = {
+    "Abort": Row(outputs=0, least=0, most=1),
     "Atan2": _TWO,
     "BatchNormalization": Row("num_outputs:i epsilon:f momentum:f", least=5, most=5),
     "BitwiseAnd": _TWO,

@@ -32,6 +32,7 @@ _U = elementwise.unary
 _GELU = NonLinearityType.GELU
 _SCATTER_REDUCE = replace(row("1", scatter_reduce.scattered), lacks=scatter_reduce.lacks)
 GRAPHCORE_OPERATORS: dict[str, Operator] = {
+    "Abort": row("1", control.aborted),
     "Atan2": row("1", elementwise.binary("ATAN2")),
     "BitwiseAnd": row("1", elementwise.binary("BITWISE_AND")),
     "BitwiseNot": row("1", _U("BITWISE_NOT")),
@@ -97,6 +98,10 @@ def _flipped(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
 def _group_norm(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
     count = int(node.attributes["num_groups"]) * infos[0].dims[0]
     return [infos[0], *[TensorInfo("FLOAT", [count])] * 2]
+
+
+def _nothing(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
+    return []
 
 
 def _lstm(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
@@ -167,6 +172,7 @@ def _second(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
 
 _INFERRED = {
     **dict.fromkeys(_TWO, _broadcast),
+    "Abort": _nothing,
     "Bucketize": _buckets,
     "ConvFlipWeights": _flipped,
     "CopyVarUpdate": _second,

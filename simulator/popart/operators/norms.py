@@ -14,6 +14,8 @@ from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popnn, popops, poprand
 from simulator.poplibs.popops.expr import _1, _2, _3
 
+ATTRIBUTE_SINCE = 14  # the version of BatchNormalization that has `training_mode`
+
 
 def batch_norm(call: Call) -> Tensor | list[Tensor]:
     """Normalise by the statistics given, or in training by those of the batch."""
@@ -39,11 +41,13 @@ def batch_norm(call: Call) -> Tensor | list[Tensor]:
 def in_training(call: Call) -> bool:
     """Return whether the statistics of the batch are used: in training, or if an attribute says so.
 
-    Newer versions have the attribute; what is trained uses them in any version, but for PyTorch's
-    norms, whose module is in training or not.
+    Newer versions have the attribute; older ones are in training where they give statistics; what
+    is trained uses them in any version, but for PyTorch's norms, whose module is in training or
+    not.
     """
     trained = call.training and not call.attribute(TORCH_ATTRIBUTE, 0)
-    return trained or bool(call.attribute("training_mode", 0))
+    gives_statistics = call.node.version < ATTRIBUTE_SINCE and call.wants(1)
+    return trained or gives_statistics or bool(call.attribute("training_mode", 0))
 
 
 def channels_of(call: Call, data: Tensor) -> Tensor:
