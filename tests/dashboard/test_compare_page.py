@@ -174,7 +174,7 @@ def test_tiles_out_of_memory_are_told_in_number(before: int, after: int, told: s
 
 
 @pytest.mark.parametrize(
-    ("rate", "more"), [(50.0, ""), (75.0, " and passes 25 items a second fewer (−25.0 %)")]
+    ("rate", "more"), [(50.0, ""), (75.0, " and passes 25 fewer items a second (−25.0 %)")]
 )
 def test_items_a_second_are_told_where_runs_take_other_items(rate: float, more: str) -> None:
     frame = pd.DataFrame(

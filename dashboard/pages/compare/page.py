@@ -41,7 +41,7 @@ ANSWERS = (
     ("largest_tile", "needs {} more on its fullest tile", "needs {} less on its fullest tile"),
     ("max_live", "has {} more live at the peak", "has {} less live at the peak"),
 )
-RATES = ("passes {} items a second more", "passes {} items a second fewer")
+RATES = ("passes {} more items a second", "passes {} fewer items a second")
 SAME = {
     "total_cycles": "cycles",
     "largest_tile": "memory on its fullest tile",
