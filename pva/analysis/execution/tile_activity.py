@@ -172,7 +172,8 @@ def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, 
     activity = np.zeros(len(programs), dtype=np.int64)
     for number, mine, array, rows in _operands(report, programs):
         activity[mine] = number
-        table[mine[rows >= 0]] = array[rows[rows >= 0]][:, tiles]
+        used, place = np.unique(rows[rows >= 0], return_inverse=True)
+        table[mine[rows >= 0]] = report.dataset.chosen(array, used)[:, tiles][place]
     return table, activity
 
 
@@ -187,17 +188,16 @@ def _means(report: Report, programs: Integers, edges: Integers) -> tuple[Floats,
     for number, mine, array, rows in _operands(report, programs):
         activity[mine] = number
         used, place = np.unique(rows[rows >= 0], return_inverse=True)
-        sums = np.add.reduceat(array[used, tiles], edges[:-1] - edges[0], axis=1)
+        cycles = report.dataset.chosen(array, used)[:, tiles]
+        sums = np.add.reduceat(cycles, edges[:-1] - edges[0], axis=1)
         means[mine[rows >= 0]] = (sums / np.diff(edges))[place]
     return means, activity
 
 
-def _operands(
-    report: Report, programs: Integers
-) -> Iterator[tuple[int, Integers, Integers, Integers]]:
-    """Return of each activity its programs, by place, cycles [row][tile], and the row of each.
+def _operands(report: Report, programs: Integers) -> Iterator[tuple[int, Integers, str, Integers]]:
+    """Return of each activity its programs, by place, the array of their cycles, and their rows.
 
-    That is -1 where there is none.
+    These are -1 where there is none.
     """
     data = report.dataset
     types = np.append(data.texts("programs", "type"), "")[programs]
@@ -206,7 +206,7 @@ def _operands(
         mine = np.flatnonzero(types == tag)
         if len(mine) and data.has(array):
             rows = data.column("programs", column)[programs[mine]]
-            yield ACTIVITIES.index(tag), mine, data.array(array), rows
+            yield ACTIVITIES.index(tag), mine, array, rows
 
 
 def _begins(
