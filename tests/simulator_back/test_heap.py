@@ -24,8 +24,8 @@ def held():
     return int(open("/proc/self/statm").read().split()[1])
 
 def some():
-    for _ in range(20):
-        bytearray(1 << 26)
+    for _ in range(5):
+        rows = [bytearray(3 << 23) for _ in range(4)]
 
 some()
 before = pages()
