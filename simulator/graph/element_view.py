@@ -106,8 +106,8 @@ class ElementView:
     def containsAliases(self) -> bool:
         """Return whether an element stands in the tensor twice."""
         places = self.places
-        if isinstance(places, Strides) and places.ascending() is not None:
-            return False
+        if isinstance(places, Strides) and (repeats := places.repeats()) is not None:
+            return repeats
         if isinstance(places, Shifted):
             return places.pattern.aliases()
         return overlap(*self.intervals())

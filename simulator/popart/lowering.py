@@ -89,7 +89,10 @@ class Lowering:
 
     def ipu_with(self, tensor: Tensor) -> int:
         """Return the IPU that holds a tensor; the first when it is on several."""
-        target, tiles = self.graph.target, self.graph.tile_ranges(tensor)[2]
+        target = self.graph.target
+        if target.num_ipus == 1:
+            return 0
+        tiles = self.graph.tile_ranges(tensor)[2]
         return int(tiles.min(initial=target.num_tiles - 1)) // target.tiles_per_ipu
 
     def program(self, ipu: int, prog: Program) -> Program:

@@ -94,6 +94,12 @@ class Strides(NamedTuple):
             span += (times - 1) * step
         return stepped(self.first, loops)
 
+    def repeats(self) -> bool | None:
+        """Return whether an element comes twice; None where the loops alone do not tell it."""
+        if any(step == 0 and times > 1 for times, step in self.loops):
+            return True
+        return False if self.ascending() is not None else None
+
     def packed(self, first: int) -> Strides:
         """Return places in the same order from an element on, without what lies between."""
         inward = sorted(range(len(self.loops)), key=lambda number: self.loops[number][1])
