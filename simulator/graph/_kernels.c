@@ -13,9 +13,10 @@
 #error "without the interpreter's lock another thread may change what a call reads"
 #endif
 
-#define INTERFACE 5                         /* as in kernels.py */
+#define INTERFACE 6                         /* as in kernels.py */
 #define SHORT_FRAGMENT 8                    /* as in edges.py */
 #define MOST_COLUMNS 10
+#define MOST_LOOPS 32
 #define STEPS_AT_MOST 8                     /* of a piece, in a hash */
 #define COUNTED 8                           /* as in intervals.py */
 #define COUNTED_AT_LEAST (1 << 14)
@@ -310,6 +311,197 @@ end:
     return together(results, 4);
 }
 
+/* Intervals that grow one by one; there is room for all. */
+typedef struct { int64_t *begins, *lengths, end; Py_ssize_t count; } Joined;
+
+static inline void append(Joined *joined, int64_t begin, int64_t length)
+{
+    if (joined->count > 0 && begin == joined->end)
+        joined->lengths[joined->count - 1] += length;
+    else {
+        joined->begins[joined->count] = begin;
+        joined->lengths[joined->count++] = length;
+    }
+    joined->end = begin + length;
+}
+
+/* Put intervals into results of their own, and the length of all where they have the same, else 0. */
+static void joined_columns(const Joined *joined, PyObject **results)
+{
+    int64_t differ = 0;
+    results[0] = fresh(8 * joined->count);
+    results[1] = fresh(8 * joined->count);
+    results[2] = fresh(8);
+    if (results[0] == NULL || results[1] == NULL || results[2] == NULL)
+        return;
+    memcpy(numbers_of(results[0]), joined->begins, 8 * (size_t)joined->count);
+    memcpy(numbers_of(results[1]), joined->lengths, 8 * (size_t)joined->count);
+    for (Py_ssize_t i = 0; i < joined->count; i++)
+        differ |= joined->lengths[i] ^ joined->lengths[0];
+    *numbers_of(results[2]) = joined->count == 0 || differ ? 0 : joined->lengths[0];
+}
+
+/* gathered(begins, lengths, places): the numbers at these places of intervals laid end to end, as of
+   `rearranged` */
+static PyObject *gathered(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[3];
+    PyObject *results[3] = {NULL, NULL, NULL};
+    int64_t *numbers = NULL, *grown = NULL, total = 0;
+    if (take(given, arguments, in, 3) < 0)
+        return NULL;
+    if (!alike(in, 0, 1))
+        goto end;
+    Py_ssize_t count = in[2].count;
+    for (Py_ssize_t i = 0; i < in[1].count; i++)
+        total += at(&in[1], i) > 0 ? at(&in[1], i) : 0;
+    numbers = PyMem_RawMalloc(8 * (size_t)total + 1);
+    grown = PyMem_RawMalloc(16 * (size_t)count + 1);
+    if (numbers == NULL || grown == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    int64_t *out = numbers;
+    for (Py_ssize_t i = 0; i < in[0].count; i++)
+        for (int64_t number = at(&in[0], i), last = number + at(&in[1], i); number < last; number++)
+            *out++ = number;
+    Joined joined = {grown, grown + count, 0, 0};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t place = at(&in[2], i);
+        if (place < 0 || place >= total) {
+            PyErr_Format(PyExc_IndexError, "place %lld of %lld", (long long)place, (long long)total);
+            goto end;
+        }
+        append(&joined, numbers[place], 1);
+    }
+    joined_columns(&joined, results);
+end:
+    PyMem_RawFree(numbers);
+    PyMem_RawFree(grown);
+    let_go(in, 3);
+    if (PyErr_Occurred()) {
+        for (int number = 0; number < 3; number++)
+            Py_CLEAR(results[number]);
+        return NULL;
+    }
+    return together(results, 3);
+}
+
+/* Append the blocks of `size` numbers that loops lead to. `first` is of each block its number, where
+   it has one, else the interval in which it begins; `held` are the positions of the intervals. */
+static void in_loops(Joined *joined, const Column *in, const int64_t *held, const int64_t *first,
+                     int64_t size)
+{
+    int64_t turns[MOST_LOOPS] = {0}, block = 0;
+    int last = (int)in[2].count - 1;
+    int64_t inner = last < 0 ? 1 : at(&in[2], last), step = last < 0 ? 0 : at(&in[3], last);
+    for (;;) {
+        for (int64_t turn = 0; turn < inner; turn++, block += step) {
+            if (size == 1) {
+                append(joined, first[block], 1);
+                continue;
+            }
+            int64_t low = block * size, high = low + size, place = first[block];
+            for (; low < high; place++) {
+                int64_t end = held[place + 1] < high ? held[place + 1] : high;
+                if (end > low)
+                    append(joined, at(&in[0], place) + low - held[place], end - low);
+                low = end;
+            }
+        }
+        block -= inner * step;
+        int loop = last - 1;
+        while (loop >= 0 && ++turns[loop] == at(&in[2], loop)) {
+            turns[loop] = 0;
+            block -= (at(&in[2], loop) - 1) * at(&in[3], loop);
+            loop--;
+        }
+        if (loop < 0)
+            return;
+        block += at(&in[3], loop);
+    }
+}
+
+/* Find of each block of `size` numbers what `in_loops` takes; give how many intervals they meet. */
+static int64_t find_blocks(const Column *in, const int64_t *held, int64_t *first, int64_t blocks,
+                           int64_t size)
+{
+    Py_ssize_t place = 0;
+    int64_t meets = 0;
+    for (int64_t block = 0; block < blocks; block++) {
+        while (held[place + 1] <= block * size)
+            place++;
+        first[block] = size == 1 ? at(&in[0], place) + block - held[place] : place;
+        meets++;
+        for (; held[place + 1] < (block + 1) * size; place++)
+            meets++;
+    }
+    return meets;
+}
+
+/* rearranged(begins, lengths, times, steps, size): intervals laid end to end, in blocks of `size`, in
+   the order of loops over blocks, the outermost first: their intervals, joined, and the length of
+   all where they have the same, else 0. Each block comes once. */
+static PyObject *rearranged(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[5];
+    PyObject *results[3] = {NULL, NULL, NULL};
+    int64_t *held = NULL, *first = NULL, *grown = NULL;
+    if (take(given, arguments, in, 5) < 0)
+        return NULL;
+    if (!alike(in, 0, 1) || !alike(in, 2, 3))
+        goto end;
+    Py_ssize_t intervals = in[0].count;
+    int64_t size = in[4].count == 1 ? at(&in[4], 0) : -1, blocks = 1, furthest = 0;
+    int fits = size >= 0 && in[2].count <= MOST_LOOPS;
+    for (Py_ssize_t loop = 0; loop < in[2].count && fits; loop++) {
+        fits = at(&in[2], loop) >= 0 && at(&in[3], loop) >= 0;
+        blocks *= at(&in[2], loop);
+        furthest += (at(&in[2], loop) - 1) * at(&in[3], loop);
+    }
+    held = PyMem_RawMalloc(8 * ((size_t)intervals + 1));
+    if (held == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    held[0] = 0;
+    for (Py_ssize_t i = 0; i < intervals; i++) {
+        held[i + 1] = held[i] + at(&in[1], i);
+        fits &= at(&in[1], i) >= 0;
+    }
+    int64_t wanted = size > 0 ? blocks : 0;
+    if (!fits || (wanted > 0 && (furthest >= blocks || held[intervals] / size < blocks))) {
+        PyErr_SetString(PyExc_ValueError, "loops lead out of the blocks");
+        goto end;
+    }
+    first = PyMem_RawMalloc(8 * (size_t)wanted + 1);
+    if (first == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    int64_t meets = wanted > 0 ? find_blocks(in, held, first, blocks, size) : 0;
+    grown = PyMem_RawMalloc(16 * (size_t)meets + 1);
+    if (grown == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    Joined joined = {grown, grown + meets, 0, 0};
+    if (wanted > 0)
+        in_loops(&joined, in, held, first, size);
+    joined_columns(&joined, results);
+end:
+    PyMem_RawFree(held);
+    PyMem_RawFree(first);
+    PyMem_RawFree(grown);
+    let_go(in, 5);
+    if (PyErr_Occurred()) {
+        for (int number = 0; number < 3; number++)
+            Py_CLEAR(results[number]);
+        return NULL;
+    }
+    return together(results, 3);
+}
+
 /* Find for each interval the first piece that ends behind its begin, and count those that it
    touches; give how many that are in all. */
 static int64_t meet(const Column *begins, const Column *ends, const Column *piece_begins,
@@ -453,21 +645,35 @@ end:
     return together(results, 1);
 }
 
+/* Give the highest number and one, INT64_MAX where one is negative; 0 of none. */
+static int64_t above_all(const Column *numbers)
+{
+    int64_t most = 0;
+    for (Py_ssize_t i = 0; i < numbers->count; i++) {
+        int64_t value = at(numbers, i);
+        most = value < 0 ? INT64_MAX : value >= most ? value + 1 : most;
+    }
+    return most;
+}
+
+/* Tell whether numbers below `most` are better sorted than counted. */
+static int sparse(int64_t most, Py_ssize_t count)
+{
+    return most > COUNTED * (int64_t)count && most > COUNTED_AT_LEAST;
+}
+
 /* kinds(numbers): the different numbers, ascending, and which of them each is. None where they are
    so large that sorting is better, or one is negative. */
 static PyObject *kinds(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
 {
     Column in[1];
     PyObject *results[2] = {NULL, NULL};
-    int64_t most = 0, number = 0;
+    int64_t number = 0;
     if (take(given, arguments, in, 1) < 0)
         return NULL;
     Py_ssize_t count = in[0].count;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        int64_t value = at(&in[0], i);
-        most = value < 0 ? INT64_MAX : value >= most ? value + 1 : most;
-    }
-    if (most > COUNTED * (int64_t)count && most > COUNTED_AT_LEAST) {
+    int64_t most = above_all(&in[0]);
+    if (sparse(most, count)) {
         let_go(in, 1);
         Py_RETURN_NONE;
     }
@@ -496,6 +702,135 @@ end:
     PyMem_RawFree(rank);
     let_go(in, 1);
     return together(results, 2);
+}
+
+/* summed(first, second, weight): the pairs, sorted, and the sum of the weights of each: first, second
+   and sum. None where counting is no better than sorting. */
+static PyObject *summed(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[3];
+    PyObject *results[3] = {NULL, NULL, NULL};
+    int64_t *rank = NULL, *sums = NULL, *firsts;
+    char *there;
+    if (take(given, arguments, in, 3) < 0)
+        return NULL;
+    if (!alike(in, 0, 2))
+        goto end;
+    Py_ssize_t count = in[0].count;
+    int64_t most = above_all(&in[0]), stride = above_all(&in[1]), rows = 0, pairs = 0;
+    if (sparse(most, count) || sparse(stride, count)) {
+        let_go(in, 3);
+        Py_RETURN_NONE;
+    }
+    rank = PyMem_RawCalloc(2 * (size_t)most + 1, 8);
+    if (rank == NULL)
+        goto memory;
+    firsts = rank + most;
+    for (Py_ssize_t i = 0; i < count; i++)
+        rank[at(&in[0], i)] = 1;
+    for (int64_t value = 0; value < most; value++)
+        if (rank[value]) {
+            firsts[rows] = value;
+            rank[value] = rows++;
+        }
+    if (rows > 0 && stride > INT64_MAX / 16 / rows)
+        goto memory;
+    int64_t room = rows * stride;
+    if (sparse(room, count)) {
+        PyMem_RawFree(rank);
+        let_go(in, 3);
+        Py_RETURN_NONE;
+    }
+    sums = PyMem_RawCalloc((size_t)room + 1, 9);
+    if (sums == NULL)
+        goto memory;
+    there = (char *)(sums + room);
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t place = rank[at(&in[0], i)] * stride + at(&in[1], i);
+        pairs += !there[place];
+        there[place] = 1;
+        sums[place] += at(&in[2], i);
+    }
+    for (int number = 0; number < 3; number++)
+        if ((results[number] = fresh(8 * pairs)) == NULL)
+            goto end;
+    int64_t *out[3] = {numbers_of(results[0]), numbers_of(results[1]), numbers_of(results[2])};
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t second = 0; second < stride; second++)
+            if (there[row * stride + second]) {
+                *out[0]++ = firsts[row];
+                *out[1]++ = second;
+                *out[2]++ = sums[row * stride + second];
+            }
+    goto end;
+memory:
+    PyErr_NoMemory();
+end:
+    PyMem_RawFree(rank);
+    PyMem_RawFree(sums);
+    let_go(in, 3);
+    if (PyErr_Occurred()) {
+        for (int number = 0; number < 3; number++)
+            Py_CLEAR(results[number]);
+        return NULL;
+    }
+    return together(results, 3);
+}
+
+/* by_tiles(tile, size, rows, word): the tiles, ascending, the bytes and the rows of each, and how many
+   of its pieces are no whole words in each row. None where tiles are so high that sorting is better. */
+static PyObject *by_tiles(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column in[4];
+    PyObject *results[4] = {NULL};
+    int64_t *sums = NULL;
+    if (take(given, arguments, in, 4) < 0)
+        return NULL;
+    if (!alike(in, 0, 2))
+        goto end;
+    Py_ssize_t count = in[0].count;
+    int64_t most = above_all(&in[0]), word = in[3].count == 1 ? at(&in[3], 0) : 0, tiles = 0;
+    if (word < 1) {
+        PyErr_SetString(PyExc_ValueError, "a word has a byte or more");
+        goto end;
+    }
+    if (sparse(most, count)) {
+        let_go(in, 4);
+        Py_RETURN_NONE;
+    }
+    sums = PyMem_RawCalloc(4 * (size_t)most + 1, 8);
+    if (sums == NULL) {
+        PyErr_NoMemory();
+        goto end;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        int64_t *here = sums + 4 * at(&in[0], i), size = at(&in[1], i), rows = at(&in[2], i);
+        tiles += !here[0];
+        here[0] = 1;
+        here[1] += size;
+        here[2] += rows;
+        here[3] += size % (word * (rows > 1 ? rows : 1)) > 0;
+    }
+    for (int number = 0; number < 4; number++)
+        if ((results[number] = fresh(8 * tiles)) == NULL)
+            goto end;
+    Py_ssize_t row = 0;
+    for (int64_t tile = 0; tile < most; tile++)
+        if (sums[4 * tile]) {
+            numbers_of(results[0])[row] = tile;
+            for (int number = 1; number < 4; number++)
+                numbers_of(results[number])[row] = sums[4 * tile + number];
+            row++;
+        }
+end:
+    PyMem_RawFree(sums);
+    let_go(in, 4);
+    if (PyErr_Occurred()) {
+        for (int number = 0; number < 4; number++)
+            Py_CLEAR(results[number]);
+        return NULL;
+    }
+    return together(results, 4);
 }
 
 /* overlap(begins, lengths): whether a number lies in two of the intervals; None where their numbers
@@ -1186,17 +1521,18 @@ end:
 
 /* highest(ends, rows, tops, on, base): above what a variable may begin on each of the tiles `on`: the
    highest of `base` and of the ends in the rows that begin at these places of `ends`. `tops` are
-   the highest end of each row, in falling order. */
+   the highest end of each row, in falling order: a tile that is as high is done. */
 static PyObject *highest(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
 {
     Column in[5];
     PyObject *results[1] = {NULL};
+    Py_ssize_t *low = NULL;
     if (take(given, arguments, in, 5) < 0)
         return NULL;
     if (!alike(in, 1, 2) || !alike(in, 3, 4))
         goto end;
     Py_ssize_t count = in[3].count;
-    int64_t most = 0, least = INT64_MIN;
+    int64_t most = 0;
     for (Py_ssize_t k = 0; k < count; k++)
         if (at(&in[3], k) < 0)
             most = INT64_MAX;
@@ -1208,28 +1544,37 @@ static PyObject *highest(PyObject *module, PyObject *const *given, Py_ssize_t ar
             goto end;
         }
     results[0] = fresh(8 * count);
-    if (results[0] == NULL)
+    low = PyMem_RawMalloc((size_t)count * sizeof *low + 1);
+    if (results[0] == NULL || low == NULL) {
+        PyErr_NoMemory();
+        Py_CLEAR(results[0]);
         goto end;
+    }
     int64_t *out = numbers_of(results[0]);
-    for (Py_ssize_t k = 0; k < count; k++)
+    for (Py_ssize_t k = 0; k < count; k++) {
         out[k] = at(&in[4], k);
-    for (Py_ssize_t row = 0; row < in[1].count && at(&in[2], row) > least; row++) {
-        int64_t first = at(&in[1], row);
-        least = INT64_MAX;
-        for (Py_ssize_t k = 0; k < count; k++) {
+        low[k] = k;
+    }
+    for (Py_ssize_t row = 0; row < in[1].count && count > 0; row++) {
+        int64_t first = at(&in[1], row), top = at(&in[2], row);
+        Py_ssize_t lower = 0;
+        for (Py_ssize_t place = 0; place < count; place++) {
+            Py_ssize_t k = low[place];
+            if (out[k] >= top)
+                continue;
             int64_t end = at(&in[0], first + at(&in[3], k));
             out[k] = end > out[k] ? end : out[k];
-            least = out[k] < least ? out[k] : least;
+            low[lower++] = k;
         }
+        count = lower;
     }
 end:
+    PyMem_RawFree(low);
     let_go(in, 5);
     return together(results, 1);
 }
 
 /* ---- what a copy moves ---- */
-
-#define MOST_LOOPS 32
 
 /* The bytes of one side of a copy, one after the other, cut where the mapping changes. The intervals
    come again in loops around them, the outermost first. */
@@ -1444,7 +1789,7 @@ end:
 
 static PyMethodDef methods[] = {
     METHOD(spread), METHOD(from_elements), METHOD(join), METHOD(cut), METHOD(crossings),
-    METHOD(overlap),
+    METHOD(overlap), METHOD(rearranged), METHOD(gathered), METHOD(summed), METHOD(by_tiles),
     METHOD(parts), METHOD(kinds), METHOD(met), METHOD(touch), METHOD(brought), METHOD(united),
     METHOD(exchange), METHOD(highest), METHOD(live), METHOD(flows),
     {NULL, NULL, 0, NULL},

@@ -22,7 +22,7 @@ try:
         from simulator.graph import _kernels  # type: ignore[attr-defined,unused-ignore]
 
         # One built from the source of another version is not used.
-        compiled = _kernels if _kernels.INTERFACE == 5 else None
+        compiled = _kernels if _kernels.INTERFACE == 6 else None
 except ImportError:
     pass
 

@@ -14,7 +14,7 @@ from simulator.graph.arguments import refuse_in, refusing
 from simulator.graph.element_view import WHOLE, ElementView, Intervals
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry import strides
-from simulator.graph.geometry.intervals import blocks, cut, join, offsets_of
+from simulator.graph.geometry.intervals import blocks, cut, join, offsets_of, rearranged
 from simulator.graph.geometry.patterns import Shifted, placed
 from simulator.graph.geometry.strides import Strides, listed
 from simulator.graph.types import IntArray, Type, checked_shape, checked_type, element_count
@@ -298,9 +298,7 @@ class Tensor(ElementView):
         if isinstance(self.places, Shifted):
             pattern = self.places.pattern.moved(outer, order[:moved], inner)
             return self.at(shape, placed(self.places.first, pattern))
-        numbers = np.arange(element_count(outer), dtype=np.int64).reshape(outer)
-        rows = numbers.transpose(order[:moved]).reshape(-1)
-        return self._of(shape, *blocks(*self.intervals(), rows, inner))
+        return self._of(shape, *rearranged(*self.intervals(), outer, order[:moved], inner))
 
     def dimShufflePartial(self, source: Sequence[int], destination: Sequence[int]) -> Tensor:
         """Move the dimensions `source` to the places `destination`; the rest keep their order."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from simulator.compiler import allocate, edges, exchange, liveness
 from simulator.compiler.executable import Pieces
+from simulator.compiler.lowering import state
 from simulator.graph import kernels, regions
 from simulator.graph.geometry import intervals
 from simulator.graph.mapping import Mapping
@@ -172,6 +173,36 @@ def alive(rng: np.random.Generator) -> tuple[Any, ...]:
     return intervals_alive, pieces, steps, tiles, int(rng.choice([2, 3, 6]))
 
 
+def shuffled(rng: np.random.Generator) -> tuple[Any, ...]:
+    outer = tuple(rng.integers(1, 4, int(rng.integers(1, 5))).tolist())
+    size, order = int(rng.integers(0, 5)), tuple(rng.permutation(len(outer)).tolist())
+    total, ends = int(np.prod(outer)) * size, rng.integers(0, 1 << 9, int(rng.integers(0, 12)))
+    sizes = np.diff(np.sort([0, *ends % (total + 1), total]))
+    if size and rng.random() < 0.3:
+        sizes = intervals.uniform(size, total // size)
+    return rng.integers(0, 90, len(sizes)), sizes, outer, order, size
+
+
+def places_of(rng: np.random.Generator) -> tuple[Any, ...]:
+    begins, sizes = some(rng)
+    total = int(sizes.sum())
+    return begins, sizes, rng.integers(0, max(total, 1), int(rng.integers(0, 40)) * (total > 0))
+
+
+def pairs(rng: np.random.Generator) -> tuple[Any, ...]:
+    count, most = int(rng.integers(0, 40)), int(rng.choice([5, 300, 1 << 20]))
+    return rng.integers(0, most, count), rng.integers(0, most, count), rng.integers(0, 9, count)
+
+
+def copies_on_tiles(rng: np.random.Generator) -> tuple[Any, ...]:
+    tile, begins, ends = on_tiles(rng)
+    return tile * int(rng.choice([1, 1 << 20])), ends - begins, rng.integers(0, 3, len(tile))
+
+
+def by_tile(*copies: IntArray) -> tuple[Any, ...]:
+    return tuple(state._by_tile(*copies))
+
+
 def brought(layout: edges.Layout, taken: edges._Reach) -> tuple[Any, ...]:
     found = edges._brought(layout, taken)
     spans = edges.union_by_tile(found.user, found.low, found.high)
@@ -201,6 +232,10 @@ CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "present": (intervals.present, some_numbers),
     "live": (live_bytes, alive),
     "highest": (addresses, conflicting),
+    "rearranged": (intervals.rearranged, shuffled),
+    "gathered": (intervals.gathered, places_of),
+    "summed": (edges.sum_pairs, pairs),
+    "by tiles": (by_tile, copies_on_tiles),
 }
 
 
@@ -260,6 +295,9 @@ WRONG = {
         IndexError,
         "piece 3",
     ),
+    "a place behind the end": ("gathered", (ROW, ROW, ROW + 5), IndexError, "place 6 of 6"),
+    "loops without end": ("rearranged", (ROW, ROW, ROW + 4, ROW, ROW[1:2]), ValueError, "lead out"),
+    "words of no bytes": ("by_tiles", (ROW, ROW, ROW, ROW[:1]), ValueError, "a byte or more"),
     "positions that are not there": ("cut", (ROW, ROW, ROW, ROW + 5), IndexError, "of 6"),
 }
 

@@ -18,6 +18,7 @@ from simulator.compiler.executable import (
     LoweredProgram,
 )
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
+from simulator.graph import kernels
 from simulator.graph.geometry.intervals import crossings, kinds, present
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
@@ -165,15 +166,11 @@ class Building:
 
         A piece that goes on in the row of the one before it has no rows of its own.
         """
-        tiles, which = kinds(tile)
-        total = np.bincount(which, weights=size).astype(np.int64)
-        pieces = np.bincount(which, weights=rows).astype(np.int64)
-        broken = size % (WORD_BYTES * np.maximum(rows, 1)) > 0
-        in_words = np.bincount(which, weights=broken) == 0
+        tiles, total, pieces, broken = _by_tile(tile, size, rows)
         self.compute_sets.append(name)
         number = len(self.compute_sets) - 1
         workers = self.graph.target.workers
-        self.groups += copy_vertices(number, tiles, total, pieces, in_words, workers)
+        self.groups += copy_vertices(number, tiles, total, pieces, broken == 0, workers)
         return Part(LoweredProgram("OnTileExecute", name, compute_set=number))
 
     def packet_copy(self, name: str, tile: IntArray) -> Part:
@@ -202,6 +199,18 @@ class Building:
         total = np.bincount(which, weights=size, minlength=len(written))
         sizes = np.array([self.graph.variables[v].bytes for v in written.tolist()])
         return written, total >= sizes
+
+
+def _by_tile(tile: IntArray, size: IntArray, rows: IntArray) -> Sequence[IntArray]:
+    """Return the tiles, their bytes and rows, and their pieces that are no whole words in a row."""
+    if kernels.compiled:
+        columns = kernels.columns("by_tiles", tile, size, rows, np.array([WORD_BYTES]))
+        if columns:
+            return columns
+    tiles, which = kinds(tile)
+    broken = size % (WORD_BYTES * np.maximum(rows, 1)) > 0
+    sums = [np.bincount(which, weights=weights) for weights in (size, rows, broken)]
+    return [tiles, *(column.astype(np.int64) for column in sums)]
 
 
 def sides_of(crossing: BoolArray) -> list[tuple[bool, slice | BoolArray]]:

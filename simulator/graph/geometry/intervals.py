@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -158,6 +159,32 @@ def blocks(
         return from_elements(spread(begins, lengths)[numbers])
     pieces, piece_lengths, _ = cut(begins, lengths, numbers * size, numbers * size + size)
     return join(pieces, piece_lengths)
+
+
+def rearranged(
+    begins: IntArray, lengths: IntArray, outer: tuple[int, ...], order: tuple[int, ...], size: int
+) -> tuple[IntArray, IntArray]:
+    """Put blocks of `size`, laid end to end in dimensions `outer`, into another order of these.
+
+    Dimension order[i] comes in place i.
+    """
+    if kernels.compiled:
+        steps = [prod(outer[axis + 1 :]) for axis in order]
+        loops = (np.array([outer[axis] for axis in order], dtype=np.int64), as_int64(steps))
+        begins, lengths, same = kernels.columns(
+            "rearranged", begins, lengths, *loops, np.array([size])
+        )
+        return begins, uniform(int(same[0]), len(begins)) if same[0] else lengths
+    numbers = np.arange(prod(outer), dtype=np.int64).reshape(outer)
+    return blocks(begins, lengths, numbers.transpose(order).reshape(-1), size)
+
+
+def gathered(begins: IntArray, lengths: IntArray, places: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the intervals of the numbers at these places of intervals laid end to end."""
+    if kernels.compiled:
+        begins, lengths, same = kernels.columns("gathered", begins, lengths, places)
+        return begins, uniform(int(same[0]), len(begins)) if same[0] else lengths
+    return from_elements(spread(begins, lengths)[places])
 
 
 def overlap(begins: IntArray, lengths: IntArray) -> bool:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
-from simulator.graph.geometry.intervals import blocks, from_elements, overlap
+from simulator.graph.geometry.intervals import from_elements, overlap, rearranged
 from simulator.graph.geometry.strides import FEW
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
@@ -60,9 +60,7 @@ class Pattern:
         return pattern
 
     def _in_order(self, outer: tuple[int, ...], order: tuple[int, ...], inner: int) -> Pattern:
-        numbers = np.arange(np.prod(outer, dtype=np.int64)).reshape(outer)
-        rows = numbers.transpose(order).reshape(-1)
-        return Pattern(*blocks(self.begins, self.lengths, rows, inner), self.dense)
+        return Pattern(*rearranged(self.begins, self.lengths, outer, order, inner), self.dense)
 
     def packed(self, upward: Callable[[], IntArray]) -> Pattern:
         """Return the same order without what lies between; `upward` gives that of the elements."""

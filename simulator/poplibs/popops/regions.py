@@ -8,10 +8,12 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div, sum_by_vertex
 from simulator.codelets.elementwise.vertices import ElementwiseVertices
+from simulator.graph.element_view import Intervals
 from simulator.graph.errors import PoplarError, TileMappingError, poplibs_error
 from simulator.graph.geometry import strides
-from simulator.graph.geometry.intervals import ascending, offsets_of, present, spread
-from simulator.graph.geometry.patterns import Shifted
+from simulator.graph.geometry.intervals import ascending, gathered, offsets_of, present, spread
+from simulator.graph.geometry.patterns import Pattern, Shifted, placed, recent
+from simulator.graph.geometry.strides import Strides
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.tensor import Tensor, broadcast_to
@@ -74,16 +76,31 @@ def in_memory_order(operands: dict[str, Operand], leading: str) -> dict[str, Ope
         for name, (_, t) in flat.items()
         if isinstance(t.places, Shifted) and _lies_like(t.places, tensor)
     }
-    by_element = [name for name, places in in_loops.items() if places is None]
-    order = tensor.upward() if by_element else None
 
     def reordered(name: str, t: Tensor) -> Tensor:
-        places = in_loops.get(name)
-        if places is not None:
-            return t.at((total,), places)
-        return t.view(t.elements()[order]) if name in by_element else t
+        if name not in in_loops:
+            return t
+        places = in_loops[name]
+        return t.at((total,), _along(t, tensor) if places is None else places)
 
     return {name: (way, reordered(name, t)) for name, (way, t) in flat.items()}
+
+
+def _along(tensor: Tensor, leading: Tensor) -> Intervals | Shifted:
+    """Return a tensor's places in the order in which the leading one goes up in memory.
+
+    Vectors of as many elements come one after the other to data that lie alike.
+    """
+    places, first = tensor.places, 0
+
+    def pattern() -> Pattern:
+        begins, lengths = gathered(*tensor.intervals(), leading.upward())
+        return Pattern(begins - first, lengths)
+
+    if isinstance(places, Strides) and isinstance(leading.places, Shifted):
+        first, way = places
+        return placed(first, recent(("along", leading.places.pattern, way), pattern))
+    return placed(0, pattern())
 
 
 def _lies_like(places: Shifted, tensor: Tensor) -> bool:
