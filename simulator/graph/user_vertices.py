@@ -11,6 +11,7 @@ import numpy as np
 from simulator.graph.arena import Arena
 from simulator.graph.errors import GraphConnectionError, PoplarError, TileMappingError
 from simulator.graph.geometry.intervals import as_int64, offsets_of
+from simulator.graph.guessed_cycles import guessed_cycles
 from simulator.graph.mapping import TileIntervals
 from simulator.graph.placement import check_tiles
 from simulator.graph.replicas import placed_group
@@ -314,25 +315,27 @@ def set_estimate(vertex: VertexRef, cycles: int, flops: int) -> None:
 
 
 def to_group(arena: Arena, batch: Batch) -> VertexGroup:
-    """Batch the vertices into arrays; every one must be mapped, connected and have an estimate.
+    """Batch the vertices into arrays; every one must be mapped and connected.
 
-    A target that is not modelled needs neither tile nor estimate.
+    One without an estimate takes what `guessed_cycles` counts. A target that is not modelled needs
+    neither tile nor estimate.
     """
     modelled = arena.target.target_type != "CPU"
     for index, tile in enumerate(batch.tiles if modelled else ()):
         if tile < 0:
             raise TileMappingError(f"{batch.describe(index)}: is not mapped to a tile")
-        if batch.cycles[index] < 0:
-            raise PoplarError(
-                f"{batch.describe(index)}: has no cycle estimate; see setPerfEstimate"
-            )
     fields = {name: _field(arena, batch, name, edge) for name, edge in batch.edges.items()}
     parameters = {name: _column(batch, name, kind) for name, kind in batch.values.items()}
     parameters[FLOPS] = as_int64(batch.flops)
     tiles, cycles = as_int64(batch.tiles), as_int64(batch.cycles)
+    codelet, missing = batch.codelet, cycles < 0
     if not modelled:
         tiles, cycles = np.zeros_like(tiles), np.zeros_like(cycles)
-    return VertexGroup(batch.compute_set, batch.codelet, tiles, fields, parameters, cycles)
+    elif missing.any():
+        sizes = [field.counts() for field in fields.values()]
+        cycles = np.where(missing, guessed_cycles(batch.vertex, sizes), cycles)
+        codelet = replace(codelet, guessed=True)
+    return VertexGroup(batch.compute_set, codelet, tiles, fields, parameters, cycles)
 
 
 def _column(batch: Batch, name: str, kind: Type | Vector) -> Array:

@@ -159,6 +159,7 @@ class Codelet:
 
     One that `reads_clock` finds the clocks of the tiles among the registers. `apart`: what it reads
     lies in other memory elements than what it writes (outputs), or each input in others (inputs).
+    `guessed`: vertices without an estimate take cycles that are counted in its `compute`.
     """
 
     name: str
@@ -170,6 +171,7 @@ class Codelet:
     kind: Literal["user", "library", "copy"] = "library"
     reads_clock: bool = False
     apart: Literal["", "outputs", "inputs"] = ""
+    guessed: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,13 +75,6 @@ def test_a_vertex_on_a_tile_that_is_not_there_is_named() -> None:
         graph.addVertex(add, SumVertex, {"in": data, "out": sums[0]}, tile=4)
 
 
-def test_a_vertex_without_an_estimate_is_named() -> None:
-    graph, data, sums, add = setting()
-    graph.addVertex(add, SumVertex, {"in": data, "out": sums[0]}, tile=1)
-    with refused(r"SumVertex\[0\] on tile 1: has no cycle estimate"):
-        graph.vertex_groups()
-
-
 def test_two_writers_of_one_element_are_both_named() -> None:
     graph, data, sums, add = setting()
     for tile, out in ((0, sums[0]), (1, sums[1]), (2, sums[1])):
