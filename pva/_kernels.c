@@ -88,7 +88,12 @@ static Py_ssize_t scan_text(const uint8_t *text, Py_ssize_t size, Bytes *ends)
 
 static PyObject *taken(Bytes *bytes)
 {
-    PyObject *found = PyByteArray_FromStringAndSize(bytes->data, (Py_ssize_t)bytes->size);
+    /* Where memory is short, Python 3.11 prints an error of its own for one that begins with bytes. */
+    PyObject *found = PyByteArray_FromStringAndSize(NULL, 0);
+    if (found != NULL && PyByteArray_Resize(found, (Py_ssize_t)bytes->size) < 0)
+        Py_CLEAR(found);
+    if (found != NULL && bytes->size > 0)
+        memcpy(PyByteArray_AS_STRING(found), bytes->data, bytes->size);
     free(bytes->data);
     bytes->data = NULL;
     return found;

@@ -76,7 +76,15 @@ static int alike(const Column *columns, int first, int last)
     return 1;
 }
 
-static PyObject *fresh(Py_ssize_t bytes) { return PyByteArray_FromStringAndSize(NULL, bytes); }
+/* Make a bytearray, or set an error. One of no bytes grows: where memory is short, Python 3.11 prints a
+   SystemError of its own for one that begins with its bytes. */
+static PyObject *fresh(Py_ssize_t bytes)
+{
+    PyObject *result = PyByteArray_FromStringAndSize(NULL, 0);
+    if (result != NULL && PyByteArray_Resize(result, bytes) < 0)
+        Py_CLEAR(result);
+    return result;
+}
 
 static int64_t *numbers_of(PyObject *result) { return (int64_t *)PyByteArray_AS_STRING(result); }
 

@@ -27,6 +27,7 @@ TAKEN_FOR: dict[str, tuple[type, ...]] = {
     "float": (int, np.number),
     "bool": (np.bool_,),
     "None": (type(None),),
+    **dict.fromkeys(("IntArray", "BoolArray", "Array"), (np.ndarray,)),
 }
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -98,6 +99,8 @@ def _fault(
     error: BaseException,
 ) -> str:
     """Return which argument is of another kind than its annotation, else what Python said."""
+    if isinstance(error, MemoryError):
+        return f"the host has not enough memory. {error}".rstrip(". ")
     signature = inspect.signature(function)
     arguments = signature.bind(*args, **kwargs).arguments
     for name, value in arguments.items():
@@ -109,8 +112,6 @@ def _fault(
                 return f"{name} is {_shown(one)}; {type_names} is needed"
     named = {name: value for name, value in arguments.items() if name != "self"}
     shown = [f"{n}={_shown(v)}" for n, v in named.items() if type(v).__name__ not in UNNAMED]
-    if isinstance(error, MemoryError):
-        return f"the host has not enough memory. {error}".rstrip(". ")
     prefix = f"cannot take {', '.join(shown)}: " if shown else ""
     return f"{prefix}{type(error).__name__}: {error}"
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simulator import poplar, popops
+from simulator.graph.arguments import _fault
 from simulator.poplar import program
 
 
@@ -102,6 +103,22 @@ def test_what_no_machine_holds_is_refused(call: Callable[[Any, Any], object], sa
     with pytest.raises(poplar.PoplarError) as caught:
         call(*setting())
     assert str(caught.value).startswith(said)
+
+
+def test_where_memory_ends_no_argument_is_to_blame() -> None:
+    _, tensor = setting()
+    for given in (np.array([1, 0]), [1, 0]):
+        said = _fault(poplar.Tensor.taken, (tensor, given, 1), {}, MemoryError("9 GB"))
+        assert said == "the host has not enough memory. 9 GB"
+
+
+def test_an_array_is_no_wrong_argument_where_arrays_are_taken() -> None:
+    _, tensor = setting()
+    error = IndexError("index 9")
+    said = _fault(poplar.Tensor.taken, (tensor, np.array([9]), 1), {}, error)
+    assert said == "cannot take numbers=array([9]), axis=1: IndexError: index 9"
+    said = _fault(poplar.Tensor.taken, (tensor, [9], 1), {}, error)
+    assert said == "numbers is [9]; IntArray is needed"
 
 
 def test_a_wrong_number_of_arguments_is_a_type_error() -> None:

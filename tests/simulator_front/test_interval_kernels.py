@@ -307,3 +307,14 @@ def test_what_no_kernel_can_take_is_refused(name: str) -> None:
     kernel, arguments, error, words = WRONG[name]
     with pytest.raises(error, match=words):
         getattr(kernels.compiled, kernel)(*arguments)
+
+
+def test_a_kernel_without_memory_raises_and_prints_nothing(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    for _ in range(20):
+        rooms = [bytes(range(1, 24)) for _ in range(50)]
+        del rooms  # what Python hands out next holds no zeros
+        with pytest.raises(MemoryError):
+            kernels.compiled.spread(ROW[:2], np.array([1 << 45, 1]))
+    assert capfd.readouterr() == ("", "")
