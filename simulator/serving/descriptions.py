@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from simulator.serving.served import Served
 from simulator.serving.server import Server
 
 
-def model_metadata(server: Server, served: Served) -> dict[str, Any]:
+def model_metadata(server: Server, served: Served) -> dict[str, object]:
     """Return what clients need to know of a model; -1 is the batch."""
     batch = [-1] if served.settings.config.max_batch_size else []
     versions = [one.number for one in server.all_served() if one.name == served.name]
@@ -20,7 +18,7 @@ def model_metadata(server: Server, served: Served) -> dict[str, Any]:
             "inputs": inputs, "outputs": outputs}  # fmt: skip
 
 
-def statistics_of(server: Server, model: str, number: str) -> list[dict[str, Any]]:
+def statistics_of(server: Server, model: str, number: str) -> list[dict[str, object]]:
     """Return the counters of all models, of one, or of one of its versions."""
     if model:
         first = server.served(model, number)

@@ -5,8 +5,6 @@ Whole numbers that do not fit are refused, FP64 and outputs of BF16 are rounded 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from simulator.serving.tensors import DATATYPES, Array, TensorError
@@ -15,12 +13,12 @@ HELD = {"INT64": "<i4", "UINT64": "<u4", "FP64": "<f4", "BF16": "<f4"}
 UPPER = np.uint32(16)  # bits of FP32 below those of BF16
 
 
-def is_held(datatype: str, dtype: np.dtype[Any]) -> bool:
+def is_held(datatype: str, dtype: np.dtype[np.generic]) -> bool:
     """Return whether a type of clients is this one on the device, or held in it."""
     return dtype.newbyteorder("<") in (DATATYPES[datatype][1], HELD.get(datatype))
 
 
-def to_device(name: str, datatype: str, array: Array, dtype: np.dtype[Any]) -> Array:
+def to_device(name: str, datatype: str, array: Array, dtype: np.dtype[np.generic]) -> Array:
     """Return an array as the device holds it; raises TensorError for a number that does not fit."""
     if datatype == "BF16":
         return (array.astype(np.uint32) << UPPER).view(np.float32).reshape(array.shape)

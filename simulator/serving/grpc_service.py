@@ -9,7 +9,8 @@ import logging
 import queue
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,17 @@ from pva.version import VERSION
 from simulator.serving import classification
 from simulator.serving.descriptions import model_metadata, statistics_of
 from simulator.serving.http import FAILED
+from simulator.serving.message_types import (
+    CallContext,
+    IndexRequest,
+    InputTensor,
+    LogRequest,
+    Message,
+    ModelInferRequest,
+    NamedRequest,
+    RepositoryRequest,
+    TraceRequest,
+)
 from simulator.serving.protocol import message, message_class
 from simulator.serving.served import RequestError
 from simulator.serving.server import (
@@ -39,8 +51,12 @@ from simulator.serving.tensors import (
     to_bytes,
 )
 
+if TYPE_CHECKING:
+    import grpc
+
 SERVICE = "inference.GRPCInferenceService"
-Act = Callable[[Any, Any], Any]
+Act = Callable[..., object]
+OutputOptions = Mapping[str, Mapping[str, object]]  # parameters by the name of an output
 STREAMS = 256  # answers of a stream that wait to be sent
 # Names of gRPC's status codes by HTTP's.
 CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 499: "CANCELLED",
@@ -50,7 +66,7 @@ CODES = {400: "INVALID_ARGUMENT", 404: "NOT_FOUND", 413: "RESOURCE_EXHAUSTED", 4
 
 def serve(
     server: Server, settings: Settings, address: str, most_bytes: int, threads: int
-) -> tuple[Any, int]:
+) -> tuple[grpc.Server, int]:
     """Listen with gRPC; return its server and the port. Raises PvaError."""
     try:
         import grpc
@@ -75,8 +91,8 @@ def serve(
     return listening, port
 
 
-def _handlers(grpc: Any, methods: Methods) -> object:
-    handlers: dict[str, Any] = {}
+def _handlers(grpc: ModuleType, methods: Methods) -> object:
+    handlers: dict[str, object] = {}
     for name, (request, response, act) in methods.table().items():
         kind = grpc.unary_unary_rpc_method_handler
         if name == "ModelStreamInfer":
@@ -90,11 +106,11 @@ def _handlers(grpc: Any, methods: Methods) -> object:
 
 
 def _guarded(
-    grpc: Any, act: Callable[[object, object], object]
-) -> Callable[[object, object], object]:
+    grpc: ModuleType, act: Callable[[object, CallContext], object]
+) -> Callable[[object, CallContext], object]:
     """Answer errors by a status and a line."""
 
-    def answer(request: Any, context: Any) -> Any:
+    def answer(request: object, context: CallContext) -> object:
         try:
             return act(request, context)
         except RequestError as error:
@@ -134,52 +150,52 @@ class Methods:
         stream = ("ModelInferRequest", "ModelStreamInferResponse", self._stream)
         return {**rows, "ModelStreamInfer": stream}
 
-    def _live(self, _request: object, _context: object) -> Any:
+    def _live(self, _request: object, _context: object) -> object:
         return message("ServerLiveResponse", live=True)
 
     def _ready(self, _request: object, _context: object) -> object:
         return message("ServerReadyResponse", ready=self.server.ready)
 
-    def _model_ready(self, request: Any, _context: Any) -> object:
+    def _model_ready(self, request: NamedRequest, _context: object) -> object:
         try:
             self.server.served(request.name, request.version)
         except RequestError:
             return message("ModelReadyResponse", ready=False)
         return message("ModelReadyResponse", ready=True)
 
-    def _metadata(self, _request: object, _context: object) -> Any:
+    def _metadata(self, _request: object, _context: object) -> object:
         response_class = message_class("ServerMetadataResponse")
         return response_class(name=NAME, version=VERSION, extensions=EXTENSIONS)
 
-    def _model_metadata(self, request: Any, _context: Any) -> object:
+    def _model_metadata(self, request: NamedRequest, _context: object) -> object:
         fields = model_metadata(self.server, self.server.served(request.name, request.version))
         return message_class("ModelMetadataResponse")(**fields)
 
-    def _config(self, request: Any, _context: Any) -> object:
+    def _config(self, request: NamedRequest, _context: object) -> object:
         config = message("ModelConfig")
         config.CopyFrom(self.server.served(request.name, request.version).settings.config)
         config.name = request.name
         return message("ModelConfigResponse", config=config)
 
-    def _statistics(self, request: Any, _context: Any) -> object:
+    def _statistics(self, request: NamedRequest, _context: object) -> object:
         rows = statistics_of(self.server, request.name, request.version)
         return message("ModelStatisticsResponse", model_stats=rows)
 
-    def _index(self, request: Any, _context: Any) -> object:
+    def _index(self, request: IndexRequest, _context: object) -> object:
         return message("RepositoryIndexResponse", models=self.server.index(request.ready))
 
-    def _load(self, request: Any, _context: Any) -> object:
+    def _load(self, request: RepositoryRequest, _context: object) -> object:
         if request.parameters:
             raise RequestError("parameters of load: this server loads the repository's own files")
         self.server.load(request.model_name)
         return message("RepositoryModelLoadResponse")
 
-    def _unload(self, request: Any, _context: Any) -> object:
+    def _unload(self, request: RepositoryRequest, _context: object) -> object:
         self.server.unload(request.model_name)
         return message("RepositoryModelUnloadResponse")
 
-    def _shared_memory(self, name: str) -> Callable[[object, object], object]:
-        def act(_request: object, _context: object) -> Any:
+    def _shared_memory(self, name: str) -> Act:
+        def act(_request: object, _context: object) -> object:
             if name.endswith("Register"):
                 raise RequestError("this server has no shared memory: send tensors in messages",
                                    status=501)  # fmt: skip
@@ -187,12 +203,12 @@ class Methods:
 
         return act
 
-    def _trace(self, request: Any, _context: Any) -> object:
+    def _trace(self, request: TraceRequest, _context: object) -> object:
         if request.model_name:
             self.server.served(request.model_name)
         settings = {name: list(one.value) for name, one in request.settings.items()}
         plain = {
-            name: values if name == "trace_level" and values else (values or [None])[0]
+            name: values if name == "trace_level" and values else values[0] if values else None
             for name, values in settings.items()
         }
         response = message("TraceSettingResponse")
@@ -200,7 +216,7 @@ class Methods:
             response.settings[name].value.extend(value if isinstance(value, list) else [value])
         return response
 
-    def _logging(self, request: Any, _context: Any) -> object:
+    def _logging(self, request: LogRequest, _context: object) -> object:
         values = {name: getattr(one, one.WhichOneof("parameter_choice") or "string_param")
                   for name, one in request.settings.items()}  # fmt: skip
         response = message("LogSettingsResponse")
@@ -209,16 +225,18 @@ class Methods:
             setattr(response.settings[name], fields[type(value)], value)
         return response
 
-    def _infer(self, request: Any, context: Any) -> object:
+    def _infer(self, request: ModelInferRequest, context: CallContext | None) -> object:
         query, output_options = infer_request(request)
         with self.settings.recorded("GRPC", query.id) as record:
             response = self.server.infer(query, context.add_callback if context else None)
             record(response)
         return infer_response(response, output_options)
 
-    def _stream(self, requests: Iterator[Any], context: Any) -> Iterator[object]:
+    def _stream(
+        self, requests: Iterator[ModelInferRequest], context: CallContext
+    ) -> Iterator[object]:
         """Answer the requests of a stream in their order; several are under way at once."""
-        waiting: queue.Queue[Future[Any] | None] = queue.Queue(STREAMS)
+        waiting: queue.Queue[Future[object] | None] = queue.Queue(STREAMS)
         pool = ThreadPoolExecutor(16, thread_name_prefix="stream")
 
         def read() -> None:
@@ -236,7 +254,7 @@ class Methods:
             context.cancel() if not reader.done() else None
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _streamed(self, request: Any) -> object:
+    def _streamed(self, request: ModelInferRequest) -> object:
         try:
             return message("ModelStreamInferResponse", infer_response=self._infer(request, None))
         except (RequestError, TensorError, PvaError) as error:
@@ -245,12 +263,12 @@ class Methods:
             return failed
 
 
-def _parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(parameters: Mapping[str, Message]) -> dict[str, object]:
     fields = {name: one.WhichOneof("parameter_choice") for name, one in parameters.items()}
     return {name: getattr(parameters[name], field) for name, field in fields.items() if field}
 
 
-def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str, Any]]]:
+def infer_request(request: ModelInferRequest) -> tuple[InferRequest, OutputOptions]:
     """Read a request; return how outputs are wanted, too. Raises RequestError and TensorError."""
     raw = list(request.raw_input_contents)
     if raw and len(raw) != len(request.inputs):
@@ -277,7 +295,7 @@ def infer_request(request: Any) -> tuple[InferRequest, Mapping[str, Mapping[str,
     return query, outputs
 
 
-def _contents(tensor: Any, count: int) -> Array:
+def _contents(tensor: InputTensor, count: int) -> Array:
     """Return the elements of an input that came one by one; raises RequestError."""
     _, dtype, field = DATATYPES[tensor.datatype]
     if not field:
@@ -297,7 +315,7 @@ def _contents(tensor: Any, count: int) -> Array:
         ) from None
 
 
-def infer_response(response: InferResponse, output_options: Mapping[str, Mapping[str, Any]]) -> Any:
+def infer_response(response: InferResponse, output_options: OutputOptions) -> object:
     """Write an answer, its outputs as raw bytes."""
     body = message("ModelInferResponse", model_name=response.model,
                    model_version=response.version, id=response.id)  # fmt: skip

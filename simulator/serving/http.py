@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import unquote
 
 from google.protobuf import json_format
@@ -18,7 +17,7 @@ from google.protobuf import json_format
 from pva.errors import PvaError
 from pva.version import VERSION
 from simulator.serving.descriptions import model_metadata, statistics_of
-from simulator.serving.http_calls import Call, Reply, packed, parsed, read_call
+from simulator.serving.http_calls import Call, Environ, Reply, packed, parsed, read_call
 from simulator.serving.http_infer import infer_reply, infer_request
 from simulator.serving.metrics import metrics_text
 from simulator.serving.served import RequestError
@@ -35,17 +34,18 @@ STATUS = {200: "OK", 400: "Bad Request", 403: "Forbidden", 404: "Not Found",
           503: "Service Unavailable", 504: "Gateway Timeout"}  # fmt: skip
 _MODEL = r"v2/models/(?P<model>[^/]+)(?:/versions/(?P<version>[^/]+))?"
 
-
-Start = Callable[[str, list[tuple[str, str]]], Any]
+Act = Callable[[Server, Settings, Call], Reply]
+Route = tuple[re.Pattern[str], tuple[str, ...], Act]
+Start = Callable[[str, list[tuple[str, str]]], object]
 
 
 def application(
     server: Server, settings: Settings, most_bytes: int
-) -> Callable[[Mapping[str, Any], Start], Iterable[bytes]]:
+) -> Callable[[Environ, Start], Iterable[bytes]]:
     """Return the WSGI application of a server, whose bodies have at most so many bytes."""
     routes = [(re.compile(f"{path}$"), method, act) for path, method, act in ROUTES]
 
-    def answer(environ: Mapping[str, object], start: Start) -> Iterable[bytes]:
+    def answer(environ: Environ, start: Start) -> Iterable[bytes]:
         try:
             reply = _routed(server, settings, routes, environ, most_bytes)
         except RequestError as error:
@@ -65,7 +65,7 @@ def application(
 
 
 def _routed(
-    server: Server, settings: Settings, routes: Sequence[Any], environ: Mapping[str, Any],
+    server: Server, settings: Settings, routes: Sequence[Route], environ: Environ,
     most: int,
 ) -> Reply:  # fmt: skip
     path = environ.get("PATH_INFO", "").strip("/")
@@ -78,8 +78,7 @@ def _routed(
         has_route = True
         if method in methods:
             names = {key: unquote(value) for key, value in match.groupdict().items() if value}
-            reply: Reply = act(server, settings, read_call(environ, most, names))
-            return reply
+            return act(server, settings, read_call(environ, most, names))
     if has_route:
         raise RequestError(f"{method} /{path[:80]}: another method is needed", status=405)
     raise RequestError(f"/{path[:80]}: there is no such address", status=404)
@@ -127,14 +126,15 @@ def _config(server: Server, settings: Settings, call: Call) -> Reply:
     return _json(_with_numbers(fields))
 
 
-def _with_numbers(value: Any) -> object:
+def _with_numbers(value: object) -> object:
     """Write sizes as numbers, which protobuf writes as texts where they have 64 bits."""
     if isinstance(value, dict):
         return {k: v if k == "string_value" else _with_numbers(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_with_numbers(one) for one in value]
-    is_number = isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value)
-    return int(value) if is_number else value
+    if isinstance(value, str) and re.fullmatch(r"-?\d{1,18}", value):
+        return int(value)
+    return value
 
 
 def _statistics(server: Server, settings: Settings, call: Call) -> Reply:
@@ -192,7 +192,7 @@ def _infer(server: Server, settings: Settings, call: Call) -> Reply:
     return packed(infer_reply(response, output_options), call.accepts)
 
 
-ROUTES: list[tuple[str, tuple[str, ...], Callable[[Server, Settings, Call], Reply]]] = [
+ROUTES: list[tuple[str, tuple[str, ...], Act]] = [
     ("v2/health/live", ("GET",), _live),
     ("v2/health/ready", ("GET",), _ready),
     ("v2", ("GET",), _server_metadata),
@@ -216,11 +216,11 @@ ROUTES: list[tuple[str, tuple[str, ...], Callable[[Server, Settings, Call], Repl
 
 def metrics_application(
     server: Server, settings: Settings
-) -> Callable[[Mapping[str, Any], Start], Iterable[bytes]]:
+) -> Callable[[Environ, Start], Iterable[bytes]]:
     """Return the application of the port of metrics, which has nothing else."""
     routes = [(re.compile("metrics$"), ("GET",), _metrics)]
 
-    def answer(environ: Mapping[str, object], start: Start) -> Iterable[bytes]:
+    def answer(environ: Environ, start: Start) -> Iterable[bytes]:
         try:
             reply = _routed(server, settings, routes, environ, 0)
         except RequestError as error:

@@ -16,6 +16,7 @@ from typing import Any
 from simulator.serving.served import RequestError
 
 JSON_LIMIT = 64 << 20  # bytes of JSON, whose values take many times as much memory
+Environ = Mapping[str, Any]  # WSGI's: texts, but for the streams of `wsgi.`
 HEADER = "Inference-Header-Content-Length"
 
 
@@ -40,7 +41,7 @@ class Reply:
     kind: str = "application/json"
 
 
-def read_call(environ: Mapping[str, Any], most: int, names: Mapping[str, str]) -> Call:
+def read_call(environ: Environ, most: int, names: Mapping[str, str]) -> Call:
     """Return a request with its body; raises RequestError."""
     header = environ.get("HTTP_INFERENCE_HEADER_CONTENT_LENGTH", "")
     if header and not (header.isdecimal() and len(header) < 16):
@@ -50,7 +51,7 @@ def read_call(environ: Mapping[str, Any], most: int, names: Mapping[str, str]) -
     return Call(body, length, environ.get("HTTP_ACCEPT_ENCODING", ""), **names)
 
 
-def _body(environ: Mapping[str, Any], most: int) -> bytes:
+def _body(environ: Environ, most: int) -> bytes:
     if environ["REQUEST_METHOD"] == "GET":
         return b""
     text = environ.get("CONTENT_LENGTH") or "0"
@@ -80,7 +81,7 @@ def unpacked(body: bytes, encoding: str, most: int) -> bytes:
     return content
 
 
-def parsed(text: bytes) -> dict[str, Any]:
+def parsed(text: bytes) -> dict[str, object]:
     """Return the object of a body of JSON; none is an empty one. Raises RequestError."""
     if len(text) > JSON_LIMIT:
         raise RequestError(f"JSON of {len(text):,} bytes; at most {JSON_LIMIT:,}: send tensors "

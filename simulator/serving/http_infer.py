@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from simulator.serving import classification
 from simulator.serving.http_calls import HEADER, Call, Reply, parsed
@@ -24,7 +23,7 @@ from simulator.serving.tensors import (
 )
 
 
-def infer_request(server: Server, call: Call) -> tuple[InferRequest, Mapping[str, Any]]:
+def infer_request(server: Server, call: Call) -> tuple[InferRequest, Mapping[str, object]]:
     """Read a request: JSON, then raw tensors in its order; return how outputs are wanted, too."""
     length = len(call.body) if call.header_length is None else call.header_length
     if length > len(call.body):
@@ -38,11 +37,11 @@ def infer_request(server: Server, call: Call) -> tuple[InferRequest, Mapping[str
     parameters = _object(head, "parameters")
     outputs = _objects(head, "outputs")
     names = [_text(output, "name") for output in outputs]
-    output_options: dict[str, Any] = {
+    output_options: dict[str, object] = {
         "binary_data_output": parameters.get("binary_data_output") is True
     }
     output_options |= {_text(output, "name"): _object(output, "parameters") for output in outputs}
-    types = {_text(one, "name"): _text(one, "datatype") for one in head["inputs"]}
+    types = {_text(one, "name"): _text(one, "datatype") for one in _objects(head, "inputs")}
     query = InferRequest(
         call.model, call.version, _text(head, "id"), parameters, inputs, names, types
     )
@@ -103,32 +102,32 @@ def _text(holder: Mapping[str, object], key: str) -> str:
     return value
 
 
-def _object(holder: Mapping[str, object], key: str) -> dict[str, Any]:
+def _object(holder: Mapping[str, object], key: str) -> dict[str, object]:
     value = holder.get(key) or {}
     if not isinstance(value, dict):
         raise RequestError(f"{key}: no object")
     return value
 
 
-def _objects(holder: Mapping[str, object], key: str) -> list[dict[str, Any]]:
+def _objects(holder: Mapping[str, object], key: str) -> list[dict[str, object]]:
     value = holder.get(key) or []
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise RequestError(f"{key}: no list of objects")
     return value
 
 
-def infer_reply(response: InferResponse, output_options: Mapping[str, Any]) -> Reply:
+def infer_reply(response: InferResponse, output_options: Mapping[str, object]) -> Reply:
     """Write an answer: JSON, and behind it the outputs that are wanted as raw bytes."""
     tensors, raw = [], []
     for tensor, array in response.outputs:
-        options = output_options.get(tensor.name, {})
+        options = _object(output_options, tensor.name)
         datatype = tensor.datatype
         if "classification" in options:
             array = classification.classes(
                 response.settings, tensor, array, options["classification"]
             )
             datatype = "BYTES"
-        entry: dict[str, Any] = {
+        entry: dict[str, object] = {
             "name": tensor.name,
             "datatype": datatype,
             "shape": list(array.shape),
@@ -141,7 +140,7 @@ def infer_reply(response: InferResponse, output_options: Mapping[str, Any]) -> R
         else:
             entry["data"] = to_values(datatype, array)
         tensors.append(entry)
-    head: dict[str, Any] = {"model_name": response.model, "model_version": response.version}
+    head: dict[str, object] = {"model_name": response.model, "model_version": response.version}
     head |= {"id": response.id} if response.id else {}
     text = json.dumps(head | {"parameters": dict(response.parameters), "outputs": tensors}).encode()
     if not raw:

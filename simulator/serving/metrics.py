@@ -7,9 +7,9 @@ begin with `tilescope_` are ours: cycles of the simulated device.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from simulator.serving.served import Served
 from simulator.serving.server import Server
@@ -73,7 +73,7 @@ def _values(served: Served) -> dict[str, list[Value]]:
     return values
 
 
-def _summary(recent: Any, total: int, count: int) -> Iterator[Value]:
+def _summary(recent: npt.NDArray[np.int64], total: int, count: int) -> Iterator[Value]:
     for quantile in QUANTILES:
         value = float(np.quantile(recent, quantile)) / 1000 if len(recent) else float("nan")
         yield "", {"quantile": f"{quantile:g}"}, value

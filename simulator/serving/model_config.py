@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from google.protobuf import text_format
 
 from pva.errors import PvaError
 from pva.plain_file import contents
 from pva.queueing.rules import Policy, Rules
+from simulator.serving.message_types import DeclaredTensor, ModelConfig, QueuePolicy
 from simulator.serving.protocol import message
 from simulator.serving.tensors import datatype_of
 
@@ -60,7 +60,7 @@ class Settings:
 
     path: Path
     name: str
-    config: Any
+    config: ModelConfig
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     rules: Rules
@@ -86,9 +86,9 @@ def read_settings(folder: Path) -> Settings:
     return settings_of(path, parsed(path, contents(path, WHAT, LIMIT)), folder.name)
 
 
-def parsed(path: Path, data: bytes) -> Any:
+def parsed(path: Path, data: bytes) -> ModelConfig:
     """Parse the text of a configuration; raises PvaError."""
-    config = message("ModelConfig")
+    config: ModelConfig = message("ModelConfig")
     try:
         text = data.decode()
         text_format.Parse(text, config)
@@ -126,7 +126,7 @@ class _Faults:
         return PvaError(self.path, f"{value}", expected, place=field)
 
 
-def settings_of(path: Path, config: Any, folder: str) -> Settings:
+def settings_of(path: Path, config: ModelConfig, folder: str) -> Settings:
     """Check a configuration; raises PvaError."""
     fault = _Faults(path)
     _check_whole(config, folder, fault)
@@ -146,11 +146,11 @@ def settings_of(path: Path, config: Any, folder: str) -> Settings:
     )  # fmt: skip
 
 
-def _is_set(config: Any, name: str) -> bool:
+def _is_set(config: ModelConfig, name: str) -> bool:
     return any(field.name == name for field, _ in config.ListFields())
 
 
-def _check_whole(config: Any, folder: str, fault: _Faults) -> None:
+def _check_whole(config: ModelConfig, folder: str, fault: _Faults) -> None:
     if config.name and config.name != folder:
         raise fault("name", f"{config.name!r}", f"the name of the model's folder, {folder!r}")
     if config.backend != BACKEND:
@@ -163,7 +163,7 @@ def _check_whole(config: Any, folder: str, fault: _Faults) -> None:
             raise fault(field, "missing", f"each {field} with name, data_type and dims")
 
 
-def _check_unsupported(config: Any, fault: _Faults) -> None:
+def _check_unsupported(config: ModelConfig, fault: _Faults) -> None:
     for name, expected in REFUSED.items():
         if _is_set(config, name):
             raise fault(name, "not supported", expected)
@@ -174,7 +174,7 @@ def _check_unsupported(config: Any, fault: _Faults) -> None:
         raise fault("version_policy.specific.versions", "below 1", "numbers of versions")
 
 
-def _tensors(declared: Sequence[Any], field: str, fault: _Faults) -> Iterator[Tensor]:
+def _tensors(declared: Sequence[DeclaredTensor], field: str, fault: _Faults) -> Iterator[Tensor]:
     names: set[str] = set()
     for number, tensor in enumerate(declared):
         place = f"{field}[{number}]"
@@ -204,7 +204,7 @@ def _dims(dims: Sequence[int], place: str, fault: _Faults) -> tuple[int, ...]:
 
 
 def _reshape(
-    tensor: Any, dims: tuple[int, ...], place: str, fault: _Faults
+    tensor: DeclaredTensor, dims: tuple[int, ...], place: str, fault: _Faults
 ) -> tuple[int, ...] | None:
     if not tensor.HasField("reshape"):
         return None
@@ -215,7 +215,7 @@ def _reshape(
     return shape
 
 
-def _instances(config: Any, fault: _Faults) -> int:
+def _instances(config: ModelConfig, fault: _Faults) -> int:
     count = 0
     for number, group in enumerate(config.instance_group):
         place = f"instance_group[{number}]"
@@ -234,7 +234,7 @@ def _instances(config: Any, fault: _Faults) -> int:
     return count or 1
 
 
-def _rules(config: Any, fault: _Faults) -> Rules:
+def _rules(config: ModelConfig, fault: _Faults) -> Rules:
     batching, most = config.dynamic_batching, config.max_batch_size
     dynamic = config.HasField("dynamic_batching")
     if not dynamic:
@@ -271,13 +271,13 @@ def _microseconds(value: int, place: str, fault: _Faults) -> int:
     return value * US
 
 
-def _policy(policy: Any) -> Policy:
+def _policy(policy: QueuePolicy) -> Policy:
     delays = policy.timeout_action == 1
     timeout = min(policy.default_timeout_microseconds, 10**12) * US
     return Policy(policy.max_queue_size, timeout, delays, policy.allow_timeout_override)
 
 
-def _parameters(config: Any, fault: _Faults) -> dict[str, float]:
+def _parameters(config: ModelConfig, fault: _Faults) -> dict[str, float]:
     """Return the backend's parameters as numbers; the texts hold them."""
     limits: dict[str, tuple[float, Callable[[str], float], str]] = {
         "timeout_ns": (1e15, int, 'whole nanoseconds, as "500000"'),
@@ -300,7 +300,7 @@ def _parameters(config: Any, fault: _Faults) -> dict[str, float]:
     return numbers
 
 
-def _check_warmup(config: Any, inputs: Sequence[Tensor], fault: _Faults) -> None:
+def _check_warmup(config: ModelConfig, inputs: Sequence[Tensor], fault: _Faults) -> None:
     names = {tensor.name for tensor in inputs}
     for number, sample in enumerate(config.model_warmup):
         place = f"model_warmup[{number}]"

@@ -10,13 +10,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from pva.errors import PvaError
 from simulator.graph.errors import PoplarError
-from simulator.model_runtime import DataDesc, ModelRunner, ModelRunnerConfig
+from simulator.model_runtime import (
+    DataDesc,
+    ModelRunner,
+    ModelRunnerConfig,
+    OutputMemory,
+)
+from simulator.model_runtime.runner import OutputFuture
 from simulator.popef import Model as PopefModel
 from simulator.popef import load_model
 from simulator.serving.device_types import is_held, to_client, to_device
@@ -78,11 +84,11 @@ class Program:
         result = self.runner.execute(self._given(inputs))
         return self.answer(result)
 
-    def start(self, inputs: Mapping[str, Array]) -> Any:
+    def start(self, inputs: Mapping[str, Array]) -> OutputFuture:
         """Hand a batch over; return the future of what `answer` takes."""
         return self.runner.executeAsync(self._given(inputs))
 
-    def answer(self, result: Any) -> Answer:
+    def answer(self, result: OutputMemory) -> Answer:
         """Return outputs by the names of clients, in the shapes that they know."""
         outputs = {
             tensor.name: _shaped(
@@ -171,7 +177,16 @@ def _shaped(array: Array, tensor: Tensor, desc: DataDesc, batched: bool) -> Arra
     return array.reshape((len(array), *dims) if batched else dims)
 
 
-def batch_facts(settings: Settings, version: Version) -> dict[str, Any]:
+class BatchFacts(TypedDict):
+    """A compiled batch: its rows, its cycles, the clock of the device, and its time."""
+
+    rows: int
+    cycles: int | None
+    clock: float | None
+    batch_ns: int
+
+
+def batch_facts(settings: Settings, version: Version) -> BatchFacts:
     """Run a compiled batch of zeros; return its rows, cycles, the clock and its time in ns.
 
     A program takes the same cycles for any values, but for vertices whose time depends on them.

@@ -12,11 +12,13 @@ from functools import cache
 from typing import Any
 
 from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import (
     DescriptorProto,
     FieldDescriptorProto,
     FileDescriptorProto,
 )
+from google.protobuf.message import Message
 
 from simulator.serving.messages import MODEL, SERVICE
 
@@ -31,24 +33,24 @@ def message(name: str, /, **fields: object) -> Any:
     return _classes()[f"{PACKAGE}.{name}"](**fields)
 
 
-def message_class(name: str) -> Any:
+def message_class(name: str) -> type[Any]:
     """Return the class of a message."""
     return _classes()[f"{PACKAGE}.{name}"]
 
 
 @cache
-def _classes() -> dict[str, Any]:
+def _classes() -> dict[str, type[Any]]:
     pool = descriptor_pool.DescriptorPool()
     for name, text in _FILES.items():
         pool.Add(_file(name, text))
-    classes: dict[str, Any] = {}
+    classes: dict[str, type[Any]] = {}
     for name in _FILES:
         for descriptor in pool.FindFileByName(name).message_types_by_name.values():
             classes |= dict(_nested(descriptor))
     return classes
 
 
-def _nested(descriptor: Any) -> Iterator[tuple[str, Any]]:
+def _nested(descriptor: Descriptor) -> Iterator[tuple[str, type[Message]]]:
     yield descriptor.full_name, message_factory.GetMessageClass(descriptor)
     for inner in descriptor.nested_types:
         yield from _nested(inner)

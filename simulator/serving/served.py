@@ -16,11 +16,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Condition, Event, Thread
-from typing import Any
 
 import numpy as np
 
 from pva.queueing.waiting import NEVER, Request, Waiting
+from simulator.model_runtime.memory import OutputMemory
 from simulator.model_runtime.spans import event, is_recorded, span
 from simulator.serving.model_config import Settings
 from simulator.serving.program import Answer, Program, load_program
@@ -262,10 +262,10 @@ class Batch:
         self.input_end = time.perf_counter_ns()
         return inputs
 
-    def when_done(self, program: Program) -> Callable[[Any], None]:
+    def when_done(self, program: Program) -> Callable[[Future[OutputMemory]], None]:
         """Return what takes the future of a program."""
 
-        def done(future: Any) -> None:
+        def done(future: Future[OutputMemory]) -> None:
             try:
                 self.finish(program.answer(future.result()))
             except Exception as error:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from simulator.serving.server import InferResponse
 
 MOST = 1_000_000  # requests that are held
 LEVELS = ("OFF", "TIMESTAMPS")
-LOGGING: dict[str, Any] = {
+LOGGING: dict[str, object] = {
     "log_file": "", "log_info": True, "log_warning": True, "log_error": True,
     "log_verbose_level": 0, "log_format": "default",
 }  # fmt: skip
@@ -36,7 +35,7 @@ class Settings:
     """Tracing and logging of a server. Several threads ask and record."""
 
     def __init__(self, trace_file: Path | None = None, rate: int = 1, count: int = -1) -> None:
-        self._trace: dict[str, Any] = {
+        self._trace: dict[str, object] = {
             "trace_level": ["TIMESTAMPS" if trace_file else "OFF"], "trace_rate": str(rate),
             "trace_count": str(count), "log_frequency": "0",
             "trace_file": str(trace_file or ""), "trace_mode": "triton",
@@ -44,9 +43,9 @@ class Settings:
         self._logging = dict(LOGGING)
         self._lock = Lock()
         self._seen = 0
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[tuple[object, ...]] = []
 
-    def trace(self, values: Mapping[str, object]) -> dict[str, Any]:
+    def trace(self, values: Mapping[str, object]) -> dict[str, object]:
         """Change settings of tracing and return all; raises SettingError."""
         with self._lock:
             changed = dict(self._trace)
@@ -55,7 +54,7 @@ class Settings:
             self._trace = changed
             return dict(changed)
 
-    def logging(self, values: Mapping[str, object]) -> dict[str, Any]:
+    def logging(self, values: Mapping[str, object]) -> dict[str, object]:
         """Change settings of logging and return all; raises SettingError."""
         with self._lock:
             for name, value in values.items():
@@ -84,9 +83,10 @@ class Settings:
             return False
         with self._lock:
             self._seen += 1
-            count = int(self._trace["trace_count"])
+            count = int(str(self._trace["trace_count"]))
+            rate = int(str(self._trace["trace_rate"]))
             most = MOST if count < 0 else min(count, MOST)
-            return len(self._rows) < most and (self._seen - 1) % int(self._trace["trace_rate"]) == 0
+            return len(self._rows) < most and (self._seen - 1) % rate == 0
 
     @property
     def traced(self) -> int:

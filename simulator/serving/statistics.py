@@ -11,7 +11,6 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
 
 PARTS = ("queue", "compute_input", "compute_infer", "compute_output")
 FAILURES = ("REJECTED", "CANCELED", "BACKEND", "OTHER")
@@ -59,7 +58,7 @@ class Statistics:
     cycles: int = 0
     last_ms: int = 0
     recent: deque[tuple[int, ...]] = field(default_factory=lambda: deque(maxlen=RECENT))
-    lock: Any = field(default_factory=Lock)
+    lock: Lock = field(default_factory=Lock)
 
     def answered(self, total_ns: int, parts: tuple[int, int, int, int]) -> None:
         """Count a request that was answered, with its times in the order of PARTS."""
@@ -86,7 +85,7 @@ class Statistics:
             for name, ns in zip(names, times, strict=True):
                 getattr(batches, name).add(ns)
 
-    def plain(self, name: str, version: str) -> dict[str, Any]:
+    def plain(self, name: str, version: str) -> dict[str, object]:
         """Return all as JSON of the protocol has them."""
         with self.lock:
             fail = Duration()

@@ -41,12 +41,12 @@ def datatype_of(number: int) -> str:
     return _NAMES[number]
 
 
-def elements_of(name: str, shape: Sequence[Any], most: int) -> int:
+def elements_of(name: str, shape: Sequence[object], most: int) -> int:
     """Count the elements of a shape; raises TensorError for no shape, or more than `most`."""
-    valid = all(type(size) is int and 0 <= size < 1 << 40 for size in shape)
-    if not valid or len(shape) > MOST_DIMENSIONS:
+    sizes = [size for size in shape if type(size) is int and 0 <= size < 1 << 40]
+    if len(sizes) != len(shape) or len(shape) > MOST_DIMENSIONS:
         raise TensorError(f"input {name!r}: shape {list(shape)[:8]}; sizes from 0 on")
-    count: int = math.prod(shape)
+    count = math.prod(sizes)
     if count > most:
         raise TensorError(f"input {name!r}: {count:,} elements; at most {most:,}")
     return count
@@ -106,9 +106,10 @@ def from_values(name: str, datatype: str, shape: Sequence[int], values: object) 
     count = math.prod(shape)
     flat = _flat(name, values, count)
     if datatype == "BYTES":
-        if not all(isinstance(value, str) for value in flat):
+        texts = [value.encode() for value in flat if isinstance(value, str)]
+        if len(texts) != len(flat):
             raise TensorError(f"input {name!r}: data of BYTES are texts")
-        return objects([value.encode() for value in flat]).reshape(shape)
+        return objects(texts).reshape(shape)
     kinds: tuple[type, ...] = (bool,) if datatype == "BOOL" else (int, float)
     if datatype[0] in "UI":
         kinds = (int,)
@@ -121,21 +122,22 @@ def from_values(name: str, datatype: str, shape: Sequence[int], values: object) 
         raise TensorError(f"input {name!r}: a value that is not {datatype}") from None
 
 
-def _flat(name: str, values: list[Any], count: int) -> list[Any]:
+def _flat(name: str, values: list[object], count: int) -> list[object]:
     for _ in range(MOST_DIMENSIONS):
         if not values or not isinstance(values[0], list):
             break
-        if not all(isinstance(value, list) for value in values):
+        lists = [inner for inner in values if isinstance(inner, list)]
+        if len(lists) != len(values):
             raise TensorError(f"input {name!r}: data nested unevenly")
-        values = [value for inner in values for value in inner]
+        values = [value for inner in lists for value in inner]
     if len(values) != count:
         raise TensorError(f"input {name!r}: {len(values):,} values; {count:,} for its shape")
     return values
 
 
-def to_values(datatype: str, array: Array) -> list[Any]:
+def to_values(datatype: str, array: Array) -> list[object]:
     """Return an array as a flat list for JSON; BYTES become texts."""
     if datatype == "BYTES":
         return [_as_bytes(text).decode(errors="replace") for text in array.ravel().tolist()]
-    values: list[Any] = array.ravel().tolist()
+    values: list[object] = array.ravel().tolist()
     return values

@@ -7,13 +7,13 @@ model_config.proto; files of data lie in `<model>/warmup/`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from pva.errors import PvaError
 from pva.plain_file import contents
 from simulator.graph.errors import PoplarError
+from simulator.serving.message_types import WarmupInput, WarmupSample
 from simulator.serving.served import Served
 from simulator.serving.tensors import DATATYPES, Array, TensorError, datatype_of, from_bytes
 
@@ -35,7 +35,7 @@ def run(served: Served) -> None:
                     raise PvaError(path, str(error), "inputs as of requests", place=place) from None
 
 
-def _inputs(served: Served, sample: Any, place: str) -> dict[str, Array]:
+def _inputs(served: Served, sample: WarmupSample, place: str) -> dict[str, Array]:
     inputs = {}
     rows = [sample.batch_size or 1] if served.settings.config.max_batch_size else []
     tensors = {tensor.name: tensor for tensor in served.settings.inputs}
@@ -51,7 +51,7 @@ def _inputs(served: Served, sample: Any, place: str) -> dict[str, Array]:
     return inputs
 
 
-def _data(folder: Path, name: str, datatype: str, shape: list[int], data: Any) -> Array:
+def _data(folder: Path, name: str, datatype: str, shape: list[int], data: WarmupInput) -> Array:
     dtype = np.dtype(DATATYPES[datatype][1])
     if data.WhichOneof("input_data_type") == "random_data":
         return np.random.default_rng(0).uniform(0, 1, shape).astype(dtype)
