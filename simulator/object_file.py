@@ -18,6 +18,7 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from simulator.graph.deferred import Deferred, DeferredFields, defer
 from simulator.graph.errors import PoplarError
@@ -41,7 +42,8 @@ DEFERRED = 4096  # bytes of an array in a shorter form that is made when it is a
 GROWN, RATIO = 64 << 20, 64
 INLINE = 1 << 53  # whole numbers below stand as they are in any reader of JSON
 _UNMADE = object()
-ABSENT: dict[str, Any] = {}
+ABSENT: dict[str, object] = {}
+# A node of the table: its kind, then its parts, which are as the kind has them.
 Node = list[Any]
 
 
@@ -69,12 +71,12 @@ class _Writer:
         self.nodes: list[Node] = []
         self.classes: list[tuple[str, str, tuple[str, ...]]] = []
         self.data = bytearray()
-        self.open: deque[tuple[int, Any]] = deque()
+        self.open: deque[tuple[int, object]] = deque()
         self._numbers: dict[int, int] = {}
         self._classes: dict[type, int] = {}
         self._kept: list[object] = []  # so that no other object gets the id of one
 
-    def value(self, value: object) -> Any:
+    def value(self, value: object) -> object:
         """Return a value as it stands in the table; its node follows."""
         if value is None or type(value) in (bool, str, float):
             return value
@@ -118,11 +120,11 @@ class _Writer:
         fields = (getattr(value, name, ABSENT) for name in self.classes[kind][2])
         return ["object", kind, [v if v is ABSENT else self.value(v) for v in fields]]
 
-    def values(self, values: Iterable[object]) -> list[Any]:
+    def values(self, values: Iterable[object]) -> list[object]:
         """Return values one after another."""
         return [self.value(value) for value in values]
 
-    def array(self, value: np.ndarray[Any, Any]) -> Node:
+    def array(self, value: npt.NDArray[np.generic]) -> Node:
         """Return the node of an array, and keep its bytes."""
         if value.dtype.kind not in ARRAYS:
             raise PoplarError(f"executable: it cannot be kept: an array of {value.dtype}")
@@ -172,13 +174,17 @@ WRITERS: dict[type, Callable[[_Writer, Any], Node]] = {
 class _Reader:
     """Makes what stands alone, then tuples in their order, then fills objects, at last dicts."""
 
-    def __init__(self, classes: list[Any], nodes: list[Node], data: bytes | memoryview) -> None:
+    def __init__(
+        self, classes: list[tuple[str, str, list[str]]], nodes: list[Node], data: bytes | memoryview
+    ) -> None:
         self.data = memoryview(data)
         self._taken = self._grown = 0
         self.classes = [_class(*row) for row in classes]
         self._nodes = nodes
-        self._made: list[Any] = [_UNMADE] * len(nodes)
-        self._linked: list[tuple[list[Any], list[Any]]] = []  # parts of a dictionary, their numbers
+        self._made: list[object] = [_UNMADE] * len(nodes)
+        self._linked: list[
+            tuple[list[object], list[Node]]
+        ] = []  # parts of a dictionary, their numbers
         numbers: dict[str, list[int]] = {}
         for number, node in enumerate(nodes):
             numbers.setdefault(node[0], []).append(number)
@@ -203,18 +209,18 @@ class _Reader:
         for parts, values in self._linked:
             parts.extend(map(self._node, values))
 
-    def value(self, value: object) -> Any:
+    def value(self, value: object) -> object:
         """Return a value of the table."""
         return _value(self._node(value)) if isinstance(value, list) else value
 
-    def _node(self, value: Node) -> Any:
+    def _node(self, value: Node) -> object:
         """Return what a node was made to, perhaps deferred; raises PoplarError."""
         (number,) = value
         if not 0 <= number < len(self._made) or self._made[number] is _UNMADE:
             raise PoplarError(f"executable: its table has no node {number} where it is needed")
         return self._made[number]
 
-    def values(self, values: list[Any]) -> list[Any]:
+    def values(self, values: list[object]) -> list[object]:
         """Return values one after another."""
         return [self.value(value) for value in values]
 
@@ -228,8 +234,8 @@ class _Reader:
         return self.data[place : place + size]
 
     def array(
-        self, dtype: str, shape: list[int], place: int, writeable: bool, form: Any = ""
-    ) -> Any:
+        self, dtype: str, shape: list[int], place: int, writeable: bool, form: str | list[int] = ""
+    ) -> Array | Deferred:
         """Return an array, of its own when it may be written."""
         kind, count = _dtype(dtype), prod(shape)
         if min(shape, default=0) < 0:
@@ -250,7 +256,7 @@ class _Reader:
 
         return Deferred(np.ndarray, shaped) if count * kind.itemsize >= DEFERRED else shaped()
 
-    def dictionary(self, values: list[Any]) -> Any:
+    def dictionary(self, values: list[object]) -> object:
         """Return an empty dictionary that is filled later, or a deferred one.
 
         Deferred is one of arrays or tuples of arrays by text or by number.
@@ -260,8 +266,8 @@ class _Reader:
             return {}
         if not items or not all(map(self._has_arrays, items)):
             return {}
-        parts: list[Any] = []  # the reader itself would stay for as long as the dictionary waits
-        self._linked.append((parts, items))
+        parts: list[object] = []  # the reader itself would stay for as long as the dictionary waits
+        self._linked.append((parts, [item for item in items if isinstance(item, list)]))
         return Deferred(dict, lambda: dict(zip(keys, map(_value, parts), strict=True)))
 
     def _has_arrays(self, value: object) -> bool:
@@ -277,7 +283,7 @@ class _Reader:
             return [""]
         return self._nodes[number] if 0 <= number < len(self._nodes) else [""]
 
-    def tuple_of(self, values: list[Any]) -> Any:
+    def tuple_of(self, values: list[object]) -> object:
         """Return a tuple; one of which a part is deferred is deferred itself."""
         parts = [self._node(value) if isinstance(value, list) else value for value in values]
         if not any(type(part) is Deferred for part in parts):
@@ -285,7 +291,7 @@ class _Reader:
         return Deferred(tuple, lambda: tuple(map(_value, parts)))
 
     def _widened(
-        self, kind: np.dtype[Any], count: int, place: int, stored: np.dtype[Any]
+        self, kind: np.dtype[np.generic], count: int, place: int, stored: np.dtype[np.generic]
     ) -> Callable[[], Array]:
         """Return what makes an array of numbers of a wider type; raises PoplarError."""
         if {kind.kind, stored.kind} - {"i", "u"} or not np.can_cast(stored, kind):
@@ -302,11 +308,11 @@ class _Reader:
     def _make(self, number: int, make: Callable[..., object], parts: list[object]) -> None:
         self._made[number] = make(self, *parts)
 
-    def _fill(self, number: int, fill: Callable[..., None], parts: list[Any]) -> None:
+    def _fill(self, number: int, fill: Callable[..., object], parts: list[object]) -> None:
         if type(self._made[number]) is not Deferred:
             fill(self, self._made[number], *parts)
 
-    def fill_object(self, instance: object, kind: int, values: list[Any]) -> None:
+    def fill_object(self, instance: object, kind: int, values: list[object]) -> None:
         """Give an object the values of its fields; raises PoplarError for one of another kind."""
         cls = self.classes[kind]
         for name, accepted, value in zip(field_names(cls), checks(cls), values, strict=True):
@@ -325,21 +331,23 @@ class _Reader:
                 )
             object.__setattr__(instance, name, item)
 
-    def fill_function(self, function: Any, *parts: Any) -> None:
+    def fill_function(self, function: FunctionType, *parts: Any) -> None:
         """Give a function its defaults and the values that it refers to."""
         *_, names, values = parts
         code = function.__code__
         if list(code.co_freevars) != names:
             raise PoplarError(f"executable: {function.__qualname__} refers to {names} in the file")
         defaults, named, *contents = self.values(values)
+        if not isinstance(defaults, tuple | None) or not isinstance(named, dict | None):
+            raise PoplarError(f"executable: {function.__qualname__} has no such defaults")
         if is_own(function):
             return
         function.__defaults__, function.__kwdefaults__ = defaults, named
-        for cell, value in zip(function.__closure__, contents, strict=True):
+        for cell, value in zip(function.__closure__ or (), contents, strict=True):
             cell.cell_contents = value
 
 
-def _short(value: np.ndarray[Any, Any]) -> tuple[object, bytes]:
+def _short(value: npt.NDArray[np.generic]) -> tuple[object, bytes]:
     """Return the form in which whole numbers take the least, and their bytes.
 
     The form is "" for the array as it is, the narrowest type that holds all, or first number and
@@ -358,12 +366,12 @@ def _short(value: np.ndarray[Any, Any]) -> tuple[object, bytes]:
     return dtype.newbyteorder("<").str, flat.astype(dtype.newbyteorder("<")).tobytes()
 
 
-def _value(item: object) -> Any:
+def _value(item: object) -> object:
     """Return what a node was made to, made now if it was deferred."""
     return item.value() if type(item) is Deferred else item
 
 
-def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> Callable[[], Array]:
+def _steps(kind: np.dtype[np.generic], count: int, first: int, step: int) -> Callable[[], Array]:
     """Return what makes numbers each a step above the one before; raises PoplarError."""
     last = first + step * max(count - 1, 0)
     if kind.kind not in "iu" or not all(_fits(kind, number) for number in (first, last)):
@@ -373,7 +381,7 @@ def _steps(kind: np.dtype[Any], count: int, first: int, step: int) -> Callable[[
     return lambda: np.arange(first, last + (1 if step > 0 else -1), step, dtype=kind)
 
 
-def _fits(kind: np.dtype[Any], number: int) -> bool:
+def _fits(kind: np.dtype[np.generic], number: int) -> bool:
     """Find whether a whole number is one of a type of such."""
     bits = 8 * kind.itemsize - (kind.kind == "i")
     return (-1 << bits if kind.kind == "i" else 0) <= number < 1 << bits
@@ -387,7 +395,7 @@ def _class(module: str, name: str, names: list[str]) -> type:
 
 
 @lru_cache
-def _dtype(text: str) -> np.dtype[Any]:
+def _dtype(text: str) -> np.dtype[np.generic]:
     """Return the type of an array; raises PoplarError for one of objects."""
     kind = np.dtype(str(text))
     if kind.kind not in ARRAYS or not kind.itemsize:
@@ -395,14 +403,14 @@ def _dtype(text: str) -> np.dtype[Any]:
     return kind
 
 
-def _object(reader: _Reader, kind: int, _: object) -> Any:
+def _object(reader: _Reader, kind: int, _: object) -> object:
     cls = reader.classes[kind]
     if issubclass(cls, Enum | tuple | Vertex):
         raise PoplarError(f"executable: {cls.__name__} stands where an object does")
     return object.__new__(cls)
 
 
-def _named(reader: _Reader, kind: int, values: list[object]) -> Any:
+def _named(reader: _Reader, kind: int, values: list[object]) -> object:
     cls = reader.classes[kind]
     if not issubclass(cls, tuple) or len(values) != len(field_names(cls)):
         raise PoplarError(f"executable: {cls.__name__} stands where a named tuple does")
@@ -417,7 +425,7 @@ def _enum(reader: _Reader, kind: int, name: str) -> object:
 
 
 # How a node is made, in the order in which they are; then how it is filled.
-SHELLS: dict[str, Callable[..., Any]] = {
+SHELLS: dict[str, Callable[..., object]] = {
     "list": lambda reader, _: [],
     "set": lambda reader, _: set(),
     "range": lambda reader, bounds: range(*bounds),
@@ -434,10 +442,10 @@ SHELLS: dict[str, Callable[..., Any]] = {
     "integer": lambda reader, text: int(text, 16),
     "complex": lambda reader, real, imaginary: complex(real, imaginary),
 }
-DICTIONARIES: dict[str, Callable[..., Any]] = {
+DICTIONARIES: dict[str, Callable[..., object]] = {
     "dict": lambda reader, values: reader.dictionary(values),
 }
-WHOLE: dict[str, Callable[..., Any]] = {
+WHOLE: dict[str, Callable[..., object]] = {
     "tuple": lambda reader, values: reader.tuple_of(values),
     "frozenset": lambda reader, values: frozenset(reader.values(values)),
     "named": _named,

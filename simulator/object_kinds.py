@@ -11,7 +11,7 @@ import functools
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from importlib import import_module
@@ -159,7 +159,7 @@ def is_own(function: FunctionType) -> bool:
     return _member(sys.modules[function.__module__], function.__qualname__) is function
 
 
-def ufunc_of(name: str) -> Callable[..., Any]:
+def ufunc_of(name: str) -> np.ufunc:
     """Return NumPy's function of arrays; raises PoplarError for anything else of that name."""
     function = getattr(np, name, None)
     if not isinstance(function, np.ufunc):

@@ -18,11 +18,11 @@ class Deferred:
 
     def __init__(self, kind: type, make: Callable[[], object]) -> None:
         self.kind = kind
-        self._make: Callable[[], Any] | None = make
-        self._value: Any = None
+        self._make: Callable[[], object] | None = make
+        self._value: object = None
         self._lock = Lock()
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """Return the value."""
         with self._lock:
             if self._make is not None:
