@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import click
 
@@ -19,9 +19,12 @@ from pva.errors import PvaError
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    from simulator.explore.explore import Plan
+    from contextlib import AbstractContextManager
+
+    from simulator.explore.explore import Exploration, Plan
     from simulator.explore.levers import Space
 
+Function = TypeVar("Function", bound=Callable[..., object])
 EXAMPLES = """
 \b
 Examples:
@@ -33,7 +36,21 @@ Examples:
 SHOWN = ("fits", "over", "fullest_tile", "samples_per_second", "cycles_per_sample", "latency",
          "compute_share", "error")  # fmt: skip
 ROWS = 20
+
 UNITS = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "B": 1}
+
+
+class Counts(TypedDict):
+    """How many points there are of each sort."""
+
+    space: int
+    run: int
+    computed: int
+    fits: int
+    misses: int
+    failed: int
+    share_of_space: float
+    pareto: int
 
 
 def memory_size(_context: click.Context, _: click.Parameter, text: str | None) -> int:
@@ -51,7 +68,7 @@ def memory_size(_context: click.Context, _: click.Parameter, text: str | None) -
     return int(size)
 
 
-def engine_options(function: Any) -> Any:
+def engine_options(function: Function) -> Function:
     """Add what `explore` and `fit` share: where points run, and their limits."""
     for option in (
         click.option("--json", "form", flag_value=OBJECT, help="Write one JSON object."),
@@ -67,7 +84,7 @@ def engine_options(function: Any) -> Any:
     return function
 
 
-def trying(examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+def trying(examples: str) -> Callable[[Callable[..., object]], click.Command]:
     """Make a function a command that hands unknown options on, as `explore` and `fit` do."""
     settings = {"ignore_unknown_options": True, "allow_interspersed_args": True}
     return click.command(cls=Command, epilog=examples, context_settings=settings)
@@ -159,7 +176,9 @@ def _run(space: Space, out: Path, plan: Plan, dask: str, workers: int) -> tuple[
         return results.computed, list(results.asked)
 
 
-def exploration(space: Space, out: Path, plan: Plan, dask: str, workers: int) -> Any:
+def exploration(
+    space: Space, out: Path, plan: Plan, dask: str, workers: int
+) -> AbstractContextManager[Exploration]:
     """Return the exploration of a space, for a block in which no other may have its directory."""
     from contextlib import contextmanager
 
@@ -168,7 +187,7 @@ def exploration(space: Space, out: Path, plan: Plan, dask: str, workers: int) ->
     from simulator.explore.explore import Exploration
 
     @contextmanager
-    def opened() -> Any:
+    def opened() -> Iterator[Exploration]:
         record.check_parquet(out)
         with record.owned(out), engine(dask, workers) as runs:
             yield Exploration(space, out, runs, plan)
@@ -185,7 +204,7 @@ def _write(
     frame = pd.read_parquet(out / "points.parquet")
     frame = frame[frame["key"].isin(list(keys))].reset_index(drop=True)
     frame["pareto"] = pareto(frame, list(plan.objectives))
-    order = ranked(frame.reset_index().to_dict("records"), next(iter(plan.objectives)))  # type: ignore[arg-type]
+    order = ranked(frame.reset_index().to_dict("records"), next(iter(plan.objectives)))  # type: ignore[type-var]
     frame = frame.iloc[[int(row["index"]) for row in order]].reset_index(drop=True)
     counts = _counts(frame, space, computed)
     if form == OBJECT:
@@ -196,7 +215,7 @@ def _write(
     _write_table(frame, space, plan, counts, out, seconds)
 
 
-def _counts(frame: pd.DataFrame, space: Space, computed: int) -> dict[str, Any]:
+def _counts(frame: pd.DataFrame, space: Space, computed: int) -> Counts:
     fits = frame["fits"].fillna(False).astype(bool)
     failed = frame["error"].fillna("").astype(bool)
     return {
@@ -212,7 +231,7 @@ def _counts(frame: pd.DataFrame, space: Space, computed: int) -> dict[str, Any]:
 
 
 def _write_table(
-    frame: pd.DataFrame, space: Space, plan: Plan, counts: Mapping[str, Any], out: Path,
+    frame: pd.DataFrame, space: Space, plan: Plan, counts: Counts, out: Path,
     seconds: float,
 ) -> None:  # fmt: skip
     columns = [*space.levers, "pareto", *SHOWN]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +15,10 @@ from cli.fitting import labelled
 from cli.output import OBJECT, Rows, counted, printable, write_object, write_rows
 from cli.progress import steps_shown
 from pva import units
+
+if TYPE_CHECKING:
+    from pva.schema.exploration import PointRow
+    from simulator.explore.fit import Answer
 
 EXAMPLES = """
 \b
@@ -41,7 +45,9 @@ class IpuRange(click.ParamType[range]):
 
     name = "ipus"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> range:
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> range:
         """Read N or N..M; raises click.BadParameter."""
         if isinstance(value, range):
             return value
@@ -107,7 +113,7 @@ def fit(
     return 0 if ways else NOTHING_FITS
 
 
-def _way(row: Mapping[str, Any], answer: Any, base: Mapping[str, str], out: Path) -> dict[str, Any]:
+def _way(row: PointRow, answer: Answer, base: Mapping[str, str], out: Path) -> dict[str, object]:
     first = next(way for way in answer.ways if way["key"] == answer.first)
     figures = ("samples_per_second", "cycles_per_sample", "fullest_tile", "tile", "bytes_per_tile")
     return {
@@ -122,7 +128,7 @@ def _way(row: Mapping[str, Any], answer: Any, base: Mapping[str, str], out: Path
     }
 
 
-def _words(row: Mapping[str, Any], base: Mapping[str, str]) -> str:
+def _words(row: PointRow, base: Mapping[str, str]) -> str:
     """Name the levers that differ from the program as it is."""
     named = [f"{n}={v}" for n, v in row["levers"].items() if base.get(n) != v]
     return ", ".join(named) or AS_IT_IS
@@ -132,7 +138,7 @@ def _ratio(value: float | None, first: float | None) -> float | None:
     return value / first - 1 if value and first else None
 
 
-def _cost(row: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+def _cost(row: PointRow, first: PointRow) -> str:
     """Write what a way costs against the first that fits."""
     if row["key"] == first["key"]:
         return "the first that fits"
@@ -140,7 +146,7 @@ def _cost(row: Mapping[str, Any], first: Mapping[str, Any]) -> str:
     return "" if ratio is None else f"{100 * ratio:+.0f} % cycles"
 
 
-def _miss(row: Mapping[str, Any], answer: Any, base: Mapping[str, str]) -> dict[str, Any]:
+def _miss(row: PointRow, answer: Answer, base: Mapping[str, str]) -> dict[str, object]:
     """Return the nearest miss: by how much, where, what is live there, what each lever did."""
     names = ("over", "tile", "fullest_tile", "bytes_per_tile", "tiles_over", "step", "step_name",
              "live", "command")  # fmt: skip
@@ -154,7 +160,7 @@ def _miss(row: Mapping[str, Any], answer: Any, base: Mapping[str, str]) -> dict[
             "fills": fills, "reason": reason(row, answer.tried[0]), "why": why}  # fmt: skip
 
 
-def reason(near: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+def reason(near: PointRow, first: PointRow) -> str:
     """Return why nothing helps: what takes most of the fullest tile, and what became of it."""
     if near.get("tile") is None or near.get("tile_code") is None:
         return f"the smallest plan of {near['step_name']} takes more than a tile has"
@@ -163,28 +169,36 @@ def reason(near: Mapping[str, Any], first: Mapping[str, Any]) -> str:
     if fixed > capacity:
         more = f"{counted(fixed - capacity, 'byte')} more than a tile has"
         return f"always-live data and code alone take {more}, whatever else is live"
-    part = max(PARTS, key=lambda name: int(near[name]))
+    part = max(PARTS, key=lambda name: _bytes(near, name))
     fell = ""
     if first is not near and first.get(part) is not None:
-        change = int(near[part]) - int(first[part])
+        change = _bytes(near, part) - _bytes(first, part)
         fell = f", {change:+,} against {AS_IT_IS}"
-    return f"most of it is {PARTS[part]}: {int(near[part]):,} bytes{fell}"
+    return f"most of it is {PARTS[part]}: {_bytes(near, part):,} bytes{fell}"
 
 
-def _write(ways: list[dict[str, Any]], answer: Any, base: Mapping[str, str], out: Path) -> None:
+def _bytes(row: PointRow, part: str) -> int:
+    """Return one of PARTS of the fullest tile; 0 where it is not recorded."""
+    value = row.get(part)
+    return value if isinstance(value, int) else 0
+
+
+def _write(
+    ways: list[dict[str, object]], answer: Answer, base: Mapping[str, str], out: Path
+) -> None:
     if not ways:
         _write_miss(answer, base)
         return
     rows = [[way[name] for name in COLUMNS] for way in ways]
     write_rows(Rows(COLUMNS, rows, len(rows)))
     for way in ways:  # each on a line of its own, so that it can be copied
-        click.echo(printable(way["command"]))
+        click.echo(printable(str(way["command"])))
         click.echo(printable(f"  report: {way['report']}"))
     tried = counted(len(answer.tried), "configuration")
     click.echo(printable(f"{tried} simulated; all are in {out}"))
 
 
-def _write_miss(answer: Any, base: Mapping[str, str]) -> None:
+def _write_miss(answer: Answer, base: Mapping[str, str]) -> None:
     near = answer.nearest
     if near is None:
         errors = [row.get("error") for row in answer.tried if row.get("error")]
@@ -209,13 +223,13 @@ def _write_miss(answer: Any, base: Mapping[str, str]) -> None:
     write_rows(Rows(("way", "lacks"), rows, len(rows)), limit=0)
 
 
-def _parts(row: Mapping[str, Any]) -> str:
+def _parts(row: PointRow) -> str:
     """List what fills the fullest tile, the most first."""
-    parts = sorted(((int(row.get(name) or 0), PARTS[name]) for name in PARTS), reverse=True)
+    parts = sorted(((_bytes(row, name), PARTS[name]) for name in PARTS), reverse=True)
     return "; ".join(f"{size:,} bytes of {name}" for size, name in parts)
 
 
-def _lacking(row: Mapping[str, Any]) -> str:
+def _lacking(row: PointRow) -> str:
     """Write what a way leaves lacking, or why it has no figures."""
     if row.get("error") or row.get("over") is None:
         return str(row.get("error") or "no figures")

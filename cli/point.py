@@ -12,10 +12,10 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from cli.main import tilescope
 from pva.errors import PvaError
+from pva.schema.exploration import PointFigures
 
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 FITS, MISSES = 0, 1
@@ -59,7 +59,7 @@ def _simulate(arguments: list[str], report: str) -> int:
     return outcome if isinstance(outcome, int) else FITS
 
 
-def _figures(report: Path) -> dict[str, Any]:
+def _figures(report: Path) -> PointFigures:
     from pva.many.points import figures
     from pva.report import openReport
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from pva.analysis.execution.main_runs import main_run
 from pva.analysis.execution.totals import execution_overview
@@ -13,6 +14,7 @@ from pva.analysis.memory.liveness import live_at_peak, liveness_overview
 from pva.analysis.memory.totals import CODE_CATEGORIES, memory_overview
 from pva.errors import PvaError
 from pva.lazy import pandas as pd
+from pva.schema.exploration import PointFigures
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -48,16 +50,15 @@ FIGURES: dict[str, tuple[str, int]] = {
     "memory": ("bytes of memory that its process took", 0),
     "error": ("why there are no figures, or nothing", 0),
 }
-SHARES = {"compute_share": "compute", "sync_share": "sync", "exchange_share": "exchange",
-          "host_share": "host exchange"}  # fmt: skip
+Row = TypeVar("Row", bound=Mapping[str, object])
 LARGEST = 3  # variables named
 CODE = (*(name for names in CODE_CATEGORIES.values() for name in names), "sharedCodeStorage")
 BUFFERS = ("message", "globalMessage", "hostMessage", "rearrangement")
 
 
-def figures(report: Report) -> dict[str, Any]:
+def figures(report: Report) -> PointFigures:
     """Return the figures of the report of a point; what is not recorded is left out."""
-    values: dict[str, Any] = {}
+    values: PointFigures = {}
     for part in (_memory, _liveness, _run, _shares):
         try:
             values |= part(report)
@@ -66,7 +67,7 @@ def figures(report: Report) -> dict[str, Any]:
     return values
 
 
-def _memory(report: Report) -> dict[str, Any]:
+def _memory(report: Report) -> PointFigures:
     memory = memory_overview(report)
     return {
         "fits": not memory.tiles_out_of_memory,
@@ -78,7 +79,7 @@ def _memory(report: Report) -> dict[str, Any]:
     }
 
 
-def _liveness(report: Report) -> dict[str, Any]:
+def _liveness(report: Report) -> PointFigures:
     overview = liveness_overview(report)
     memory = memory_overview(report)
     live = live_at_peak(report, tile=memory.fullest_tile)
@@ -94,21 +95,28 @@ def _liveness(report: Report) -> dict[str, Any]:
     }
 
 
-def _filling(live: pd.DataFrame, total: int) -> dict[str, int]:
+def _filling(live: pd.DataFrame, total: int) -> PointFigures:
     """Share out the bytes of a tile, of which some are live at its peak: parts that add up."""
     category, always = live["category"], live["always_live"].to_numpy(dtype=bool)
-    kinds = {
-        "tile_code": category.isin(CODE).to_numpy(),
-        "tile_exchange_buffers": category.isin(BUFFERS).to_numpy(),
-        "tile_always_live": always,
-        "tile_not_always_live": ~always,
-    }
-    first = np.select(list(kinds.values()), list(range(len(kinds))))
+    kinds = (
+        category.isin(CODE).to_numpy(),
+        category.isin(BUFFERS).to_numpy(),
+        always,
+        ~always,
+    )
+    first = np.select(kinds, range(len(kinds)))
     sums = np.bincount(first, live["bytes"], len(kinds)).astype(int).tolist()
-    return {**dict(zip(kinds, sums, strict=True)), "tile_gaps": total - sum(sums)}
+    code, exchange_buffers, always_live, not_always_live = sums
+    return {
+        "tile_code": code,
+        "tile_exchange_buffers": exchange_buffers,
+        "tile_always_live": always_live,
+        "tile_not_always_live": not_always_live,
+        "tile_gaps": total - sum(sums),
+    }
 
 
-def _run(report: Report) -> dict[str, Any]:
+def _run(report: Report) -> PointFigures:
     run = main_run(report)
     steady = run.steady_items_per_second
     rate = steady if steady == steady and run.stages > 1 else run.items_per_second
@@ -121,12 +129,17 @@ def _run(report: Report) -> dict[str, Any]:
     }
 
 
-def _shares(report: Report) -> dict[str, object]:
+def _shares(report: Report) -> PointFigures:
     shares = execution_overview(report).time_shares
-    return {column: shares.get(word, 0.0) for column, word in SHARES.items()}
+    return {
+        "compute_share": shares.get("compute", 0.0),
+        "sync_share": shares.get("sync", 0.0),
+        "exchange_share": shares.get("exchange", 0.0),
+        "host_share": shares.get("host exchange", 0.0),
+    }
 
 
-def pareto(frame: pd.DataFrame, objectives: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def pareto(frame: pd.DataFrame, objectives: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return which rows no other is better than: those that fit and have all objectives.
 
     A row is out when another is at least as good in each objective, and better in one.
@@ -143,16 +156,17 @@ def pareto(frame: pd.DataFrame, objectives: Sequence[str]) -> np.ndarray[Any, np
     return best
 
 
-def ranked(rows: Sequence[Mapping[str, object]], objective: str) -> list[Mapping[str, Any]]:
+def ranked(rows: Sequence[Row], objective: str) -> list[Row]:
     """Sort rows: those that fit, the best first, then misses, the nearest first, then errors."""
     sign = 1 if FIGURES[objective][1] > 0 else -1
 
-    def order(row: Mapping[str, Any]) -> tuple[int, float]:
+    def order(row: Mapping[str, object]) -> tuple[int, float]:
         if row.get("error"):
             return (2, 0)
         if not row.get("fits"):
-            return (1, float(row.get("over") or 0))
+            over = row.get("over")
+            return (1, float(over) if isinstance(over, int | float) else 0)
         value = row.get(objective)
-        return (0, -sign * float(value) if value is not None else np.inf)
+        return (0, -sign * float(value) if isinstance(value, int | float) else np.inf)
 
     return sorted(rows, key=order)

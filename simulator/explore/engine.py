@@ -7,7 +7,10 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from distributed import Future as DaskFuture
 
 from pva.dask_client import connected
 from simulator.explore.work import Row, Running, Task, run_point
@@ -96,9 +99,10 @@ class Dask:
         self._client.close()
 
 
-def _result(future: Any) -> Row:
+def _result(future: DaskFuture | Future[Row]) -> Row:
     try:
-        return dict(future.result())
+        row: Row = future.result()
+        return row.copy()
     except Exception as error:
         name = type(error).__name__
         lost = "its worker was lost" if name == "KilledWorker" else f"{name}: {error}"

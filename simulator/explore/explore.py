@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from pva.schema.exploration import REPORTS
+from pva.schema.exploration import REPORTS, PointFigures, PointRow
 from simulator.explore import record, search
 from simulator.explore.engine import Engine
 from simulator.explore.levers import Point, Space
 from simulator.explore.work import is_disk_full, tasks_of
 
 Progress = Callable[[int, int, str], None]
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[PointRow]
 BETWEEN_TABLES = 10.0  # seconds, as points end
 
 
@@ -52,7 +51,7 @@ class Exploration:
         self.asked: dict[str, Point] = {}
 
     @property
-    def rows(self) -> dict[str, dict[str, Any]]:
+    def rows(self) -> dict[str, PointRow]:
         """The rows of all points in the directory."""
         return self._record.rows
 
@@ -99,7 +98,7 @@ class Exploration:
         row = self.rows.get(point.key)
         return row is None or (self.plan.again and bool(row.get("error")))
 
-    def _take(self, point: Point, figures: dict[str, object], report: str) -> None:
+    def _take(self, point: Point, figures: PointFigures, report: str) -> None:
         where = f"{REPORTS}/{point.key}" if Path(report).is_dir() else ""
         self._record.add(record.row_of(point, figures, where))
         self.computed += 1

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from pva.schema.exploration import PointRow
 from simulator.explore.levers import MODEL, Point, Space
 from simulator.explore.work import is_of_limits
 
@@ -18,7 +18,7 @@ OPTIMIZERS = ("adam", "momentum", "sgd")  # by the state that they keep
 # In the order of what they cost: nothing but time first, then what the model computes.
 FIRST = {"memory-proportion": ("0.4", "0.2", "0.1"), "partials": ("half",)}
 
-Row = Mapping[str, Any]
+Row = PointRow
 Levers = dict[str, str]
 
 

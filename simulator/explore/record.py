@@ -9,20 +9,19 @@ import os
 import re
 import shutil
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from pva.errors import MissingPackageError, PvaError
 from pva.lazy import pandas as pd
-from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE
-from simulator.explore.levers import Space
+from pva.schema.exploration import ABOUT, POINTS, REPORTS, TABLE, PointFigures, PointRow
+from simulator.explore.levers import Point, Space
 
 LOCK = "lock"
 WRITER = "tilescope explore"  # by which a directory is known to be ours
 TRUTHS, TEXTS = {"fits"}, {"step_name", "live", "error"}  # columns that are no numbers
-Row = dict[str, Any]
 
 
 class DiskFullError(PvaError):
@@ -34,7 +33,7 @@ class Record:
 
     def __init__(self, path: Path, space: Space) -> None:
         self.path, self.space = path, space
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, PointRow] = {}
 
     def read(self) -> None:
         """Read the points that are there; one that a kill cut off is run again."""
@@ -56,12 +55,12 @@ class Record:
         self._write(self.path / ABOUT, json.dumps(about, indent=1).encode())
         (self.path / POINTS).mkdir(exist_ok=True)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: PointRow) -> None:
         """Keep the row of a point; raises DiskFullError."""
         self.rows[row["key"]] = row
         self._write(self.path / POINTS / f"{row['key']}.json", json.dumps(row).encode())
 
-    def tell_levers(self, points: Iterable[Any]) -> None:
+    def tell_levers(self, points: Iterable[Point]) -> None:
         """Note levers by which a point that is there is now asked for, too, as by a default."""
         for point in points:
             row = self.rows[point.key]
@@ -81,7 +80,7 @@ class Record:
             if name in TRUTHS:
                 frame[name] = frame[name].astype("boolean")
             elif name in TEXTS:
-                frame[name] = [row.get(name) or "" for row in rows]
+                frame[name] = [str(row.get(name) or "") for row in rows]
             else:
                 frame[name] = pd.to_numeric(frame[name])
         temporary = self.path / f"{TABLE}.new"
@@ -182,7 +181,7 @@ def _lock(stream: IO[str], path: Path) -> None:
                        "wait for it, or give another --out") from None  # fmt: skip
 
 
-def row_of(point: Any, figures: Mapping[str, Any], report: str) -> Row:
+def row_of(point: Point, figures: PointFigures, report: str) -> PointRow:
     """Return the row of a point."""
     command = " ".join(("tilescope", "simulate", *map(_quoted, point.arguments)))
     return {"key": point.key, "levers": dict(point.levers), **figures,

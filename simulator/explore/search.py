@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pva.errors import MissingPackageError
+from pva.schema.exploration import PointFigures, PointRow
 from simulator.explore.levers import Point, Space
 
 STUDY = "study.log"
@@ -14,7 +15,7 @@ BATCH = 8  # points that Optuna asks for before it hears of any: the same with a
 INSTALL = "pip install 'tilescope[search]'"
 MISS = 1e30  # what an objective of a point that does not fit counts as, on its bad side
 
-Rows = Mapping[str, Mapping[str, Any]]
+Rows = Mapping[str, PointRow]
 
 
 def whole(space: Space, run: Callable[[Sequence[Point]], None]) -> None:
@@ -53,10 +54,12 @@ def searched(
             study.tell(trial, _values(rows.get(point.key, {}), objectives))
 
 
-def _values(row: Mapping[str, Any], objectives: Mapping[str, int]) -> list[float]:
+def _values(row: PointFigures, objectives: Mapping[str, int]) -> list[float]:
     """Return the objectives of a row; of a miss they are bad by how much it lacks."""
-    if row.get("fits") and all(row.get(name) is not None for name in objectives):
-        return [float(row[name]) for name in objectives]
+    values = [row.get(name) for name in objectives]
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if row.get("fits") and len(numbers) == len(values):
+        return numbers
     lacks = float(row.get("over") or MISS)
     return [-sign * (MISS + lacks) for sign in objectives.values()]
 

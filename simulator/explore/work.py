@@ -14,11 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from pva.schema.exploration import PointFigures
+from simulator.explore.levers import Point
 
 MODULE = "cli.point"  # the process of a point; named, as what lies above is not imported
 ROW = "row.json"
@@ -31,7 +33,7 @@ NO_PLAN = re.compile(
     r" which has (?P<has>[\d,]+) B"
 )
 
-Row = dict[str, Any]
+Row = PointFigures
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +154,10 @@ def _last_words(output: Path, code: int) -> str:
 
 def _read(path: Path) -> Row:
     try:
-        found = json.loads(path.read_text("utf-8"))
+        row: Row = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):  # it ended before it wrote, or while it did
         return {}
-    return dict(found)
+    return row.copy()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -163,7 +165,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def is_of_limits(row: Mapping[str, Any]) -> bool:
+def is_of_limits(row: PointFigures) -> bool:
     """Return whether a point was ended for its time or memory: a milder one may have figures."""
     return str(row.get("error") or "").startswith(("took longer", "killed", "needed more memory"))
 
@@ -173,7 +175,7 @@ def is_disk_full(row: Row) -> bool:
     return DISK_FULL in str(row.get("error", ""))
 
 
-def tasks_of(points: Sequence[Any], reports: Path, seconds: float, memory: int) -> list[Task]:
+def tasks_of(points: Sequence[Point], reports: Path, seconds: float, memory: int) -> list[Task]:
     """Make the tasks of points, whose reports go to a directory."""
     return [
         Task(point.key, point.arguments, str(reports / point.key), seconds, memory)
