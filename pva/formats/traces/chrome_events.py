@@ -443,7 +443,7 @@ def _named(content: Read, events: Sequence[Event], rows: Integers) -> None:
             content.names[key] = _spelled(name)
 
 
-def _objects(events: Sequence[Event]) -> list[dict[str, Any]]:
+def _objects(events: Sequence[Event]) -> list[dict[str, object]]:
     """Decode the arguments of events: all at once, or, where one is wrong, one by one."""
     texts = [bytes(event.args) or _EMPTY for event in events]
     try:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain, repeat
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
 from pva.formats.traces.identifiers import identifiers
+from pva.formats.traces.writable import Columns, Trace
 from pva.progress import WRITING, part_of
 
 Integers = npt.NDArray[np.int64]
@@ -30,7 +31,7 @@ BATCH = 1 << 16  # events that are written at once
 _END = b"},\n"
 
 
-def write(trace: Any, out: BinaryIO) -> None:
+def write(trace: Trace, out: BinaryIO) -> None:
     """Write a `pva.trace.Trace` to a stream of bytes."""
     other_data = {
         "wall_clock_ns": trace.anchor.wall_ns,
@@ -68,7 +69,9 @@ def _named(kind: str, identifiers: Known, name: str) -> bytes:
     return _encoded(event) + b",\n"
 
 
-def _events(trace: Any, columns: Any, identifiers: Known) -> Iterator[tuple[int, Iterator[bytes]]]:
+def _events(
+    trace: Trace, columns: Columns, identifiers: Known
+) -> Iterator[tuple[int, Iterator[bytes]]]:
     """Return the events some at a time, and how many were before."""
     ends = _ends(columns)
     across = columns.overlapping
@@ -81,7 +84,7 @@ def _events(trace: Any, columns: Any, identifiers: Known) -> Iterator[tuple[int,
         )
 
 
-def _complete(trace: Any, columns: Any, rows: Integers, track: Track) -> bytes:
+def _complete(trace: Trace, columns: Columns, rows: Integers, track: Track) -> bytes:
     (pid, tid), ends = track
     heads = _heads(trace, columns.label[rows], f'{{"ph":"X","pid":{pid},"tid":{tid}')
     begin, took = _microseconds(columns.begin_ns[rows]), _microseconds(columns.duration_ns[rows])
@@ -90,7 +93,7 @@ def _complete(trace: Any, columns: Any, rows: Integers, track: Track) -> bytes:
     return b"".join(chain.from_iterable(parts))
 
 
-def _pairs(trace: Any, columns: Any, rows: Integers, track: Track) -> Iterator[bytes]:
+def _pairs(trace: Trace, columns: Columns, rows: Integers, track: Track) -> Iterator[bytes]:
     (pid, tid), ends = track
     for phase, times in (("b", columns.begin_ns), ("e", columns.end_ns)):
         start = f'{{"ph":"{phase}","pid":{pid},"tid":{tid}'
@@ -101,7 +104,7 @@ def _pairs(trace: Any, columns: Any, rows: Integers, track: Track) -> Iterator[b
         yield b"".join(chain.from_iterable(parts))
 
 
-def _heads(trace: Any, labels: npt.NDArray[np.int32], start: str) -> Iterable[bytes]:
+def _heads(trace: Trace, labels: npt.NDArray[np.int32], start: str) -> Iterable[bytes]:
     """Return what each event begins with, up to its time; made once a label."""
     used, place = np.unique(labels, return_inverse=True)
     texts = np.empty(len(used), dtype=object)
@@ -121,16 +124,16 @@ def _microseconds(nanoseconds: Integers) -> Sequence[bytes]:
     return orjson.dumps(nanoseconds / 1000, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].split(b",")
 
 
-def _ends(columns: Any) -> dict[int, bytes]:
+def _ends(columns: Columns) -> dict[int, bytes]:
     """Return the ends of those events that have metadata or were open, by row."""
     metadata = zip(columns.metadata.rows.tolist(), columns.metadata.texts, strict=True)
-    arguments: dict[int, dict[str, Any]] = {row: {"open": True} for row in columns.open_rows}
+    arguments: dict[int, dict[str, object]] = {row: {"open": True} for row in columns.open_rows}
     for row, text in metadata:
         arguments[row] = arguments.get(row, {}) | {"metadata": plain(text)}
     return {row: b',"args":' + _encoded(args) + _END for row, args in arguments.items()}
 
 
-def plain(text: str) -> Any:
+def plain(text: str) -> object:
     """Return what metadata says, or its text where that is no JSON."""
     try:
         return orjson.loads(text)
@@ -138,7 +141,7 @@ def plain(text: str) -> Any:
         return text
 
 
-def _instants(trace: Any, threads: list[Known]) -> Iterator[bytes]:
+def _instants(trace: Trace, threads: list[Known]) -> Iterator[bytes]:
     instants = trace.instants
     columns = (instants.time_ns, instants.label, instants.channel, instants.thread)
     rows = zip(*(column.tolist() for column in columns), instants.metadata.tolist(), strict=True)
@@ -153,7 +156,7 @@ def _instants(trace: Any, threads: list[Known]) -> Iterator[bytes]:
         yield _encoded(event) + b",\n"
 
 
-def _flows(trace: Any, threads: list[Known]) -> Iterator[bytes]:
+def _flows(trace: Trace, threads: list[Known]) -> Iterator[bytes]:
     """Write each flow from one event to another as a start and an end of its own."""
     flows = trace.flows
     columns = (flows.label, flows.thread, flows.time_ns, flows.to_thread, flows.to_time_ns)
@@ -166,7 +169,7 @@ def _flows(trace: Any, threads: list[Known]) -> Iterator[bytes]:
             yield _encoded(event | ({"bp": "e"} if phase == "f" else {})) + b",\n"
 
 
-def _counters(trace: Any, pids: list[int]) -> Iterator[bytes]:
+def _counters(trace: Trace, pids: list[int]) -> Iterator[bytes]:
     for series in trace.series:
         finite = np.isfinite(series.value)
         head = _counter(series.graph, series.unit, pids[series.process])

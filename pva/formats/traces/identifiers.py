@@ -7,12 +7,13 @@ the identifier of a thread that ended to a new one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+
+from pva.formats.traces.writable import Thread, Trace
 
 ALL = range(-(1 << 62), 1 << 62)
 
 
-def identifiers(trace: Any, allowed: range = ALL) -> tuple[list[int], list[tuple[int, int]]]:
+def identifiers(trace: Trace, allowed: range = ALL) -> tuple[list[int], list[tuple[int, int]]]:
     """Return the identifier of each process, and process and thread of each thread, all different.
 
     They are those of the trace, as far as these are free and `allowed`.
@@ -20,7 +21,7 @@ def identifiers(trace: Any, allowed: range = ALL) -> tuple[list[int], list[tuple
     pids = _different((process.pid for process in trace.processes), allowed)
     owners = {id(thread): pid for process, pid in zip(trace.processes, pids, strict=True)
               for thread in process.threads}  # fmt: skip
-    by_process: dict[int, list[Any]] = {}
+    by_process: dict[int, list[Thread]] = {}
     for thread in trace.threads:
         by_process.setdefault(owners[id(thread)], []).append(thread)
     tids = {

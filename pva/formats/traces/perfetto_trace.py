@@ -15,17 +15,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.errors import MissingPackageError
 from pva.formats.traces.identifiers import identifiers
+from pva.formats.traces.writable import Thread, Trace
 from pva.progress import WRITING, part_of
+
+if TYPE_CHECKING:
+    from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+Texts = Sequence[str] | npt.NDArray[np.object_]
 
 SEQUENCE = 1
 INSTALL = "pip install 'tilescope[perfetto]'"
@@ -38,7 +44,7 @@ _LONGEST = 10  # bytes of a number
 _SHORT = 1 << 7  # numbers below take one byte
 
 
-def write(trace: Any, out: BinaryIO) -> None:
+def write(trace: Trace, out: BinaryIO) -> None:
     """Write a `pva.trace.Trace` to a stream of bytes; raises MissingPackageError."""
     try:
         from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
@@ -72,12 +78,12 @@ def write(trace: Any, out: BinaryIO) -> None:
 class _Tracks:
     """What is told once: names and tracks."""
 
-    def __init__(self, protos: Any, out: BinaryIO) -> None:
+    def __init__(self, protos: ModuleType, out: BinaryIO) -> None:
         self._protos = protos
         self._out = out
         self._count = 0
 
-    def names(self, trace: Any) -> None:
+    def names(self, trace: Trace) -> None:
         """Write the packet of labels and channels, numbered from 1."""
         packet = self._protos.TracePacket(sequence_flags=CLEARED)
         texts = (
@@ -103,7 +109,7 @@ class _Tracks:
         described.track_descriptor.thread.thread_name = _text(name)
         return self._packet(described)
 
-    def below(self, thread: Any, parent: int) -> int:
+    def below(self, thread: Thread, parent: int) -> int:
         """Describe a track for overlapping events; give its number."""
         described = self._new(parent=parent)
         described.track_descriptor.name = _text(f"{thread.name}, overlapping")
@@ -116,7 +122,7 @@ class _Tracks:
         described.track_descriptor.counter.unit_name = _text(unit)
         return self._packet(described)
 
-    def _new(self, parent: int = 0) -> Any:
+    def _new(self, parent: int = 0) -> TracePacket:
         self._count += 1
         packet = self._protos.TracePacket()
         packet.track_descriptor.uuid = self._count
@@ -124,7 +130,7 @@ class _Tracks:
             packet.track_descriptor.parent_uuid = parent
         return packet
 
-    def _packet(self, packet: Any) -> int:
+    def _packet(self, packet: TracePacket) -> int:
         packet.trusted_packet_sequence_id = SEQUENCE
         self._out.write(self._protos.Trace(packet=[packet]).SerializeToString())
         return self._count
@@ -138,7 +144,7 @@ def _text(text: str) -> str:
 class _Packets:
     """Packets of events as bytes. Each is a begin of some fields, and they have all one length."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Trace) -> None:
         self._base = trace.anchor.wall_ns
         self._channels = trace.label_channels.astype(np.int64)
         self._name_bytes = _bytes_of(len(trace.labels))
@@ -220,7 +226,7 @@ def _width(parts: Sequence[Bytes]) -> int:
 
 
 def _thread(
-    thread: Any, main: int, tracks: _Tracks, packets: _Packets
+    thread: Thread, main: int, tracks: _Tracks, packets: _Packets
 ) -> Iterator[tuple[int, Iterator[bytes]]]:
     """Find begins and ends of a thread's events in their order, and how many events were before."""
     columns = thread.columns
@@ -266,7 +272,7 @@ def _brackets(
         waiting, start = waiting[~closes], stop
 
 
-def _with_metadata(rows: Bytes, places: Integers, texts: Sequence[str]) -> Iterator[bytes]:
+def _with_metadata(rows: Bytes, places: Integers, texts: Texts) -> Iterator[bytes]:
     """Return packets, with metadata added to some."""
     written = 0
     for place, text in zip(places.tolist(), texts, strict=True):
@@ -276,7 +282,7 @@ def _with_metadata(rows: Bytes, places: Integers, texts: Sequence[str]) -> Itera
     yield rows[written:].tobytes()
 
 
-def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes]:
+def _instants(trace: Trace, tracks: Integers, packets: _Packets) -> Iterator[bytes]:
     instants = trace.instants
     for first in range(0, len(instants), BLOCK):
         block = slice(first, first + BLOCK)
@@ -285,11 +291,11 @@ def _instants(trace: Any, tracks: Integers, packets: _Packets) -> Iterator[bytes
         )
         texts = instants.metadata[block]
         places = [place for place, text in enumerate(texts) if text is not None]
-        texts_of_places = [texts[place] for place in places]
+        texts_of_places = [text for text in texts if text is not None]
         yield from _with_metadata(rows, np.array(places, np.int64), texts_of_places)
 
 
-def _counted(trace: Any) -> Iterator[tuple[int, str, str, Integers, npt.NDArray[np.float64]]]:
+def _counted(trace: Trace) -> Iterator[tuple[int, str, str, Integers, npt.NDArray[np.float64]]]:
     """Return process, name, unit, times and values of each series and of each bin of a heatmap."""
     for series in trace.series:
         finite = np.isfinite(series.value)
