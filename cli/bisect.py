@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
@@ -220,13 +220,35 @@ def _say(text: str) -> None:
     click.echo(f"tilescope bisect: {text}", err=True)
 
 
-def _answer(
-    out: Path, top: Path, plan: Plan, ends: Sequence[str], suspects: list[str]
-) -> dict[str, Any]:
+class FirstBad(TypedDict):
+    """The commit that broke the budget, and the one before it, with their reports."""
+
+    commit: str
+    subject: str
+    before: str
+    figure: str
+    reports: list[str]
+
+
+class Answer(TypedDict):
+    """What was simulated, and the first bad commit with its causes."""
+
+    out: str
+    figure: str
+    budget: str
+    commits: list[dict[str, Any]]
+    suspects: list[str]
+    first_bad: FirstBad | None
+    causes: list[dict[str, object]]
+
+
+def _answer(out: Path, top: Path, plan: Plan, ends: Sequence[str], suspects: list[str]) -> Answer:
     """Return what was simulated, and the first bad commit with its causes, if there is one."""
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in _rows(out, top, plan, ends)]
-    answer = {"out": str(out), "figure": plan.figure, "budget": plan.budget, "commits": rows,
-              "suspects": suspects, "first_bad": None, "causes": []}  # fmt: skip
+    answer: Answer = {
+        "out": str(out), "figure": plan.figure, "budget": plan.budget, "commits": rows,
+        "suspects": suspects, "first_bad": None, "causes": [],
+    }  # fmt: skip
     if len(suspects) != 1:
         return answer
     culprit = suspects[0]
@@ -234,17 +256,16 @@ def _answer(
     reports = opened(out, before), opened(out, culprit)
     figure = plan.figure or _worst(reports)
     causes = causes_of(figure, *reports) if figure else []
-    subject = next(row["subject"] for row in rows if row["commit"] == culprit)
-    return answer | {
-        "first_bad": {
-            "commit": culprit, "subject": subject, "before": before, "figure": figure,
-            "reports": [str(out / REPORTS / commit) for commit in (before, culprit)],
-        },
-        "causes": [dict(zip(CAUSE_COLUMNS, row[1:], strict=True)) for row in causes],
+    subject = next(str(row["subject"]) for row in rows if row["commit"] == culprit)
+    first_bad: FirstBad = {
+        "commit": culprit, "subject": subject, "before": before, "figure": figure,
+        "reports": [str(out / REPORTS / commit) for commit in (before, culprit)],
     }  # fmt: skip
+    rows_of_causes = [dict(zip(CAUSE_COLUMNS, row[1:], strict=True)) for row in causes]
+    return {**answer, "first_bad": first_bad, "causes": rows_of_causes}
 
 
-def _write(answer: dict[str, Any]) -> None:
+def _write(answer: Answer) -> None:
     heads = ("commit", "verdict", answer["figure"] or "within", "subject")
     shown = [(row["commit"][:SHORT], *list(row.values())[1:]) for row in answer["commits"]]
     write_rows(Rows(heads, shown, len(shown)), limit=0)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pva.errors import PvaError
 
@@ -117,7 +117,7 @@ def _run(plan: Plan, worktree: Path, report: Path) -> str:
     return f"ended with {process.returncode}: {last}" if process.returncode else ""
 
 
-def _options() -> dict[str, Any]:
+def _options() -> dict[str, object]:
     with suppress(ValueError):
         options = json.loads(os.environ.get(ENGINE) or "{}")
         return options if isinstance(options, dict) else {}

@@ -6,7 +6,7 @@ Laws and budgets pass, fail or are skipped. Findings of `insights` come along: t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,11 @@ class Result:
     function: str = ""
 
 
+# A law, its meaning, whether it holds, and, where not, the first place, the value there, the right
+# one, and how many such places there are.
+Verdict = tuple[str, str, bool | None, str, object, object, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """A law, a budget or a rule of `insights`; `skipped` says why it was not checked."""
@@ -55,7 +60,7 @@ class Case:
 
 
 def cases(
-    report: Report, verdicts: Sequence[Sequence[Any]], budgets: pd.DataFrame | None,
+    report: Report, verdicts: Sequence[Verdict], budgets: pd.DataFrame | None,
     over: Iterable[Sequence[Any]], causes: Iterable[Sequence[Any]],
 ) -> list[Case]:  # fmt: skip
     """Return all that was checked: rows of laws, budgets, those broken, their causes."""
@@ -67,7 +72,7 @@ def cases(
     return [*_laws(verdicts), *(_budget(name, broken, why) for name in names), *_insights(report)]
 
 
-def _laws(verdicts: Sequence[Sequence[Any]]) -> Iterator[Case]:
+def _laws(verdicts: Sequence[Verdict]) -> Iterator[Case]:
     meanings = {name: meaning for name, meaning, *_ in verdicts}
     for law, meaning in meanings.items():
         rows = [row[2:] for row in verdicts if row[0] == law]
@@ -76,7 +81,7 @@ def _laws(verdicts: Sequence[Sequence[Any]]) -> Iterator[Case]:
             for holds, place, value, limit, count in rows
             if holds is False
         )
-        skipped = next((reason for holds, _, reason, *_ in rows if holds is None), "")
+        skipped = next((str(reason) for holds, _, reason, *_ in rows if holds is None), "")
         yield Case(LAWS, law, meaning, results, skipped)
 
 
@@ -102,7 +107,7 @@ def _insights(report: Report) -> Iterator[Case]:
         yield Case(INSIGHTS, name, meaning, results, why.get(name, ""))
 
 
-def _result(report: Report, row: dict[Any, Any]) -> Result:
+def _result(report: Report, row: Mapping[Hashable, Any]) -> Result:
     from pva.analysis.debug_contexts import finding_source
 
     file, line, function = finding_source(report, row["variable"], row["name"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -280,7 +280,7 @@ def _write_object(
     write_object("compare", of, figures=figures, **tables)
 
 
-def _object(reports: tuple[Report, Report], name: str, limit: int | None) -> Any:
+def _object(reports: tuple[Report, Report], name: str, limit: int | None) -> object:
     from pva.analysis.whole_report.comparison import total_of
 
     if name == SETTINGS:

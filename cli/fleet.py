@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import click
 
@@ -22,6 +21,7 @@ from cli.output import (
     write_result,
     write_rows_object,
 )
+from pva.lazy import pandas as pd
 
 EXAMPLES = """
 \b
@@ -100,7 +100,7 @@ def _progress(finished: int, count: int) -> None:
         click.echo(f"\r{finished} of {counted(count, 'report')}", err=True, nl=finished == count)
 
 
-def _client(address: str | None) -> Any:
+def _client(address: str | None) -> object:
     from pva.dask_client import connected
 
     return connected(address) if address else None
@@ -185,7 +185,7 @@ def map_(
     _write("fleet map", directory, frame, form, limit)
 
 
-def _write(command: str, of: str, frame: Any, form: str, limit: int | None) -> None:
+def _write(command: str, of: str, frame: pd.DataFrame, form: str, limit: int | None) -> None:
     if form == OBJECT:
         write_rows_object(command, of, of_frame(frame), limit)
     else:

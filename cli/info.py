@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -103,7 +103,7 @@ def info(path: str, tables: bool, all_runs: bool, form: str, limit: int | None) 
         write_rows(Rows(("fact", "text"), facts, len(facts)), form, limit)
 
 
-def _object(report: Report) -> dict[str, Any]:
+def _object(report: Report) -> dict[str, object]:
     recorded, missing = _parts(report)
     return {
         "kind": _kind(report),

@@ -7,11 +7,11 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import click
 
@@ -19,6 +19,15 @@ from cli.fitting import laid_out, terminal_width
 from pva import units
 from pva.lazy import pandas as pd
 
+
+class Record(Protocol):
+    """An instance of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+
+Command = TypeVar("Command", bound=Callable[..., object])
+Result: TypeAlias = "pd.DataFrame | Record"  # of an analysis
 PIPE_CLOSED = 141  # as shells have it: 128 + SIGPIPE
 FORMATS = ("table", "json", "csv")
 OBJECT = "object"  # what --json asks for
@@ -50,9 +59,9 @@ class FormChoice(click.Choice[str]):
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Any:
+    ) -> str:
         """Take one of the choices, or OBJECT."""
-        return value if value == OBJECT else super().convert(value, param, ctx)
+        return OBJECT if value == OBJECT else super().convert(value, param, ctx)
 
 
 _OBJECT_HELP = "Write one JSON object: command, of, and what the command found."
@@ -67,7 +76,7 @@ limit_option = click.option(
 )
 
 
-def format_option(function: Any) -> Any:
+def format_option(function: Command) -> Command:
     """Add --format and --json, which both set `form`."""
     return _format_option(object_option(function))
 
@@ -77,7 +86,7 @@ class Rows:
     """Columns and rows; `count` is how many there are."""
 
     columns: tuple[str, ...]
-    rows: Iterable[Sequence[Any]]
+    rows: Iterable[Sequence[object]]
     count: int
 
 
@@ -89,20 +98,20 @@ def of_frame(frame: pd.DataFrame) -> Rows:
     return Rows(tuple(frame.columns), zip(*columns, strict=True), len(frame))
 
 
-def _values(column: pd.Series[Any]) -> list[Any]:
+def _values(column: pd.Series) -> list[object]:
     """Return the values of a column; what is missing, whatever the type, is not a number."""
     if column.hasnans:
         column = column.astype(object).where(column.notna(), math.nan)
     return column.tolist()
 
 
-def of_record(record: Any) -> Rows:
+def of_record(record: Record) -> Rows:
     """Take the fields of a dataclass as rows `field`, `value`; nested ones with a dotted name."""
     rows = list(_flat("", dataclasses.asdict(record)))
     return Rows(RECORD_COLUMNS, rows, len(rows))
 
 
-def _flat(prefix: str, values: dict[str, object]) -> Iterator[tuple[str, Any]]:
+def _flat(prefix: str, values: dict[str, object]) -> Iterator[tuple[str, object]]:
     for name, value in values.items():
         if isinstance(value, dict):
             yield from _flat(f"{prefix}{name}.", value)
@@ -135,23 +144,23 @@ def write_rows_object(
     write_object(command, of, **fields, columns=named, count=rows.count, rows=records)
 
 
-def write_result(result: Any, form: str, limit: int | None = None) -> None:
+def write_result(result: Result, form: str, limit: int | None = None) -> None:
     """Write what an analysis gave: a DataFrame or a dataclass."""
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+    if dataclasses.is_dataclass(result):
         _write_record(result, form)
     else:
         write_rows(of_frame(result), form, limit)
 
 
-def plain_result(result: Any) -> object:
+def plain_result(result: Result) -> object:
     """Return what an analysis gave as plain values: an object, or a list of one object a row."""
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+    if dataclasses.is_dataclass(result):
         return dataclasses.asdict(result)
     rows = of_frame(result)
     return [dict(zip(rows.columns, row, strict=True)) for row in rows.rows]
 
 
-def _write_record(record: Any, form: str) -> None:
+def _write_record(record: Record, form: str) -> None:
     if form == "json":
         write([_json(dataclasses.asdict(record))])
     else:
@@ -255,11 +264,11 @@ def table_lines(
         yield "(no rows)"
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _cell(value: Any, column: str) -> str:
+def _cell(value: object, column: str) -> str:
     if isinstance(value, float) and math.isnan(value):
         return ""
     if _is_number(value) and column.endswith(_NANOSECONDS):
@@ -322,12 +331,12 @@ def _json(value: object) -> str:
     return text if text.isprintable() else json.dumps(shown, allow_nan=False, default=_listed)
 
 
-def _listed(value: object) -> Any:
+def _listed(value: object) -> object:
     """Write what JSON has no type for: an array as a list, a date as text."""
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def plain(value: object) -> Any:
+def plain(value: object) -> object:
     """Make a value JSON can hold: what is not a number becomes null."""
     if isinstance(value, dict):
         return {name: plain(item) for name, item in value.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.fitting import labelled
 from cli.output import OBJECT, Rows, counted, printable, write, write_object, write_rows
@@ -60,7 +60,7 @@ def write_popef_info(path: str, form: str, limit: int | None) -> None:
     write_rows(Rows(_COLUMNS, rows, len(rows)), form, limit)
 
 
-def _text(value: object) -> Any:
+def _text(value: object) -> object:
     return ("x".join(map(str, value)) or "1") if isinstance(value, list) else value
 
 

@@ -6,9 +6,9 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import click
 
@@ -19,6 +19,7 @@ from pva.version import VERSION
 
 if TYPE_CHECKING:
     from pva.formats.run_file import Topology
+    from simulator.popdist.launch import Launcher
 
 EXAMPLES = """
 \b
@@ -53,6 +54,31 @@ SWITCHES = ("--print-topology", "--offline-mode", "--numa-aware", "--overwrite-c
             "--distribute-ssh-key")  # fmt: skip
 FLAGS = ("--help", "--version", "-v", "--vv", TAG)
 REPEATED = ("mpi_global_args", "mpi_local_args", "instance_mpi_local_args")
+
+
+class Options(TypedDict):
+    """The options of the command, as click reads them; those of HARDWARE are texts."""
+
+    num_instances: int | None
+    num_replicas: int | None
+    ipus_per_replica: int | None
+    num_ilds: int | None
+    host: str | None
+    out: Path | None
+    launcher: Launcher | None
+    print_topology: bool
+    only_output_from_instance: int | None
+    tag_output: bool
+    timeout: float
+    offline_mode: bool
+    numa_aware: bool
+    mpi_global_args: tuple[str, ...]
+    mpi_local_args: tuple[str, ...]
+    instance_mpi_local_args: tuple[str, ...]
+    import_config: Path | None
+    export_config: Path | None
+    overwrite_config: bool
+    verbose: bool
 
 
 class RunCommand(Command):
@@ -148,14 +174,14 @@ def run(ctx: click.Context, /, program: tuple[str, ...], **arguments: Any) -> in
     options = _imported(ctx, arguments)
     _export(options, program)
     for name, text in HARDWARE.items():
-        if options[name.removeprefix("--").replace("-", "_")] is not None:
+        if options.get(name.removeprefix("--").replace("-", "_")) is not None:
             click.echo(f"poprun: {name}: {text}", err=True)
     if not program:
         raise click.UsageError("no program to run")
     return _launch(options, program)
 
 
-def _launch(options: Mapping[str, Any], program: Sequence[str]) -> int:
+def _launch(options: Options, program: Sequence[str]) -> int:
     from simulator.popdist.hosts import table
     from simulator.popdist.launch import Order, launch
     from simulator.popdist.relay import Relay
@@ -181,7 +207,7 @@ def _launch(options: Mapping[str, Any], program: Sequence[str]) -> int:
     return launch(order, Relay(tag=tag or options["tag_output"], only=only))
 
 
-def _topology(options: Mapping[str, Any]) -> Topology:
+def _topology(options: Options) -> Topology:
     import socket
 
     from pva.formats.run_file import Topology
@@ -196,7 +222,7 @@ def _topology(options: Mapping[str, Any]) -> Topology:
     ))  # fmt: skip
 
 
-def _launcher(options: Mapping[str, object], topology: Topology) -> Any:
+def _launcher(options: Options, topology: Topology) -> Launcher:
     """Choose MPI where it is there; say so where it is not."""
     from simulator.popdist.hosts import is_local
     from simulator.popdist.starters import INSTALL, mpirun_path
@@ -217,12 +243,12 @@ def _launcher(options: Mapping[str, object], topology: Topology) -> Any:
     return "processes"
 
 
-def _mpi_words(options: Mapping[str, Any]) -> tuple[bool, dict[str, str], tuple[str, ...]]:
+def _mpi_words(options: Options) -> tuple[bool, dict[str, str], tuple[str, ...]]:
     """Return whether lines are tagged, the variables of -x NAME=VALUE, and what is left."""
     from simulator.popdist.starters import NUMA
 
-    words = [word for name in ("mpi_global_args", "mpi_local_args") for text in options[name]
-             for word in shlex.split(text)]  # fmt: skip
+    texts = (*options["mpi_global_args"], *options["mpi_local_args"])
+    words = [word for text in texts for word in shlex.split(text)]
     variables: dict[str, str] = {}
     arguments: list[str] = list(NUMA) if options["numa_aware"] else ["--bind-to", "none"]
     position = 0
@@ -274,11 +300,11 @@ def _directory(out: Path | None) -> Path:
     return directory.absolute()
 
 
-def _imported(ctx: click.Context, options: dict[str, Any]) -> dict[str, object]:
+def _imported(ctx: click.Context, options: dict[str, Any]) -> Options:
     """Return the options, those of --import-config under those of the command line."""
     path = options["import_config"]
     if path is None:
-        return options
+        return cast("Options", options)
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):
@@ -293,14 +319,15 @@ def _imported(ctx: click.Context, options: dict[str, Any]) -> dict[str, object]:
     imported = run.make_context("poprun", [*words, "program"], ignore_unknown_options=True).params
     source = click.core.ParameterSource.COMMANDLINE
     explicit = {name for name in options if ctx.get_parameter_source(name) == source}
-    return {name: options[name] if name in explicit else imported.get(name) for name in options}
+    merged = {name: options[name] if name in explicit else imported.get(name) for name in options}
+    return cast("Options", merged)
 
 
 def _listed(value: object) -> list[object]:
     return list(value) if isinstance(value, list) else [value]
 
 
-def _export(options: Mapping[str, Any], program: Sequence[str]) -> None:
+def _export(options: Options, program: Sequence[str]) -> None:
     path = options["export_config"]
     if path is None:
         return

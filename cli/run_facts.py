@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cli.output import counted
 from pva import units
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NO_ITEMS = "– items/s: a PopART session or Engine.run(work=...) tells the items of a run"
 
 
-def run_object(report: Report) -> dict[str, Any] | None:
+def run_object(report: Report) -> dict[str, object] | None:
     """Return the figures of the run for --json, None where no execution was recorded."""
     from pva.analysis.execution.main_runs import main_run
 

@@ -6,7 +6,6 @@ import dataclasses
 import io
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import click
 
@@ -14,6 +13,8 @@ from cli.output import (
     FORMATS,
     OBJECT,
     FormChoice,
+    Record,
+    Result,
     Rows,
     limit_option,
     of_frame,
@@ -60,21 +61,30 @@ class Selection:
 
 
 def write_selected(
-    name: str, path: str, result: Any, units: dict[str, str], selection: Selection, note: str = ""
+    name: str,
+    path: str,
+    result: Result,
+    units: dict[str, str],
+    selection: Selection,
+    note: str = "",
 ) -> None:
     """Write the rows that are chosen of what an analysis or table gave; raises PvaError.
 
     `note` ends a table.
     """
-    record = dataclasses.is_dataclass(result) and not isinstance(result, type)
-    if record and (selection.where or selection.sort or selection.form == PARQUET):
-        result, record = frame_of_record(result), False
-    if not record:
+    as_frame = selection.where or selection.sort or selection.form == PARQUET
+    if as_frame and dataclasses.is_dataclass(result):
+        result = frame_of_record(result)
+    if not dataclasses.is_dataclass(result):
         result = selected(result, selection)
-    if selection.form == PARQUET:
+    if selection.form == PARQUET and not dataclasses.is_dataclass(result):
         _write_parquet(result)
     elif selection.form == OBJECT:
-        rows = _with_units(of_record(result), units) if record else of_frame(result)
+        rows = (
+            _with_units(of_record(result), units)
+            if dataclasses.is_dataclass(result)
+            else of_frame(result)
+        )
         write_rows_object("show", path, rows, selection.limit, units, name=name)
     else:
         write_result(result, selection.form, selection.limit)
@@ -83,11 +93,13 @@ def write_selected(
 
 def _with_units(rows: Rows, units: dict[str, str]) -> Rows:
     """Add to each field of a dataclass its unit."""
-    fields = [(name, value, units.get(name.partition(".")[0], "")) for name, value in rows.rows]
+    fields = [
+        (name, value, units.get(str(name).partition(".")[0], "")) for name, value in rows.rows
+    ]
     return Rows((*rows.columns, "unit"), fields, rows.count)
 
 
-def frame_of_record(record: object) -> pd.DataFrame:
+def frame_of_record(record: Record) -> pd.DataFrame:
     """Return the fields of a dataclass as rows, their values as texts."""
     rows = of_record(record)
     return pd.DataFrame([(field, str(value)) for field, value in rows.rows], columns=rows.columns)

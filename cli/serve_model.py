@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 import click
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pva.queueing.replay import Arrivals, Device, Outcome
     from simulator.serving.live import Listening
     from simulator.serving.model_config import Settings
+    from simulator.serving.program import BatchFacts
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -149,7 +150,7 @@ def replay(
 
 def _served(
     repository: Path, model: str | None, batch_ns: int, rows: int | None
-) -> tuple[Settings, str, Device, dict[str, object]]:
+) -> tuple[Settings, str, Device, BatchFacts]:
     """Return the model, its version, what runs its batches and its figures; raises PvaError."""
     from pva.queueing.replay import Device
     from simulator.serving import model_config
@@ -161,7 +162,7 @@ def _served(
             files.read_model(repository, name)
         settings, version = model_config.read_settings(repository / name), ""
         most = settings.rules.most_rows
-        facts: dict[str, Any] = {
+        facts: BatchFacts = {
             "batch_ns": batch_ns,
             "rows": rows or max(most, 1),
             "cycles": None,
@@ -212,7 +213,7 @@ def _write_spans(path: Path, outcome: Outcome, model: str, version: str) -> None
 
 
 def _write_object(
-    repository: Path, source: str, settings: Settings, version: str, facts: dict[str, object],
+    repository: Path, source: str, settings: Settings, version: str, facts: BatchFacts,
     frame: pd.DataFrame, outcome: Outcome, limit: int,
 ) -> None:  # fmt: skip
     from pva.queueing.spans import request_spans
@@ -227,7 +228,7 @@ def _write_object(
 
 
 def _write_table(
-    settings: Settings, facts: dict[str, Any], arrivals: Arrivals, frame: pd.DataFrame
+    settings: Settings, facts: BatchFacts, arrivals: Arrivals, frame: pd.DataFrame
 ) -> None:
     at = arrivals.at_ns
     length = (int(at[-1]) - int(at[0])) / 1e9
@@ -246,11 +247,26 @@ def _write_table(
         click.echo(printable(line))
 
 
-def _records(frame: pd.DataFrame) -> list[dict[str, object]]:
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+class Variant(TypedDict):
+    """The row of one choice of levers."""
+
+    configured: bool
+    delay_ns: int
+    preferred: str
+    instances: int
+    latency_p99_ns: float
+    device_ns: float
+    device_share: float
+    span_ns: float
+    rejected: int
+    refused: int
 
 
-def _answer(variants: Sequence[Mapping[str, Any]], length: float) -> list[str]:
+def _records(frame: pd.DataFrame) -> list[Variant]:
+    return cast("list[Variant]", frame.to_dict("records"))
+
+
+def _answer(variants: Sequence[Variant], length: float) -> list[str]:
     """Return the lines on which choice is best, for whom, and where devices do not keep up."""
     best = min(variants, key=lambda one: (one["latency_p99_ns"], not one["configured"]))
     lines = [f"lowest 99th percentile: {_choice(best)}, {_time(best['latency_p99_ns'])}"]
@@ -265,7 +281,7 @@ def _answer(variants: Sequence[Mapping[str, Any]], length: float) -> list[str]:
     return lines
 
 
-def _choice(one: Mapping[str, Any]) -> str:
+def _choice(one: Variant) -> str:
     if one["configured"]:
         return "as configured"
     preferred = f", preferred {one['preferred']}" if one["preferred"] else ""

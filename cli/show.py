@@ -7,7 +7,7 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -18,6 +18,7 @@ from cli.fitting import terminal_width
 from cli.output import (
     CODE,
     OBJECT,
+    Result,
     Rows,
     format_option,
     printable,
@@ -29,6 +30,10 @@ from cli.run_info import is_run
 from cli.selection import OPTIONS, Selection, write_selected
 from cli.source import name_problems, open_report, open_run, open_trace
 from pva.lazy import pandas as pd
+
+if TYPE_CHECKING:
+    from pva.many.run import Run
+    from pva.trace import Trace
 
 EXAMPLES = """
 \b
@@ -118,10 +123,10 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _of_analysis(name: str, analysis: Callable[..., object]) -> click.Command:
+def _of_analysis(name: str, analysis: Callable[..., Result]) -> click.Command:
     subject = _subject(analysis)
 
-    def ask(path: str, options: dict[str, Any]) -> tuple[Any, str]:
+    def ask(path: str, options: dict[str, object]) -> tuple[Result, str]:
         keywords = {option: value for option, value in options.items() if value is not None}
         opened = _OPEN[subject](path) if subject in _OPEN else open_report(path)
         result = analysis(opened, **keywords)
@@ -133,7 +138,7 @@ def _of_analysis(name: str, analysis: Callable[..., object]) -> click.Command:
 
 
 def _of_table(name: str, table: str) -> click.Command:
-    def ask(path: str, options: dict[str, Any]) -> tuple[pd.DataFrame, str]:
+    def ask(path: str, options: dict[str, object]) -> tuple[pd.DataFrame, str]:
         from pva import schema
         from pva.frames import frame_of
 
@@ -151,7 +156,7 @@ def _of_table(name: str, table: str) -> click.Command:
     return _command(name, "report", ask, f"{sentence}{_columns_text(_table_name(table))}", [])
 
 
-_OPEN: dict[str, Callable[[str], Any]] = {"trace": open_trace, "run": open_run}
+_OPEN: dict[str, Callable[[str], Trace | Run]] = {"trace": open_trace, "run": open_run}
 
 
 def _note(opened: Any, units: dict[str, str]) -> str:
@@ -181,7 +186,7 @@ def _with_units(units: dict[str, str]) -> list[str]:
 def _command(
     name: str,
     subject: str,
-    ask: Callable[[str, dict[str, object]], tuple[object, str]],
+    ask: Callable[[str, dict[str, object]], tuple[Result, str]],
     text: str,
     parameters: list[click.Parameter],
 ) -> click.Command:

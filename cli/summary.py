@@ -98,12 +98,12 @@ def write_summary(
     write_texts(profile_texts(report, colours=paint, **sections))
 
 
-def _found(report: Report, sections: dict[str, bool]) -> dict[str, Any]:
+def _found(report: Report, sections: dict[str, bool]) -> dict[str, object]:
     """Return what the text is written from, by name; None where it was not recorded."""
     from pva.analysis import CATALOGUE
     from pva.errors import NotRecordedError
 
-    fields: dict[str, Any] = {}
+    fields: dict[str, object] = {}
     for section, names in RESULTS.items():
         for name in names if sections.get(section, True) else ():
             try:

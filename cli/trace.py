@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, BinaryIO, TypedDict, TypeVar, cast
 
 import click
 
@@ -127,7 +127,30 @@ def _of_file(path: Path, make: Callable[[Trace], T]) -> T:
         return make(opened)
 
 
-def _size(opened: Trace) -> dict[str, Any]:
+class Size(TypedDict):
+    """What the headline says of a trace."""
+
+    path: str
+    finished: bool
+    duration_ns: int
+    events: int
+    threads: int
+
+
+class Facts(Size):
+    """What a trace holds."""
+
+    began: str
+    processes: list[dict[str, object]]
+    channels: list[str]
+    labels: int
+    instants: int
+    series: list[str]
+    heatmaps: list[str]
+    problems: list[str]
+
+
+def _size(opened: Trace) -> Size:
     """Return what the headline says of a trace, for JSON."""
     return {
         "path": name_stdin(str(opened.path)),
@@ -138,12 +161,13 @@ def _size(opened: Trace) -> dict[str, Any]:
     }
 
 
-def trace_facts(opened: Trace) -> dict[str, Any]:
+def trace_facts(opened: Trace) -> Facts:
     """Return what a trace holds, for JSON."""
     from datetime import UTC, datetime
 
     began = datetime.fromtimestamp(opened.anchor.wall_ns // 10**9, UTC)
-    return _size(opened) | {
+    return {
+        **_size(opened),
         "began": began.isoformat().replace("+00:00", "Z") if opened.anchor.wall_ns else "",
         "processes": [{"pid": p.pid, "name": p.name} for p in opened.processes],
         "channels": list(opened.channels),

@@ -37,7 +37,7 @@ def marked(value: object) -> Any:
     return value
 
 
-def _short(value: object) -> Any:
+def _short(value: object) -> object:
     """Cut a text of a row that is too long as a whole; its marks stay."""
     if isinstance(value, str) and len(value) > SHORT_TEXT:
         return f"{value[:SHORT_TEXT]}…{MARKS[1] if value.endswith(MARKS[1]) else ''}"
@@ -52,7 +52,7 @@ def marked_key(key: object) -> str:
 
 def plain_rows(
     rows: Iterable[Mapping[str, object]], ours: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """Mark the texts of rows, but for the columns `ours`, whose texts are this program's own."""
     return [
         {marked_key(name): value if name in ours else marked(value) for name, value in row.items()}
@@ -78,7 +78,7 @@ def text_of(value: object) -> str:
     return json.dumps(plain(value), ensure_ascii=False, separators=(",", ":"), default=_listed)
 
 
-def _listed(value: object) -> Any:
+def _listed(value: object) -> object:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 

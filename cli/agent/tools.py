@@ -8,7 +8,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,7 +28,7 @@ from cli.agent.figures import COLUMNS, MEANINGS
 from cli.agent.links import Links
 from cli.change_summary import verdict
 from cli.compare import TABLES as COMPARED
-from cli.output import of_frame, of_record
+from cli.output import Result, of_frame, of_record
 from cli.selection import Selection, selected
 from cli.show import entries
 from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dashboard.store import Report, Store
 
 
-def _one_of(names: Iterable[str], text: str) -> Any:
+def _one_of(names: Iterable[str], text: str) -> object:
     return Field(description=text, json_schema_extra={"enum": list(names)})
 
 
@@ -296,7 +296,7 @@ class Tools:
         line = f"tilescope {first} {path}{' --' + comment if comment else ''} --json"
         return proof(line, self._links.page(page, report))
 
-    def _figures(self, key: str, report: Report) -> Any:
+    def _figures(self, key: str, report: Report) -> Iterator[dict[str, object]]:
         from pva.analysis.whole_report.key_figures import FIGURES
 
         for name, figure in FIGURES.items():
@@ -334,7 +334,7 @@ class Tools:
         except TypeError as error:
             raise PvaError(name, str(error), f"its options are {', '.join(keywords)}") from None
 
-    def _subject(self, key: str, subject: str) -> Any:
+    def _subject(self, key: str, subject: str) -> object:
         if subject == "trace":
             if (trace := self._store.trace(key)) is not None:
                 return trace
@@ -386,7 +386,7 @@ def _provenance(report: Report) -> dict[str, tuple[str, str]]:
     return {row.item: (row.quality, row.reason) for row in figure_quality(report)}
 
 
-def _reason(report: Report, figure: str) -> Any:
+def _reason(report: Report, figure: str) -> object:
     return marked(_provenance(report).get(MEANINGS[figure].rests_on, ("", ""))[1])
 
 
@@ -400,9 +400,9 @@ def _has(row: Mapping[str, object], words: str) -> bool:
     return all(word in text for word in words.lower().split())
 
 
-def _selected(result: Any, where: list[str], sort: str) -> Rows:
+def _selected(result: Result, where: list[str], sort: str) -> Rows:
     """Return the rows of an analysis that filters let through, in the order of a column."""
-    if dataclasses.is_dataclass(result) and not isinstance(result, type):
+    if dataclasses.is_dataclass(result):
         table = of_record(result)
     else:
         table = of_frame(selected(result, Selection(tuple(where), sort or None, None, "table")))
