@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable
 from types import ModuleType, coroutine
-from typing import Any, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from pvti.channel import TraceChannel, createTraceChannel
 from pvti.tracepoint import Activity, Tracepoint
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+Yielded = TypeVar("Yielded")
+Sent = TypeVar("Sent")
 
 # Of a code object's flags (module `inspect`, which is dear to import).
 _GENERATOR, _COROUTINE, _ITERABLE_COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x100, 0x200
@@ -65,8 +69,10 @@ def trace(label: str, channel: TraceChannel | None = None, metadata: object = No
 @overload
 def trace(label: Function) -> Function: ...
 def trace(
-    label: Any, channel: TraceChannel | None = None, metadata: Any = None
-) -> Block | Callable[..., Any]:
+    label: str | Callable[..., object],
+    channel: TraceChannel | None = None,
+    metadata: object = None,
+) -> Block | Callable[..., object]:
     """Record a block, `with trace("label"):`, or a function, `@trace("label")` or `@trace`.
 
     The channel is "Program" unless one is given.
@@ -80,12 +86,11 @@ def trace(
     if channel is None:
         channel = createTraceChannel(OWN_CHANNEL)
     if callable(label) or isinstance(label, classmethod):
-        traced: Callable[..., Any] = instrument_fn(channel)(label)
-        return traced
+        return instrument_fn(channel)(label)
     return Block(channel, label, metadata)
 
 
-def _name(function: Any) -> str:
+def _name(function: object) -> str:
     named = getattr(function, "__func__", function)
     module = getattr(named, "__module__", None) or "builtins"
     return f"{module}.{getattr(named, '__qualname__', None) or type(named).__qualname__}"
@@ -127,32 +132,44 @@ def _wrapped(function: object, tracepoint: Tracepoint) -> Any:
     return inner
 
 
-def _call(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
-    def inner(*arguments: Any, **named: Any) -> Any:
+def _call(
+    function: Callable[Arguments, Result], tracepoint: Tracepoint
+) -> Callable[Arguments, Result]:
+    def inner(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         with tracepoint:
             return function(*arguments, **named)
 
     return inner
 
 
-def _coroutine(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
-    async def inner(*arguments: Any, **named: Any) -> Any:
+def _coroutine(
+    function: Callable[Arguments, Awaitable[Result]], tracepoint: Tracepoint
+) -> Callable[Arguments, Awaitable[Result]]:
+    async def inner(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         with Activity(tracepoint):
             return await function(*arguments, **named)
 
     return inner
 
 
-def _generator(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
-    def inner(*arguments: Any, **named: Any) -> Generator[Any, Any, Any]:
+def _generator(
+    function: Callable[Arguments, Generator[Yielded, Sent, Result]], tracepoint: Tracepoint
+) -> Callable[Arguments, Generator[Yielded, Sent, Result]]:
+    def inner(
+        *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> Generator[Yielded, Sent, Result]:
         with Activity(tracepoint):
             return (yield from function(*arguments, **named))
 
     return inner
 
 
-def _async_generator(function: Any, tracepoint: Tracepoint) -> Callable[..., object]:
-    async def inner(*arguments: Any, **named: Any) -> AsyncGenerator[Any, Any]:
+def _async_generator(
+    function: Callable[Arguments, AsyncGenerator[Yielded, Any]], tracepoint: Tracepoint
+) -> Callable[Arguments, AsyncGenerator[Yielded, Any]]:
+    async def inner(
+        *arguments: Arguments.args, **named: Arguments.kwargs
+    ) -> AsyncGenerator[Yielded, Any]:
         generator = function(*arguments, **named)
         step, argument = generator.asend, None
         activity = Activity(tracepoint)
