@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import ClassVar, NoReturn
 
 from simulator import poptorch
 from simulator.popdist.calls import place
@@ -19,12 +19,12 @@ class _Distributed(Distributed):
     REFUSED: ClassVar[Mapping[str, str]] = dict.fromkeys(("disable", "setEnvVarNames"), "")
     TAKEN: ClassVar[tuple[str, ...]] = ("IPUoFConfigFiles",)
 
-    def _refused(self, name: str) -> Any:
+    def _refused(self, name: str) -> Callable[..., NoReturn]:
         return _refusal(f"Distributed.{name}")
 
-    def configureProcessId(self, process_id: int, num_processes: int) -> Any:
+    def configureProcessId(self, process_id: int, num_processes: int) -> NoReturn:
         """Raise Error: poprun has numbered the processes."""
-        return _refusal("Distributed.configureProcessId")(process_id, num_processes)
+        _refusal("Distributed.configureProcessId")(process_id, num_processes)
 
 
 class Options(poptorch.Options):
@@ -45,16 +45,16 @@ class Options(poptorch.Options):
             firstReplica=local.replica_offset, ipus=ipus_per_replica or local.ipus_per_replica,
         )  # fmt: skip
 
-    def _refused(self, name: str) -> Any:
+    def _refused(self, name: str) -> Callable[..., NoReturn]:
         return _refusal(name)
 
-    def replicationFactor(self, replication_factor: int) -> Any:
+    def replicationFactor(self, replication_factor: int) -> NoReturn:
         """Raise Error: --num-replicas of poprun says it."""
-        return _refusal("replicationFactor")(replication_factor)
+        _refusal("replicationFactor")(replication_factor)
 
 
-def _refusal(name: str) -> Any:
-    def setter(*_: object, **__: object) -> Any:
+def _refusal(name: str) -> Callable[..., NoReturn]:
+    def setter(*_: object, **__: object) -> NoReturn:
         raise Error(_SET.format(name))
 
     return setter

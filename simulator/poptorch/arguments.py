@@ -30,7 +30,7 @@ def bound(
     return call.args, call.kwargs
 
 
-def micro_batch(leaves: Sequence[object], count: int, label: str) -> list[Any]:
+def micro_batch(leaves: Sequence[object], count: int, label: str) -> list[object]:
     """Return the arguments of one of `count` micro-batches; raises Error where they do not fit."""
     return [
         leaf if not isinstance(leaf, torch.Tensor) or count == 1 else _cut(leaf, count, label)[0]
@@ -84,7 +84,7 @@ def _shown(dtype: torch.dtype, shape: Sequence[int]) -> str:
 
 def returned(
     exported: Exported, anchors: Mapping[str, Array], dims: Mapping[str, tuple[int, ...]]
-) -> Any:
+) -> object:
     """Return what the module returns: of several micro-batches one behind the other."""
     leaves = [
         output.value if isinstance(output, Constant) else joined(anchors[output], dims[output])

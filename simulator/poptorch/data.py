@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Any
 
 import torch
@@ -17,6 +17,8 @@ from simulator.poptorch.options import Options
 from simulator.poptorch.profiling import Channel
 
 AHEAD = 3  # batches that are prepared ahead, unless async_options say otherwise
+# What a thread prepares: a batch, or END, and what was raised.
+Item = tuple[object, BaseException | None]
 BUFFER, END = "buffer_size", object()
 
 
@@ -31,7 +33,7 @@ class DataLoader(torch.utils.data.DataLoader):
     def __init__(
         self,
         options: Options,
-        dataset: Any,
+        dataset: torch.utils.data.Dataset[object] | Sequence[object],
         batch_size: int | None = 1,
         shuffle: bool | None = None,
         num_workers: int = 0,
@@ -39,9 +41,9 @@ class DataLoader(torch.utils.data.DataLoader):
         persistent_workers: bool | None = None,
         auto_distributed_partitioning: bool = True,
         mode: DataLoaderMode = DataLoaderMode.Sync,
-        async_options: dict[str, Any] | None = None,
+        async_options: dict[str, int] | None = None,
         rebatched_worker_size: int | None = None,
-        batch_sampler: Any = None,
+        batch_sampler: torch.utils.data.Sampler[list[int]] | None = None,
         **named: Any,
     ) -> None:
         if mode not in list(DataLoaderMode):
@@ -66,7 +68,7 @@ class DataLoader(torch.utils.data.DataLoader):
                 )
             self._parts = self._combined // size
         if batch_sampler is not None:
-            sampling: dict[str, Any] = {"batch_sampler": batch_sampler}
+            sampling: dict[str, object] = {"batch_sampler": batch_sampler}
         elif batch_size is None:
             sampling = {"batch_size": None, "shuffle": shuffle}
         else:
@@ -89,7 +91,7 @@ class DataLoader(torch.utils.data.DataLoader):
         return self._combined
 
     @property
-    def options(self) -> Any:
+    def options(self) -> DataLoaderMode:
         return self._mode
 
     def __len__(self) -> int:
@@ -97,7 +99,7 @@ class DataLoader(torch.utils.data.DataLoader):
         parts = int(super().__len__())
         return parts // self._parts if self._drop_rest else -(-parts // self._parts)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         """Return an iterator of one pass over the data set."""
         if self._mode == DataLoaderMode.Sync:
             return self._traced(super().__iter__())
@@ -106,7 +108,7 @@ class DataLoader(torch.utils.data.DataLoader):
             self._accessor = AsynchronousDataAccessor(passes, self._ahead)
         return self._traced(iter(self._accessor))
 
-    def _traced(self, batches: Iterator[Any]) -> Iterator[Any]:
+    def _traced(self, batches: Iterator[object]) -> Iterator[object]:
         while True:
             with self._channel.event("poptorch.DataLoader.__next__"):
                 batch = next(batches, END)
@@ -123,11 +125,11 @@ class DataLoader(torch.utils.data.DataLoader):
     def __enter__(self) -> DataLoader:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.terminate()
 
 
-def _own_part(options: Options, dataset: Any, combined: int, shuffle: bool) -> dict[str, Any]:
+def _own_part(options: Options, dataset: Sized, combined: int, shuffle: bool) -> dict[str, object]:
     """Return what leaves a process its part of a data set: every n-th combined batch.
 
     Raises Error when data are shuffled without a seed that all processes share.
@@ -170,7 +172,7 @@ class _Part(torch.utils.data.Sampler[int]):
         return iter(mine.flatten().tolist())
 
 
-def _micro_batches(options: Any) -> int:
+def _micro_batches(options: object) -> int:
     if not isinstance(options, Options):
         raise Error(
             f"DataLoader: options are {type(options).__name__}; poptorch.Options are needed"
@@ -181,11 +183,11 @@ def _micro_batches(options: Any) -> int:
 class _Passes:
     """Passes over a loader whose batches are put together of several, all `whole` or not."""
 
-    def __init__(self, begin: Any, parts: int, *, whole: bool) -> None:
+    def __init__(self, begin: Callable[[], Iterator[object]], parts: int, *, whole: bool) -> None:
         self._begin, self._parts, self._whole = begin, parts, whole
 
-    def __iter__(self) -> Iterator[Any]:
-        batches: list[Any] = []
+    def __iter__(self) -> Iterator[object]:
+        batches: list[object] = []
         for batch in self._begin():
             batches.append(batch)
             if len(batches) == self._parts:
@@ -195,7 +197,7 @@ class _Passes:
             yield _joined(batches)
 
 
-def _joined(batches: list[Any]) -> Any:
+def _joined(batches: list[object]) -> object:
     """Return batches as one, tensor by tensor."""
     if len(batches) == 1:
         return batches[0]
@@ -210,10 +212,11 @@ def _joined(batches: list[Any]) -> Any:
 class AsynchronousDataAccessor:
     """Batches that a thread takes from an iterable ahead, a pass at a time."""
 
-    def __init__(self, dataset: Any, buffer_size: int = AHEAD, **_: Any) -> None:
+    def __init__(self, dataset: Iterable[Any], buffer_size: int = AHEAD, **_: object) -> None:
         if isinstance(buffer_size, bool) or not isinstance(buffer_size, int) or buffer_size < 1:
             raise Error(f"{BUFFER} is {buffer_size!r}; a whole number of 1 or more is needed")
-        self._dataset, self._size = dataset, buffer_size
+        self._dataset: Any = dataset  # of `len` the program knows whether it has one
+        self._size = buffer_size
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -221,7 +224,7 @@ class AsynchronousDataAccessor:
         """Return the batches of a pass; one that goes on is ended."""
         self.terminate()
         self._stop = threading.Event()
-        ready: queue.Queue[Any] = queue.Queue(self._size)
+        ready: queue.Queue[Item] = queue.Queue(self._size)
         arguments = (self._dataset, ready, self._stop)
         self._thread = threading.Thread(target=_prepare, args=arguments, daemon=True)
         self._thread.start()
@@ -238,7 +241,7 @@ class AsynchronousDataAccessor:
             self._thread = None
 
 
-def _prepare(batches: Any, ready: queue.Queue[Any], stop: threading.Event) -> None:
+def _prepare(batches: Iterable[object], ready: queue.Queue[Item], stop: threading.Event) -> None:
     """Put batches into a queue till they end, and then their end or what was raised."""
     try:
         for batch in batches:
@@ -249,7 +252,7 @@ def _prepare(batches: Any, ready: queue.Queue[Any], stop: threading.Event) -> No
         _put(ready, (END, error), stop)
 
 
-def _put(ready: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
+def _put(ready: queue.Queue[Item], item: Item, stop: threading.Event) -> bool:
     """Put an item where there is room; tell whether it was wanted."""
     while not stop.is_set():
         try:
@@ -260,7 +263,7 @@ def _put(ready: queue.Queue[Any], item: Any, stop: threading.Event) -> bool:
     return False
 
 
-def _taken(ready: queue.Queue[Any]) -> Iterator[Any]:
+def _taken(ready: queue.Queue[Item]) -> Iterator[object]:
     while True:
         batch, error = ready.get()
         if error is not None:

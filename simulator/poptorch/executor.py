@@ -6,7 +6,7 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _pytree as trees
@@ -23,6 +23,11 @@ from simulator.poptorch.options import Options
 from simulator.poptorch.profiling import Channel
 from simulator.poptorch.sessions import anchor_name, session_of
 from simulator.poptorch.timing import Timing
+
+if TYPE_CHECKING:
+    from torch.nn.modules.module import _IncompatibleKeys
+
+    from pva.report import Report
 
 # How often the weights of a module have come back from a device, and who trains it. Modules share
 # weights: a program trains one with a loss around it, and then runs it without.
@@ -272,13 +277,16 @@ class PoplarExecutor:
         self._write({name: tensors[key] for name, key in weights.items() if key in names})
         session.weightsFromHost()
 
-    def state_dict(self, *args: object, **kwargs: object) -> Any:
+    def state_dict(self, *args: object, **kwargs: object) -> dict[str, torch.Tensor]:
         """Return the module's state, with the weights that the device has."""
         if self._dirty:
             self.copyWeightsToHost()
-        return self._user_model.state_dict(*args, **kwargs)
+        state: dict[str, torch.Tensor] = self._user_model.state_dict(*args, **kwargs)
+        return state
 
-    def load_state_dict(self, state: Mapping[str, object], strict: bool = True) -> Any:
+    def load_state_dict(
+        self, state: Mapping[str, object], strict: bool = True
+    ) -> _IncompatibleKeys:
         """Take weights into the module, and to the device where there is one."""
         result = self._user_model.load_state_dict(state, strict=strict)
         if self._session is not None:
@@ -380,9 +388,10 @@ class PoplarExecutor:
         """Return least, most and mean seconds from a batch's inputs to its outputs."""
         return self._timing.latency("round trip")
 
-    def getReport(self) -> Any:
+    def getReport(self) -> Report:
         """Return the report of the module, as pva reads it."""
-        return self._compiled("getReport").getReport()
+        report: Report = self._compiled("getReport").getReport()
+        return report
 
     @property
     def options(self) -> Options:
@@ -428,7 +437,7 @@ def trainingModel(
     return PoplarExecutor(module, options, training=True, optimizer=optimizer)
 
 
-def load(filename: str, edit_opts_fn: Callable[[Options], Any] | None = None) -> PoplarExecutor:
+def load(filename: str, edit_opts_fn: Callable[[Options], object] | None = None) -> PoplarExecutor:
     """Return the module of a file of save, compiled; `edit_opts_fn` may change its options first.
 
     This runs code of the file, as torch.load does: load only what you trust.

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from traceback import walk_tb
 from types import FrameType
-from typing import Any
 from unittest.mock import patch
 
 import onnx
@@ -166,7 +165,7 @@ def _noting_calls(module: torch.nn.Module) -> Iterator[_Calls]:
     """Note the calls of modules within; a frame is a line of a traceback's text."""
     calls = _Calls()
 
-    def note(path: str) -> Callable[[torch.nn.Module, Any], None]:
+    def note(path: str) -> Callable[[torch.nn.Module, object], None]:
         def hook(inner: torch.nn.Module, _: object) -> None:
             calls.counts[path] += 1
             frame: FrameType | None = sys._getframe(1)

@@ -91,7 +91,7 @@ def _pickled(module: dict[str, object]) -> bytes:
     return stream.getvalue()
 
 
-def _described(compiled: Compiled) -> dict[str, Any]:
+def _described(compiled: Compiled) -> dict[str, object]:
     exported = compiled.exported
     outputs = [
         {"constant": _plain(output.value)} if isinstance(output, Constant) else output

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import NoReturn, TypeVar
 
 import torch
 
@@ -16,6 +16,7 @@ from simulator.poptorch.log import logger
 from simulator.poptorch.options import Options
 from simulator.poptorch.sessions import device_of
 
+Result = TypeVar("Result")
 REDUCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "none": lambda x: x,
     "sum": torch.sum,
@@ -78,11 +79,15 @@ def serializedMatMul(
     return first
 
 
-def for_loop(count: int, body: Callable[..., Any], inputs: Sequence[torch.Tensor]) -> Any:
+def for_loop(
+    count: int,
+    body: Callable[..., torch.Tensor | Sequence[torch.Tensor]],
+    inputs: Sequence[torch.Tensor],
+) -> list[torch.Tensor]:
     """Return what a function makes of tensors that it is called with so many times, laid out."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 0:
         raise Error(f"for_loop: count is {count!r}; a whole number is needed")
-    current: Any = list(inputs)
+    current = list(inputs)
     for _ in range(count):
         results = body(*current)
         results = [results] if isinstance(results, torch.Tensor) else list(results)
@@ -94,21 +99,22 @@ def for_loop(count: int, body: Callable[..., Any], inputs: Sequence[torch.Tensor
 
 def cond(
     condition: torch.Tensor,
-    then_body: Callable[..., object],
+    then_body: Callable[..., Result],
     then_inputs: Sequence[torch.Tensor],
-    else_body: Callable[..., object],
+    else_body: Callable[..., Result],
     else_inputs: Sequence[torch.Tensor],
-) -> Any:
+) -> Result:
     """Return what one of two functions makes, as a condition says when the program runs."""
     if not marks.exporting():
         return then_body(*then_inputs) if bool(condition) else else_body(*else_inputs)
     first = len(then_inputs)
-    return torch.cond(
+    result: Result = torch.cond(
         condition.reshape([]),
         lambda *arguments: then_body(*arguments[:first]),
         lambda *arguments: else_body(*arguments[first:]),
         (*then_inputs, *else_inputs),
     )
+    return result
 
 
 def nop(tensor: torch.Tensor) -> torch.Tensor:
@@ -135,7 +141,7 @@ def MultiConv() -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def custom_op(*_: object, name: str = "", **__: object) -> Any:
+def custom_op(*_: object, name: str = "", **__: object) -> NoReturn:
     """Refuse: operators of the user's own need code for the device."""
     raise Error(f"custom_op {name!r}: codelets in C++ cannot be run here")
 

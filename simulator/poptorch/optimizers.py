@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, SupportsFloat
 
 import torch
 
@@ -15,6 +15,7 @@ from simulator.poptorch.errors import Error
 UNLIMITED = 65500.0  # of the norm of a weight
 REFUSED = ("amsgrad", "maximize", "differentiable", "centered_tf")
 Values = dict[str, tuple[float, bool]]
+Group = Mapping[str, Any]  # of parameters: torch's values by their names
 
 
 def weights_of(optimizer: torch.optim.Optimizer, names: Mapping[int, str]) -> set[str]:
@@ -60,13 +61,13 @@ def _checked(values: Values, label: str) -> Values:
     return values
 
 
-def _value(number: Any) -> tuple[float, bool]:
+def _value(number: SupportsFloat) -> tuple[float, bool]:
     """Return a value that may change unless it is 0, which has no part in the program."""
     value = float(number)
     return value, value == 0.0
 
 
-def _sgd_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
+def _sgd_values(optimizer: torch.optim.Optimizer, group: Group) -> Values:
     scaling = getattr(optimizer, "velocity_scaling", None)
     return {
         "learningRate": (float(group["lr"]), False),
@@ -78,7 +79,7 @@ def _sgd_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
     }
 
 
-def _adam_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
+def _adam_values(optimizer: torch.optim.Optimizer, group: Group) -> Values:
     limit = getattr(optimizer, "max_weight_norm", None)
     return {
         "learningRate": (float(group["lr"]), False),
@@ -90,7 +91,7 @@ def _adam_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
     }
 
 
-def _rmsprop_values(optimizer: Any, group: Mapping[str, Any]) -> Values:
+def _rmsprop_values(optimizer: torch.optim.Optimizer, group: Group) -> Values:
     return {
         "learningRate": (float(group["lr"]), False),
         "alpha": (float(group["alpha"]), False),
@@ -117,7 +118,7 @@ def _types(optimizer: object) -> dict[str, Any]:
     return {key: kinds[kind] for key, kind in types.items() if kind is not None}
 
 
-def _sgd(optimizer: object, values: Values) -> Optimizer:
+def _sgd(optimizer: torch.optim.Optimizer, values: Values) -> Optimizer:
     ways = popart.SGDAccumulatorAndMomentum
     combined = bool(getattr(optimizer, "use_combined_accum", False))
     return popart.SGD(
@@ -126,7 +127,7 @@ def _sgd(optimizer: object, values: Values) -> Optimizer:
     )  # fmt: skip
 
 
-def _adam(optimizer: object, values: Values) -> Optimizer:
+def _adam(optimizer: torch.optim.Optimizer, values: Values) -> Optimizer:
     modes, decays = popart.AdamMode, popart.WeightDecayMode
     corrects = bool(getattr(optimizer, "bias_correction", True))
     lamb = isinstance(optimizer, optim.LAMB)
@@ -141,7 +142,7 @@ def _adam(optimizer: object, values: Values) -> Optimizer:
     )
 
 
-def _rmsprop(optimizer: Any, values: Values) -> Optimizer:
+def _rmsprop(optimizer: torch.optim.Optimizer, values: Values) -> Optimizer:
     if _clips(optimizer):
         raise Error("optimizer RMSprop: max_grad_norm cannot be done here")
     modes = popart.AdaptiveMode
@@ -153,7 +154,10 @@ def _rmsprop(optimizer: Any, values: Values) -> Optimizer:
     )  # fmt: skip
 
 
-Maker = tuple[Callable[[Any, Mapping[str, Any]], Values], Callable[[Any, Values], Optimizer]]
+Maker = tuple[
+    Callable[[torch.optim.Optimizer, Group], Values],
+    Callable[[torch.optim.Optimizer, Values], Optimizer],
+]
 KINDS: dict[type[torch.optim.Optimizer], Maker] = {
     torch.optim.SGD: (_sgd_values, _sgd),
     torch.optim.AdamW: (_adam_values, _adam),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 import onnx
 import torch
@@ -19,6 +19,8 @@ from simulator.poptorch import marks
 from simulator.poptorch.enums import AutoStage
 from simulator.poptorch.errors import Error
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 HELD = "_poptorch_block"  # the attribute of a module that begins a block
 
 
@@ -83,12 +85,14 @@ def BeginBlock(
     return layer_to_call
 
 
-def BlockFunction(user_id: str | None = None, ipu_id: int | None = None) -> Callable[..., Any]:
+def BlockFunction(
+    user_id: str | None = None, ipu_id: int | None = None
+) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
     """Make a function a block: `@poptorch.BlockFunction("decoder", ipu_id=1)`."""
 
-    def decorated(function: Callable[..., object]) -> Callable[..., Any]:
+    def decorated(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
         @functools.wraps(function)
-        def within(*arguments: object, **named: object) -> Any:
+        def within(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
             with Block(user_id, ipu_id):
                 return function(*arguments, **named)
 

@@ -7,7 +7,7 @@ with poptorch.profiling.Channel("MyApp").tracepoint("load"):
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pvti
 
@@ -20,11 +20,11 @@ class Channel:
     def __init__(self, name: str) -> None:
         self._name, self._channel = name, pvti.createTraceChannel(name)
 
-    def tracepoint(self, name: str) -> AbstractContextManager[Any]:
+    def tracepoint(self, name: str) -> AbstractContextManager[object]:
         """Return an event of this channel, labelled channel.name."""
         return self.event(f"{self._name}.{name}")
 
-    def event(self, label: str) -> AbstractContextManager[Any]:
+    def event(self, label: str) -> AbstractContextManager[object]:
         """Return an event of this channel with a label of its own."""
         return pvti.Tracepoint(self._channel, label)
 

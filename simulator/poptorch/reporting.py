@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
 from simulator.popart.sessions.report_folders import give_back
 from simulator.poptorch.executor import PoplarExecutor
 from simulator.poptorch.options import Options
+
+if TYPE_CHECKING:
+    from pva.report import Report
 
 
 def report(
@@ -21,7 +24,7 @@ def report(
     ipus: int = 1,
     train: bool = False,
     out: str | os.PathLike[str] | None = None,
-) -> Any:
+) -> Report:
     """Export and compile a module, run it once on example inputs, and return its `pva.Report`.
 
     It runs as in eval(), or with `train` one step of stochastic gradient descent as in train(), by

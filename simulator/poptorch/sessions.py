@@ -123,7 +123,7 @@ def session_options(options: Options, *, training: bool, ipus: int, blocks: bool
     return settings
 
 
-def profile_options(options: Options) -> dict[str, Any]:
+def profile_options(options: Options) -> dict[str, object]:
     """Return the engine options that enableProfiling stands for."""
     directory = options.value("profile")
     if directory is None:

@@ -180,7 +180,7 @@ class Options(Part):
         """Return a copy that can be changed by itself."""
         return copy.deepcopy(self)
 
-    def toDict(self) -> dict[str, Any]:
+    def toDict(self) -> dict[str, object]:
         """Return all values by name, those of the groups too."""
         groups = {name: getattr(self, name).toDict() for name in GROUPS}
         return {**super().toDict(), **groups}

@@ -42,7 +42,7 @@ class Part:
         """Return a value that was set, or its default."""
         return self._values[name]
 
-    def toDict(self) -> dict[str, Any]:
+    def toDict(self) -> dict[str, object]:
         """Return all values by name."""
         return dict(self._values)
 
