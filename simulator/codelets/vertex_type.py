@@ -103,7 +103,7 @@ class VertexTypes:
 def worker(
     name: str,
     fields: str,
-    cycles: Callable[..., Any],
+    cycles: Callable[..., object],
     source: str,
     sizes: tuple[int, int],
     *,
@@ -116,7 +116,7 @@ def worker(
 def supervisor(
     name: str,
     fields: str,
-    cycles: Callable[..., Any],
+    cycles: Callable[..., object],
     source: str,
     sizes: tuple[int, int],
     *,

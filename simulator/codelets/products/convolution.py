@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -254,7 +254,7 @@ def conv_codelet(
 
 
 def _convolve(
-    inputs: Array, weights: Array, block: Block, steps: Steps, wide: np.dtype[Any]
+    inputs: Array, weights: Array, block: Block, steps: Steps, wide: np.dtype[np.generic]
 ) -> Array:
     """Convolve [vertex][g][ci][n][i] with [vertex][g][co][ci][k]: one matrix product a group."""
     vertices, dims = len(inputs), len(steps)

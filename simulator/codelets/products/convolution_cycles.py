@@ -8,6 +8,8 @@ be, one row each. A group of channels is what one pass takes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,18 +35,23 @@ def weight_loads(target: Target, dtype: Type, partials: Type, units: int = 0) ->
     return weights * dtype.size // target.getConvUnitCoeffLoadBytesPerCycle()
 
 
-def _busiest(worker: Any, positions: Any, workers: int, tag: int) -> Any:
+def _busiest(
+    worker: Callable[[IntArray], IntArray], positions: IntArray, workers: int, tag: int
+) -> IntArray:
     """Return a pass: the slowest worker, or the fastest and the supervisor's next call."""
     slowest, fastest = worker(ceil_div(positions, workers)), worker(positions // workers)
-    return np.maximum(workers * slowest, workers * fastest + tag)
+    busiest: IntArray = np.maximum(workers * slowest, workers * fastest + tag)
+    return busiest
 
 
-def _worker_2019(positions: Any, zeroing: bool) -> Any:
+def _worker_2019(positions: IntArray, zeroing: bool) -> IntArray:
     extra = 2 + 8 * positions if zeroing else 0
     return np.where(positions == 0, 28, 50 + extra + 8 * np.maximum(positions - 3, 0))
 
 
-def conv_cycles(target: Target, dtype: Type, positions: Any, outputs: Any, inputs: Any) -> Any:
+def conv_cycles(
+    target: Target, dtype: Type, positions: IntArray, outputs: IntArray, inputs: IntArray
+) -> IntArray:
     """50 + 11 + 10 + the passes of ConvPartial1x1Out in 2019: exact on the guide's sample.
 
     For a block of `positions` x `inputs` times `inputs` x `outputs`: every group of inputs but the
@@ -58,7 +65,8 @@ def conv_cycles(target: Target, dtype: Type, positions: Any, outputs: Any, input
     add = _busiest(lambda k: _worker_2019(k, False), positions, workers, 14)
     zero = _busiest(lambda k: _worker_2019(k, True), positions, workers, 14)
     accumulate = 13 + out_groups * (call + add)
-    return 50 + 11 + (in_groups - 1) * accumulate + 10 + out_groups * (call + zero)
+    cycles: IntArray = 50 + 11 + (in_groups - 1) * accumulate + 10 + out_groups * (call + zero)
+    return cycles
 
 
 def _common_path(dtype: Type, partials: Type, units: int) -> bool:
@@ -99,9 +107,10 @@ def conv_1x1(
     keeps = dtype == HALF and _common_path(dtype, partials, units)
     first, second = RETAINED_1X1 if keeps else (0, 0)
     loads = weight_loads(target, dtype, partials, units)
+    worker = partial(_worker_1x1, dtype=dtype, partials=partials, units=units)
     add, zero = (
-        _busiest(lambda k, z=z: _worker_1x1(k, z, dtype, partials, units), positions, workers, 14)
-        for z in (False, True)
+        _busiest(partial(worker, zeroing=zeroing), positions, workers, 14)
+        for zeroing in (False, True)
     )
     add_pass = 15 + 1 + out_groups * (19 + 6 + loads + add)
     last = 10 + 1 + out_groups * (19 + 7 + loads + zero)
@@ -116,7 +125,7 @@ def zero_partials(elements: IntArray, passes: IntArray, dtype: Type, target: Tar
     return target.workers * passes * (5 + share)
 
 
-def _rows_met(positions: IntArray, width: Any, workers: int) -> IntArray:
+def _rows_met(positions: IntArray, width: IntArray | int, workers: int) -> IntArray:
     """Count the rows of `width` that a worker's share of the positions lies in, at most.
 
     Workers share the rows evenly, in parts where they must: what is over after whole rows lies in
@@ -128,7 +137,7 @@ def _rows_met(positions: IntArray, width: Any, workers: int) -> IntArray:
     return rows
 
 
-def _worker_nx1(k: IntArray, rows: Any, dtype: Type, partials: Type) -> IntArray:
+def _worker_nx1(k: IntArray, rows: IntArray, dtype: Type, partials: Type) -> IntArray:
     """Cycles of a worker with k positions in so many rows, each of which keeps its state."""
     one, two, three, step = (33, 44, 45, 8) if dtype == FLOAT else (29, 33, 34, 4)
     rows = np.clip(rows, 1, np.maximum(k, 1))
@@ -151,7 +160,7 @@ def conv_nx1(
     partials: Type,
     target: Target,
     rows: int = 1,
-    width: object = WHOLE_ROW,
+    width: IntArray | int = WHOLE_ROW,
 ) -> IntArray:
     """103 + zeroing + groups * (16 + in * (14 + out * (14 + inner))): ConvPartialnx1.
 
@@ -288,7 +297,7 @@ def conv_slic(
     partials: Type,
     target: Target,
     stride: int = 1,
-    width: object = WHOLE_ROW,
+    width: IntArray | int = WHOLE_ROW,
 ) -> IntArray:
     """28 + weight loads and a pass of the workers for every sub-kernel: ConvPartial1x4SLIC.
 

@@ -7,7 +7,7 @@ PerformanceEstimation.hpp (ReduceAdd of partial convolution results).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class Steps(NamedTuple):
     stride: IntArray
 
 
-def accumulator(dtype: Type) -> np.dtype[Any]:
+def accumulator(dtype: Type) -> np.dtype[np.generic]:
     """Return the type in which a vertex adds up: PopLibs sums halves as floats and rounds once."""
     return FLOAT.numpy if dtype == HALF else dtype.numpy
 

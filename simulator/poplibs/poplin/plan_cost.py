@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products import convolution_cycles as units
@@ -26,6 +27,9 @@ SLIC_WEIGHTS = 200  # bytes at most that it rearranges, with what keeps its buff
 SCRATCH = {"SLIC": "outFieldBuffer", "VMAC": "partials"}  # fields that a vertex works in
 
 
+Shares = tuple["float | npt.NDArray[np.float64]", ...]
+
+
 class Part(NamedTuple):
     """The largest part of every way to cut a problem: its sizes, as arrays."""
 
@@ -37,14 +41,16 @@ class Part(NamedTuple):
     inputs: IntArray
 
     @property
-    def positions(self) -> Any:
+    def positions(self) -> IntArray:
         """Count the outputs of a channel."""
-        return self.batch * _product(self.field)
+        positions: IntArray = self.batch * _product(self.field)
+        return positions
 
     @property
-    def taps(self) -> Any:
+    def taps(self) -> IntArray:
         """Count the elements of the kernel."""
-        return _product(self.kernel)
+        taps: IntArray = _product(self.kernel)
+        return taps
 
 
 class Split(NamedTuple):
@@ -55,7 +61,7 @@ class Split(NamedTuple):
     positions: IntArray
 
 
-def _product(sizes: tuple[object, ...]) -> Any:
+def _product(sizes: tuple[Any, ...]) -> Any:
     result: Any = 1
     for size in sizes:
         result = result * size
@@ -63,14 +69,14 @@ def _product(sizes: tuple[object, ...]) -> Any:
 
 
 def vertex_cycles(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Shares
 ) -> IntArray:
     """Return the cycles of a tile's vertex; `taps_used` is the share of taps that meet an input."""
     return VERTEX_CYCLES[method.vertex](target, problem, method, part, taps_used)
 
 
 def _hmac(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Shares
 ) -> IntArray:
     moving, stationary = method.sides(part.positions, part.outputs)
     return units.conv_hmac(
@@ -88,7 +94,7 @@ def _hmac(
 
 
 def _slic(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Shares
 ) -> IntArray:
     """Price windows of four that slide over rows; zeros of the padding are multiplied too."""
     kernels = ceil_div(part.kernel[-1], SLIC_WINDOW) * _product(part.kernel[:-1])
@@ -120,7 +126,7 @@ def _vmac(
 
 
 def _amp(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Shares
 ) -> IntArray:
     moving, still = method.sides(part.batch, part.outputs)
     passes = max(method.out_group // (method.units or method.out_group), 1)
@@ -151,7 +157,7 @@ def _amp(
 
 
 def _outer(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Shares
 ) -> IntArray:
     """Price the vertex of one worker."""
     moving, stationary = method.sides(part.batch, part.outputs)
@@ -168,7 +174,7 @@ VERTEX_CYCLES: dict[str, Callable[..., IntArray]] = {
 
 
 def tile_cycles(
-    target: Target, problem: Problem, method: Method, part: Part, taps_used: tuple[object, ...]
+    target: Target, problem: Problem, method: Method, part: Part, taps_used: Shares
 ) -> IntArray:
     """Return the cycles of a tile, whose workers share what streams by where each has a vertex."""
     if method.vertex != "OuterProduct":
@@ -178,14 +184,14 @@ def tile_cycles(
     return target.workers * vertex_cycles(target, problem, method, share, taps_used)
 
 
-def scratch_elements(target: Target, method: Method, outputs: Any) -> Any:
+def scratch_elements(target: Target, method: Method, outputs: IntArray) -> IntArray:
     """Count what a vertex works in for so many outputs of the groups that it makes at once."""
     if method.vertex == "VMAC":
         return outputs * target.workers
     return outputs + SLIC_WEIGHTS // method.partials.size
 
 
-def _zeros(problem: Problem, part: Part) -> Any:
+def _zeros(problem: Problem, part: Part) -> IntArray:
     """Count the zeros that SLIC has around and between inputs and in rows of its kernel.
 
     As PopLibs estimates them (ConvModel.cpp, addTileLevelTransformEstimates): from the size of the
@@ -199,10 +205,13 @@ def _zeros(problem: Problem, part: Part) -> Any:
         for axis, size in zip(problem.axes, sizes, strict=True)
     ]
     field = part.batch * (_product(tuple(padded)) - _product(part.field))
-    return part.groups * part.inputs * (kernel + field)
+    zeros: IntArray = part.groups * part.inputs * (kernel + field)
+    return zeros
 
 
-def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any) -> IntArray:
+def arrange_cycles(
+    target: Target, problem: Problem, positions: IntArray, summed: IntArray
+) -> IntArray:
     """Return the cycles to lay out [positions][summed], by transposes of small blocks."""
     side = 2 if problem.dtype == FLOAT else 4
     columns = np.minimum(ceil_div(summed, side) * side, 16)
@@ -211,7 +220,7 @@ def arrange_cycles(target: Target, problem: Problem, positions: Any, summed: Any
     return transpose(blocks, rows, columns, problem.dtype, target)
 
 
-def cast_cycles(target: Target, elements: Any) -> IntArray:
+def cast_cycles(target: Target, elements: IntArray) -> IntArray:
     """Return the cycles to make halves of so many floats on a tile, as PopLibs' planner has them.
 
     (lib/poplin/PerformanceEstimation.hpp, estimateCastCycles.)
@@ -255,7 +264,7 @@ def row_of(
 def _exchange(
     target: Target,
     method: Method,
-    sizes: tuple[Any, Any],
+    sizes: tuple[IntArray, IntArray],
     split: Split,
     row: IntArray | None,
 ) -> IntArray:
@@ -279,7 +288,7 @@ def estimate(
     method: Method,
     part: Part,
     split: Split,
-    taps_used: tuple[float, ...],
+    taps_used: Shares,
     *,
     shared: bool = False,
 ) -> Estimate:
@@ -297,7 +306,7 @@ def stage_cycles(
     method: Method,
     part: Part,
     split: Split,
-    taps_used: tuple[float, ...],
+    taps_used: Shares,
     *,
     shared: bool = False,
     tiles: int = 0,
@@ -357,7 +366,7 @@ def held_bytes(
     return most
 
 
-def _operands(problem: Problem, part: Part) -> tuple[Any, Any, Any]:
+def _operands(problem: Problem, part: Part) -> tuple[IntArray, IntArray, IntArray]:
     """Count the elements of a part that are read, its weights, and its outputs."""
     windows = [
         axis.largest_window(outputs, taps)

@@ -7,7 +7,6 @@ each tile receives fewer messages: of 16 parts or more by two, of 125 or more by
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -52,7 +51,7 @@ def _rows(most: int) -> IntArray:
 
 
 def reduction_cost(
-    target: Target, dtype: Type, outputs: Any, sums: IntArray, out_type: Type
+    target: Target, dtype: Type, outputs: IntArray, sums: IntArray, out_type: Type
 ) -> tuple[IntArray, IntArray]:
     """Return the cycles of exchanges and those of vertices.
 
@@ -80,7 +79,7 @@ def reduction_cost(
     return exchange, work
 
 
-def received_bytes(target: Target, dtype: Type, outputs: Any, sums: IntArray) -> IntArray:
+def received_bytes(target: Target, dtype: Type, outputs: IntArray, sums: IntArray) -> IntArray:
     """Return the most bytes that a tile receives in a stage of what `reduction_cost` prices."""
     size = ceil_div(outputs, sums) * sums
     received: IntArray = np.zeros_like(outputs)
