@@ -133,7 +133,7 @@ class TensorInfo:
         return ELEMENT_TYPES[self.type].bits
 
     @property
-    def packed(self) -> np.dtype[Any]:
+    def packed(self) -> np.dtype[np.generic]:
         """Return the type of the arrays that onnx has of the type: `host`, or a narrow one."""
         row = ELEMENT_TYPES[self.type]
         return np.dtype(onnx.helper.tensor_dtype_to_np_dtype(row.onnx) if row.bits else row.host)

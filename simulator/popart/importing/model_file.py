@@ -233,7 +233,7 @@ def _inside(location: str, folder: Path | None, subject: str) -> Path:
     return path
 
 
-def attributes_of(node: onnx.NodeProto, subject: str) -> dict[str, Any]:
+def attributes_of(node: onnx.NodeProto, subject: str) -> dict[str, object]:
     """Return a node's attributes: numbers, texts, lists, arrays; graphs as they are."""
     return {attribute.name: _attribute(attribute, subject) for attribute in node.attribute}
 

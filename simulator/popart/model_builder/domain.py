@@ -101,7 +101,7 @@ def _check_outputs(signature: Signature, count: object) -> None:
         )
 
 
-def _check_random(operator: str, values: dict[str, Any], method: str) -> None:
+def _check_random(operator: str, values: dict[str, object], method: str) -> None:
     """Raise popart_exception for a seed of one node, or a type that the device does not draw."""
     if not operator.startswith("Random"):
         return

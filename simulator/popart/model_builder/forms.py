@@ -81,7 +81,7 @@ def _plain(value: object, kind: int | None) -> object:
 
 def by_name(
     names: Sequence[str], kinds: Mapping[str, int], positional: Sequence[object], method: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return arguments by their names; a text where a number is due names the node."""
     if len(positional) > len(names):
         raise refused_call(method, ", ".join(("args", *names)))
@@ -95,7 +95,7 @@ def by_name(
 
 def of_convolutions(
     inputs: Sequence[Sequence[str]], attributes: Mapping[str, object]
-) -> tuple[list[str], dict[str, Any]]:
+) -> tuple[list[str], dict[str, object]]:
     """Return the inputs of several convolutions, and their settings, one behind another.
 
     Raises popart_exception where there are not as many settings as convolutions.

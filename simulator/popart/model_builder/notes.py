@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from numbers import Integral
-from typing import Any
+from typing import Any, overload
 
 import onnx
 from onnx import helper
@@ -52,15 +52,27 @@ class Notes:
     _where: list[dict[str, int]]
     _scopes: list[str]
 
-    def virtualGraph(self, *arguments: object) -> Any:
+    @overload
+    def virtualGraph(self, number: int, /) -> AbstractContextManager[None]: ...
+    @overload
+    def virtualGraph(self, tensors: Tensors, number: int, /) -> None: ...
+    def virtualGraph(self, *arguments: object) -> object:
         """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`."""
         return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
 
-    def pipelineStage(self, *arguments: object) -> Any:
+    @overload
+    def pipelineStage(self, number: int, /) -> AbstractContextManager[None]: ...
+    @overload
+    def pipelineStage(self, tensors: Tensors, number: int, /) -> None: ...
+    def pipelineStage(self, *arguments: object) -> object:
         """Return in which stage of a pipeline nodes are, which has to be the place of their IPU."""
         return self._placed(STAGE_ATTRIBUTE, "pipelineStage", arguments)
 
-    def executionPhase(self, *arguments: object) -> Any:
+    @overload
+    def executionPhase(self, number: int, /) -> AbstractContextManager[None]: ...
+    @overload
+    def executionPhase(self, tensors: Tensors, number: int, /) -> None: ...
+    def executionPhase(self, *arguments: object) -> object:
         """Note a phase, which has no meaning without VirtualGraphMode.ExecutionPhases."""
         return self._placed(PHASE_ATTRIBUTE, "executionPhase", arguments)
 
@@ -294,7 +306,7 @@ class Notes:
                     return value.decode() if isinstance(value, bytes) else value
         return default
 
-    def _placed(self, key: str, caller: str, arguments: Any) -> object:
+    def _placed(self, key: str, caller: str, arguments: Sequence[Any]) -> object:
         value = arguments[-1] if len(arguments) in (1, 2) else None
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
             raise popart_exception(f"{caller}: {arguments!r}; [tensors and] a number is needed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT
@@ -88,7 +88,7 @@ class Adam(Optimizer):
         types = {"Accum": accum_type, FIRST: accl1_type, SECOND: accl2_type}
         super().__init__(values, types, clip_norm_settings)
 
-    def traits(self) -> tuple[Any, ...]:
+    def traits(self) -> tuple[object, ...]:
         return self.mode, self._decay, self._scaled, *super().traits()
 
     def compounds(self, weight: str) -> tuple[Compound, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
@@ -70,7 +70,7 @@ class Adaptive(Optimizer):
         self._as_tensorflow = rmsprop_tf_variant and (centred or mode is AdaptiveMode.RMSProp)
         super().__init__(values, types)
 
-    def traits(self) -> tuple[Any, ...]:
+    def traits(self) -> tuple[object, ...]:
         return self.mode, self._decay, self._as_tensorflow, *super().traits()
 
     def compounds(self, weight: str) -> tuple[Compound, ...]:

@@ -111,7 +111,7 @@ class SGD(Optimizer):
     def weightDecay(self) -> float:
         return self._values["weightDecay"].value
 
-    def traits(self) -> tuple[Any, ...]:
+    def traits(self) -> tuple[object, ...]:
         return self.combined, *super().traits()
 
     def _has_momentum(self, weight: str) -> bool:

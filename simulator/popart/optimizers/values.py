@@ -252,7 +252,7 @@ class Optimizer:
             compounds[name] = Scalar(f"{name}___{whose}___FLOAT", number, constant, power)
         return compounds
 
-    def traits(self) -> tuple[Any, ...]:
+    def traits(self) -> tuple[object, ...]:
         """Return what is part of the program beside the values."""
         return tuple(self._types.items())
 

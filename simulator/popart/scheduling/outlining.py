@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -156,7 +155,7 @@ class Schedule:
         return summed
 
 
-def _fixed(value: Any) -> Hashable:
+def _fixed(value: object) -> Hashable:
     """Return an attribute or constant as what can be compared."""
     if isinstance(value, np.ndarray):
         array: Array = np.ascontiguousarray(value)
