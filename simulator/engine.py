@@ -360,13 +360,13 @@ class Engine:
             values.print_to(text)
 
     # Profiles
-    def getGraphProfile(self) -> dict[str, Any]:
+    def getGraphProfile(self) -> dict[str, object]:
         """Return what the compiler knows, as the document `graph.json` has it."""
         from simulator.profile.values import graph_profile_value
 
         return graph_profile_value(self._executable, self._options)
 
-    def getExecutionProfile(self) -> dict[str, Any]:
+    def getExecutionProfile(self) -> dict[str, object]:
         """Return what ran since the last reset, as the document `execution.json` has it."""
         from simulator.profile.values import execution_profile_value
 

@@ -15,7 +15,6 @@ RuntimeError
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 
 class PoplarError(RuntimeError):
@@ -79,6 +78,6 @@ class graph_memory_allocation_error(PoplarError):  # noqa: N801, N818 - Poplar's
         self._graphProfile = graphProfile
 
     @property
-    def graphProfile(self) -> dict[str, Any]:
+    def graphProfile(self) -> dict[str, object]:
         """Return the graph profile of the program, as `Engine.getGraphProfile` does."""
         return self._graphProfile()

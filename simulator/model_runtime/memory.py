@@ -52,7 +52,7 @@ class DataDesc:
         """Count the bytes."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
-    def numpy_data_type(self) -> np.dtype[Any]:
+    def numpy_data_type(self) -> np.dtype[np.generic]:
         """Return NumPy's type of the elements."""
         return self.dtype
 

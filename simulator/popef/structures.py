@@ -177,7 +177,7 @@ INNER: dict[str, type[Structure]] = {"TensorInfo": TensorInfo, "ProgramFlow": Pr
 ENUMS: dict[str, type[Enum]] = {"dataType": DataType, "tensorType": TensorType}
 
 
-def data_type(dtype: np.dtype[Any]) -> DataType:
+def data_type(dtype: np.dtype[np.generic]) -> DataType:
     """Return PopEF's name of NumPy's type of elements; raises PvaError."""
     plain = dtype.newbyteorder("<")
     # The first of those that share a type of NumPy is the one that is meant.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simulator.codelets.catalogue import source_of
 from simulator.graph.machine.target import Target
@@ -121,7 +121,7 @@ def provenance(
     target: Target,
     absent: Collection[str] = (),
     unplanned: str = "",
-) -> dict[str, list[Any]]:
+) -> dict[str, list[object]]:
     """Make the table, without what is `absent` from the report.
 
     The reason for cycles of vertices names the sources of those in use. Of a program that is

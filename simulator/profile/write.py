@@ -166,7 +166,7 @@ def _is_text(name: str) -> bool:
     return True
 
 
-def application(text: str) -> dict[str, Any]:
+def application(text: str) -> dict[str, object]:
     """Return the facts of app.json: those given as a JSON object, else name and arguments.
 
     Of a path in the arguments only its last part is kept. Under `tilescope simulate` its words

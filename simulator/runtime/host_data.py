@@ -61,7 +61,7 @@ def _has_buffer(data: Any) -> bool:
     return True
 
 
-def host_values(values: object, dtype: Type, label: str) -> Any:
+def host_values(values: object, dtype: Type, label: str) -> object:
     """Return raw bytes as values of a type; anything else as it is."""
     raw = isinstance(values, bytes | bytearray | memoryview)
     return host_array(values, dtype, label) if raw else values

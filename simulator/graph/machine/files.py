@@ -206,7 +206,7 @@ def _sync_delays(values: Mapping[str, Any], base: Machine | None) -> object:
     return sync_line(tiles, nearest, values.get(FARTHEST, before))
 
 
-def differences(machine: Machine, base: Machine) -> Iterator[tuple[str, Any, Any]]:
+def differences(machine: Machine, base: Machine) -> Iterator[tuple[str, object, object]]:
     """Find the constants of a machine that are not those of another: name, its own, the other's."""
     for name in (ARCHITECTURE, *CONSTANTS):
         value, base_value = (

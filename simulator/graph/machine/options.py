@@ -8,7 +8,6 @@ value of those other than the default is logged as such.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from simulator.graph.machine.constants import IpuLinkConfiguration, IpuLinkTopology
 from simulator.graph.option_table import Option, OptionValue, checked, from_environment
@@ -51,7 +50,7 @@ FIELDS = {
 _ENUMS = {"ipuLinkConfiguration": IpuLinkConfiguration, "ipuLinkTopology": IpuLinkTopology}
 
 
-def option_fields(options: Mapping[str, object] | None) -> dict[str, Any]:
+def option_fields(options: Mapping[str, object] | None) -> dict[str, object]:
     """Return the fields of a target that its options set; the environment wins over the program.
 
     Raises InvalidOptionError.
