@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pva.errors import MissingPackageError, PvaError
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 INSTALL = "pip install 'tilescope[distributed]'"
 SECONDS = 10.0  # until a scheduler must have answered
 
 
-def connected(address: str) -> Any:
+def connected(address: str) -> Client:
     """Return a client of a scheduler, as in tcp://host:8786; raises PvaError."""
     try:
         from distributed import Client

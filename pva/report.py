@@ -169,12 +169,12 @@ class Report(Shown):
         return self.files.get("trace")
 
     @property
-    def app(self) -> dict[str, Any]:
+    def app(self) -> dict[str, object]:
         """What the program said about itself; empty when it said nothing. Raises PvaError."""
         return self._json("app")
 
     @property
-    def framework(self) -> dict[str, Any]:
+    def framework(self) -> dict[str, object]:
         """What the framework said about itself; empty when there was none. Raises PvaError."""
         return self._json("framework")
 

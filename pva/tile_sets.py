@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -29,9 +27,9 @@ def tiles_of_sets(data: Dataset) -> npt.NDArray[np.bool_]:
     return result
 
 
-def sets_of_steps(data: Dataset) -> npt.NDArray[Any]:
+def sets_of_steps(data: Dataset) -> npt.NDArray[np.integer]:
     """Return the code of each step's tile set, a place in schema.TILE_SETS."""
     if not (has_io_tiles(data) and data.has("programs")):
         return np.zeros(data.length("steps"), dtype=np.int64)
-    codes: npt.NDArray[Any] = np.append(data.column("programs", "tile_set"), ALL)
+    codes: npt.NDArray[np.integer] = np.append(data.column("programs", "tile_set"), ALL)
     return codes[data.column("steps", "program")]

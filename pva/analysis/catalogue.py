@@ -58,7 +58,7 @@ def _asked(analysis: Analysis) -> Analysis:
     """Let an analysis refuse what is no report, trace or run in one line."""
 
     @functools.wraps(analysis)
-    def answer(*arguments: object, **named: object) -> Any:
+    def answer(*arguments: object, **named: object) -> object:
         parameters = inspect.signature(analysis).parameters
         for name, value in (*zip(parameters, arguments, strict=False), *named.items()):
             number = name in parameters and str(parameters[name].annotation).startswith("int")

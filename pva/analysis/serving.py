@@ -94,7 +94,7 @@ def _spans(trace: Trace, model: str) -> list[dict[str, object]]:
     return rows
 
 
-def _objects(trace: Trace, texts: list[str]) -> list[dict[str, Any]]:
+def _objects(trace: Trace, texts: list[str]) -> list[dict[str, object]]:
     try:
         objects = json.loads(f"[{','.join(texts)}]")
     except (ValueError, RecursionError):
@@ -162,7 +162,7 @@ def batch_totals(rows: pd.DataFrame) -> BatchTotals:
     return BatchTotals(len(rows), count / max(len(rows), 1), fill)
 
 
-def batch_cycles(report: Report, runs: Alignment, batch: pd.Series[Any]) -> tuple[int, int] | None:
+def batch_cycles(report: Report, runs: Alignment, batch: pd.Series) -> tuple[int, int] | None:
     """Return the first and last cycle of a batch on the device, None if its steps are not there."""
     begin = int(batch["begin_ns"])
     end = begin + int(batch[list(PARTS[1:])].sum())

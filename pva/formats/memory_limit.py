@@ -144,7 +144,7 @@ def _columns(
         yield key, values_at(rows, key)
 
 
-def values_at(rows: Sequence[dict[str, object]], key: str) -> list[Any]:
+def values_at(rows: Sequence[dict[str, object]], key: str) -> list[object]:
     """Return the values of a key, None where a row has none."""
     try:
         return list(map(itemgetter(key), rows))

@@ -264,7 +264,7 @@ def _below(directory: Path) -> str:
     )
 
 
-def load_json(path: Path) -> Any:
+def load_json(path: Path) -> object:
     """Read a JSON file such as app.json; raises PvaError."""
     return json_profile.decoded(path, contents(path, "a JSON file"))
 

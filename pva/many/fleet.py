@@ -270,7 +270,9 @@ def keep(part: Part, tables: Sequence[str], directory: Path) -> tuple[int, list[
     return len(read_part.rows), read_part.problems
 
 
-def ask(places: Sequence[tuple[str, str]], name: str, options: dict[str, Any], folder: str) -> int:
+def ask(
+    places: Sequence[tuple[str, str]], name: str, options: dict[str, object], folder: str
+) -> int:
     """Ask an analysis of reports (path, hash) and write each answer, or why there is none."""
     for path, report_hash in places:
         target = Path(folder) / report_hash

@@ -46,7 +46,7 @@ def write_archive(run: Run, out: BinaryIO) -> list[str]:
     return [f"instance {one.instance}: {one.problem}" for one in clocks.values() if one.problem]
 
 
-def _files(clocks: Sequence[Clock]) -> list[dict[str, Any]]:
+def _files(clocks: Sequence[Clock]) -> list[dict[str, object]]:
     """Return the entry of each instance: its machine, and once a machine how its clock differs."""
     files: list[dict[str, Any]] = []
     machines: dict[tuple[str, int], str] = {}

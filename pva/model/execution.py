@@ -204,7 +204,7 @@ def _clocks_before(data: Dataset, step: int, ipu: int) -> Extremes | None:
     return clocks if clocks.min >= 0 else None
 
 
-def _rows_of_ipu(data: Dataset, ipu: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _rows_of_ipu(data: Dataset, ipu: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.integer]]:
     rows = data.rows_where(TABLE, "ipu", ipu)
     return rows, data.column(TABLE, "step")[rows]
 

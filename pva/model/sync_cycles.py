@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -64,7 +62,7 @@ def _before(data: Dataset, step: int, joined: npt.NDArray[np.bool_]) -> Cycles |
     return None if clock is None else clock + _spent(data, slice(first, step))
 
 
-def _syncs(data: Dataset) -> npt.NDArray[Any]:
+def _syncs(data: Dataset) -> npt.NDArray[np.intp]:
     return np.flatnonzero(np.isin(data.column("steps", "type"), SYNCS))
 
 

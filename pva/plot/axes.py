@@ -163,7 +163,7 @@ def time_scale(seconds: float) -> tuple[float, str]:
     return next((pair for pair in steps if seconds >= pair[0]), steps[-1])
 
 
-def scaled_axis(top: float) -> dict[str, Any]:
+def scaled_axis(top: float) -> dict[str, object]:
     """Make a vertical axis for bytes that were divided by the unit of `scale_of(top)`."""
     scale, unit = scale_of(top)
     step = max(nice_step(top / scale), 1 if unit == "B" else 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import plotly.graph_objects as go
 
@@ -122,7 +120,7 @@ def _finish(
         figure.add_annotation(_peak_note(heights, theme))
 
 
-def _peak_note(heights: Numbers, theme: Theme) -> dict[str, Any]:
+def _peak_note(heights: Numbers, theme: Theme) -> dict[str, object]:
     """Point at the highest step."""
     peak = int(heights.argmax())
     side = 1 if peak < len(heights) / 2 else -1

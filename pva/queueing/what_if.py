@@ -61,7 +61,7 @@ LEVERS: dict[str, tuple[Callable[[str], Any], str]] = {
 }
 
 
-def read_choices(texts: Sequence[str]) -> dict[str, list[Any]]:
+def read_choices(texts: Sequence[str]) -> dict[str, list[object]]:
     """Read `delay=0,500us` and the like; raises PvaError."""
     choices: dict[str, list[Any]] = {}
     for text in texts:

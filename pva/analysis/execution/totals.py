@@ -163,7 +163,7 @@ def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -
 
 def compute_set_columns(
     report: Report, *, compute_set: int | None = None
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, npt.NDArray[np.generic]]:
     """Return the columns of `vertices_by_compute_set`, for which nothing imports pandas."""
     data = report.dataset
     names = ("compute_set", "vertex_type", "count")
@@ -231,7 +231,7 @@ def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
 
 def step_columns(
     report: Report, *, run: int | None = None
-) -> dict[str, npt.NDArray[Any] | list[str]]:
+) -> dict[str, npt.NDArray[np.generic] | list[str]]:
     """Return the columns of `steps`, for which nothing imports pandas."""
     data = report.dataset
     first, stop = 0, data.length("steps")

@@ -404,7 +404,7 @@ def memory_histogram(
 
 def histogram_columns(
     report: Report, *, ipu: int | None = None, replica: int | None = None
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, npt.NDArray[np.generic]]:
     """Return the columns of `memory_histogram`, for which nothing imports pandas."""
     tiles = tiles_of(report, ipu=ipu, replica=replica)
     kilobytes = report.dataset.column("memory_by_tile", "total")[tiles] // KILOBYTE

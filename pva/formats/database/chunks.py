@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ CHUNK_LIMIT = 16 << 20
 WORTH_PACKING = 0.5  # shrunk to this share or below, a chunk is kept packed: unpacking is slow
 
 
-def chunks_of(name: str, values: Values, first_row: int) -> list[tuple[Any, ...]]:
+def chunks_of(name: str, values: Values, first_row: int) -> list[tuple[object, ...]]:
     """Cut an array by rows; an array of no rows is one empty chunk."""
     narrow = np.ascontiguousarray(narrowed(values, SIGNED, UNSIGNED))
     row_bytes = max(narrow[:1].nbytes, 1)

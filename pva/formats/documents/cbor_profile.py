@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import cbor2
 import numpy as np
@@ -39,7 +38,7 @@ def write(dataset: Dataset, path: str | PathLike[str], *, plain: bool = False) -
     replaced(file, encoded(to_file(dataset, file.stem), plain=plain), WHAT)
 
 
-def decoded(file: Path, data: bytes) -> Any:
+def decoded(file: Path, data: bytes) -> object:
     """Decode CBOR, tagged or plain; raises DamagedFileError."""
     decoder = Decoder(data.removeprefix(SELF_DESCRIBED), Budget(file, len(data)))
     with collector_paused():

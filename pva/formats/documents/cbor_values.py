@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import IO, Any, cast
+from typing import IO, Any, NoReturn, cast
 
 import cbor2
 import numpy as np
@@ -69,7 +69,7 @@ class _Source:
         return self.at
 
 
-def _refused(*_: object) -> Any:
+def _refused(*_: object) -> NoReturn:
     raise ValueError("shared values, which documents do not have")
 
 

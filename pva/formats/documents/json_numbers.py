@@ -48,7 +48,7 @@ def decoded(
     *,
     plain: bool = False,
     tell: Callable[[int], None] = lambda size: None,
-) -> Any:
+) -> object:
     """Decode JSON, into plain values if asked to; `tell` is told how many bytes are done.
 
     Raises what msgspec.json.decode raises, DuplicateKeyError and DamagedFileError.

@@ -37,7 +37,7 @@ def write(dataset: Dataset, path: str | PathLike[str]) -> None:
     replaced(file, encoded(to_file(dataset, file.stem)), WHAT)
 
 
-def decoded(file: Path, data: bytes, *, plain: bool = True) -> Any:
+def decoded(file: Path, data: bytes, *, plain: bool = True) -> object:
     """Decode JSON into plain values, or with arrays in place of long lists of numbers.
 
     Raises DamagedFileError with the place of the first fault.
@@ -72,7 +72,7 @@ def plain(nested: object) -> Any:
     return orjson.loads(encoded(nested))
 
 
-def _listed(value: object) -> Any:
+def _listed(value: object) -> object:
     """Turn the arrays that orjson does not take as they are into lists."""
     if isinstance(value, np.ndarray):
         return value.tolist() if value.dtype.kind == "O" else np.ascontiguousarray(value)

@@ -73,7 +73,7 @@ def whole_numbers(rows: list[object]) -> Values | None:
     return array if array.dtype.kind == "i" else None
 
 
-def decoded(tag: CBORTag) -> Any:
+def decoded(tag: CBORTag) -> object:
     """Turn a tag into an array, a list for the tag of lists, or itself when it is another.
 
     Raises ValueError when tag and content do not fit.
