@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 8                         /* as in kernels.py */
+#define INTERFACE 9                         /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -1383,6 +1383,38 @@ static PyObject *levels(PyObject *module, PyObject *const *given, Py_ssize_t arg
     return state > 0 ? found : answer(state);
 }
 
+/* ---- two columns that ascend ---- */
+
+/* merge(ascending, keys, places): find for each key the first place that is not below it
+
+   None where one of both does not ascend. */
+static PyObject *merge(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Column ascending = {0}, keys = {0}, places = {0};
+    if (arguments != 3) {
+        PyErr_SetString(PyExc_TypeError, "two columns and places are needed");
+        return NULL;
+    }
+    int fit = column_of(given[0], &ascending, 8, 0) && column_of(given[1], &keys, 8, 0)
+        && column_of(given[2], &places, 8, 1) && places.count == keys.count;
+    if (fit) {
+        Py_BEGIN_ALLOW_THREADS
+        Py_ssize_t place = 0;
+        for (Py_ssize_t row = 0; row < keys.count && fit; row++) {
+            int64_t key = long_at(&keys, row);
+            fit = row == 0 || key >= long_at(&keys, row - 1);
+            for (; place < ascending.count && long_at(&ascending, place) < key && fit; place++)
+                fit = place == 0 || long_at(&ascending, place) >= long_at(&ascending, place - 1);
+            ((int64_t *)places.first)[row] = place;
+        }
+        Py_END_ALLOW_THREADS
+    }
+    Column *columns[] = {&ascending, &keys, &places};
+    for (int i = 0; i < 3; i++)
+        PyBuffer_Release(&columns[i]->view);
+    return answer(fit);
+}
+
 /* ---- columns that are told above a base ---- */
 
 typedef struct {
@@ -1534,6 +1566,7 @@ static PyMethodDef methods[] = {
     {"sums", (PyCFunction)(void (*)(void))sums, METH_FASTCALL, NULL},
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, NULL},
     {"numbers", (PyCFunction)(void (*)(void))numbers, METH_FASTCALL, NULL},
+    {"merge", (PyCFunction)(void (*)(void))merge, METH_FASTCALL, NULL},
     {"raised", (PyCFunction)(void (*)(void))raised_of, METH_FASTCALL, NULL},
     {"sought", (PyCFunction)(void (*)(void))sought_of, METH_FASTCALL, NULL},
     {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.filters import Filter, parse_filter, texts_matching
+from pva.analysis.spans import first_places
 from pva.analysis.timeline.level_of_detail import Tracks
 from pva.analysis.timeline.pyramid import build
 from pva.plot.lanes import Lane, RowItems, Timeline
@@ -95,7 +96,7 @@ def _leave_out(timeline: Timeline, lane: Lane, holds: Mask, kept: list[Mask | No
     for row, kind in rows:
         if kind == "layer":
             first, end, _ = _row(tracks, row)
-            following = np.append(begin, last)[begin.searchsorted(first)]
+            following = np.append(begin, last)[first_places(begin, first)]
             kept[row] = following < np.maximum(end, first + 1)  # which are at least a unit long
 
 

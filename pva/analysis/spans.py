@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva import kernels
+
 Integers = npt.NDArray[Any]
 Truths = npt.NDArray[np.bool_]
 
@@ -41,6 +43,14 @@ def without_overlap(begin: Integers, end: Integers) -> tuple[Integers, Integers]
     ended = np.maximum.accumulate(end)
     before = np.append(begin[:1], ended[:-1])
     return np.maximum(begin, before), ended
+
+
+def first_places(ascending: Integers, keys: Integers) -> Integers:
+    """Return of each key, which ascend as well, the first place that is not below it."""
+    places = np.empty(len(keys), dtype=np.int64)
+    if kernels.compiled and kernels.compiled.merge(ascending, keys, places) is not None:
+        return places
+    return ascending.searchsorted(keys)
 
 
 def depths(begin: Integers, end: Integers) -> Integers:

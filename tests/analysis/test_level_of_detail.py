@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pva import kernels
-from pva.analysis.spans import bridged, grouped, without_overlap
+from pva.analysis.spans import bridged, first_places, grouped, without_overlap
 from pva.analysis.timeline import pyramid, stepped
 from pva.analysis.timeline.growth import joined
 from pva.analysis.timeline.level_of_detail import SMALL, Tracks
@@ -292,6 +292,16 @@ def test_open_places_are_bridged_between_equal_codes_only() -> None:
     codes = np.array([-1, 1, -1, 1, -1, 2, -1])
     assert bridged(codes, codes < 0).tolist() == [-1, 1, 1, 1, -1, 2, -1]
     assert bridged(codes, np.ones(7, dtype=bool)).tolist() == codes.tolist()
+
+
+@in_c
+@given(*[st.lists(st.integers(-9, 9) | st.sampled_from([-(1 << 63), (1 << 63) - 1]))] * 2)
+def test_places_of_keys_that_ascend_are_those_of_a_search(some: list[int], keys: list[int]) -> None:
+    ascending, searched = np.array(sorted(some), np.int64), np.array(sorted(keys), np.int64)
+    places = first_places(ascending, searched)
+    assert places.tolist() == np.searchsorted(ascending, searched).tolist()
+    unsorted = np.array([*keys, 3, 2], np.int64)
+    assert kernels.compiled.merge(ascending, unsorted, np.empty(len(unsorted), np.int64)) is None
 
 
 def test_overlap_is_cut_from_the_later_event() -> None:
