@@ -174,8 +174,8 @@ def _shared(side: int) -> list[dict[str, object]]:
     if side == 1:
         return []
     text = f"A cell is the fullest of {side} × {side} tiles"
-    below = {"xref": "paper", "yref": "paper", "x": 1, "y": 0}
-    return [below | {"xanchor": "right", "yanchor": "top", "text": text}]
+    above = {"xref": "paper", "yref": "paper", "x": 1, "y": 1}
+    return [above | {"xanchor": "right", "yanchor": "bottom", "text": text}]
 
 
 def address_map(
