@@ -16,7 +16,7 @@ from simulator.popart.importing.external_data import save_externally
 from simulator.popart.importing.from_onnx import known_infos
 from simulator.popart.importing.model_file import Model, load_model, opsets_of, typed_tensor
 from simulator.popart.input_settings import InputSettings, note_settings
-from simulator.popart.ir import GRAPHCORE, ONNX, SLICES_ATTRIBUTE
+from simulator.popart.ir import GRAPH_NAME, GRAPHCORE, ONNX, SLICES_ATTRIBUTE
 from simulator.popart.model_builder.domain import Domain
 from simulator.popart.model_builder.forms import TYPED, attribute_of, is_set, type_number
 from simulator.popart.model_builder.notes import Notes, annotate
@@ -52,7 +52,7 @@ class Builder(Notes):
         if parent is not None:
             self._opsets = parent._opsets
         self._chosen = ONNX in (opsets or {})  # by who builds it
-        self._graph = onnx.GraphProto(name="graph")
+        self._graph = onnx.GraphProto(name=GRAPH_NAME)
         self._nodes: dict[str, onnx.NodeProto] = {}  # by what they make
         self._names: set[str] = set()
         self._inputs: list[str] = []  # those with values, weights, too

@@ -14,6 +14,7 @@ ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
 CLASSICAL, TRAINING = "ai.onnx.ml", "ai.onnx.preview.training"
 
 # By which PopART's builder notes where a node goes, and how it is planned.
+GRAPH_NAME = "graph"  # of a builder whose graph has no name
 IPU_ATTRIBUTE, STAGE_ATTRIBUTE = "__ipu_number", "__pipeline_stage"
 PHASE_ATTRIBUTE = "__execution_phase"
 SERIAL_MODE, SERIAL_FACTOR = "__serialize_matmul_mode", "__serialize_matmul_factor"

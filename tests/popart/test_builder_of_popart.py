@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from models import tiny
+from models import prepared, tiny
 
 from simulator import popart
 
@@ -214,3 +214,19 @@ def test_an_inference_takes_weights_that_it_has_and_no_others(tmp_path: Path) ->
         tmp_path / "more.onnx", ignoreWeightsInModelWithoutCorrespondingHostWeight=True
     )
     more.resetHostWeights(tmp_path / "more.onnx")
+
+
+@pytest.mark.parametrize(("name", "shown"), [("", "maingraph"), ("network", "network")])
+def test_graphs_are_shown_by_their_names(name: str, shown: str) -> None:
+    builder = popart.Builder()
+    if name:
+        builder.setGraphName(name)
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
+    branch = builder.createSubgraphBuilder()
+    branch.setGraphName("branch")
+    branch.addOutputTensor(branch.aiOnnx.neg([x]))
+    condition = builder.addInputTensor(popart.TensorInfo("BOOL", []))
+    (y,) = builder.aiOnnx.logical_if([condition], 1, branch, branch)
+    session = prepared(builder.getModelProto(), [y])
+    graphs = json.loads(session._serializeIr(popart.IrSerializationFormat.JSON))
+    assert {key: len(nodes) for key, nodes in graphs.items()} == {shown: 1, "branch": 1}

@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.popart.ir import IPU_ATTRIBUTE, Ir, Node
+from simulator.popart.ir import GRAPH_NAME, IPU_ATTRIBUTE, Ir, Node
 
 
 def serialised(ir: Ir, backward: Sequence[Node], placed: Mapping[str, int]) -> str:
-    """Return {graph: [node, ...]}: `maingraph`, and the graphs within by their names.
+    """Return {graph: [node, ...]}: the graphs by their names, `maingraph` for one that has none.
 
     A node has type, name, inputs, outputs and attributes, all as texts (popart,
     `willow/src/opserialiser.cpp`).
     """
     graphs: dict[str, list[dict[str, Any]]] = {}
-    _add(graphs, "maingraph", ir, [*ir.nodes, *backward], placed)
+    _add(graphs, _named(ir, "maingraph"), ir, [*ir.nodes, *backward], placed)
     return json.dumps(graphs)
 
 
@@ -28,7 +28,13 @@ def _add(
     for node in nodes:
         for key, value in node.attributes.items():
             if isinstance(value, Ir):
-                _add(graphs, f"{node.name}/{key}", value, value.nodes, {})
+                name = _named(value, f"{node.name}/{key}")
+                _add(graphs, name, value, value.nodes, {})
+
+
+def _named(ir: Ir, name: str) -> str:
+    """Return the name of a graph, or another where it has none but the builder's."""
+    return name if ir.name in ("", GRAPH_NAME) else ir.name
 
 
 def _shown(ir: Ir, node: Node, ipu: int | None) -> dict[str, Any]:
