@@ -370,10 +370,8 @@ def test_operands_that_do_not_fit_name_the_operation(call: Any, said: str) -> No
         call(values, a, b, values.tensor([1, 2, 3, 4], "i", INT))
 
 
-def test_tangents_and_sigmoids_are_rounded_once() -> None:
+def test_tangents_are_rounded_once() -> None:
     x = np.concatenate([np.linspace(-20, 20, 4001), [1e-7, -1e-7]]).astype(np.float32)
     wide = x.astype(np.float64)
     np.testing.assert_array_equal(operator_values.tanh(x), np.tanh(wide).astype(np.float32))
-    expected = (1 / (1 + np.exp(-wide))).astype(np.float32)
-    np.testing.assert_allclose(operator_values.sigmoid(x), expected, rtol=6e-8)
-    assert operator_values.sigmoid(np.float32([-500, 500])).tolist() == [0, 1]
+    assert operator_values.tanh(np.float32([-500, 500])).tolist() == [-1, 1]

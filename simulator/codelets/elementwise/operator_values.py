@@ -48,9 +48,9 @@ def relu(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """Return 1 / (1 + exp(-x)) without its overflow, computed in double precision."""
-    small = np.exp(-np.abs(x, dtype=np.float64))
-    values: Array = (np.where(x < 0, small, 1.0) / (1 + small)).astype(x.dtype)
+    # 1 / (1 + exp(-x)) without its overflow; of numbers far below zero no digit is lost.
+    small = np.exp(-np.abs(x))
+    values: Array = np.where(x < 0, small, x.dtype.type(1)) / (1 + small)
     return values
 
 
