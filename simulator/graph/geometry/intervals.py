@@ -74,8 +74,11 @@ def join(begins: IntArray, lengths: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def uniform(length: int, count: int) -> IntArray:
-    """Return `count` lengths that are the same, in the room of one; they cannot be changed."""
-    return np.broadcast_to(np.int64(length), (count,))
+    """Return `count` lengths that are the same, in the room of one; they cannot be changed.
+
+    NumPy's broadcast_to makes the same in five times as long.
+    """
+    return np.ndarray((count,), np.int64, np.int64(length), strides=(0,))
 
 
 def common_length(lengths: IntArray) -> int:
