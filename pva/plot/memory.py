@@ -183,7 +183,7 @@ def add_ipu_borders(figure: go.Figure, tiles: int, tiles_per_ipu: int, theme: Th
     """Draw a line between each two IPUs of `tiles_per_ipu` tiles, and name them; 0: one IPU."""
     firsts = range(0, tiles if tiles_per_ipu else 0, max(tiles_per_ipu, 1))
     line = {"color": token("quiet", theme), "width": 1, "dash": "dot"}
-    place = {"type": "line", "yref": "y domain", "y0": 0, "y1": 1, "line": line}
+    place = {"type": "line", "xref": "x", "yref": "y domain", "y0": 0, "y1": 1, "line": line}
     borders = [place | {"x0": first - 0.5, "x1": first - 0.5} for first in firsts[1:]]
     text = {"xanchor": "left", "yref": "paper", "y": 1, "yanchor": "top", "showarrow": False,
             "font": {"size": 11, "color": token("quiet", theme)}}  # fmt: skip
