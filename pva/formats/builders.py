@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 BLOCK = 1 << 16  # rows that are looked at at once
 # Columns of a trace that are held so: texts, and numbers in bytes.
@@ -70,7 +71,9 @@ class Texts(Sequence[str | None]):
 
     __slots__ = ("_data", "_first", "_size")
 
-    def __init__(self, data: bytes | bytearray, first: Integers, size: npt.NDArray[Any]) -> None:
+    def __init__(
+        self, data: bytes | bytearray, first: Integers, size: npt.NDArray[np.int32]
+    ) -> None:
         self._data = data
         self._first = first
         self._size = size
@@ -177,7 +180,7 @@ class GrowingTexts:
         return Texts(data, first, size)
 
 
-def looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def looked_up(table: npt.NDArray[Scalar], places: npt.NDArray[np.integer]) -> npt.NDArray[Scalar]:
     """Return the value at each place, some at a time: NumPy makes places of eight bytes of them."""
     values = np.empty(len(places), table.dtype)
     for low in range(0, len(places), BLOCK):
@@ -185,7 +188,7 @@ def looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[
     return values
 
 
-def used(codes: Iterable[npt.NDArray[Any]], count: int) -> Integers:
+def used(codes: Iterable[npt.NDArray[np.integer]], count: int) -> Integers:
     """Return which of the codes below `count` there are, ascending."""
     is_used = np.zeros(count, np.bool_)
     for column in codes:

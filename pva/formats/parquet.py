@@ -40,6 +40,7 @@ from pva.sources import Room, Spend
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
 
 Values = npt.NDArray[Any]
 
@@ -240,7 +241,7 @@ def _named(file: Path) -> tuple[str, Path]:
     return name, file
 
 
-def _told(opened: Any) -> dict[str, str]:
+def _told(opened: ParquetFile) -> dict[str, str]:
     metadata: Mapping[bytes, bytes] = opened.schema_arrow.metadata or {}
     texts = {key.decode(): value.decode() for key, value in metadata.items()}
     return {

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -27,11 +27,15 @@ from pva.formats.traces.chrome_flows import arrows
 from pva.formats.traces.chrome_order import backward, taken
 from pva.formats.traces.chrome_threads import Threads
 from pva.formats.traces.json_pieces import Array
-from pva.formats.traces.matching import matched
+from pva.formats.traces.matching import Matched, matched
 from pva.plain_file import opened
 from pva.progress import part_of, reading
 from pvti.schema import TABLES
 
+if TYPE_CHECKING:
+    from pva.formats.traces.joined_traces import Events
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 Integers = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 
@@ -89,7 +93,7 @@ class ChromeFile:
         """Raise DamagedFileError when so many bytes more are too many for the file."""
         self.budget.check_whole(amount, place)
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+    def events(self, chunks: Columns) -> Events:
         """Return begin, end, label and kind of the events of these rows, and each row's number."""
         rows = [
             slice(first, first + count)
@@ -149,8 +153,12 @@ class ChromeFile:
         thread[len(thread) - len(crossed) :] = crossed
         label = _filled(*map(self._label, labels))
         read.told, read.texts = of_begins(read.told, read.texts, begun, ended, self.budget)
-        pairs = zip((thread, begin, label), waiting, strict=True)
-        span_columns = tuple(_filled(*pair) for pair in pairs)
+        of_lane, since, of_label = waiting
+        span_columns = (
+            _filled(thread, of_lane),
+            _filled(begin, since),
+            _filled(label, of_label),
+        )
         self._metadata(read, complete, np.concatenate((begun, unended)), span_columns)
         self._end = max(self._end, int(end.max(initial=self._end)))
         return [thread, begin, end, label]
@@ -164,12 +172,12 @@ class ChromeFile:
         self._events = spans[BEGIN], spans[END], spans[LABEL]
         self._chunks(spans[THREAD])
 
-    def _count_unmatched(self, *pairs: Any) -> None:
+    def _count_unmatched(self, *pairs: Matched) -> None:
         alone = sum(len(pair.unbegun) for pair in pairs)
         if alone:
             self._problems["of phase E, e or F without a begin, left out"] += alone
 
-    def _open(self, read: _Columns, rows: Integers, nested: int) -> tuple[Any, ...]:
+    def _open(self, read: _Columns, rows: Integers, nested: int) -> tuple[Codes, Integers, Codes]:
         """Take in what has not ended, the outermost first; give thread, begin and label."""
         lane, begin = self._threads.of(read.lane[rows]), read.time[rows]
         lane[nested:] = self._threads.crossing(read.lane[rows[nested:]])
@@ -200,7 +208,11 @@ class ChromeFile:
                   crc32=np.zeros(len(records), np.int64))  # fmt: skip
 
     def _metadata(
-        self, read: _Columns, complete: Any, begun: Integers, columns: tuple[Any, ...]
+        self,
+        read: _Columns,
+        complete: npt.NDArray[np.bool_],
+        begun: Integers,
+        columns: tuple[npt.NDArray[np.integer], ...],
     ) -> None:
         """Name what events had beside their times."""
         if not len(read.told):
@@ -279,7 +291,7 @@ class ChromeFile:
         counts = [len(times) for times, _ in points]
         self._set("series_points", series=np.repeat(np.arange(1, len(lines) + 1), counts),
                   time_ns=_joined([np.frombuffer(t, np.int64) for t, _ in points], np.int64),
-                  value=_joined([np.frombuffer(v) for _, v in points], float))  # fmt: skip
+                  value=_joined([np.frombuffer(v) for _, v in points], np.float64))  # fmt: skip
         self._set("heatmaps", **_empty("heatmaps"), process=np.zeros(0, np.int64))
 
     def _processes(self, moment: int) -> None:
@@ -393,12 +405,12 @@ def _empty(table: str) -> Columns:
     }  # fmt: skip
 
 
-def _filled(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _filled(first: npt.NDArray[Scalar], second: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     """Put arrays after each other; the first itself when there is nothing to add."""
     return np.concatenate((first, second)) if len(second) else first
 
 
-def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
+def _joined(parts: Sequence[npt.NDArray[Scalar]], dtype: type[Scalar]) -> npt.NDArray[Scalar]:
     return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
 

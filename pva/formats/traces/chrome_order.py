@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ import numpy.typing as npt
 from pva.formats.builders import Codes
 
 Integers = npt.NDArray[np.int64]
-Rows = Sequence["slice | npt.NDArray[np.signedinteger[Any]]"]
+Scalar = TypeVar("Scalar", bound=np.generic)
+Rows = Sequence["slice | npt.NDArray[np.signedinteger]"]
 
 FEW = 64  # threads that are looked at one by one
 
@@ -35,12 +36,14 @@ def backward(thread: Codes, begin: Integers, end: Integers) -> Rows:
     ]
 
 
-def taken(column: npt.NDArray[Any], rows: Rows) -> npt.NDArray[Any]:
+def taken(column: npt.NDArray[Scalar], rows: Rows) -> npt.NDArray[Scalar]:
     """Return the values of all these rows."""
     return np.concatenate([column[some] for some in rows]) if rows else column
 
 
-def _backward(mine: slice, order: Any, begin: Integers, end: Integers) -> Any:
+def _backward(
+    mine: slice, order: npt.NDArray[np.int32] | None, begin: Integers, end: Integers
+) -> Any:
     """Return the rows of one thread, whose places in `order` these are."""
     rows: Any = mine if order is None else order[mine]
     begins = begin[rows]

@@ -20,6 +20,14 @@ from pva.formats.memory_limit import Budget
 from pva.formats.traces import chrome_flows, pvti_trace
 
 Columns = dict[str, Any]
+# Begin, end, label and kind of ended events, and of each chunk how many it has.
+Events = tuple[
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int64],
+    npt.NDArray[np.int32],
+    npt.NDArray[np.uint8],
+    npt.NDArray[np.int64],
+]
 OF_A_PROCESS = ("series", "heatmaps")
 REFERENCES = pvti_trace.REFERENCES | {"flows": chrome_flows.REFERENCES}
 
@@ -39,7 +47,7 @@ class TraceFile(Protocol):
         """Return all tables at one moment; of `event_chunks` all but the data."""
         ...
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+    def events(self, chunks: Columns) -> Events:
         """Return begin, end, label and kind of the events of these rows, and each row's number."""
         ...
 
@@ -101,7 +109,7 @@ class JoinedFile:
         """Raise DamagedFileError when so many bytes more are too many for the files."""
         self.budget.check_whole(amount, place)
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+    def events(self, chunks: Columns) -> Events:
         """Read the events of these rows, those of each file after each other."""
         files = np.array(self._first["event_chunks"])
         places = np.asarray(np.searchsorted(files, chunks["id"], "right")) - 1
@@ -116,7 +124,7 @@ class JoinedFile:
         begin, end, label, kind, records = map(np.concatenate, zip(*parts, strict=True))
         return begin, end, label, kind, records
 
-    def _events(self, place: int, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+    def _events(self, place: int, chunks: Columns) -> Events:
         renumbered = chunks | {
             "id": self._old(place, "event_chunks", chunks["id"]),
             "thread": self._old(place, "threads", chunks["thread"]),
@@ -147,7 +155,9 @@ class JoinedFile:
             columns_by_table[name] = new
         return columns_by_table
 
-    def _new(self, place: int, table: str, numbers: Any) -> npt.NDArray[np.int64]:
+    def _new(
+        self, place: int, table: str, numbers: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.int64]:
         """Return the new numbers of rows of a file; raises DamagedFileError for one not there."""
         numbered = self._numbers[place][table]
         order = np.argsort(numbered, kind="stable")
@@ -161,7 +171,9 @@ class JoinedFile:
         new: npt.NDArray[np.int64] = order[at] + self._first[table][place]
         return new
 
-    def _old(self, place: int, table: str, numbers: Any) -> npt.NDArray[np.int64]:
+    def _old(
+        self, place: int, table: str, numbers: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.int64]:
         old: npt.NDArray[np.int64] = self._numbers[place][table][
             numbers - self._first[table][place]
         ]
