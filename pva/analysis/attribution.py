@@ -7,7 +7,7 @@ sums over steps are sums over rows, weighted by how often each was executed.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -117,7 +117,7 @@ def _moves(report: Report, tag: str) -> tuple[str, ...]:
     return names if is_there else ()
 
 
-def summed(groups: Integers, values: npt.NDArray[Any], count: int) -> Integers:
+def summed(groups: Integers, values: npt.NDArray[np.integer | np.bool_], count: int) -> Integers:
     """Sum whole numbers by group."""
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, groups, values)

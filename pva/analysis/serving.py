@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pva.analysis.columns import analysis
 from pva.errors import InconsistentDataError, NotRecordedError
@@ -64,7 +65,7 @@ def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
     return frame[list(columns)]
 
 
-def _whole(trace: Trace, frame: pd.DataFrame, name: str) -> Any:
+def _whole(trace: Trace, frame: pd.DataFrame, name: str) -> pd.Series | npt.NDArray[np.int64]:
     """Return a column of whole numbers, 0 where a request has none; raises for what is none."""
     if name not in frame:
         return np.zeros(len(frame), np.int64)
@@ -242,7 +243,7 @@ def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.Dat
     return result[["load", "windows", "requests", *columns]].sort_values("load", ignore_index=True)
 
 
-def _alike(sizes: Any, groups: int) -> Any:
+def _alike(sizes: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:
     """Group windows by how many requests they have, about as many windows in each group."""
     order = np.argsort(sizes, kind="stable")
     groups_of_order = np.arange(len(sizes)) * groups // len(sizes)

@@ -25,6 +25,10 @@ class RawEvents(NamedTuple):
     records: Integers  # of each chunk asked for; 0 of one that is damaged
 
 
+# RawEvents as any tuple.
+Events = tuple[Integers, Integers, npt.NDArray[np.int32], npt.NDArray[np.uint8], Integers]
+
+
 class EventFile(Protocol):
     """Where tables and events come from; a format implements it. Tables are as in `pvti.schema`.
 
@@ -42,7 +46,7 @@ class EventFile(Protocol):
         """Return all tables at one moment; of `event_chunks` all but the data."""
         ...
 
-    def events(self, chunks: Columns) -> tuple[Any, Any, Any, Any, Any]:
+    def events(self, chunks: Columns) -> Events:
         """Return the events of these rows of `event_chunks`, as RawEvents."""
         ...
 
@@ -68,7 +72,7 @@ class Numbering:
         # Numbered from 1 without gaps, as our writer does: nothing to search.
         self._plain = np.array_equal(self._numbers, count + 1) and np.array_equal(indexes, count)
 
-    def of(self, numbers: npt.NDArray[Any]) -> Integers:
+    def of(self, numbers: npt.NDArray[np.integer]) -> Integers:
         """Return the index of each; raises DamagedFileError for a number that no row has."""
         if not len(numbers):
             return np.zeros(0, np.int64)
@@ -113,7 +117,7 @@ class Grouped:
         return taken(self._rows, rows), np.repeat(np.arange(first, stop), counts)
 
 
-def taken(rows: Columns, selection: npt.NDArray[Any] | slice) -> Columns:
+def taken(rows: Columns, selection: npt.NDArray[np.integer | np.bool_] | slice) -> Columns:
     """Select some rows of a table."""
     return {name: column[selection] for name, column in rows.items()}
 

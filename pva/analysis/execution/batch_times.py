@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -105,13 +105,15 @@ def _moves(report: Report, programs: Integers, by_tile: Integers) -> Flags:
     return moves
 
 
-def _by_name(names: Any, mask: Flags, times: Integers, batches: int) -> list[Integers]:
+def _by_name(
+    names: npt.NDArray[np.object_], mask: Flags, times: Integers, batches: int
+) -> list[Integers]:
     """Return the times of each named stream that moves in every batch."""
     of_name = [times[mask & (names == name)] for name in np.unique(names[mask]) if name]
     return [stream for stream in of_name if len(stream) % batches == 0]
 
 
-def _joined(first_or_last: Any, streams: list[Integers], count: int) -> Integers:
+def _joined(first_or_last: np.ufunc, streams: list[Integers], count: int) -> Integers:
     """Return the first or the last time of each micro-batch, of the streams that move in each."""
     complete = [times for times in streams if len(times) == count]
     return first_or_last.reduce(complete) if complete else NONE

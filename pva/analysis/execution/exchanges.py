@@ -7,7 +7,8 @@ where it does not follow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,7 +76,9 @@ def exchange_spread(report: Report) -> pd.DataFrame:
     return frame.loc[order].reset_index(drop=True)
 
 
-def _of_all_kinds(report: Report, describe: Any) -> pd.DataFrame:
+def _of_all_kinds(
+    report: Report, describe: Callable[[Report, str], dict[str, object]]
+) -> pd.DataFrame:
     """Describe the exchanges of each kind; those that no program runs have no name."""
     parts = []
     for tag in EXCHANGES:
@@ -117,7 +120,7 @@ def _sizes(report: Report, tag: str) -> dict[str, object]:
     }
 
 
-def _spread(report: Report, tag: str) -> dict[str, Any]:
+def _spread(report: Report, tag: str) -> dict[str, object]:
     received, sent = moved_bytes(report, tag)
     # What comes from the host or goes to it has no tile at its other end.
     of_tiles = np.full(len(sent), tag != "StreamCopy")

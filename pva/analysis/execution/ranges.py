@@ -48,7 +48,7 @@ def range_by_ipu(
     rows = _rows_by_ipu(report, window)
     group = rows["ipu"] * len(_PARTS) + rows["part"]
 
-    def of_parts(values: object) -> Floats:
+    def of_parts(values: Floats) -> Floats:
         return _summed(group, values, count * len(_PARTS)).reshape(count, len(_PARTS)).T
 
     work = rows["cycles"] * rows["inside"]
@@ -152,7 +152,7 @@ def _inside(begin: Integers, end: Integers, window: tuple[int, int]) -> Floats:
     return part
 
 
-def _summed(group: Integers, values: Any, count: int) -> Floats:
+def _summed(group: Integers, values: Integers | Floats | None, count: int) -> Floats:
     sums: Floats = np.bincount(group, weights=values, minlength=count).astype(np.float64)
     return sums
 

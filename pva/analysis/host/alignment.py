@@ -10,7 +10,7 @@ axis of the device. Times are nanoseconds since the trace began.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -256,7 +256,7 @@ class Waits:
     stream_copies: int
 
 
-def waits(report: Report, alignment: Alignment, tracks: Tracks, labels: Any) -> Waits:
+def waits(report: Report, alignment: Alignment, tracks: Tracks, labels: Sequence[object]) -> Waits:
     """Return who waited for whom; `tracks` are the rows of the host trace, `labels` its texts."""
     data = report.dataset
     first, last = alignment.host(np.array(tracks.extent), "device").tolist()

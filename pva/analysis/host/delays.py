@@ -18,7 +18,7 @@ from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
-    from pva.trace import Trace
+    from pva.trace import ThreadColumns, Trace
 
 Integers = npt.NDArray[Any]
 ORDER = 405  # of its analyses in the catalogue
@@ -90,7 +90,9 @@ def _traced(report: Report) -> tuple[Trace, Alignment]:
     return trace, alignment
 
 
-def _between(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[Any, ...]]:
+def _between(
+    trace: Trace, alignment: Alignment, columns: ThreadColumns
+) -> list[tuple[object, ...]]:
     """Sum up by label what a thread that calls Engine.run did by itself between runs."""
     texts = np.array(trace.labels, dtype=object)
     runs, label = _are(texts, (RUN,))[columns.label], columns.label.astype(np.int64)
@@ -107,7 +109,9 @@ def _between(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[Any
     return _by_label(BETWEEN, label[rows], self_ns[rows], at)
 
 
-def _callbacks(trace: Trace, alignment: Alignment, columns: Any) -> list[tuple[object, ...]]:
+def _callbacks(
+    trace: Trace, alignment: Alignment, columns: ThreadColumns
+) -> list[tuple[object, ...]]:
     """Sum up by label what the stream callbacks of a thread took inside runs."""
     is_callback = np.array([text.startswith(CALLBACK) for text in trace.labels], dtype=np.bool_)
     rows = np.flatnonzero(is_callback[columns.label])
@@ -141,11 +145,11 @@ def _by_label(
     return [(where, *row) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _are(texts: Any, names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _are(texts: npt.NDArray[np.object_], names: tuple[str, ...]) -> npt.NDArray[np.bool_]:
     return np.isin(texts, np.array(names, dtype=object))
 
 
-def _steps_of_streams(report: Report, functions: Any) -> Integers:
+def _steps_of_streams(report: Report, functions: npt.NDArray[np.object_]) -> Integers:
     """Return the first step that copies the stream of each callback, -1 for what is none."""
     data = report.dataset
     types, names = data.texts("programs", "type"), data.column("programs", "name")

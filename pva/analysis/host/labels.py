@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pva.analysis.selection import rows_wanted
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    from pva.trace import Trace
+    from pva.trace import Thread, Trace
 
 
 ORDER = 400  # of its analyses in the catalogue
@@ -71,7 +71,7 @@ def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
 _EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "self_ns")
 
 
-def _longest(trace: Trace, thread: Any, count: int) -> pd.DataFrame:
+def _longest(trace: Trace, thread: Thread, count: int) -> pd.DataFrame:
     """Find the events of one thread with the most self time."""
     columns = thread.columns
     rows = np.argsort(-columns.self_ns, kind="stable")[:count]

@@ -5,7 +5,7 @@ Each takes a report and gives findings, none when there is nothing to say. Raise
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def _meanwhile(report: Report, ipu: int) -> str:
     return f"longest for {longest.index[0]}" if len(longest) else ""
 
 
-def _move(move: Any, ipu: int, own_cycles: pd.Series) -> str:
+def _move(move: pd.Series | None, ipu: int, own_cycles: pd.Series) -> str:
     """Return what to move where, and how even the IPUs are then."""
     if move is None:
         even = cycles_in_words(own_cycles.mean())
@@ -184,7 +184,7 @@ def delayed_by_host(report: Report) -> list[Finding]:
     ]
 
 
-def _delayed(worst: Any) -> str:
+def _delayed(worst: pd.Series) -> str:
     """Return where a function of the host delays the device, and how long at most at once."""
     total, longest = (duration(worst[name] / 1e9) for name in ("wait_ns", "longest_ns"))
     run = f"{'before' if worst['where'] == BETWEEN else 'in'} run {worst['run']}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pva.analysis.attribution import PHASES, SYNC, elapsed, phases
 from pva.analysis.execution.balance import sync_waits, thread_balance, tile_balance
@@ -23,6 +24,8 @@ from pva.units import count, cycles_in_words, share
 if TYPE_CHECKING:
     from pva.report import Report
 
+Integers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 WORTH_A_LOOK = 0.05  # of the cycles of the recorded runs
 SYNC_BOUND, EXCHANGE_BOUND, HOST_BOUND = 0.15, 0.3, 0.1  # of the cycles of the recorded runs
 ONE_THREAD = 0.35  # of what six threads could do: two busy ones are 0.33
@@ -219,7 +222,7 @@ def poor_use_of_matrix_units(report: Report) -> list[Finding]:
     ]
 
 
-def _matrix_sets(report: Report) -> Any:
+def _matrix_sets(report: Report) -> Integers:
     """Return the compute sets whose vertices run on the matrix units."""
     data = report.dataset
     names = data.column("vertex_types", "name").tolist()
@@ -256,7 +259,7 @@ def many_tiny_steps(report: Report) -> list[Finding]:
     ]
 
 
-def _between(report: Report, mask: Any, members: Any) -> Any:
+def _between(report: Report, mask: Flags, members: Flags) -> Flags:
     """Return which steps are next to one of `mask` on both sides, among `members` of their run."""
     run = report.dataset.column("steps", "run")
     places, steps = np.flatnonzero(members), np.arange(len(members))

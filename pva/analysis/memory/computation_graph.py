@@ -143,7 +143,12 @@ def neighbourhood(
 
 
 def _open(
-    layers: dict[int, int], node: int, ends: Integers, write: Any, sizes: Integers, most: int
+    layers: dict[int, int],
+    node: int,
+    ends: Integers,
+    write: npt.NDArray[np.bool_],
+    sizes: Integers,
+    most: int,
 ) -> None:
     """Assign a node and its neighbours a layer: what it gets data from is before it."""
     layer = layers.setdefault(node, 0)

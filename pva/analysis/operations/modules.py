@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from pva.analysis.operations.layers import OUTSIDE, argument
 from pva.errors import NotRecordedError
@@ -14,6 +15,7 @@ from pva.lazy import pandas as pd
 if TYPE_CHECKING:
     from pva.report import Report
 
+Integers = npt.NDArray[np.int64]
 LAYER = "poptorch"  # of debug contexts
 SUMS_ONLY = ("operation", "kind", "share")
 
@@ -76,15 +78,15 @@ class Subtrees:
     """
 
     frame: pd.DataFrame
-    rows: Any
-    places: Any
+    rows: Integers
+    places: Integers
     root: str
 
-    def summed(self, values: object) -> Any:
+    def summed(self, values: Integers) -> Integers:
         """Sum up what is known of the owners by row; -1 where nothing is."""
         return _summed(values, self.rows, self.places, len(self.frame))
 
-    def order(self, weights: Any) -> list[int]:
+    def order(self, weights: pd.Series) -> list[int]:
         """Put modules behind those that they are in, those of one parent by weight."""
         names = self.frame["operation"].tolist()
         weight = dict(zip(names, weights, strict=True))
@@ -147,7 +149,7 @@ def _frame(names: list[str], modules: dict[str, Module], root: str) -> pd.DataFr
     )
 
 
-def _summed(values: Any, rows: Any, places: Any, count: int) -> Any:
+def _summed(values: Integers, rows: Integers, places: Integers, count: int) -> Integers:
     """Sum up what is known by row; -1 where nothing is."""
     figures = values[places]
     sums, recorded = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=bool)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pva.analysis.attribution import labels
 from pva.analysis.columns import analysis
@@ -249,7 +250,7 @@ def _all_cycles(report: Report) -> int:
     return int(report.dataset.column("runs", "cycles")[rows].sum())
 
 
-def _named(report: Report, programs: Integers, is_way: Any) -> dict[str, Any]:
+def _named(report: Report, programs: Integers, is_way: npt.NDArray[np.bool_]) -> dict[str, object]:
     """Return type and name of what was waited for."""
     types = np.append(report.dataset.texts("programs", "type"), END)[programs]
     names = np.where(programs >= 0, labels(report, programs), f"({END})")
@@ -271,7 +272,7 @@ def _summed(parts: list[tuple[list[Any], Integers]]) -> tuple[list[Integers], In
     return [key[example[nonzero]] for key in keys], sums[nonzero]
 
 
-def _in_sets(report: Report, clocks: Clocks) -> tuple[list[Any], Integers]:
+def _in_sets(report: Report, clocks: Clocks) -> tuple[list[Integers], Integers]:
     """Add up what tiles wait for the last one of their own IPU and set, and their ways to syncs."""
     data = report.dataset
     kinds, segments = clocks.kinds, clocks.segments
@@ -316,7 +317,7 @@ def _tiles_of_set(report: Report, clocks: Clocks) -> Integers:
     return count
 
 
-def _between(report: Report, clocks: Clocks) -> list[tuple[list[Any], Integers]]:
+def _between(report: Report, clocks: Clocks) -> list[tuple[list[Integers], Integers]]:
     """Add up what IPUs, and sets of tiles of one, wait for each other."""
     joined = (clocks.ending >= 0)[:, :, None]
     late = clocks.latest[:, None] > clocks.arrival
@@ -337,7 +338,7 @@ def _between(report: Report, clocks: Clocks) -> list[tuple[list[Any], Integers]]
 
 def _laid_beside(
     report: Report, clocks: Clocks, chain: Chain, items: Items
-) -> tuple[list[Any], Integers]:
+) -> tuple[list[Integers], Integers]:
     """Add up what waits have in common with the chains of what they wait for."""
     join, on = chain.join[items.visit], chain.ipu[items.visit]
     program = _programs(report, items)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +123,7 @@ def walk(clocks: Clocks, joins: Integers, ipus: Integers, until: Integers) -> Ch
     return Chain(table[:, 0], joins[table[:, 0]], table[:, 1], table[:, 2])
 
 
-def items_of(clocks: Clocks, chain: Chain, heads: Any, some: slice) -> Items:
+def items_of(clocks: Clocks, chain: Chain, heads: Integers, some: slice) -> Items:
     """Spell out in time `some` visits of chains; `heads` is when each chain ends, by visit."""
     segments, kinds = clocks.segments, clocks.kinds
     start = segments.begin[chain.segment, chain.ipu]

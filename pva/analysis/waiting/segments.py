@@ -10,7 +10,7 @@ tile's request to the sync in them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pva.report import Report
 
 Integers = npt.NDArray[np.int64]
+Halves = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
 NONE = -1
 NEVER = np.iinfo(np.int64).min // 4
 LATER = -NEVER  # than any time
@@ -217,7 +219,7 @@ def kinds_of(report: Report, segments: Segments, joins: Joins) -> Kinds:
     is_work = np.isin(types, list(OPERANDS))
     kind, place, program = kind[is_work], place[is_work], program[is_work]
     bounds = np.searchsorted(kind, np.arange(len(example) + 1))
-    ways = _ways(report, segments, joins, example)
+    release, request, members = _ways(report, segments, joins, example)
     tiles = max(data.of_replica("num_tiles"), 1)
     parts: list[list[Integers]] = []
     finished = 0
@@ -229,7 +231,8 @@ def kinds_of(report: Report, segments: Segments, joins: Joins) -> Kinds:
         costs = costs_of(report, program[items])
         starts = bounds[finished : until + 1] - bounds[finished]
         ipus = data.of_replica("num_ipus")
-        parts.append(_compared(costs, starts, [way[finished:until] for way in ways], ipus))
+        ways = release[finished:until], request[finished:until], members[finished:until]
+        parts.append(_compared(costs, starts, ways, ipus))
         finished = until
     joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
     last, starting, arrival, delay, requested, released, own_cycles, waited, busy = joined
@@ -239,13 +242,15 @@ def kinds_of(report: Report, segments: Segments, joins: Joins) -> Kinds:
     )  # fmt: skip
 
 
-def _ways(report: Report, segments: Segments, joins: Joins, example: Integers) -> list[Any]:
+def _ways(
+    report: Report, segments: Segments, joins: Joins, example: Integers
+) -> tuple[Halves, Halves, Flags]:
     """Return for each example [tile]: its release, its request, and whether it is of the set."""
     request, release, _ = sync_delays(report)
     sets = tiles_of_sets(report.dataset)
     released = np.where(segments.begins[example, None] >= 0, release.astype(np.int32), 0)
     requested = np.where(joins.step[segments.ends[example], None] >= 0, request.astype(np.int32), 0)
-    return [released, requested, sets[segments.tile_set[example]]]
+    return released, requested, sets[segments.tile_set[example]]
 
 
 def costs_of(report: Report, programs: Integers) -> Integers:
@@ -262,7 +267,9 @@ def costs_of(report: Report, programs: Integers) -> Integers:
     return table
 
 
-def _compared(costs: Integers, bounds: Integers, ways: list[Any], ipus: int) -> list[Integers]:
+def _compared(
+    costs: Integers, bounds: Integers, ways: tuple[Halves, Halves, Flags], ipus: int
+) -> list[Integers]:
     """Find who arrives last, and what it does while the others wait, for some kinds."""
     released, requested, of_set = ways
     tiles = costs.shape[1]
