@@ -101,7 +101,7 @@ def _time_axis(top: float) -> dict[str, object]:
     }
 
 
-def _seen(levels: list[Any], write: Callable[[float], str]) -> dict[str, Any]:
+def _seen(levels: list[float], write: Callable[[float], str]) -> dict[str, Any]:
     """Begin an axis above 0 where changes are too small a part of the totals to be seen."""
     low, high = float(min(levels)), float(max(levels))
     span = high - low

@@ -21,6 +21,7 @@ from pva.report import Report
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 Integers = npt.NDArray[Any]
+Flags = npt.NDArray[np.bool_]
 Row = tuple[Integers, Integers, Integers]
 
 MAX_LAYERS = 5  # rows of layers a lane
@@ -136,13 +137,14 @@ def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iter
         yield making.row("I/O tiles" if apart else "Overlapped I/O", "io", row, mine[aside])
 
 
-def overlapped(begin: Integers, end: Integers, host: Any, work: Any) -> Any:
+def overlapped(begin: Integers, end: Integers, host: Flags, work: Flags) -> Flags:
     """Return which exchanges with the host go on, for half of their time, beside other work."""
     before = np.maximum.accumulate(np.where(work, end, 0))
     behind = np.where(work, begin, np.iinfo(np.int64).max)
     behind = np.minimum.accumulate(behind[::-1])[::-1]
     beside = np.maximum(np.minimum(before, end) - begin, end - np.maximum(behind, begin))
-    return host & (2 * beside > end - begin)
+    overlaps: Flags = host & (2 * beside > end - begin)
+    return overlaps
 
 
 def _runs(report: Report, labels: Labels) -> Row:
@@ -254,7 +256,7 @@ def module_codes(report: Report, programs: Integers, labels: Labels) -> list[Int
     ]
 
 
-def _layer(begin: Integers, end: Integers, codes: Integers, of_step: tuple[Any, Any]) -> Row:
+def _layer(begin: Integers, end: Integers, codes: Integers, of_step: tuple[Integers, Flags]) -> Row:
     """Join the steps of one layer to spans; syncs between them belong, other runs do not."""
     run, unnamed = of_step
     codes = bridged(codes, unnamed)

@@ -24,7 +24,7 @@ from pva.analysis.timeline.pyramid import build
 from pva.plain_file import as_text
 from pva.plot.lanes import Lane, Timeline
 from pva.plot.theme import SERIES
-from pva.trace import Trace
+from pva.trace import ThreadColumns, Trace
 
 Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
@@ -147,7 +147,7 @@ def _timed(trace: Trace, until: int, late_time: npt.NDArray[np.float64]) -> Iter
         yield columns
 
 
-def _self_time_since(columns: Any, until: int, labels: int) -> npt.NDArray[np.float64]:
+def _self_time_since(columns: ThreadColumns, until: int, labels: int) -> npt.NDArray[np.float64]:
     """Add up, by label, the self time among the events that had not ended at a moment."""
     begin, end, label = columns.begin_ns, columns.end_ns, columns.label
     late = (end > until) | (begin >= until)
@@ -252,7 +252,7 @@ def _activity(run_rows: list[Row]) -> Row:
     return *without_overlap(begin[order], end[order]), label[order]
 
 
-def _depths(columns: Any, making: Making, least: int) -> Iterator[Row]:
+def _depths(columns: ThreadColumns, making: Making, least: int) -> Iterator[Row]:
     """Return a row of each depth of a thread; a depth never holds two events at once."""
     making.self_time += np.bincount(
         columns.label, weights=columns.self_ns, minlength=len(making.self_time)

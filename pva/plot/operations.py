@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from pva import units
@@ -69,7 +70,9 @@ def label_bars(frame: pd.DataFrame, *, theme: Theme) -> go.Figure:
     return _finished(figure, names, axis, theme)
 
 
-def _add(figure: go.Figure, values: Any, texts: list[str], words: str, colour: str) -> None:
+def _add(
+    figure: go.Figure, values: npt.NDArray[np.float64], texts: list[str], words: str, colour: str
+) -> None:
     figure.add_bar(
         x=values,
         y=np.arange(len(values)),

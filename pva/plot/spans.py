@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from pva import units
 from pva.analysis.timeline.viewport import Rectangles, viewport
 from pva.plot.axes import escaped, shortened, time_scale
-from pva.plot.lanes import Timeline
+from pva.plot.lanes import Lane, Timeline
 from pva.plot.theme import Theme, colours, plot_layout, token
 
 MAX_SPANS = 1500  # of a figure; more is not seen, and SVG grows slow
@@ -62,7 +61,7 @@ def _scale(timeline: Timeline, window: tuple[int, int]) -> tuple[float, str]:
     return step * timeline.clock, f"Time in {unit}"
 
 
-def _row_words(lane: Any, row: int) -> str:
+def _row_words(lane: Lane, row: int) -> str:
     name = lane.names[row - lane.first] if row - lane.first < len(lane.names) else ""
     words = f"{lane.name} {name}" if row == lane.first else name
     return escaped(shortened(words, LONGEST_ROW)) + " "
@@ -72,8 +71,8 @@ def _add(
     figure: go.Figure,
     timeline: Timeline,
     rectangles: Rectangles,
-    places: Any,
-    placed: tuple[Any, float],
+    places: npt.NDArray[np.int64],
+    placed: tuple[npt.NDArray[np.int64], float],
     drawn: tuple[str, str],
 ) -> None:
     """Add the spans of one colour as lines, with a point for the hover at both ends and between."""
