@@ -10,9 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pva.errors import PvaError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -57,7 +61,7 @@ def _by_processes(
 
 
 def _by_dask(
-    work: Callable[[Item], Answer], items: Sequence[Item], client: Any
+    work: Callable[[Item], Answer], items: Sequence[Item], client: Client
 ) -> Iterator[tuple[Item, Answer]]:
     from distributed import KilledWorker
     from distributed import as_completed as as_answered

@@ -153,7 +153,7 @@ class Fleet:
         except ImportError:
             raise MissingPackageError(self.name, "a query over a fleet", INSTALL) from None
 
-        def lend(connection: Any, name: str) -> None:
+        def lend(connection: duckdb.DuckDBPyConnection, name: str) -> None:
             dataset = _dataset(part_files(self.path, name))
             connection.register(name, self.frame(name) if dataset is None else dataset)
 
@@ -187,7 +187,7 @@ class Fleet:
 
     def map(
         self,
-        analysis: str | Callable[..., Any],
+        analysis: str | Callable[..., object],
         *,
         workers: int = 0,
         progress: Progress | None = None,
