@@ -445,8 +445,9 @@ def load(filename: str, edit_opts_fn: Callable[[Options], object] | None = None)
     content = files.read_module(str(filename))
     if edit_opts_fn is not None:
         edit_opts_fn(content["options"])
-    names = ("model", "options", "training", "optimizer")
-    model = PoplarExecutor(*(content[name] for name in names))
+    model = PoplarExecutor(
+        content["model"], content["options"], content["training"], content["optimizer"]
+    )
     model.loadExecutable(filename)
     if content["rng_state"] is not None:
         model.rng_state = content["rng_state"]

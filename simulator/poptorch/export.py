@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import onnx
 import torch
 
+from simulator.graph.types import Array
 from simulator.popart.ir import TORCH_ATTRIBUTE
 from simulator.popart.model_builder.notes import annotate
 from simulator.popart.origins import Origin, origin_of
@@ -174,7 +174,7 @@ def values_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     )
 
 
-def to_numpy(tensor: torch.Tensor) -> Any:
+def to_numpy(tensor: torch.Tensor) -> Array:
     """Return the values of a tensor as an array; raises Error for a type that NumPy has not."""
     if tensor.dtype in MISSING and not tensor.dtype.is_complex:
         raise Error(_missing(tensor.dtype))

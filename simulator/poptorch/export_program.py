@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import onnx
 import torch
@@ -55,7 +54,9 @@ def export_program(
     )  # fmt: skip
 
 
-def _nodes_of(program: ExportedProgram, model: onnx.ModelProto) -> Iterator[tuple[Any, Any]]:
+def _nodes_of(
+    program: ExportedProgram, model: onnx.ModelProto
+) -> Iterator[tuple[onnx.NodeProto, torch.fx.Node]]:
     """Pair the nodes of a model with those of torch.export that they come from."""
     by_name = {node.name: node for node in program.graph.nodes}
     for proto in model.graph.node:
@@ -76,7 +77,9 @@ def _note_training(program: ExportedProgram, model: onnx.ModelProto) -> None:
             proto.output.extend(statistics[len(proto.output) - 1 :] if trained else ())
 
 
-def _outputs(returned: Sequence[Any], names: Sequence[str]) -> list[str | Constant]:
+def _outputs(
+    returned: Sequence[torch.fx.node.Argument], names: Sequence[str]
+) -> list[str | Constant]:
     """Name the tensors that a module returns; the graph has each of them in order."""
     queue = iter(names)
     return [
@@ -105,7 +108,7 @@ def _origins(program: ExportedProgram) -> dict[str, Origin]:
     return {origin.module: origin for origin in reversed(places)}
 
 
-def _marks(program: ExportedProgram, model: onnx.ModelProto) -> dict[str, dict[str, Any]]:
+def _marks(program: ExportedProgram, model: onnx.ModelProto) -> dict[str, dict[str, object]]:
     """Return what the program has noted of each node of the model, by the node's name."""
     pairs = ((proto.name, marks.of_meta(node.meta)) for proto, node in _nodes_of(program, model))
     return {name: mark for name, mark in pairs if mark}

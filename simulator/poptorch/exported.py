@@ -76,7 +76,7 @@ def definition(module: torch.nn.Module) -> str:
     return f'File "{file}", line {line}, in forward'
 
 
-def origin_of_node(node: Any) -> Origin:
+def origin_of_node(node: torch.fx.Node) -> Origin:
     """Return where a node of torch.export comes from."""
     stack = list((node.meta.get("nn_module_stack") or {}).values())
     module, kind = stack[-1][:2] if stack else ("", "")

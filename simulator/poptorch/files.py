@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import onnx
 import torch
@@ -22,6 +22,10 @@ from torch.utils import _pytree as trees
 from simulator.popart.importing.model_file import read_model
 from simulator.poptorch.errors import Error
 from simulator.poptorch.exported import Constant, Exported
+
+if TYPE_CHECKING:
+    from simulator.poptorch.options import Options
+
 
 FORMAT, VERSION = "tilescope executable of PopTorch", 1
 ABOUT, MODEL, MODULE = "about.json", "model.onnx", "module.pt"
@@ -64,7 +68,17 @@ def read_file(filename: str) -> Compiled:
         raise Error(f"{filename}: no file of a compiled module ({error})") from None
 
 
-def read_module(filename: str) -> dict[str, Any]:
+class Content(TypedDict):
+    """What a file keeps of a module, as PoplarExecutor takes it."""
+
+    model: torch.nn.Module
+    options: Options
+    training: bool
+    optimizer: torch.optim.Optimizer | None
+    rng_state: list[int] | None
+
+
+def read_module(filename: str) -> Content:
     """Return the module of a file, its options and optimiser. This runs code of the file."""
     read_file(filename)
     with zipfile.ZipFile(filename) as archive:
@@ -73,7 +87,7 @@ def read_module(filename: str) -> dict[str, Any]:
                 f"{filename}: written with export_model=False; wrap the module yourself and call"
                 " its loadExecutable"
             )
-        content: dict[str, Any] = torch.load(
+        content: Content = torch.load(
             io.BytesIO(archive.read(MODULE)), weights_only=False, map_location="cpu"
         )
     return content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -127,7 +127,7 @@ class LAMB(_OnDevice, torch.optim.Optimizer):
                     self._change(weight, group)
         return loss
 
-    def _change(self, weight: Any, group: dict[str, Any]) -> None:
+    def _change(self, weight: torch.Tensor, group: Mapping[str, Any]) -> None:
         state, (one, two) = self.state[weight], group["betas"]
         if not state:
             zeros = torch.zeros_like

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -19,6 +19,10 @@ from simulator.popart.origins import Origin, is_library, shown_file
 from simulator.poptorch.errors import Error
 from simulator.poptorch.exported import class_of, origin_of_node, paths_of, place_of
 from simulator.poptorch.log import logger
+
+if TYPE_CHECKING:
+    from torch.export import ExportedProgram
+
 
 EXPORTER = "torch"  # the logger of what the exporter has to say
 Find = Callable[[BaseException, str], "Origin | None"]
@@ -110,7 +114,7 @@ def _in_traceback(
     return Origin(path, class_of(module.get_submodule(path)), file, line) if inside else None
 
 
-def in_program(program: Any, _: BaseException, operator: str) -> Origin | None:
+def in_program(program: ExportedProgram, _: BaseException, operator: str) -> Origin | None:
     """Find an operator in an exported program."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     same = [node for node in nodes if short(node.target).rpartition(".")[0] == operator]

@@ -79,7 +79,9 @@ def _rename_scope(node: onnx.NodeProto, name: str) -> None:
             entry.value = repr([*modules, path, operator])
 
 
-def session_options(options: Options, *, training: bool, ipus: int, blocks: bool) -> Any:
+def session_options(
+    options: Options, *, training: bool, ipus: int, blocks: bool
+) -> popart.SessionOptions:
     """Return PopART's options for those of PopTorch."""
     factor, replicas = options.accumulation if training else 1, options.replication_factor
     strategy = options.value("strategy")

@@ -5,12 +5,16 @@ The figures follow from the profile of the last recorded call: they are those of
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from simulator.graph.types import Array
 from simulator.poptorch.errors import Error
+
+if TYPE_CHECKING:
+    from pva.report import Report
+
 
 INPUTS, OUTPUTS = "input/", "anchor/"  # what the streams of a session are called
 WAYS = ("host to IPU", "compute", "IPU to host", "round trip")
@@ -55,7 +59,7 @@ def _joined(rows: list[list[float]]) -> Array:
     return np.array(full_rows).T if full_rows else np.zeros((0, 0))
 
 
-def stream_times(report: Any) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
+def stream_times(report: Report) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
     """Return begins and ends, in seconds, of each input and of each output of the last run."""
     data = report.dataset
     last = data.length("runs") - 1
