@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pva import schema
 from simulator.compiler.executable import BoolArray, Executable, LoweredProgram
-from simulator.graph.types import IntArray
+from simulator.graph.types import Array, IntArray
 from simulator.profile.graph_profile import code
 from simulator.profile.measured import Measured, profiler_mode
 from simulator.runtime.blocks import BlockRows
@@ -124,7 +124,7 @@ def _joined(executable: Executable, programs: Sequence[LoweredProgram]) -> BoolA
     return table[[numbers[program.tile_set] for program in programs]]
 
 
-def _step_types(programs: Any) -> IntArray:
+def _step_types(programs: Sequence[LoweredProgram]) -> IntArray:
     numbers = {name: index for index, name in enumerate(schema.STEP_TYPES)}
     return np.array([numbers.get(program.type, -1) for program in programs], dtype=np.int64)
 
@@ -170,7 +170,7 @@ class ExecutionProfile:
         """Measure every program, once the first run has to be written."""
         return step_costs(self._executable)
 
-    def start(self) -> tuple[dict[str, Columns], dict[str, Any]]:
+    def start(self) -> tuple[dict[str, Columns], dict[str, Array]]:
         """Return tables and arrays before the first run."""
         empty = ["runs", "other_runs", *(["steps", "steps_by_ipu"] if self._traced else [])]
         if self._blocks:
@@ -183,13 +183,13 @@ class ExecutionProfile:
         clock = np.zeros((0, self._tiles), np.int64)
         return {**tables, **self._totals()}, {"tile_clock": clock, **self._measured.start()}
 
-    def append(self, record: RunRecord) -> tuple[dict[str, Columns], dict[str, Any]]:
+    def append(self, record: RunRecord) -> tuple[dict[str, Columns], dict[str, Array]]:
         """Return the rows that a run adds."""
         if record.other:
             return {"other_runs": self._run_row(record)}, {}
         first = self._steps
         tables: dict[str, Columns] = {}
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, Array] = {}
         if record.replay is not None and self._traced:
             tables["steps"], tables["steps_by_ipu"] = self._step_rows(record)
             arrays["tile_clock"] = record.replay.snapshots - self._origin

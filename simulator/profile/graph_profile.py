@@ -14,7 +14,7 @@ from simulator.compiler.control_code import control_stretches
 from simulator.compiler.executable import Exchange, Executable
 from simulator.compiler.flows import group_borders
 from simulator.graph.machine.target import Target, told_differences
-from simulator.graph.types import IntArray
+from simulator.graph.types import Array, IntArray
 from simulator.options import as_texts
 from simulator.profile.debug_info import program_contexts
 from simulator.profile.measured import Measured
@@ -123,7 +123,7 @@ def _tables(executable: Executable, options: Mapping[str, bool | int | str]) -> 
     }
 
 
-def graph_arrays(executable: Executable) -> dict[str, Any]:
+def graph_arrays(executable: Executable) -> dict[str, Array]:
     """Make the arrays of the graph profile; of a CPU's, those of its target."""
     arrays = _arrays(executable)
     if executable.graph.target.target_type == "CPU":
@@ -131,7 +131,7 @@ def graph_arrays(executable: Executable) -> dict[str, Any]:
     return arrays
 
 
-def _arrays(executable: Executable) -> dict[str, object]:
+def _arrays(executable: Executable) -> dict[str, Array]:
     target, costs, memory = executable.graph.target, executable.costs, executable.memory
     lowered = executable.lowered
     return {

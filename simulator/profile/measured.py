@@ -6,14 +6,12 @@ of what it measures once that has been executed, and 0 until then.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from simulator.compiler.executable import Executable
 from simulator.compiler.instrument import counted_vertices
-from simulator.graph.types import IntArray
+from simulator.graph.types import Array, IntArray
 
 Ran = npt.NDArray[np.bool_]
 # The mode of each level; one tile of the device and one of each IPU are both a single tile.
@@ -46,7 +44,7 @@ class Measured:
         self._executable = executable
         self._ran = np.zeros(len(executable.lowered.programs), dtype=np.bool_)
 
-    def start(self) -> dict[str, Any]:
+    def start(self) -> dict[str, Array]:
         """Return the counters before the first run, and what the counters of vertices belong to."""
         arrays = self._counters()
         if "measured_vertex_cycles" in arrays:
@@ -57,17 +55,17 @@ class Measured:
             arrays["vertex_vertex_type"] = np.repeat(self._executable.type_of_group, sizes)
         return arrays
 
-    def run(self, programs: IntArray) -> dict[str, Any]:
+    def run(self, programs: IntArray) -> dict[str, Array]:
         """Count the execution of programs (rows); give the counters if any of them is new."""
         if self._ran[programs].all():
             return {}
         self._ran[programs] = True
         return self._counters()
 
-    def _counters(self) -> dict[str, object]:
+    def _counters(self) -> dict[str, Array]:
         executable, counted = self._executable, self._executable.instrumentation
         lowered = executable.lowered
-        arrays: dict[str, Any] = {}
+        arrays: dict[str, Array] = {}
         if counted.compute:
             ran = self._of("OnTileExecute", "compute_set", len(lowered.compute_sets))
             arrays |= _compute(executable, ran)
@@ -91,7 +89,7 @@ class Measured:
         return mask
 
 
-def _compute(executable: Executable, ran: Ran) -> dict[str, object]:
+def _compute(executable: Executable, ran: Ran) -> dict[str, Array]:
     """Return the counters of the compute sets that have been executed, by their level."""
     level, target = executable.instrumentation.compute, executable.graph.target
     if level == "vertex":
