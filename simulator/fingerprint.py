@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, CodeType, FunctionType
-from typing import Any
 
 import numpy as np
 
@@ -48,7 +47,7 @@ def fingerprint(*values: object) -> str:
     return digest.hexdigest()
 
 
-def _add(digest: Any, kind: str, content: str | bytes | memoryview) -> None:
+def _add(digest: hashlib._Hash, kind: str, content: str | bytes | memoryview) -> None:
     data = content.encode(errors="surrogatepass") if isinstance(content, str) else content
     digest.update(f"{kind}:{memoryview(data).nbytes}:".encode())
     digest.update(data)

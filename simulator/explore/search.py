@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pva.errors import MissingPackageError
 from pva.schema.exploration import PointFigures, PointRow
 from simulator.explore.levers import Point, Space
+
+if TYPE_CHECKING:
+    import optuna
 
 STUDY = "study.log"
 BATCH = 8  # points that Optuna asks for before it hears of any: the same with any engine
@@ -64,7 +67,7 @@ def _values(row: PointFigures, objectives: Mapping[str, int]) -> list[float]:
     return [-sign * (MISS + lacks) for sign in objectives.values()]
 
 
-def _study(objectives: Mapping[str, int], seed: int, folder: Path) -> Any:
+def _study(objectives: Mapping[str, int], seed: int, folder: Path) -> optuna.Study:
     try:
         import optuna
         from optuna.storages import JournalStorage

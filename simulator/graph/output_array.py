@@ -58,7 +58,12 @@ class OutputArray(np.ndarray[Any, Any]):
         return part.readable()
 
     def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **options: Any
+        self,
+        ufunc: np.ufunc,
+        method: str,
+        *inputs: object,
+        out: tuple[Any, ...] = (),
+        **options: object,
     ) -> object:
         values = map(_readable, inputs)
         read = {name: _readable(value) for name, value in options.items()}
@@ -110,7 +115,7 @@ class NotedOutputArray(OutputArray):
     def fill(self, value: object) -> None:
         self[...] = value
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Any, value: object) -> None:
         self.view(np.ndarray)[key] = value
         self._notes()[key] = True
 
@@ -138,7 +143,7 @@ _READERS = (
 
 
 def _reader(method: Callable[..., object]) -> Callable[..., object]:
-    def read(self: OutputArray, *args: object, **kwargs: object) -> Any:
+    def read(self: OutputArray, *args: object, **kwargs: object) -> object:
         return method(self.readable(), *args, **kwargs)
 
     return read

@@ -80,7 +80,7 @@ def _pieces(operands: Operands, field: Field) -> list[Any]:
 class _Rows(list[Array]):
     """The rows of a VectorList: what is assigned to one is copied into its memory."""
 
-    def __setitem__(self, place: Any, value: Any) -> None:
+    def __setitem__(self, place: Any, value: object) -> None:
         _copy(value, self[place])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
@@ -30,6 +30,9 @@ _OUTPUT_NUMBER = re.compile(r":\d+(/\d+)?$")  # in a name that the builder gave:
 DEEPEST = 32  # views between a tensor and who says how it lies
 
 Progress = Callable[[int, int, str], None]
+
+
+Item = TypeVar("Item")
 
 
 class Span(Protocol):
@@ -105,7 +108,7 @@ class Lowering:
     def turn(self) -> None:
         """Begin the backward pass."""
 
-    def held(self, ipu: int, tensors: Sequence[Any]) -> list[Any]:
+    def held(self, ipu: int, tensors: Sequence[Item]) -> list[Item]:
         """Return what the forward pass has left on an IPU, for the backward pass."""
         return list(tensors)
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from simulator.popef.structures import (
     Structure,
     TensorDataInfo,
 )
+
+if TYPE_CHECKING:
+    from simulator.popef.structures import TensorInfo
+
 
 S = TypeVar("S", bound=Structure)
 
@@ -236,7 +240,7 @@ def _info(blob: Blob, kind: type[S]) -> S:
         raise blob.damaged(str(error)) from None
 
 
-def _bytes(blob: Blob, info: Any, count: int) -> int:
+def _bytes(blob: Blob, info: TensorInfo, count: int) -> int:
     """Count the bytes of tensors; raises DamagedFileError for more than any file has."""
     size = int(info.sizeInBytes()) * count
     if size >= LARGEST or max(info.shape(), default=0) >= LARGEST:

@@ -39,7 +39,7 @@ def message_class(name: str) -> type[Any]:
 
 
 @cache
-def _classes() -> dict[str, type[Any]]:
+def _classes() -> dict[str, type[object]]:
     pool = descriptor_pool.DescriptorPool()
     for name, text in _FILES.items():
         pool.Add(_file(name, text))

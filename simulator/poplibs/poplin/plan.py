@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import lcm
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from simulator.poplibs.poplin.problem import Problem
 from simulator.poplibs.poplin.serial_split import SerialSplit
 from simulator.poplibs.poplin.transforms import Transform
 
+Side = TypeVar("Side")
 # Of these dimensions a part has one grain.
 ONE_GRAIN = {"SLIC": ("outputs", "inputs"), "VMAC": ("outputs",), "OuterProduct": ("inputs",)}
 
@@ -53,7 +54,7 @@ class Method:
         batch, outputs = (unit, least) if self.swapped else (least, unit)
         return (self.conv_groups, batch, *field, outputs, *field, self.in_group)
 
-    def sides(self, of_batch: object, of_outputs: object) -> tuple[Any, Any]:
+    def sides(self, of_batch: Side, of_outputs: Side) -> tuple[Side, Side]:
         """Order what belongs to batch and outputs: what streams by first, then what is held."""
         return (of_outputs, of_batch) if self.swapped else (of_batch, of_outputs)
 
@@ -77,7 +78,7 @@ def tile_order(dims: int, *, swapped: bool) -> tuple[int, ...]:
     return (0, 3 + 2 * dims, *kernel, batch, *field, outputs)
 
 
-def row_length(parts: Any, rows: Any, bus: int, tiles: int) -> Any:
+def row_length(parts: IntArray, rows: IntArray, bus: int, tiles: int) -> IntArray:
     """Return after how many tiles the next row of parts begins, each of which takes the same.
 
     A row of other than whole buses leaves tiles free behind it, if there are so many: else the

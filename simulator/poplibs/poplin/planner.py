@@ -373,7 +373,7 @@ class _Price:
 def _in_rows(target: Target, plan: Plan, tiles: int, price: int) -> Plan:
     """Let rows of parts that take the same begin with a bus; tell what that saves of the price."""
     rows, bus = plan.vertices // plan.alike, target.getTilesPerSharedExchangeBus()
-    row = int(row_length(plan.alike, rows, bus, tiles))
+    row = int(row_length(np.array(plan.alike), np.array(rows), bus, tiles))
     saved = price - plan.total_cycles
     return replace(plan, row=row if row > plan.alike and rows > 1 else 0, saved=saved)
 
