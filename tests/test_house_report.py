@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from tools.house_report import bound_names, depth, report, row
+from tools.house_report import (
+    MAX_ANY,
+    bound_names,
+    depth,
+    report,
+    row,
+    share_of_any,
+    sources,
+)
 
 SOURCE = """
 def outer(found, rows):
@@ -36,3 +44,19 @@ def test_the_report_has_a_line_for_each_measure() -> None:
     assert lines[0] == "lines a file: median 1, p90 1, most 8"
     assert lines[1].startswith("lines a function: median 7")
     assert lines[3] == "vague names: 33.3 % of 6 (found 1, other 1)"
+    assert lines[4] == "functions with Any in their signature: 0.0 %"
+
+
+def test_any_counts_in_arguments_and_results_also_inside_and_quoted() -> None:
+    signatures = [
+        "(a: int) -> str", "(a: Any) -> str", "(a: int) -> dict[str, Any]", "(*a: Any)",
+        "(a: 'list[Any]')", "(a: 'Anything')", "(a: object) -> AnyStr", "()",
+    ]  # fmt: skip
+    trees = [ast.parse(f"def f{signature}: x: Any = 1") for signature in signatures]
+    assert share_of_any(trees) == 4 / 8
+    assert share_of_any([ast.parse("")]) == 0
+
+
+def test_few_functions_have_any_in_their_signature() -> None:
+    share = share_of_any(map(ast.parse, sources().values()))
+    assert share < MAX_ANY, f"{share:.2%} have Any: name the type, or object if nothing is asked"

@@ -1,13 +1,15 @@
-"""Print the size of files and functions, nesting, and vague names: `make lint` ends with it.
+"""Print sizes, nesting, vague names and the share of `Any`: `make lint` ends with it.
 
-None of these is a limit. A file is as long as what it knows; a number here is a reason to look.
+A number here is a reason to look; a file is as long as what it knows. Only the share of `Any` has a
+limit, in the tests.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -51,6 +53,7 @@ VAGUE = frozenset(
         "done",
     ]
 )
+MAX_ANY = 0.05  # of the functions: the limit of the tests
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -81,6 +84,23 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
             yield node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
+
+
+def has_any(function: Function) -> bool:
+    """Return whether an annotation of the arguments or of the result has `Any` in it."""
+    parts = ast.walk(function.args)
+    annotations = [part.annotation for part in parts if isinstance(part, ast.arg)]
+    nodes = [node for one in (*annotations, function.returns) if one for node in ast.walk(one)]
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant))
+    quoted = any(re.search(r"\bAny\b", text) for text in texts if isinstance(text, str))
+    return quoted or any(isinstance(node, ast.Name) and node.id == "Any" for node in nodes)
+
+
+def share_of_any(trees: Iterable[ast.AST]) -> float:
+    """Return the fraction of functions that have `Any` in their signature."""
+    nodes = (node for tree in trees for node in ast.walk(tree))
+    with_any = [has_any(node) for node in nodes if isinstance(node, Function)]
+    return sum(with_any) / max(len(with_any), 1)
 
 
 def row(title: str, sizes: dict[str, int], limit: int) -> str:
@@ -116,6 +136,7 @@ def report(texts: dict[str, str]) -> list[str]:
         row("lines a function", lengths, LONG_FUNCTION),
         row("nesting", {name: depth(node) for name, node in functions.items()}, DEEP),
         f"vague names: {share:.1f} % of {names.total():,} ({words})",
+        f"functions with Any in their signature: {100 * share_of_any(trees.values()):.1f} %",
     ]
 
 
