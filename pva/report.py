@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import long_texts, schema
-from pva.dataset import Dataset
+from pva.dataset import Dataset as Dataset
 from pva.errors import DamagedFileError, OverwriteError, PvaError, nearest
 from pva.formats import registry
 from pva.formats.registry import Profile as Profile

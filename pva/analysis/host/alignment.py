@@ -22,7 +22,7 @@ from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.analysis.timeline.level_of_detail import Tracks
-    from pva.report import Report
+    from pva.report import Dataset, Report
     from pva.trace import Trace
 
 Integers = npt.NDArray[Any]
@@ -172,7 +172,7 @@ def _own_work(trace: Trace, begins: Integers, ends: Integers) -> Integers:
     return spans[spans[:, 1] > spans[:, 0]]
 
 
-def _all_runs(data: Any) -> dict[str, Any]:
+def _all_runs(data: Dataset) -> dict[str, npt.NDArray[Any]]:
     """Return the runs of the model and the other ones in one table, in the order of the clock."""
     tables = [data.table("runs")]
     if data.has("other_runs"):

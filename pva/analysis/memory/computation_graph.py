@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    from pva.report import Report
+    from pva.report import Dataset, Report
 
 ORDER = 80  # of its analyses in the catalogue
 VARIABLE = "variable"
@@ -167,7 +167,7 @@ def _open(
 def _edges(report: Report) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
     """Return program, variable and whether it writes, each once, programs by their node."""
 
-    def make(data: Any) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
+    def make(data: Dataset) -> tuple[Integers, Integers, npt.NDArray[np.bool_]]:
         names = ("program", "variable", "write")
         program, variable, write = (data.column("access", name) for name in names)
         rows = np.stack((_same_work(report)[program], variable, write.astype(np.int64)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -36,10 +36,9 @@ from pva.analysis.whole_report.key_figures import FIGURES, figures, no_run
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
-    from pva.report import Report
+    from pva.report import Dataset, Report
     from pva.trace import Trace
 
-Dataset = Any  # that of a report
 BOTH, BEFORE, AFTER = "both", "before", "after"
 SAME_WORK = 1e-6  # relative: items times clock of two reports that differ by less are the same
 
