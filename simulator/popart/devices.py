@@ -25,10 +25,11 @@ MODEL_OPTIONS = {
 
 @dataclass(slots=True, eq=False)
 class DeviceInfo:
-    """A device for sessions."""
+    """A device for sessions; `created` for them, not one of the system's groups of IPUs."""
 
     device: poplar_device.Device
     connectionType: DeviceConnectionType = DeviceConnectionType.Always
+    created: bool = False
 
     @property
     def isAttached(self) -> bool:
@@ -75,8 +76,8 @@ class DeviceInfo:
         return self
 
     def __exit__(self, *exception_info: object) -> None:
-        """Free the device at the end of a block; one that was made for the session stays."""
-        if self.type is DeviceType.Ipu and self.device.isAttached():
+        """Free the device at the end of a block; one that was created for sessions stays."""
+        if not self.created and self.device.isAttached():
             self.device.detach()
 
     def attach(self) -> bool:
@@ -91,7 +92,7 @@ class DeviceManager:
 
     def createCpuDevice(self) -> DeviceInfo:
         """Return a device that computes values without a model."""
-        return DeviceInfo(poplar_device.Device.createCPUDevice())
+        return DeviceInfo(poplar_device.Device.createCPUDevice(), created=True)
 
     def createSimDevice(self, options: Mapping[str, object] | None = None) -> DeviceInfo:
         """Return a simulated device: here the IPU Model, too."""
@@ -116,7 +117,7 @@ class DeviceManager:
                 members[name] = str(value).lower() in ("true", "1")
             elif value is not None:
                 members[name] = _number(name, value)
-        return DeviceInfo(poplar_device.IPUModel(part, **members).createDevice())
+        return DeviceInfo(poplar_device.IPUModel(part, **members).createDevice(), created=True)
 
     def enumerateDevices(
         self,

@@ -162,3 +162,15 @@ def test_a_resize_takes_what_popart_does(
 ) -> None:
     x = np.float32([1, 2, 4])
     assert resized(opset, x, inputs, **attributes).tolist() == x[places].tolist()
+
+
+def test_a_block_frees_a_group_of_ipus_and_keeps_a_model() -> None:
+    with MANAGER.acquireAvailableDevice(16, tilesPerIpu=4) as group:
+        assert group.isAttached
+    assert not group.isAttached
+    with MANAGER.createIpuModelDevice({"tilesPerIPU": 4}) as device:
+        session = popart.InferenceSession(SMALL, popart.DataFlow(1, ["b"]), device)
+        session.prepareDevice()
+    out = session.initAnchorArrays()
+    session.run(popart.PyStepIO({"a": np.float32([1, 2])}, out))
+    assert out["b"].tolist() == [2, 4]
