@@ -33,7 +33,8 @@ class VertexType:
     each vertex: of the whole tile for a `supervisor`, else of one worker. Keyword arguments after
     the arrays are the same for all vertices. `exact` says that the public source's formula is
     restated, or that its figure was observed; else the formula is ours. `state_bytes`, without
-    edges, and `code_bytes` are estimates in every row.
+    edges, and `code_bytes` are estimates in every row. Of the pointers to edges `scaled` are of two
+    bytes where the machine has such (PopLibs' codelets, SCALED_PTR32 and SCALED_PTR64).
     """
 
     name: str
@@ -44,6 +45,7 @@ class VertexType:
     code_bytes: int
     supervisor: bool = False
     exact: bool = True
+    scaled: int = 0
 
     @property
     def prefix(self) -> str:
@@ -66,13 +68,14 @@ class VertexTypes:
     def __getitem__(self, name: str) -> VertexType:
         """Return the type of a vertex by its name, with or without its template.
 
-        Raises KeyError for a name that is not declared: such a vertex has no source of its cost.
+        Of types that differ in the end of their templates it is the one that ends alike. Raises
+        KeyError for a name that is not declared: such a vertex has no source of its cost.
         """
-        prefix = name.partition("<")[0]
-        for declared in self.types:
-            if declared.prefix.partition(",")[0] == prefix:
-                return declared
-        raise KeyError(f"vertex {name}: no type is declared for it; its cost needs a source")
+        prefix, last = name.partition("<")[0], name.rpartition(",")[2]
+        same = [one for one in self.types if one.prefix.partition(",")[0] == prefix]
+        if not same:
+            raise KeyError(f"vertex {name}: no type is declared for it; its cost needs a source")
+        return next((one for one in same if one.name.rpartition(",")[2] == last), same[0])
 
     def codelet(
         self,
@@ -97,6 +100,7 @@ class VertexTypes:
             kind,
             reads_clock,
             apart,
+            scaled=declared.scaled,
         )
 
 
@@ -108,9 +112,11 @@ def worker(
     sizes: tuple[int, int],
     *,
     exact: bool = True,
+    scaled: int = 0,
 ) -> VertexType:
     """Declare a worker: `fields` are separated by spaces, `sizes` are state and code."""
-    return VertexType(name, tuple(fields.split()), cycles, source, *sizes, exact=exact)
+    names = tuple(fields.split())
+    return VertexType(name, names, cycles, source, *sizes, exact=exact, scaled=scaled)
 
 
 def supervisor(

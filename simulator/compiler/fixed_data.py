@@ -74,8 +74,8 @@ class VertexBytes:
         return self.total() - self.field_data - self.list_descriptors - self.copy_descriptors
 
 
-def vertex_bytes(group: VertexGroup) -> VertexBytes:
-    """Measure the vertices of a group."""
+def vertex_bytes(group: VertexGroup, scaled_bytes: int = POINTER_BYTES) -> VertexBytes:
+    """Measure the vertices of a group, on a machine whose scaled pointers have so many bytes."""
     count, state = len(group), group.codelet.state_bytes
     none = np.zeros(count, dtype=np.int64)
     if group.codelet.kind == "copy":
@@ -91,7 +91,7 @@ def vertex_bytes(group: VertexGroup) -> VertexBytes:
         vectors = sum((_vector_bytes(column) for column in vector_columns), none)
         lists = none + DESCRIPTOR_BYTES * sum(field.rows is not None for field in fields)
         data, copies, descriptors = max(state - inline, 0) + vectors, none, lists
-        edges = none + inline + tables
+        edges = none + inline - group.codelet.scaled * (POINTER_BYTES - scaled_bytes) + tables
     padding = -(data + copies + edges - tables) % POINTER_BYTES
     return VertexBytes(
         vertex_data=data,
@@ -135,7 +135,7 @@ def fixed_data(
         "instrumentationResults": result_bytes(instrumentation, graph.target, lowered),
     }
     for group in lowered.groups:
-        sizes = vertex_bytes(group)
+        sizes = vertex_bytes(group, graph.target.scaled_pointer_bytes)
         for category, of_vertices in (
             ("vertexInstanceState", sizes.instance()),
             ("vertexFieldData", sizes.field_data),

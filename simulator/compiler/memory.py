@@ -45,6 +45,7 @@ def measure_memory(
         lowered.groups,
         [(rows, len(lowered.compute_sets)), (type_of_group, len(vertex_types))],
         tiles,
+        graph.target.scaled_pointer_bytes,
     )
     if graph.target.compile_ipu_code:
         used = types_on_tiles(tiles, lowered.groups, len(vertex_types), type_of_group)
@@ -161,7 +162,10 @@ def _always_live(
 
 
 def _vertex_parts(
-    groups: Sequence[VertexGroup], tables: Sequence[tuple[IntArray, int]], tiles: int
+    groups: Sequence[VertexGroup],
+    tables: Sequence[tuple[IntArray, int]],
+    tiles: int,
+    scaled_bytes: int,
 ) -> list[ByTile]:
     """Add up the parts of vertices by row and tile, for each table.
 
@@ -172,7 +176,7 @@ def _vertex_parts(
         for _, count in tables
     ]
     for place, group in enumerate(groups):
-        sizes = vertex_bytes(group)
+        sizes = vertex_bytes(group, scaled_bytes)
         for part in PARTS:
             by_tile = np.bincount(group.tile, weights=getattr(sizes, part), minlength=tiles)
             for table, (rows, _) in zip(result, tables, strict=True):

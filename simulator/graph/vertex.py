@@ -160,6 +160,7 @@ class Codelet:
     One that `reads_clock` finds the clocks of the tiles among the registers. `apart`: what it reads
     lies in other memory elements than what it writes (outputs), or each input in others (inputs).
     `guessed`: vertices without an estimate take cycles that are counted in its `compute`.
+    Of its pointers `scaled` are as short as the machine has them.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Codelet:
     reads_clock: bool = False
     apart: Literal["", "outputs", "inputs"] = ""
     guessed: bool = False
+    scaled: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from value_program import Values, numbers
 
+from simulator.compiler.fixed_data import vertex_bytes
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import popops
@@ -61,3 +62,27 @@ def test_parts_of_rows_are_summed_by_one_vertex_and_what_is_not_cut_is_done_at_o
     )
     assert sorted(first) == [0] * 6 + [1]
     assert second == [0]
+
+
+def test_what_runs_were_reduced_to_is_summed_by_as_many_vertices_as_the_runs() -> None:
+    # On the tile: 4 rows of 8 columns, each column 4 halves side by side. Four vertices of 8 halves
+    # add up the rows, four of two columns what that leaves of each column.
+    values = Values("mk1")
+    tensor = values.graph.addVariable(HALF, [4, 8, 4], "values")
+    values.graph.setTileMapping(tensor, 0)
+    popops.reduce(values.graph, tensor, [0, 2], Operation.ADD, values.program)
+    groups = values.graph.vertex_groups()
+    assert [(group.codelet.name[-2], len(group)) for group in groups] == [("3", 4), ("1", 4)]
+
+
+@pytest.mark.parametrize(("machine", "size"), [("mk1", 12), ("mk2", 16)])
+def test_a_strided_reduction_has_two_pointers_as_short_as_the_machines(machine, size) -> None:
+    # ReductionConnection.cpp counts 10 bytes on Mk1: pointers and three numbers of two bytes each.
+    values = Values(machine)
+    tensor = values.graph.addVariable(FLOAT, [16, 8], "values")
+    values.graph.setTileMapping(tensor, 0)
+    popops.reduce(values.graph, tensor, [0], Operation.MAX, values.program)
+    vertices = values.graph.vertex_groups()[0]
+    sizes = vertex_bytes(vertices, values.graph.target.scaled_pointer_bytes)
+    assert vertices.codelet.name.endswith(",3>")
+    assert set(sizes.total().tolist()) == {size}

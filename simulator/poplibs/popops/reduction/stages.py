@@ -120,13 +120,16 @@ def _add_stage(
     name: str,
     result: Result | None,
     outputs_held: Partials | None = None,
+    workers: int = 0,
 ) -> Partials:
     """Add a stage that reduces each value on `tile`, into the result or new partial results.
 
     Another compute set puts together what an output has in several runs of memory, each reduced by
     itself, and the parts into which rows are cut where workers would be idle. These go, the parts
-    of a region by one vertex, to where regions that are not cut are `outputs_held` (PopLibs
-    lib/popops/reduction/ReductionConnection.cpp, connectTwoStageReductions).
+    of a region by one vertex, to where regions that are not cut are `outputs_held`; what runs were
+    reduced to, by as many vertices as reduced the runs, which are then its `workers` (PopLibs
+    lib/popops/reduction/ReductionConnection.cpp, connectTwoStageReductions,
+    connectSmallInnerFactorReductions).
     """
     graph, operation = progress.stages.graph, progress.operation
     work, runs = _work_of(graph, partials, tile, result)
@@ -141,7 +144,8 @@ def _add_stage(
     compute_set = progress.stages.at(progress.stage, name)
 
     def add(output: Output, regions: Regions) -> None:
-        stage = Stage(graph, compute_set, operation, work.memory, output, work.on_tile)
+        most = workers or graph.target.workers
+        stage = Stage(graph, compute_set, operation, work.memory, output, work.on_tile, most)
         add_reduce_vertices(stage, regions)
 
     if not runs:
@@ -152,11 +156,13 @@ def _add_stage(
     progress.stage += 1
     progress.operation = REDUCTIONS[operation].then or operation
     if cut.any():
+        first_vertices = int(np.bincount(regions.tile).max()) if runs else 0
         regions, source = cut_rows(regions.where(cut), parts[cut])
         column, on = slots.column[source], slots.tile[source]
         pieces = Partials(_new_partials(graph, progress.partials_type, on, name), column, on)
         add(Output(pieces.values), regions)
-        second = _add_stage(progress, pieces, on, f"{name}/SecondStage", result, outputs_held)
+        stage_name = f"{name}/SecondStage"
+        second = _add_stage(progress, pieces, on, stage_name, result, outputs_held, first_vertices)
         outputs_held = outputs_held or second
     assert outputs_held is not None
     return outputs_held

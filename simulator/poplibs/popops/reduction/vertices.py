@@ -40,7 +40,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """A stage of a reduction: what is reduced, and whether all of it is on the tile already."""
+    """A stage of a reduction: what is reduced, and whether all of it is on the tile already.
+
+    The regions of a tile are shared by so many `workers` at most.
+    """
 
     graph: Graph
     compute_set: ComputeSet
@@ -48,6 +51,7 @@ class Stage:
     memory: Memory
     output: Output
     on_tile: bool
+    workers: int
 
 
 def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
@@ -57,7 +61,7 @@ def add_reduce_vertices(stage: Stage, regions: Regions) -> None:
     reduction. Two regular regions of a worker are two vertices, as their state is no larger than
     that of a general one (PopLibs lib/popops/reduction/ReductionConnection.cpp, findVertexPlan).
     """
-    tiles, counts = share_among_workers(regions.tile, stage.graph.target.workers)
+    tiles, counts = share_among_workers(regions.tile, stage.workers)
     first = offsets_of(counts)[:-1]
     stride = _stride(stage, regions)
     pairs = (counts == 2) & (np.minimum.reduceat(stride, first) >= 0)
