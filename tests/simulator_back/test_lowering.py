@@ -144,6 +144,20 @@ def test_outputs_elsewhere_are_sent_after(graph):
     assert accesses(executable, ("OnTileExecute", "add"), "write") == ["<outputEdge:b>"]
 
 
+@pytest.mark.parametrize(("size", "received"), [(2, 8), (1, 8)])
+def test_a_copy_brings_words_that_a_tile_takes_twice_once_and_puts_them_there(
+    graph, size, received
+):
+    # Two floats are a word, which comes once; one is none, and comes as often as it is taken.
+    source = graph.addVariable(poplar.FLOAT, [size], "source")
+    target = graph.addVariable(poplar.FLOAT, [2 * size], "target")
+    graph.setTileMapping(source, 0)
+    graph.setTileMapping(target, 1)
+    executable, rows = compiled(graph, program.Copy(source.broadcast(2, 0), target))
+    assert executable.lowered.exchanges[-1].received.tolist() == [0, received, 0, 0]
+    assert any("OnTileCopy" in name for _, name in rows) == (size == 2)
+
+
 def test_a_copy_moves_by_exchange_what_is_elsewhere_and_by_vertices_the_rest(graph):
     copy = program.Copy(variable(graph, "a", 0, 1), variable(graph, "b", 0, 3))
     executable, rows = compiled(graph, copy)

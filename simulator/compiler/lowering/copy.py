@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.compiler.copies import WORD_BYTES
+from simulator.compiler.edges import Touch, fragments_of_senders, in_order_of_senders
 from simulator.compiler.executable import BoolArray
+from simulator.compiler.lowering.execute import MESSAGE
 from simulator.compiler.lowering.state import NONE, Building, Part, with_access
 from simulator.graph import kernels
 from simulator.graph.geometry.intervals import among, offsets_of, present
@@ -117,14 +120,80 @@ def lower_copy(building: Building, name: str, src: Tensor, dst: Tensor) -> list[
     parts: list[Part] = []
     crossing = building.crossing(moved.from_tile, moved.to_tile)
     local = moved.from_tile == moved.to_tile
-    for route in (~local & ~crossing, crossing, local):
+    inside = ~local & ~crossing
+    once = _come_again(building, moved, inside) if moved.count is None else np.zeros_like(inside)
+    for route, move in (
+        (inside & ~once, _move),
+        (once, _move_once),
+        (crossing, _move),
+        (local, _move),
+    ):
         if route.any():
             part = moved.where(route)
             now = present(part.written)
-            parts += _move(building, name, part, now, among(now, complete))
+            parts += move(building, name, part, now, among(now, complete))
             # The first to write a variable begins its new life; the others add to it.
             complete = complete[~among(complete, now)]
     return parts
+
+
+def _homes(building: Building, moved: Fragments) -> IntArray:
+    """Return where fragments lie in the rows of their senders."""
+    mapping = building.layout.mapping
+    piece = np.searchsorted(mapping.begin, moved.from_byte, side="right") - 1
+    homes: IntArray = building.layout.home[piece] + moved.from_byte - mapping.begin[piece]
+    return homes
+
+
+def _come_again(building: Building, moved: Fragments, inside: BoolArray) -> BoolArray:
+    """Find the fragments of tiles that take a byte several times, all in whole 64-bit words.
+
+    Such a tile receives each byte once and copies it, as for edges of vertices: our estimate.
+    """
+    result = np.zeros(len(inside), dtype=bool)
+    rows = np.flatnonzero(inside)
+    home, size = _homes(building, moved)[rows], moved.size[rows]
+    order, begin, reached = in_order_of_senders(moved.to_tile[rows], home, size)
+    tile = moved.to_tile[rows]
+    again, broken = tile[order[begin < reached]], tile[size % WORD_BYTES > 0]
+    result[rows] = among(tile, present(again)) & ~among(tile, present(broken))
+    return result
+
+
+def _move_once(
+    building: Building, name: str, part: Fragments, written: IntArray, kills: BoolArray
+) -> list[Part]:
+    """Bring each byte once to a tile, in the order of its sender's memory, and copy it there."""
+    home = _homes(building, part)
+    follows = np.zeros(len(home), dtype=bool)
+    follows[1:] = (part.to_tile[1:] == part.to_tile[:-1]) & (home[1:] == (home + part.size)[:-1])
+    yes = np.ones(len(home), dtype=bool)
+    remote = Touch(
+        part.from_byte,
+        part.from_byte + part.size,
+        part.from_tile,
+        part.to_tile,
+        part.read,
+        home,
+        yes,
+        ~follows,
+        yes,
+    )
+    variable, owner, user, low, size = fragments_of_senders(remote)
+    messages = building.copies_of(variable, user, size, "message", MESSAGE)
+    parts = building.exchange(
+        f"{name}/ExchangePre",
+        low,
+        low + size,
+        owner,
+        user,
+        reads=[variable],
+        writes=[messages],
+        in_rows=True,
+    )
+    rows = remote.breaks.astype(np.int64)
+    copy = building.tile_copy(f"{name}/OnTileCopy-0", part.to_tile, part.size, rows)
+    return [*parts, with_access(copy, [messages], [written], kills)]
 
 
 def _move(
