@@ -16,7 +16,13 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, IntArray
 from simulator.logging import library_call, log
 from simulator.poplibs.poplin.combine import combine
-from simulator.poplibs.poplin.create import PlanningCache, create_input, create_weights
+from simulator.poplibs.poplin.create import (
+    PlanningCache,
+    create_input,
+    create_weights,
+    rearranged,
+    with_whole_groups,
+)
 from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.loop import Operands, in_loop
 from simulator.poplibs.poplin.multiply import CHANNEL, multiply
@@ -147,13 +153,16 @@ def convolve(
     with graph.debug_scope(name, "poplin", plan=plan.describe()):
         left, right = plan.transform.operands(graph, left, right, prog, name)
         left = _together(graph, plan, "input", left, prog, name)
+        if plan.transform.together:
+            left, right = plan.transform.laid_out(graph, flat, left, right, name)
         if settings.purpose == "FC_TRAINING_BWD" and plan.method.swapped:
             right = transposed_where_it_lies(graph, plan, right, prog, name)
         right = _together(graph, plan, "weights", right, prog, name)
         form = plan.transform.problem(flat)
-        out = plan.transform.result(
-            _in_slices(graph, plan, form, left, right, prog, name, settings)
-        )
+        if plan.transform.expanded:
+            plan, left, right = with_whole_groups(graph, plan, left, right, name)
+        out = _in_slices(graph, plan, form, left, right, prog, name, settings)
+        out = plan.transform.result(out, flat)
         out = out.reshape((*out.shape[:2], small.batch, *(axis.output for axis in small.axes)))
         return _amid_zeros(graph, out, places, (*out.shape[:3], *field), prog, name)
 
@@ -194,6 +203,8 @@ def _in_slices(
         return _in_kernel_slices(graph, plan, problem, left, right, prog, name, settings)
 
     def convolve_slice(operands: Operands, program: Sequence) -> Tensor:
+        if plan.transform.expanded:
+            operands = rearranged(graph, plan, problem, operands, program, name)
         return combine(graph, plan, multiply(graph, plan, *operands, program, name), program, name)
 
     if plan.slices == 1:

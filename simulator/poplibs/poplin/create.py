@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import gcd
 
 import numpy as np
 
 from simulator.codelets.products.block_layout import Layout
 from simulator.graph.graph import Graph
-from simulator.graph.tensor import Tensor
+from simulator.graph.program import Copy, Sequence
+from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.operands import Operand, map_to_readers
@@ -33,13 +35,18 @@ def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str
     """Add [batch, groups * inputs, *field]."""
     problem = problem_of(params)
     plan = plan_of(graph.target, flattened(compact(problem)), settings)
+    if _is_laid_out(plan, problem, params):
+        innermost = 1, plan.method.in_group
+        sizes = (problem.groups, problem.inputs, problem.batch, *params.inputFieldShape)
+        apart = _in_a_line(graph, params.dataType, sizes, innermost, name)
+        return apart.dimShufflePartial([2, 0, 1], [0, 1, 2]).reshape(params.input_shape())
     form, field = plan.transform.problem(problem), tuple(params.inputFieldShape)
     if plan.transform.swap:
         sizes = (form.groups, form.outputs, form.inputs, *field)
-        apart = _weights(graph, sizes, plan, form, name).dimShufflePartial([1, 0], [0, 1])
+        apart = _weights(graph, sizes, plan, name).dimShufflePartial([1, 0], [0, 1])
     else:
-        sizes = (form.groups, form.inputs, form.batch, *field)
-        apart = _input(graph, sizes, plan, form, name).dimShufflePartial([2, 0, 1], [0, 1, 2])
+        read = _read(graph, plan, problem, field, name)
+        apart = read.dimShufflePartial([2, 0, 1], [0, 1, 2])
     return apart.reshape(params.input_shape())
 
 
@@ -47,16 +54,98 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
     """Add [groups, outputs, inputs, *kernel]."""
     problem = problem_of(params)
     plan = plan_of(graph.target, flattened(compact(problem)), settings)
-    form, kernel = plan.transform.problem(problem), tuple(params.kernelShape)
+    kernel = tuple(params.kernelShape)
     if plan.transform.combined > 1:
         innermost = 0, plan.transform.combined
-        spread = _add(graph, params.dataType, params.weights_shape(), innermost, name)
-        mapTensorLinearly(graph, spread.memory)
-        return _in_order(spread)
+        return _in_a_line(graph, params.dataType, params.weights_shape(), innermost, name)
+    if _is_laid_out(plan, problem, params):
+        innermost = 2, plan.method.in_group
+        return _in_a_line(graph, params.dataType, params.weights_shape(), innermost, name)
     if plan.transform.swap:
-        sizes = (form.groups, form.inputs, form.batch, *kernel)
-        return _input(graph, sizes, plan, form, name).dimShufflePartial([1], [2])
-    return _weights(graph, params.weights_shape(), plan, form, name)
+        return _read(graph, plan, problem, kernel, name).dimShufflePartial([1], [2])
+    return _weights(graph, params.weights_shape(), plan, name)
+
+
+def _is_laid_out(plan: Plan, problem: Problem, params: ConvParams) -> bool:
+    """Return whether a plan reads operands that are laid out anew, or parts that are joined."""
+    field = tuple(axis.input for axis in problem.axes)
+    partly = compact(problem) != problem or field != tuple(params.inputFieldShape)
+    partly |= tuple(axis.kernel for axis in problem.axes) != tuple(params.kernelShape)
+    joined = plan.transform.joins(compact(problem))
+    return bool(plan.transform.expanded) or (joined and partly)
+
+
+def _read(graph: Graph, plan: Plan, problem: Problem, field: tuple[int, ...], name: str) -> Tensor:
+    """Add what a plan streams by, [g][ci][n][*field]: the input, or the weights where they swap."""
+    form, joined = plan.transform.problem(problem), plan.transform.joins(problem)
+    if joined:
+        field = tuple(axis.input for axis in form.axes)
+    sizes = (form.groups, form.inputs, form.batch, *field)
+    tensor = _input(graph, sizes, plan, form, name)
+    if joined:
+        return plan.transform.apart(tensor, problem, of_input=True)
+    return tensor
+
+
+def _in_a_line(
+    graph: Graph, dtype: Type, shape: tuple[int, ...], innermost: tuple[int, int], name: str
+) -> Tensor:
+    """Add an operand that is laid out before it is used, evenly over the tiles."""
+    operand = _add(graph, dtype, shape, innermost, name)
+    mapTensorLinearly(graph, operand.memory)
+    return _in_order(operand)
+
+
+def rearranged(
+    graph: Graph,
+    plan: Plan,
+    problem: Problem,
+    operands: tuple[Tensor, Tensor],
+    prog: Sequence,
+    name: str,
+) -> tuple[Tensor, Tensor]:
+    """Copy both operands to where a plan reads them, as it reads them; not the weights of a slice.
+
+    As in PopLibs (lib/poplin/Convolution.cpp, actsRearranged, weightsRearranged).
+    """
+    left, right = operands
+    acts = _input(graph, left.shape, plan, problem, f"{name}/actsRearranged")
+    _copy_channels(left, acts, 1, prog, name)
+    if plan.slices > 1:
+        return acts, right
+    weights = _weights(graph, right.shape, plan, f"{name}/weightsRearranged")
+    _copy_channels(right, weights, 2, prog, name)
+    return acts, weights
+
+
+def _copy_channels(source: Tensor, copy: Tensor, channel: int, prog: Sequence, name: str) -> None:
+    """Copy a tensor, channels that lie together in one go."""
+    read, written = (t.dimRoll(channel, t.rank() - 1) for t in (source, copy))
+    prog.add(Copy(read, written, name=f"{name}/Rearrange"))
+
+
+def with_whole_groups(
+    graph: Graph, plan: Plan, left: Tensor, right: Tensor, name: str
+) -> tuple[Plan, Tensor, Tensor]:
+    """View operands with channels that fill the plan's groups, with zeros; give the plan of these.
+
+    As in PopLibs (lib/poplin/Convolution.cpp, convolutionPreprocess).
+    """
+    group = plan.method.in_group
+    zero = graph.addConstant(left.dtype, [group], 0, f"{name}/zeroChannels")
+    graph.setTileMapping(zero, 0)
+    left, right = (_filled(tensor, d, group, zero) for tensor, d in ((left, 1), (right, 2)))
+    return replace(plan, problem=replace(plan.problem, inputs=left.shape[1])), left, right
+
+
+def _filled(tensor: Tensor, channel: int, group: int, zero: Tensor) -> Tensor:
+    """View channels filled up to whole groups with zeros."""
+    missing = -tensor.shape[channel] % group
+    if not missing:
+        return tensor
+    others = (*tensor.shape[:channel], *tensor.shape[channel + 1 :])
+    zeros = zero.slice(0, missing, 0).broadcast(total(others), 0).reshape((*others, missing))
+    return concat([tensor, zeros.dimRoll(len(others), channel)], channel)
 
 
 def _input(graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, name: str) -> Tensor:
@@ -69,9 +158,7 @@ def _input(graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, n
     return sliced_together(add_input_slices(graph, shape, plan, problem, name), axis).reshape(sizes)
 
 
-def _weights(
-    graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, name: str
-) -> Tensor:
+def _weights(graph: Graph, sizes: tuple[int, ...], plan: Plan, name: str) -> Tensor:
     """Add what a plan reads as its weights, [g][co][ci][*kernel]."""
     axis = WEIGHT_AXES.get(plan.serial.dimension)
     shape = (1, *sizes) if axis is None else (plan.slices, *_divided(sizes, axis, plan.slices))

@@ -137,10 +137,11 @@ def _amp(
     in_groups = ceil_div(summed, method.in_group)
     kinds = (problem.dtype, method.partials, target)
     rows = method.filter_rows(units.input_group(target, problem.dtype))
-    if rows > 1:  # of which all but one are zeros
+    if rows > 1 and not problem.axes:  # of which all but one are zeros
         one = np.ones_like(positions)
         return units.conv_nx1(positions, one, part.groups, in_groups, out_groups, *kinds, rows)
-    if method.expanded or not any(axis.kernel > 1 or axis.padding for axis in problem.axes):
+    plain = not any(axis.kernel > 1 or axis.padding for axis in problem.axes)
+    if rows == 1 and (method.expanded or plain):
         if problem.dtype == FLOAT and target.getNumConvUnits(FLOAT, method.partials) == 8:
             outputs, inputs = out_groups * method.out_group, in_groups * method.in_group
             one = units.conv_cycles(target, FLOAT, positions, outputs, inputs)
@@ -152,8 +153,9 @@ def _amp(
     used = np.ceil(positions * _product(taps_used)).astype(np.int64)
     step = problem.axes[-1].input_step
     width = ceil_div(part.field[-1], step)
-    taps = part.taps + 0 * positions
-    return units.conv_nx1(used, taps, part.groups, in_groups, out_groups, *kinds, width=width)
+    taps = ceil_div(part.kernel[0], rows) * _product(part.kernel[1:]) + 0 * positions
+    sizes = part.groups, in_groups, out_groups
+    return units.conv_nx1(used, taps, *sizes, *kinds, rows, width=width)
 
 
 def _outer(
@@ -206,6 +208,23 @@ def _zeros(problem: Problem, part: Part) -> IntArray:
     ]
     field = part.batch * (_product(tuple(padded)) - _product(part.field))
     zeros: IntArray = part.groups * part.inputs * (kernel + field)
+    return zeros
+
+
+def _filter_zeros(
+    problem: Problem, part: Part, rows: int, read: IntArray, weights: IntArray
+) -> IntArray:
+    """Count the zeros that fill a kernel up to whole filters of so many rows, and its input.
+
+    As PopLibs estimates them (ConvModel.cpp, applyPadding): from the size of the output.
+    """
+    if not problem.axes:
+        added: IntArray = (rows - 1) * (read + weights)
+        return added
+    filled = -part.kernel[0] % rows
+    kernel = part.groups * part.inputs * part.outputs * filled * _product(part.kernel[1:])
+    field = filled * problem.axes[0].kernel_step * _product(part.field[1:])
+    zeros: IntArray = kernel + part.groups * part.batch * part.inputs * field
     return zeros
 
 
@@ -334,9 +353,9 @@ def stage_cycles(
     }
     rows = method.filter_rows(units.input_group(target, problem.dtype))
     if method.vertex == "SLIC" or rows > 1:
-        zeros = _zeros(problem, part) if rows == 1 else (rows - 1) * (read + weights)
-        zeros = zeros * size
-        stages["pad"] = ceil_div(zeros, target.exchange_bytes_per_cycle)
+        slic = method.vertex == "SLIC"
+        zeros = _zeros(problem, part) if slic else _filter_zeros(problem, part, rows, read, weights)
+        stages["pad"] = ceil_div(zeros * size, target.exchange_bytes_per_cycle)
     if method.expanded:
         stages["arrange"] = arrange_cycles(
             target, problem, part.groups * part.positions, summed
@@ -355,6 +374,9 @@ def held_bytes(
     bytes_held = (read + weights) * size + outputs * partial_size
     if method.vertex == "SLIC":
         bytes_held = bytes_held + _zeros(problem, part) * size
+    rows = method.filter_rows(units.input_group(target, problem.dtype))
+    if rows > 1 and problem.axes:
+        bytes_held = bytes_held + _filter_zeros(problem, part, rows, read, weights) * size
     if method.vertex in SCRATCH:
         at_once = ceil_div(outputs, ceil_div(part.groups, method.conv_groups))
         bytes_held = bytes_held + scratch_elements(target, method, at_once) * partial_size

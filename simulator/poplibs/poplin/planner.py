@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import gcd
 
 import numpy as np
 
@@ -96,12 +97,14 @@ def _plans_of_forms(
     target: Target, problem: Problem, settings: Settings, limit: int
 ) -> Iterator[Plan]:
     """Find the cheapest plan of each form that has one within a limit."""
-    for form in transforms_of(target, problem):
+    trained = settings.purpose.startswith(TRAINING)
+    for form in transforms_of(target, problem, trained=trained):
         form_problem = form.problem(problem)
         all_methods = methods_of(target, form_problem, settings)
-        methods = [m for m in all_methods if form == AS_IT_IS or m.describe() == "AMP"]
+        plain = not form.swap and not form.expanded and form.combined == 1
+        methods = [m for m in all_methods if plain or m.describe() == "AMP"]
         if plan := _plan_of_form(target, form_problem, settings, limit, methods, form):
-            trained = settings.purpose.startswith(TRAINING)  # its price has what is rearranged
+            # The price of trained ones has what is rearranged.
             spread = 0 if trained else form.cycles(target, problem, settings.tiles)
             stages = (("transform", spread), *plan.cycles) if spread else plan.cycles
             yield replace(plan, transform=form, cycles=stages)
@@ -121,6 +124,8 @@ def _plan_of_form(
     and so are more slices of a dimension once they cost no less than fewer.
     """
     ways = [(split, method) for method in methods for split in serial_splits(problem, method)]
+    if form.expanded:  # slices of kernels and of sums would cut what is laid out
+        ways = [way for way in ways if way[0].dimension in ("", "outputs")]
     best: Plan | None = None
     least: dict[tuple[Method, str], int] = {}
     dearer: set[tuple[Method, str]] = set()
@@ -167,13 +172,16 @@ def methods_of(target: Target, problem: Problem, settings: Settings) -> Iterator
     widths = [replace(amp, out_group=group, units=units)] if group > units else []
     if trained:
         yield from widths
+        if problem.axes:  # several rows of the kernel at once, in groups of fewer channels
+            sizes = [size for size in (group // 2, group // 4) if size * problem.dtype.size >= 8]
+            yield from (replace(way, in_group=size) for size in sizes for way in (amp, *widths))
     if plain:
         if not product:
             yield from (replace(way, swapped=True) for way in (amp, *(widths * trained)))
         for wide in widths * product:
             yield from (replace(wide, swapped=True), wide)
         yield from _of_short_sums(target, problem, amp)
-    else:
+    elif not trained:
         yield replace(amp, expanded=True)
         yield replace(amp, expanded=True, swapped=True)
     yield from _of_dot_products(problem, partials)
@@ -252,7 +260,8 @@ def _solve(
     model = popsolver.Model()
     steps = [ceil_div(*of) for of in zip(problem.sizes(), method.grains(problem), strict=True)]
     parts, largest, used = [], [], model.addConstant(1)
-    every_count = _part_counts(full_problem, problem, method, split, settings.tiles)
+    trained = settings.purpose.startswith(TRAINING)
+    every_count = _part_counts(full_problem, problem, method, split, settings.tiles, trained)
     for name, size, candidates in zip(problem.names(), steps, every_count, strict=True):
         if not candidates:
             return None
@@ -291,7 +300,12 @@ def _solve(
 
 
 def _part_counts(
-    full_problem: Problem, problem: Problem, method: Method, split: SerialSplit, tiles: int
+    full_problem: Problem,
+    problem: Problem,
+    method: Method,
+    split: SerialSplit,
+    tiles: int,
+    trained: bool,
 ) -> Iterator[list[int]]:
     """List for each dimension of a slice into how many parts it may be cut.
 
@@ -303,6 +317,8 @@ def _part_counts(
         if name == split.dimension:
             pieces = even_candidates(full_problem.sizes()[d], grain, tiles * split.count)
             counts = [number // split.count for number in pieces if number % split.count == 0]
+        if trained and name == f"kernel{len(problem.axes) - 1}":
+            counts = [1]  # the innermost is not cut (ConvModel.cpp)
         if name in ONE_GRAIN.get(method.vertex, ()):
             counts = [number for number in counts if number == ceil_div(size, grain)]
         yield counts
@@ -344,7 +360,8 @@ class _Price:
         """
         part, cut, serial = self._parts(arrays)
         target, problem, method = self.target, self.problem, self.method
-        shares = _shares_of_taps(problem)
+        trained = self.settings.purpose.startswith(TRAINING)
+        shares = _shares_of_outputs(problem) if trained else _shares_of_taps(problem)
         stages = stage_cycles(target, problem, method, part, cut, shares, shared=True, tiles=tiles)
         used = cut.sums * cut.outputs * cut.positions * ceil_div(problem.groups, part.groups)
         rearranged = rearranging_cycles(
@@ -355,6 +372,7 @@ class _Price:
             used,
             swap=self.form.swap,
             combined=self.form.combined > 1,
+            laid_out=bool(self.form.expanded),
         )
         return {"transform": rearranged, **stages, **serial.by_slice}, serial.once
 
@@ -410,3 +428,12 @@ def _part(problem: Problem, method: Method, blocks: list[IntArray]) -> Part:
 def _shares_of_taps(problem: Problem) -> tuple[float, ...]:
     """Return for each dimension the share of the kernel that meets an input and not a zero."""
     return tuple(float((axis.reads >= 0).mean()) for axis in problem.axes)
+
+
+def _shares_of_outputs(problem: Problem) -> tuple[float, ...]:
+    """Return for each dimension the share of outputs that an element of the kernel is priced for.
+
+    Those that lie between inputs are left out, not those that it meets beside them
+    (PerformanceEstimation.hpp, getConvPartialnx1InnerLoopCycleEstimate).
+    """
+    return tuple(gcd(axis.input_step, axis.stride) / axis.input_step for axis in problem.axes)

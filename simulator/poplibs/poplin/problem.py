@@ -158,6 +158,32 @@ def flattened(problem: Problem) -> Problem:
     return replace(problem, batch=problem.batch * field, axes=())
 
 
+def merged(problem: Problem) -> Problem:
+    """Count samples and plain dimensions of the field as the innermost of these.
+
+    As in PopLibs (lib/poplin/ConvModel.cpp, calculateFlattenedParams); where all are plain, or
+    none, nothing changes.
+    """
+    plain = [d for d, axis in enumerate(problem.axes) if axis.plain]
+    if not plain or len(plain) == len(problem.axes):
+        return problem
+    axes, one = list(problem.axes), Axis(1, 1, 1)
+    size = problem.batch * total([axes[d].output for d in plain])
+    for d in plain:
+        axes[d] = one
+    axes[plain[-1]] = Axis(size, 1, size)
+    return replace(problem, batch=1, axes=tuple(axes), grain=1)
+
+
+def merged_order(problem: Problem) -> tuple[int, ...]:
+    """Return the order of [g][c][n][*field] in which what `merged` joins stands together."""
+    plain = [3 + d for d, axis in enumerate(problem.axes) if axis.plain]
+    order = [0, 1]
+    for d, axis in enumerate(problem.axes, 3):
+        order += [2, *plain] if d == plain[-1] else [] if axis.plain else [d]
+    return tuple(order)
+
+
 def slice_kernel(problem: Problem, begin: int, end: int) -> Problem:
     """Return the problem that sums over some of the kernel's first dimension."""
     first = problem.axes[0]

@@ -42,17 +42,18 @@ def moved(
     joint: bool,
     swap: bool = False,
     combined: bool = False,
+    laid_out: bool = False,
 ) -> Moved:
     """Return what is rearranged; operands are named as the vertex takes them.
 
-    `swap` and `combined` tell what the form of the problem does already.
+    `swap`, `combined` and `laid_out` tell what the form of the problem does already.
     """
     stationary = method.sides(problem.batch, problem.outputs)[1]
     product, updates = purpose.startswith(PRODUCTS), purpose == "TRAINING_WU"
     is_swapped = method.swapped != swap
     uneven = problem.inputs % method.in_group > 0
     outputs_uneven = stationary % method.out_group > 0
-    otherwise = is_swapped != product or combined or uneven or updates
+    otherwise = is_swapped != product or combined or laid_out or uneven or updates
     alone = not joint
     update, backward = purpose == "FC_TRAINING_WU", purpose == "FC_TRAINING_BWD"
     group = input_group(target, problem.dtype)
@@ -76,6 +77,7 @@ def rearranging_cycles(
     joint: bool = False,
     swap: bool = False,
     combined: bool = False,
+    laid_out: bool = False,
 ) -> IntArray:
     """Return the cycles to rearrange operands and result on so many tiles.
 
@@ -86,7 +88,8 @@ def rearranging_cycles(
     priced = purpose.startswith(TRAINING) or (purpose.startswith(PRODUCTS) and not problem.axes)
     if method.expanded or not priced:
         return cycles
-    parts_moved = moved(target, problem, method, purpose, joint=joint, swap=swap, combined=combined)
+    form = {"swap": swap, "combined": combined, "laid_out": laid_out}
+    parts_moved = moved(target, problem, method, purpose, joint=joint, **form)
     of_input, taps, field = (
         total([getattr(axis, side) for axis in problem.axes])
         for side in ("input", "kernel", "output")

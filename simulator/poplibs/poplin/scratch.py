@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Sequence
@@ -26,6 +27,9 @@ def scratch_fields(
 
     `order` is that of the vertices in their group.
     """
+    rows = plan.method.filter_rows(input_group(graph.target, plan.problem.dtype))
+    if rows > 1 and plan.problem.axes:
+        return _padding(graph, plan, _filter_zeros(plan, parameters, rows), order, prog, name)
     if plan.method.vertex not in SCRATCH:
         return {}
     tiles = plan.tiles
@@ -68,6 +72,25 @@ def _zeros(
         padded = padded * ((p[f"output{d}"] - 1) * axis.stride + taps + filled)
         rows = rows * (filled if d == last else taps)
     sizes = np.maximum(padded - read, 0) + rows
+    return _padding(graph, plan, sizes, order, prog, name)
+
+
+def _filter_zeros(plan: Plan, parameters: dict[str, Array], rows: int) -> IntArray:
+    """Count the zeros that fill each part's kernel up to whole filters of rows, and its input."""
+    p = parameters
+    filled = -p["kernel0"] % rows
+    read = p["groups"] * p["batch"] * p["inputs"] * filled * plan.problem.axes[0].kernel_step
+    taps = p["groups"] * p["outputs"] * p["inputs"] * filled
+    for d in range(1, len(plan.problem.axes)):
+        read, taps = read * p[f"input{d}"], taps * p[f"kernel{d}"]
+    sizes: IntArray = read + taps
+    return sizes
+
+
+def _padding(
+    graph: Graph, plan: Plan, sizes: IntArray, order: IntArray, prog: Sequence, name: str
+) -> dict[str, Field]:
+    """Copy so many zeros to the tile of each part."""
     if not sizes.any():
         return {}
     bounds = offsets_of(sizes)

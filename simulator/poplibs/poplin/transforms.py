@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import gcd
 
 import numpy as np
@@ -19,7 +20,14 @@ from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF
-from simulator.poplibs.poplin.problem import Axis, Problem, total
+from simulator.poplibs.poplin.problem import (
+    Axis,
+    Problem,
+    flattened,
+    merged,
+    merged_order,
+    total,
+)
 from simulator.poplibs.poputil import mapTensorLinearly
 
 MAX_CHANNELS = {FLOAT: 1, HALF: 2}  # of groups that are combined
@@ -29,29 +37,54 @@ MAX_CHANNELS = {FLOAT: 1, HALF: 2}  # of groups that are combined
 class Transform:
     """What is done to a problem before it is cut into parts.
 
-    `swap` lets input and weights change places, batch and outputs with them; `combined` makes one
-    group of several, whose weights are zero between channels of different ones.
+    `swap` lets input and weights change places, batch and outputs with them; of the dimensions
+    `expanded` the kernel is laid out as channels; samples and dimensions whose outputs read one
+    input are counted as one, if `together`; `combined` makes one group of several, whose weights
+    are zero between channels of different ones.
     """
 
     swap: bool = False
     combined: int = 1
+    expanded: tuple[int, ...] = ()
+    together: bool = False
 
     def describe(self) -> str:
         """Name what is done."""
         combined = f"{self.combined} groups combined; " if self.combined > 1 else ""
-        return "operands swapped; " * self.swap + combined
+        numbers = ", ".join(map(str, self.expanded))
+        expanded = f"kernel {numbers} as channels; " if self.expanded else ""
+        return "operands swapped; " * self.swap + expanded + combined
 
     def problem(self, problem: Problem) -> Problem:
         """Return the problem that is computed."""
+        viewed = self._laid_out(self.viewed(problem))
+        if self.together:
+            return replace(merged(flattened(viewed)), grain=1)
         if self.swap:
-            axes = tuple(_swapped(axis) for axis in problem.axes)
-            return replace(problem, batch=problem.outputs, outputs=problem.batch, axes=axes)
+            return viewed
         return replace(
             problem,
             groups=problem.groups // self.combined,
             inputs=problem.inputs * self.combined,
             outputs=problem.outputs * self.combined,
         )
+
+    def viewed(self, problem: Problem) -> Problem:
+        """Return the problem before kernels are laid out and groups combined."""
+        if not self.swap:
+            return problem
+        axes = tuple(_swapped(axis) for axis in problem.axes)
+        return replace(problem, batch=problem.outputs, outputs=problem.batch, axes=axes)
+
+    def _laid_out(self, problem: Problem) -> Problem:
+        """Let kernels be channels, whose dimensions then read each input once."""
+        if not self.expanded:
+            return problem
+        axes = list(problem.axes)
+        for d in self.expanded:
+            axes[d] = Axis(axes[d].output, 1, axes[d].output)
+        taps = total([problem.axes[d].kernel for d in self.expanded])
+        return replace(problem, inputs=problem.inputs * taps, axes=tuple(axes))
 
     def cycles(self, target: Target, problem: Problem, tiles: int) -> int:
         """Return the cycles to spread the weights of combined groups, zeros and all, over tiles."""
@@ -74,8 +107,54 @@ class Transform:
         merged = left.reshape((left.shape[0] // self.combined, channels, *left.shape[2:]))
         return merged, _combined(graph, right, self.combined, prog, name)
 
-    def result(self, out: Tensor) -> Tensor:
+    def laid_out(
+        self, graph: Graph, problem: Problem, left: Tensor, right: Tensor, name: str
+    ) -> tuple[Tensor, Tensor]:
+        """Return operands, swapped already, with kernels as channels, those of a tap together.
+
+        What meets no input is a constant of zero.
+        """
+        viewed = self.viewed(problem)
+        if self.expanded:
+            group = gcd(left.shape[1], input_group(graph.target, problem.dtype))
+            zero = graph.addConstant(problem.dtype, [group], 0, f"{name}/zero")
+            graph.setTileMapping(zero, 0)
+        for d in reversed(self.expanded):  # the innermost first
+            left = _with_windows(left, viewed.axes[d], 3 + d, zero)
+            right = right.dimRoll(3 + d, 2).flatten(2, 4).expand([3 + d])
+        flat = self.problem(problem)
+        if not flat.axes:
+            return left.reshape((*left.shape[:2], flat.batch)), right.reshape(right.shape[:3])
+        return self.merge(left, problem), right
+
+    def joins(self, problem: Problem) -> bool:
+        """Return whether samples and some dimensions, but not all, are counted as one."""
+        viewed = self._laid_out(self.viewed(problem))
+        return self.together and merged(viewed) != viewed
+
+    def merge(self, tensor: Tensor, problem: Problem) -> Tensor:
+        """Return an input [g][ci][n][*field], kernels laid out, with what is together as one."""
+        viewed = self._laid_out(self.viewed(problem))
+        if not self.joins(problem):
+            return tensor
+        sizes = (1, *(axis.input for axis in merged(viewed).axes))
+        return tensor.dimShuffle(merged_order(viewed)).reshape((*tensor.shape[:2], *sizes))
+
+    def apart(self, tensor: Tensor, problem: Problem, *, of_input: bool = False) -> Tensor:
+        """Undo `merge` of an output, or of an input."""
+        viewed = self._laid_out(self.viewed(problem))
+        field = [axis.input if of_input else axis.output for axis in viewed.axes]
+        sizes = (*tensor.shape[:2], viewed.batch, *field)
+        if not self.joins(problem):
+            return tensor.reshape(sizes)
+        order = merged_order(viewed)
+        back = sorted(range(len(order)), key=order.__getitem__)
+        return tensor.reshape(tuple(sizes[d] for d in order)).dimShuffle(back)
+
+    def result(self, out: Tensor, problem: Problem) -> Tensor:
         """Return [g][co][n][*field] as the problem before has it."""
+        if self.together:
+            out = self.apart(out, problem)
         if self.swap:
             for axis in range(3, out.rank()):
                 out = out.reverse(axis)
@@ -84,18 +163,49 @@ class Transform:
         return out.reshape((out.shape[0] * self.combined, outputs, *out.shape[2:]))
 
 
-def transforms_of(target: Target, problem: Problem) -> Iterator[Transform]:
-    """List the forms that are worth a plan."""
-    yield Transform()
-    if not problem.axes or problem.grain > 1:
+def transforms_of(target: Target, problem: Problem, *, trained: bool) -> Iterator[Transform]:
+    """List the forms that are worth a plan; those of convolutions that are `trained` are priced."""
+    if not problem.axes or not trained:
+        yield Transform()
+    if not problem.axes:
+        return
+    if trained:
+        for swap in (False, True):
+            for dims in ((), *_expandable(Transform(swap).viewed(problem))):
+                yield Transform(swap, expanded=dims, together=True)
+    if problem.grain > 1:
         return
     units = target.getNumConvUnits(problem.dtype, FLOAT)
-    if problem.outputs < units and problem.outputs < problem.batch:
+    if problem.outputs < units and problem.outputs < problem.batch and not trained:
         yield Transform(swap=True)
     if problem.groups > 1 and problem.inputs <= MAX_CHANNELS[problem.dtype]:
         combined = gcd(problem.groups, input_group(target, problem.dtype) // problem.inputs)
         if combined > 1:
             yield Transform(combined=combined)
+
+
+def _expandable(problem: Problem) -> Iterator[tuple[int, ...]]:
+    """List the sets of dimensions whose kernel may be laid out (getExpandDimsCandidates)."""
+    axes = problem.axes
+    dims = [d for d, a in enumerate(axes) if not a.plain and a.input >= a.kernel]
+    for size in range(1, len(dims) + 1):
+        yield from combinations(dims, size)
+
+
+def _with_windows(tensor: Tensor, axis: Axis, place: int, zero: Tensor) -> Tensor:
+    """Return [g][ci]...[input]... as [g][taps * ci]...[output]...: what each tap reads."""
+    reads = axis.reads
+    if (reads < 0).any():
+        shape = (*tensor.shape[:place], 1, *tensor.shape[place + 1 :])
+        group, (groups, channels, *others) = zero.shape[0], shape
+        zeros = zero.broadcast(total(shape) // group, 0).reshape(
+            (groups, channels // group, *others, group)
+        )
+        tensor = concat([tensor, zeros.dimRoll(len(shape), 2).reshape(shape)], place)
+    order = np.where(reads < 0, axis.input, reads)
+    windows = tensor.taken(order.T.reshape(-1), place)  # [tap][output]
+    split = windows.reshapePartial(place, place + 1, [axis.kernel, axis.output])
+    return split.dimRoll(place, 1).flatten(1, 3)
 
 
 def _swapped(axis: Axis) -> Axis:
