@@ -76,10 +76,6 @@ REASONS = (
         "channels lie one by one; rearranged at greater cost in the published run",
     ),
     (
-        "inception_tr_bs4_*7x1*",
-        "perhaps the kernel of the update is laid out once there, in one dimension; here in two",
-    ),
-    (
         "triangular_solve_*_1_64_*",
         "memory: the code of the vertices, which these programs are compiled without",
     ),
