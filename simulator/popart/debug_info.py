@@ -13,9 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from pva.errors import PvaError
+from pva.plain_file import contents
 from simulator.popart.errors import popart_exception
 
 FORMATS = ("json",)
+MAX_BYTES = 1 << 28  # of a file that may be replaced
 
 
 @dataclass(slots=True)
@@ -43,10 +46,27 @@ _STATE = _State()
 
 
 def initializePoplarDebugInfo(filename: str | Path, format: str = "json") -> None:
-    """Begin a file of debug contexts; raises popart_exception for another format."""
+    """Begin a file of debug contexts; raises popart_exception for another format.
+
+    A file that is there is replaced if it has debug contexts, and refused otherwise.
+    """
     if format not in FORMATS:
         raise popart_exception(f"initializePoplarDebugInfo: format {format!r}; json is needed")
+    if Path(filename).exists() and not _is_ours(Path(filename)):
+        raise popart_exception(
+            f"initializePoplarDebugInfo: {filename} is there and has no debug contexts; a name "
+            "that is free is needed"
+        )
     _STATE.file, _STATE.numbers = _File(Path(filename)), count(1)
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a file has debug contexts as this module writes them."""
+    try:
+        document = json.loads(contents(path, "debug contexts", MAX_BYTES))
+    except (PvaError, ValueError, RecursionError):
+        return False
+    return isinstance(document, dict) and set(document) == {"contexts", "stringTable"}
 
 
 def closePoplarDebugInfo() -> None:

@@ -50,3 +50,14 @@ def test_without_a_file_nothing_is_written_and_other_formats_are_refused(tmp_pat
     popart.closePoplarDebugInfo()
     with pytest.raises(popart.popart_exception, match="format 'xml'; json is needed"):
         popart.initializePoplarDebugInfo(tmp_path / "debug.xml", "xml")
+
+
+def test_a_file_of_contexts_is_replaced_and_any_other_stays(tmp_path: Path) -> None:
+    path = tmp_path / "debug.json"
+    for _ in range(2):
+        popart.initializePoplarDebugInfo(path)
+        popart.closePoplarDebugInfo()
+    path.write_text('{"contexts": "mine"}')
+    with pytest.raises(popart.popart_exception, match="has no debug contexts"):
+        popart.initializePoplarDebugInfo(path)
+    assert path.read_text() == '{"contexts": "mine"}'
