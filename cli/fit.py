@@ -180,7 +180,7 @@ def reason(near: PointRow, first: PointRow) -> str:
 def _bytes(row: PointRow, part: str) -> int:
     """Return one of PARTS of the fullest tile; 0 where it is not recorded."""
     value = row.get(part)
-    return value if isinstance(value, int) else 0
+    return int(value) if isinstance(value, int | float) else 0
 
 
 def _write(
