@@ -209,51 +209,25 @@ def reduction(graph: Graph, given: Parameters) -> Programs:
     return Programs([program])
 
 
-def pooling(graph: Graph, given: Parameters) -> Programs:
-    """tools/pooling_layer.cpp: forward, then backward."""
-    built: Programs = import_module(POOLING).build(graph, given)
-    return built
+def built_by(module: str, name: str) -> Callable[[Graph, Parameters], Programs]:
+    """Return the builder of a module, which is imported when a program of it is built."""
 
+    def build(graph: Graph, given: Parameters) -> Programs:
+        programs: Programs = getattr(import_module(module), name)(graph, given)
+        return programs
 
-def lstm_layer(graph: Graph, given: Parameters) -> Programs:
-    """tools/lstm_layer.cpp: forward, in training backward with the weights' gradients."""
-    built: Programs = import_module(LAYERS).lstm_layer(graph, given)
-    return built
-
-
-def gru_layer(graph: Graph, given: Parameters) -> Programs:
-    """tools/gru_layer.cpp: the same."""
-    built: Programs = import_module(LAYERS).gru_layer(graph, given)
-    return built
-
-
-def embedding(graph: Graph, given: Parameters) -> Programs:
-    """tools/embedding_layer.cpp: lookup, then update."""
-    built: Programs = import_module(LAYERS).embedding(graph, given)
-    return built
-
-
-def cholesky(graph: Graph, given: Parameters) -> Programs:
-    """tools/matrix_solver.cpp --cholesky."""
-    built: Programs = import_module(SOLVERS).cholesky(graph, given)
-    return built
-
-
-def triangular_solve(graph: Graph, given: Parameters) -> Programs:
-    """tools/matrix_solver.cpp."""
-    built: Programs = import_module(SOLVERS).triangular_solve(graph, given)
-    return built
+    return build
 
 
 BUILDERS: dict[str, Callable[[Graph, Parameters], Programs]] = {
     "conv": convolution,
     "fc": fully_connected,
     "gemm": matrix_multiply,
-    "pooling": pooling,
+    "pooling": built_by(POOLING, "build"),  # tools/pooling_layer.cpp: forward, then backward
     "reduction": reduction,
-    "lstm": lstm_layer,
-    "gru": gru_layer,
-    "embedding": embedding,
-    "cholesky": cholesky,
-    "triangular_solve": triangular_solve,
+    "lstm": built_by(LAYERS, "lstm_layer"),  # tools/lstm_layer.cpp: also backward
+    "gru": built_by(LAYERS, "gru_layer"),  # tools/gru_layer.cpp: the same
+    "embedding": built_by(LAYERS, "embedding"),  # tools/embedding_layer.cpp: lookup, then update
+    "cholesky": built_by(SOLVERS, "cholesky"),  # tools/matrix_solver.cpp --cholesky
+    "triangular_solve": built_by(SOLVERS, "triangular_solve"),  # tools/matrix_solver.cpp
 }
