@@ -47,13 +47,13 @@ def measure(path: Path, events: int) -> None:
              for at in range(0, length, -(-length // MOMENTS))]  # fmt: skip
     print(f"a window of 0.01 % as a frame        {np.median(spent):8.1f} ms, most {max(spent):.1f}")
     before = memory_of_this()
-    whole, seconds = timed(lambda: host_timeline(trace))
+    laid, seconds = timed(lambda: host_timeline(trace))
     give_back()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     print(f"timeline ready                       {seconds:8.2f} s")
     print(f"it holds, and at most while made     {(memory_of_this() - before) / events:8.1f} and "
           f"{(peak - before) / events:.1f} bytes an event; goal 24")  # fmt: skip
-    spent = list(windows(whole.timeline))
+    spent = list(windows(laid.timeline))
     print(f"a window of it, p50 and p95          {np.median(spent):8.2f} "
           f"{np.percentile(spent, 95):.2f} ms; goal 5")  # fmt: skip
     _, seconds = timed(trace.frames.labels)

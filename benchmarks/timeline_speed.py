@@ -210,9 +210,9 @@ def unread(browser: Any, url: str) -> tuple[float, float]:
     page.set_default_timeout(PATIENCE)
     seconds = first_paint(page, url, "/trace")
     page.wait_for_function(WHOLE)
-    whole = float(page.evaluate("performance.now()")) / 1e3
+    complete = float(page.evaluate("performance.now()")) / 1e3
     page.close()
-    return seconds, whole
+    return seconds, complete
 
 
 def searched(page: Any) -> tuple[float, list[float], list[float], tuple[int, int]]:

@@ -170,7 +170,7 @@ def _names(ipus: int, across: int, pitch: tuple[int, int]) -> list[dict[str, obj
 
 
 def _shared(side: int) -> list[dict[str, object]]:
-    """Tell of cells that several tiles share."""
+    """Return the note on cells that several tiles share; none where each has its own."""
     if side == 1:
         return []
     text = f"A cell is the fullest of {side} × {side} tiles"

@@ -137,7 +137,9 @@ class AutomaticScaling:
     factors: list[Tensor] = field(default_factory=list)  # of each IPU
     counts: dict[int, Tensor] = field(default_factory=dict)  # IPU -> [below, above] the edge
     scaled: dict[str, list[Number]] = field(default_factory=dict)
-    kept: dict[str, Tensor] = field(default_factory=dict)  # from batch to batch, with the weights
+    carried: dict[str, Tensor] = field(
+        default_factory=dict
+    )  # from batch to batch, with the weights
     due: Tensor | None = None  # whether this change counts, where not all do
 
     @property
@@ -147,7 +149,7 @@ class AutomaticScaling:
     def __post_init__(self) -> None:
         """Add the factor, 1 at first, and bring it to each IPU before each change."""
         graph = self.lowering.graph
-        factor = self._keep(FLOAT, FACTOR)
+        factor = self._carry(FLOAT, FACTOR)
         if self.settings.updatePeriod > 1:
             self._add_counter(graph)
         self.factors = [
@@ -157,7 +159,7 @@ class AutomaticScaling:
 
     def _add_counter(self, graph: Graph) -> None:
         """Count the changes, and let each n-th one count the gradients."""
-        counter = self._keep(INT, COUNTER)
+        counter = self._carry(INT, COUNTER)
         period = expr.Const(int(self.settings.updatePeriod), INT)
         step = expr.Rem(_1 + expr.Const(1, INT), period)
         popops.mapInPlace(graph, step, [counter], self.begin, f"{FACTOR}/IncrementMod")
@@ -166,11 +168,11 @@ class AutomaticScaling:
         graph.setTileMapping(self.due, 0)
         self.begin.add(Copy(is_due, self.due))
 
-    def _keep(self, dtype: Type, name: str) -> Tensor:
+    def _carry(self, dtype: Type, name: str) -> Tensor:
         """Add a number that is kept like a weight."""
         tensor = self.lowering.graph.addVariable(dtype, [], name)
         self.lowering.graph.setTileMapping(tensor, 0)
-        self.kept[name] = tensor
+        self.carried[name] = tensor
         return tensor
 
     def number(self, name: str, numbers: list[Number], power: int) -> list[Number]:

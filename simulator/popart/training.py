@@ -150,11 +150,11 @@ class TrainingSession(InferenceSession):
         self._streams = updates.handles
         self._programs.programs[OPTIMIZER_FROM_HOST] = updates.from_host
         if scaling:
-            updates.kept |= {name: Kept("", "", tensor) for name, tensor in scaling.kept.items()}
+            updates.kept |= {name: Kept("", "", tensor) for name, tensor in scaling.carried.items()}
         self._begin_kept(updates)
         gradients = {f"{PREFIX}{name}": gradient for name, gradient in seeds.items()}
-        more = scaling.anchors(updates.loss_scaling()[0]) if scaling else {}
-        return {**gradients, **updates.sums, **updates.anchors(), **more}
+        scaled = scaling.anchors(updates.loss_scaling()[0]) if scaling else {}
+        return {**gradients, **updates.sums, **updates.anchors(), **scaled}
 
     def _scaling(self, lowering: Lowering, prog: Program) -> AutomaticScaling:
         """Return what scales the losses, with its programs around a change of the weights."""

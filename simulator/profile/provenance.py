@@ -134,8 +134,8 @@ def provenance(
     )
     formulas = f"; formulas of PopLibs: {', '.join(sources)}" if sources else ""
     guessed = sorted({codelet.name for codelet in vertex_types if codelet.guessed})
-    own = f"; of {', '.join(guessed)} guessed from compute" if guessed else ""
-    cycles = f"estimates given with the program's own codelets{own}{formulas}"
+    estimated = f"; of {', '.join(guessed)} guessed from compute" if guessed else ""
+    cycles = f"estimates given with the program's own codelets{estimated}{formulas}"
     rows = [(item, trust.quality, trust.reason) for trust in TRUST for item in trust.items.split()]
     rows += [(item, ESTIMATE, cycles) for item in VERTEX_CYCLES]
     if reason := between_domains(target):

@@ -18,9 +18,9 @@ def test_the_image_of_all_is_made_once_that_of_a_window_each_time(
     window: str, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[object] = []
-    made = endpoint.tiles_answer
+    answer = endpoint.tiles_answer
     monkeypatch.setattr(
-        endpoint, "tiles_answer", lambda *asked: calls.append(asked) or made(*asked)
+        endpoint, "tiles_answer", lambda *asked: calls.append(asked) or answer(*asked)
     )
     client = create_app([write_report(tmp_path / "small", small_report())]).server.test_client()
     first, second = (client.get(URL + window).data for _ in range(2))

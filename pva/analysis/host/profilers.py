@@ -67,13 +67,13 @@ def longest_label(trace: Trace, self_time: Integers) -> LongestLabel | None:
     What only wraps others, and what the simulator does for itself in and between runs, is apart.
     `self_time` is in ns by label, and last that of what has no label.
     """
-    own = {"the profiler's own": is_wrapper(trace), "the simulator's own": is_simulated(trace)}
-    apart = np.logical_or.reduce(list(own.values()))
-    times = np.where(np.append(apart, False), 0, self_time)
+    apart = {"the profiler's own": is_wrapper(trace), "the simulator's own": is_simulated(trace)}
+    hidden = np.logical_or.reduce(list(apart.values()))
+    times = np.where(np.append(hidden, False), 0, self_time)
     total = int(times.sum())
     if not total:
         return None
     longest = int(times.argmax())
     spent = int(times[longest])
-    without = tuple(name for name, labels in own.items() if self_time[:-1][labels].any())
+    without = tuple(name for name, labels in apart.items() if self_time[:-1][labels].any())
     return LongestLabel(longest, spent, spent / total, without)

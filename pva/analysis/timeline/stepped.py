@@ -63,8 +63,8 @@ class Stepped:
         return None if kernels.compiled.raised(*column, places, numbers) is None else numbers
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Integers:
-        whole: Integers = self[:]
-        return whole if dtype is None else whole.astype(dtype)
+        numbers: Integers = self[:]
+        return numbers if dtype is None else numbers.astype(dtype)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -74,8 +74,8 @@ class Stepped:
     @property
     def nbytes(self) -> int:
         """Bytes of all parts; what it lies above may be a column by itself."""
-        own = self.base.nbytes + self.changes.nbytes + self.counted.nbytes
-        return own + (0 if isinstance(self.above, Stepped) else self.above.nbytes)
+        parts = self.base.nbytes + self.changes.nbytes + self.counted.nbytes
+        return parts + (0 if isinstance(self.above, Stepped) else self.above.nbytes)
 
     def _between(self, first: int, stop: int) -> Integers:
         """Return the numbers of places that follow each other."""

@@ -126,9 +126,9 @@ def _resize(proto: onnx.NodeProto, ir: Ir) -> onnx.NodeProto:
     if region and not scales and not ir.infos[region].nelms():
         adapted.input[2] = region
     if len(proto.input) == 2:  # of version 10, for which PopART has the attribute as well
-        kept = [attribute for attribute in proto.attribute if attribute.name != "nearest_mode"]
+        attributes = [one for one in proto.attribute if one.name != "nearest_mode"]
         del adapted.attribute[:]
-        adapted.attribute.extend(kept)
+        adapted.attribute.extend(attributes)
     return adapted
 
 

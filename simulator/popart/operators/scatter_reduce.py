@@ -77,7 +77,7 @@ def lacks(node: Node, ir: Ir) -> str:
     except ValueError as error:
         return str(error)
     spread = int(node.attributes.get("enable_index_broadcast", 1)) and shape != source
-    wrong = any(size not in (1, whole) for size, whole in zip(shape, source, strict=True))
+    wrong = any(size not in (1, extent) for size, extent in zip(shape, source, strict=True))
     if spread and wrong:
         return f"Failed to expand 'indices' shape {list(indices)} to {list(source)}"
     if spread and not _is_vector(node, shape, source):
@@ -89,8 +89,8 @@ def _is_vector(node: Node, shape: Shape, source: Shape) -> bool:
     """Return whether indices are a list along the axis, for each group."""
     axis, groups = _axis(node, len(source)), _groups(node)
     fits = shape[:groups] == source[:groups] and shape[axis] == source[axis]
-    others = (size for place, size in enumerate(shape) if place >= groups and place != axis)
-    return fits and all(size == 1 for size in others)
+    outside = (size for place, size in enumerate(shape) if place >= groups and place != axis)
+    return fits and all(size == 1 for size in outside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class _Places:
 
     def _order(self) -> list[int]:
         rank, first = len(self.extent), list(range(self.groups))
-        others = [place for place in range(self.groups, rank) if place != self.axis]
-        return [*first, self.axis, *others]
+        outside = [place for place in range(self.groups, rank) if place != self.axis]
+        return [*first, self.axis, *outside]
 
     def rows(self, out: Tensor) -> Tensor:
         """View an output [rows, elements]; of what is larger than the source only a part."""
@@ -228,24 +228,24 @@ def of_scattered(call: Call, outputs: Sequence[Tensor], grads: Sequence[Tensor])
     (places,) = call.saved
     kind, out, grad = str(call.attribute("reduction", "sum")), outputs[0], grads[0]
     name = f"{call.name}/ScatterReduceGrad"
-    own = places.gathered(grad, name)
+    of_updates = places.gathered(grad, name)
     if kind in ("max", "min", "mul"):
         now, updates = places.gathered(out, name), places.updates(call[0])
-        own = call.map(_share(kind), own, now, updates)
+        of_updates = call.map(_share(kind), of_updates, now, updates)
     initial: Tensor | None = None
     if call.has(2):
         initial = grad
         if kind == "none":
             initial = call.copy(grad, "InitialGrad")
             rows = places.rows(initial)
-            nothing = zeros(call, own, "nothing").expand([1])
+            nothing = zeros(call, of_updates, "nothing").expand([1])
             popops.multiUpdate(
                 call.graph, rows, nothing, places.indices.expand([1]), [0], [1], call.prog,
                 debugContext=name,
             )  # fmt: skip
         elif kind != "sum":
             initial = call.map(_share(kind), grad, out, call[2])
-    source = places.source_of(own, call.info(0).dims)
+    source = places.source_of(of_updates, call.info(0).dims)
     return [source, None, initial][: len(call.inputs)]
 
 

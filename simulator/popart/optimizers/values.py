@@ -60,9 +60,9 @@ def power_of(parameters: Sequence[str], make: Callable[..., float]) -> int:
     """Return the power of the loss scaling that a number made of parameters is proportional to."""
     if LOSS_SCALING not in parameters:
         return 0
-    others = {LOSS_SCALING: 1.0, REPLICAS: 1.0}
+    neutral = {LOSS_SCALING: 1.0, REPLICAS: 1.0}
     one, two = (
-        make(*(scale if p == LOSS_SCALING else others.get(p, 0.5) for p in parameters))
+        make(*(scale if p == LOSS_SCALING else neutral.get(p, 0.5) for p in parameters))
         for scale in (1.0, 2.0)
     )
     return round(log2(two / one))
