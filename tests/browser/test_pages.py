@@ -10,7 +10,16 @@ from playwright.sync_api import expect
 
 from dashboard import pages
 from tests.browser.names import LABEL, VARIABLE, Opener
-from tests.browser.waiting import at, box_of, hover, in_address, named, not_in_address, settled
+from tests.browser.waiting import (
+    at,
+    box_of,
+    hover,
+    in_address,
+    named,
+    not_in_address,
+    settled,
+    whole,
+)
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -89,7 +98,7 @@ def row_top(page: Any, row: int) -> float:
 def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme: str) -> None:
     page = open_page(path, theme=theme)
     expect(page.locator(".headline")).to_contain_text(PAGES[path])
-    page.wait_for_load_state("networkidle")
+    whole(page)
     expect(page.locator(".fault")).to_have_count(0)
     expect(page.locator("html")).to_have_attribute("data-mantine-color-scheme", theme)
     # The trace was made without this report: none of its runs is in it.
@@ -101,13 +110,13 @@ def test_page_opens_and_answers_its_question(open_page: Opener, path: str, theme
 def test_page_answers_its_question_on_the_demo_report(open_page: Opener, path: str) -> None:
     page = open_page(f"{path}?report=demo")
     expect(page.locator(".headline")).to_contain_text(DEMO_ANSWERS[path])
-    page.wait_for_load_state("networkidle")
+    whole(page)
 
 
 @pytest.mark.parametrize("path", PAGES)
 def test_page_fits_a_narrow_window(open_page: Opener, path: str) -> None:
     page = open_page(path, width=800)
-    page.wait_for_load_state("networkidle")
+    whole(page)
     page.wait_for_function(FITS)
     page.set_viewport_size({"width": 390, "height": 844})  # of a telephone
     page.wait_for_function(FITS)
