@@ -180,7 +180,7 @@
       if (this.sketch === sketch) return;
       this.sketch = sketch;
       try {
-        await this.get("/layout");
+        await (await this.get("/layout")).arrayBuffer(); // to its end, or its connection stays taken
         if (this.layout !== sketch) return;
         this.say("");
         this.reload();

@@ -9,9 +9,15 @@
   const begun = new Map();
   const keyOf = (link) => link.replace(/pixels=\d+&/, "");
 
+  /** Read an answer to its end, so that its connection is free though nobody may ask for it. */
+  async function complete(response) {
+    const body = await response.arrayBuffer();
+    return response.status === 200 ? new Response(body, { headers: response.headers }) : null;
+  }
+
   /** Fetch what will be asked for; what is not there is told to those who ask. */
   function begin(link) {
-    const answer = fetch(link + "&ahead=on").then((response) => (response.status === 200 ? response : null), () => null);
+    const answer = fetch(link + "&ahead=on").then(complete).catch(() => null);
     begun.set(keyOf(link), answer);
     window.setTimeout(() => begun.delete(keyOf(link)), KEPT);
     return answer;
