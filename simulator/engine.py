@@ -294,7 +294,10 @@ class Engine:
 
     # Host
     def connectStream(self, handle: str | Stream, *arguments: object) -> None:
-        """Connect a stream to the host's memory, a ring: `[replica,] memory [, end]`."""
+        """Connect a stream to the host's memory, a ring: `[replica,] memory [, end]`.
+
+        A handle that a stream to the device and one to the host share connects both.
+        """
         self._streams.connect(handle, *arguments)
 
     def connectStreamToCallback(self, handle: str | Stream, *arguments: object) -> None:

@@ -137,11 +137,12 @@ def new_stream(
 ) -> Stream:
     """Check a stream and add it; raises HostAccessError naming it and what is wrong.
 
-    Options, as numbers or texts: `bufferingDepth`, how many transfers the host may prepare ahead
-    (1), and `splitLimit`, the bytes above which a copy is split (0 and more than the target's
-    limit: at that).
+    A stream to the device and one to the host may share a handle. Options, as numbers or texts:
+    `bufferingDepth`, how many transfers the host may prepare ahead (1), and `splitLimit`, the bytes
+    above which a copy is split (0 and more than the target's limit: at that).
     """
-    subject = checked_handle("stream", handle, [stream.handle for stream in streams])
+    handles = [stream.handle for stream in streams if stream.direction == direction]
+    subject = checked_handle("stream", handle, handles)
     checked_type(dtype, subject)
     if not isinstance(mode, ReplicatedStreamMode):
         modes = " or ".join(f"ReplicatedStreamMode.{one.name}" for one in ReplicatedStreamMode)

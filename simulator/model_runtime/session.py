@@ -14,7 +14,7 @@ from simulator.device import Device
 from simulator.engine import Engine
 from simulator.executable import Executable
 from simulator.graph.errors import PoplarError
-from simulator.graph.streams import ReplicatedStreamMode
+from simulator.graph.streams import Direction, ReplicatedStreamMode, Stream
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.model_runtime.config import SessionConfig
@@ -60,7 +60,8 @@ class Session:
         self.executable = executable or reader.load(self.config.check_package_hash)
         self._numbers = {n: place for place, n in enumerate(reader.info.programs())}
         self._handles = {option.name(): option.value() for option in reader.info.streams()}
-        self._streams = {stream.handle: stream for stream in self.executable.graph.streams}
+        streams = self.executable.graph.streams
+        self._streams = {(stream.handle, stream.direction): stream for stream in streams}
         self._engine = Engine(self.executable, self.config.options())
         self._bound: set[int] = set()
         self._device: Device | None = None
@@ -166,29 +167,29 @@ class Session:
             elif name in feeds:
                 self._connect_input(number, anchor, _Turns(feeds[name].data))
 
-    def _stream(self, anchor: Anchor) -> tuple[str, int, Tensor | None]:
+    def _stream(self, anchor: Anchor, direction: Direction) -> tuple[Stream, int, Tensor | None]:
         """Return stream, copies and order of an anchor; raises PoplarError."""
         name = self._handles.get(anchor.handle(), anchor.handle())
-        if name not in self._streams:
+        if (name, direction) not in self._streams:
             raise PoplarError(f"Session: anchor {anchor.name()!r}: the program has no {name!r}")
-        stream = self._streams[name]
+        stream = self._streams[name, direction]
         broadcast = stream.replicated_mode is ReplicatedStreamMode.BROADCAST
         copies = 1 if broadcast else self.executable.graph.replication * stream.replicas
-        return name, copies, self.executable.host_order.get(name)
+        return stream, copies, self.executable.host_order.get(name)
 
     def _connect_input(self, number: int, anchor: Anchor, give: Give) -> None:
-        name, copies, order = self._stream(anchor)
+        stream, copies, order = self._stream(anchor, "in")
         parts = _Parts(copies, anchor.isPerReplica())
 
         def fill(buffer: Array, replica: int) -> None:
             values = parts.next(replica, give)
             buffer[:] = (values if order is None else arranged(order, values)).view(buffer.dtype)
 
-        self._connect(name, copies, fill)
+        self._connect(stream, copies, fill)
         self._bound.add(number)
 
     def _connect_output(self, number: int, anchor: Anchor, take: Take) -> None:
-        name, copies, order = self._stream(anchor)
+        stream, copies, order = self._stream(anchor, "out")
         shape, parts = anchor.tensorInfo().shape(), _Parts(copies, anchor.isPerReplica())
         dtype = anchor.tensorInfo().dtype()
 
@@ -198,14 +199,14 @@ class Session:
             if array is not None:
                 take(array.view(dtype).reshape(shape))
 
-        self._connect(name, copies, keep)
+        self._connect(stream, copies, keep)
         self._bound.add(number)
 
-    def _connect(self, name: str, copies: int, act: Callable[..., None]) -> None:
+    def _connect(self, stream: Stream, copies: int, act: Callable[..., None]) -> None:
         for replica in range(copies):
             callback = partial(act, replica=replica)
             arguments = (callback,) if copies == 1 else (replica, callback)
-            self._engine.connectStreamToCallback(name, *arguments)
+            self._engine.connectStreamToCallback(stream, *arguments)
 
 
 class _Parts:

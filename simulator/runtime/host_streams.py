@@ -85,7 +85,7 @@ class HostStreams:
         prefetch: bool = False,
         overlap: str = "Any",
     ) -> None:
-        self._streams = {stream.handle: stream for stream in streams}
+        self._streams = streams
         self._replicas = replicas
         self._prefetch = prefetch and overlap != "Any"
         self._ends: dict[tuple[int, int], End] = {}
@@ -107,9 +107,13 @@ class HostStreams:
         `end`. A callback is a function of the transfer's buffer or a StreamCallback. Without a
         replica all replicas share one end: a ring gives the transfers of one round to the replicas
         in their order; a callback is called in the order in which the replicas run.
-        A function is taken for a callback even when `callback` is not set.
+        A function is taken for a callback even when `callback` is not set. A handle stands for the
+        streams of both directions that have it.
         """
-        stream = self._known(handle)
+        for stream in self._named(handle):
+            self._connect(stream, *arguments, callback=callback)
+
+    def _connect(self, stream: Stream, *arguments: object, callback: bool) -> None:
         replica, ends = _split(stream, arguments, most=1 if callback else 2)
         callback = callback or callable(ends[0])
         total = self.copies(stream)
@@ -139,17 +143,20 @@ class HostStreams:
     def reset(self) -> None:
         """Throw away what was prefetched, as when a program is loaded again."""
         self.start_run()
-        by_id = {stream.id: stream for stream in self._streams.values()}
+        by_id = {stream.id: stream for stream in self._streams}
         for (stream, _), end in self._ends.items():
             self._invalidate(by_id[stream], end)
 
-    def _known(self, handle: str | Stream) -> Stream:
+    def _named(self, handle: str | Stream) -> list[Stream]:
+        """Return a stream, or those of a handle: at most one to the device and one to the host."""
         name = handle.handle if isinstance(handle, Stream) else handle
-        stream = self._streams.get(name)
-        if stream is None:
-            names = ", ".join(self._streams) or "none"
+        directions = [handle.direction] if isinstance(handle, Stream) else ["in", "out"]
+        streams = [one for one in self._streams if one.handle == name]
+        streams = [one for one in streams if one.direction in directions]
+        if not streams:
+            names = ", ".join(dict.fromkeys(one.handle for one in self._streams)) or "none"
             raise HostAccessError(f"stream {name!r}: unknown; streams are {names}")
-        return stream
+        return streams
 
     def copies(self, stream: Stream) -> int:
         """Count the ends that a stream has: one a replica, or one for all."""

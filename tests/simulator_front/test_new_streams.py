@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from value_program import Values
 
+from simulator import popops
+from simulator.device import IPUModel
+from simulator.engine import Engine
 from simulator.graph.errors import HostAccessError, PoplarError
+from simulator.graph.graph import Graph
+from simulator.graph.program import Copy, Sequence
 from simulator.graph.streams import DataStream
 from simulator.graph.types import FLOAT
+from simulator.graph.variables import VariableMappingMethod
 
 
 @pytest.mark.parametrize(
@@ -46,6 +53,29 @@ def test_a_stream_that_cannot_be_is_refused(arguments: tuple[Any, ...], said: st
 def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(HostAccessError, match=f"stream 's': {said}"):
         Values().graph.addHostToDeviceFIFO("s", FLOAT, 2, options=options)
+
+
+def test_a_stream_to_the_device_and_one_to_the_host_may_share_a_handle() -> None:
+    device = IPUModel("tiny").createDevice()
+    graph = Graph(device.getTarget())
+    x = graph.addVariable(FLOAT, [2], VariableMappingMethod.LINEAR, "x")
+    there, back = (
+        add("x", FLOAT, 2) for add in (graph.addHostToDeviceFIFO, graph.addDeviceToHostFIFO)
+    )
+    with pytest.raises(PoplarError, match="stream 'x': there is one of this name already"):
+        graph.addDeviceToHostFIFO("x", FLOAT, 2)
+    doubled = popops.mul(graph, x, 2.0, program := Sequence(Copy(there, x)))
+    program.add(Copy(doubled, back))
+    engine = Engine(graph, program)
+    engine.load(device)
+    memory, sums = np.array([1.5, 3], np.float32), np.zeros(2, np.float32)
+    engine.connectStream("x", memory)  # both ways, as of PopLibs' tests with one host memory
+    engine.run()
+    engine.run()
+    assert memory.tolist() == [6, 12]
+    engine.connectStream(back, sums)  # one of the two
+    engine.run()
+    assert (memory.tolist(), sums.tolist()) == ([6, 12], [12, 24])
 
 
 def test_options_may_be_numbers_or_texts() -> None:
