@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from plotly.io import renderers
 
 import pva
 from pva.errors import MissingPackageError, PvaError
@@ -55,6 +57,23 @@ def test_each_figure_has_a_title_with_its_unit_a_hover_and_few_bars(
         assert any(data.hovertemplate for data in figure.data), title
         assert all(data.type != "bar" or len(data.y) <= MARKS for data in figure.data), title
         assert figure.layout.paper_bgcolor == ("#ffffff" if theme == "light" else "#1c2027")
+
+
+@pytest.mark.parametrize(
+    ("notebook", "form"),
+    [
+        ("jupyterlab", "application/vnd.plotly.v1+json"),
+        ("vscode", "application/vnd.plotly.v1+json"),
+        ("colab", "text/html"),
+    ],
+)
+def test_each_notebook_gets_the_form_that_it_draws(
+    notebook: str, form: str, report: Report, trace: pva.Trace
+) -> None:
+    for figure in figures(report, trace, "light"):
+        content = renderers[notebook].to_mimebundle(figure.to_dict())[form]
+        text = content if isinstance(content, str) else json.dumps(content)
+        assert figure.layout.title.text.partition("<")[0] in text
 
 
 def test_the_categories_of_the_fullest_tile_add_up_to_what_it_needs(report: Report) -> None:
