@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.poplin import multiconv as multiconv
+from simulator.poplibs.poplin.biases import addBias as addBias
+from simulator.poplibs.poplin.biases import convolutionBiasUpdate as convolutionBiasUpdate
+from simulator.poplibs.poplin.biases import createBiases as createBiases
 from simulator.poplibs.poplin.cholesky import cholesky as cholesky
 from simulator.poplibs.poplin.cholesky import choleskyInPlace as choleskyInPlace
 from simulator.poplibs.poplin.cholesky import createCholeskyInput as createCholeskyInput
@@ -13,6 +17,31 @@ from simulator.poplibs.poplin.convolution import createInput as createInput
 from simulator.poplibs.poplin.convolution import createWeights as createWeights
 from simulator.poplibs.poplin.convolution import reportPlanInfo as reportPlanInfo
 from simulator.poplibs.poplin.create import PlanningCache as PlanningCache
+from simulator.poplibs.poplin.flops import getBwdFlops as getBwdFlops
+from simulator.poplibs.poplin.flops import getBwdPerfectCycleCount as getBwdPerfectCycleCount
+from simulator.poplibs.poplin.flops import getFwdFlops as getFwdFlops
+from simulator.poplibs.poplin.flops import getFwdPerfectCycleCount as getFwdPerfectCycleCount
+from simulator.poplibs.poplin.flops import getWuFlops as getWuFlops
+from simulator.poplibs.poplin.flops import getWuPerfectCycleCount as getWuPerfectCycleCount
+from simulator.poplibs.poplin.grids import linspace as linspace
+from simulator.poplibs.poplin.grids import meshgrid2d as meshgrid2d
+from simulator.poplibs.poplin.indices import getDilatedSize as getDilatedSize
+from simulator.poplibs.poplin.indices import getInputIndex as getInputIndex
+from simulator.poplibs.poplin.indices import getInputRange as getInputRange
+from simulator.poplibs.poplin.indices import getKernelIndex as getKernelIndex
+from simulator.poplibs.poplin.indices import getKernelRange as getKernelRange
+from simulator.poplibs.poplin.indices import (
+    getOutputRangeForInputIndex as getOutputRangeForInputIndex,
+)
+from simulator.poplibs.poplin.indices import (
+    getOutputRangeForInputRange as getOutputRangeForInputRange,
+)
+from simulator.poplibs.poplin.indices import (
+    getOutputRangeForKernelIndex as getOutputRangeForKernelIndex,
+)
+from simulator.poplibs.poplin.indices import (
+    getOutputRangeForKernelRange as getOutputRangeForKernelRange,
+)
 from simulator.poplibs.poplin.matmul import (
     createMatMulGroupedInputLHS as createMatMulGroupedInputLHS,
 )
@@ -43,6 +72,21 @@ from simulator.poplibs.poplin.params import InputTransform as InputTransform
 from simulator.poplibs.poplin.params import OutputTransform as OutputTransform
 from simulator.poplibs.poplin.params import getGradientParams as getGradientParams
 from simulator.poplibs.poplin.params import getWeightUpdateParams as getWeightUpdateParams
+from simulator.poplibs.poplin.preplanning import MatMulParams as MatMulParams
+from simulator.poplibs.poplin.preplanning import PlanCosts as PlanCosts
+from simulator.poplibs.poplin.preplanning import (
+    convolutionValidateOptions as convolutionValidateOptions,
+)
+from simulator.poplibs.poplin.preplanning import matmulValidateOptions as matmulValidateOptions
+from simulator.poplibs.poplin.preplanning import preplan as preplan
+from simulator.poplibs.poplin.preplanning import preplanConvolutions as preplanConvolutions
+from simulator.poplibs.poplin.preplanning import preplanMatMuls as preplanMatMuls
+from simulator.poplibs.poplin.preplanning import (
+    reportPlanEstimatedCosts as reportPlanEstimatedCosts,
+)
+from simulator.poplibs.poplin.preplanning import (
+    reportWeightUpdatePlanInfo as reportWeightUpdatePlanInfo,
+)
 from simulator.poplibs.poplin.triangular_solve import (
     createTriangularSolveInputLHS as createTriangularSolveInputLHS,
 )
@@ -51,5 +95,21 @@ from simulator.poplibs.poplin.triangular_solve import (
 )
 from simulator.poplibs.poplin.triangular_solve import triangularMask as triangularMask
 from simulator.poplibs.poplin.triangular_solve import triangularSolve as triangularSolve
+from simulator.poplibs.poplin.weights import (
+    weightsTransposeChansFlipXY as weightsTransposeChansFlipXY,
+)
+from simulator.poplibs.poplin.with_output import convolutionWithOutput as convolutionWithOutput
+from simulator.poplibs.poplin.with_output import createConvOutput as createConvOutput
+from simulator.poplibs.poplin.with_output import (
+    createMatMulGroupedOutput as createMatMulGroupedOutput,
+)
+from simulator.poplibs.poplin.with_output import createMatMulOutput as createMatMulOutput
+from simulator.poplibs.poplin.with_output import matMulGroupedWithOutput as matMulGroupedWithOutput
+from simulator.poplibs.poplin.with_output import (
+    preArrangeMatMulGroupedInputRHS as preArrangeMatMulGroupedInputRHS,
+)
+from simulator.poplibs.poplin.with_output import (
+    preArrangeMatMulInputRHS as preArrangeMatMulInputRHS,
+)
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))

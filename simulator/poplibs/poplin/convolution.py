@@ -11,6 +11,7 @@ import numpy as np
 from simulator.codelets.products.block_layout import Layout
 from simulator.graph.errors import NoPlanError, poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.machine.target import Target
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, IntArray
@@ -391,9 +392,10 @@ def createWeights(
     )
 
 
-def _plan_of(graph: Graph, params: ConvParams, options: Options, name: str) -> Plan:
-    settings = settings_of(graph.target, CONVOLUTION, options, name)
-    return plan_of(graph.target, flattened(compact(problem_of(params))), settings)
+def flattened_plan(target: Target, params: ConvParams, options: Options, name: str) -> Plan:
+    """Return the plan of a convolution; raises poplibs_error and InvalidOptionError."""
+    settings = settings_of(target, CONVOLUTION, options, name)
+    return plan_of(target, flattened(compact(problem_of(params))), settings)
 
 
 @library_call("POPLIN")
@@ -401,4 +403,4 @@ def reportPlanInfo(
     graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
 ) -> str:
     """Return the plan of a convolution as text."""
-    return _plan_of(graph, params, options, "reportPlanInfo").describe()
+    return flattened_plan(graph.target, params, options, "reportPlanInfo").describe()

@@ -27,6 +27,8 @@ _COMMON = {
     "partialsType.interTile": Option("float", _TAKEN, allowed=("float", "half")),
     "interTilePartialsType": Option("float", _TAKEN, allowed=("float", "half")),
     "interIpuPartialsType": Option("float", _TAKEN, allowed=("float", "half")),
+    "partialsType.interIPU": Option("float", _TAKEN, allowed=("float", "half")),
+    "disableSRForAMPVertices": Option(False, _TAKEN),
 }
 CONVOLUTION = _COMMON | {
     "pass": Option(
@@ -49,6 +51,11 @@ CONVOLUTION = _COMMON | {
     "tilesPerIPU": Option(0, "tiles that may be used; 0 for all"),
     "enableConvDithering": Option(False, _TAKEN),
     "insertTransformsCycleCountProgs": Option(False, _TAKEN),
+    "disableTransformations": Option(False, _TAKEN),
+    "enableTileLevelExpandDims": Option(False, _TAKEN),
+    "gatherConvOutput": Option(False, _TAKEN),
+    "experimental.convTransformsEstimates": Option(True, _TAKEN),
+    "experimental.slicVmac16": Option(False, _TAKEN),
 }
 MATMUL = _COMMON | {
     "fullyConnectedPass": Option(
@@ -57,6 +64,7 @@ MATMUL = _COMMON | {
         allowed=("NONE", "INFERENCE_FWD", "TRAINING_FWD", "TRAINING_BWD", "TRAINING_WU"),
     ),
     "inputRHSIsPreArranged": Option(False, _TAKEN),
+    "gatherOutput": Option(False, _TAKEN),
 }
 
 

@@ -42,9 +42,12 @@ from simulator.poplibs.poputil import mapTensorLinearly
 
 # PopLibs' option of this name has the same default.
 OPTIONS = {
+    "accumType.inVertex": Option(
+        "float", "taken, and without effect here", allowed=("float", "half")
+    ),
     "accumType.interTile": Option(
         "float", "type of partial sums and products of halves", allowed=("float", "half")
-    )
+    ),
 }
 
 

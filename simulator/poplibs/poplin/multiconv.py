@@ -1,0 +1,205 @@
+"""Several convolutions in one call (PopLibs poplin/MultiConvolution.hpp).
+
+They run one after another, as PopLibs' plan "serial" runs them; its plan "parallel", which shares
+the tiles out among them, is taken and runs alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from simulator.graph.errors import poplibs_error
+from simulator.graph.graph import Graph
+from simulator.graph.option_table import Option, checked
+from simulator.graph.program import Sequence as Program
+from simulator.graph.tensor import Tensor
+from simulator.logging import library_call
+from simulator.poplibs import poplin
+from simulator.poplibs.poplin.create import PlanningCache
+from simulator.poplibs.poplin.params import ConvParams
+from simulator.poplibs.poplin.weights import flip_weights
+from simulator.poplibs.popops.regions import debug_name
+
+Options = Mapping[str, object] | None
+OPTIONS = {
+    "planType": Option(
+        "parallel", "taken; all run one after another", allowed=("serial", "parallel")
+    ),
+    "perConvReservedTiles": Option(50, "taken, and without effect here"),
+    "cycleBackOff": Option("0.1", "taken, and without effect here"),
+}
+
+
+@dataclass(frozen=True)
+class CreateTensorArgs:
+    """A convolution whose input or weights are to be created."""
+
+    params: ConvParams
+    options: Options = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class ConvolutionArgs:
+    """The operands of a convolution."""
+
+    inputs: Tensor
+    weights: Tensor
+    params: ConvParams
+    options: Options = None
+
+
+@dataclass(frozen=True)
+class CalculateWeightDeltasArgs:
+    """The operands of a gradient of weights."""
+
+    zDeltas: Tensor
+    activations: Tensor
+    params: ConvParams
+    options: Options = None
+
+
+@dataclass(frozen=True)
+class ConvWeightUpdateArgs:
+    """The operands of an update of weights; the scale is a tensor or a number."""
+
+    zDeltas: Tensor
+    weights: Tensor
+    activations: Tensor
+    scale: Tensor | float
+    params: ConvParams
+    options: Options = None
+
+
+ConvWeightUpdateArgsScalar = ConvWeightUpdateArgs
+
+
+@library_call("POPLIN")
+def createWeights(
+    graph: Graph,
+    args: Sequence[CreateTensorArgs],
+    weightsIndex: int,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Add the weights of one of several convolutions, laid out as its plan wants them."""
+    arg = _one(args, weightsIndex, options, "multiconv::createWeights")
+    return poplin.createWeights(graph, arg.params, arg.name, arg.options, cache)
+
+
+@library_call("POPLIN")
+def createInput(
+    graph: Graph,
+    args: Sequence[CreateTensorArgs],
+    inputIndex: int,
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> Tensor:
+    """Add the input of one of several convolutions, laid out as its plan wants it."""
+    arg = _one(args, inputIndex, options, "multiconv::createInput")
+    return poplin.createInput(graph, arg.params, arg.name, arg.options, cache)
+
+
+def _one(
+    args: Sequence[CreateTensorArgs], number: int, options: Options, name: str
+) -> CreateTensorArgs:
+    checked(OPTIONS, options or {}, name)
+    if not 0 <= number < len(args):
+        raise poplibs_error(f"{name}: convolution {number}; there are 0 to {len(args) - 1}")
+    return args[number]
+
+
+@library_call("POPLIN")
+def convolution(
+    graph: Graph,
+    args: Sequence[ConvolutionArgs],
+    transposeAndFlipWeights: bool,
+    prog: Program,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> list[Tensor]:
+    """Convolve each input with its weights; raises poplibs_error."""
+    names = _names(args, debugContext, options)
+    return [
+        poplin.convolution(
+            graph,
+            arg.inputs,
+            arg.weights,
+            arg.params,
+            transposeAndFlipWeights,
+            prog,
+            name,
+            arg.options,
+            cache,
+        )
+        for arg, name in zip(args, names, strict=True)
+    ]
+
+
+@library_call("POPLIN")
+def calculateWeightDeltas(
+    graph: Graph,
+    args: Sequence[CalculateWeightDeltasArgs],
+    prog: Program,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> list[Tensor]:
+    """Return the gradients of the weights of each convolution; raises poplibs_error."""
+    names = _names(args, debugContext, options)
+    return [
+        poplin.calculateWeightDeltas(
+            graph, arg.zDeltas, arg.activations, arg.params, prog, name, arg.options, cache
+        )
+        for arg, name in zip(args, names, strict=True)
+    ]
+
+
+@library_call("POPLIN")
+def convolutionWeightUpdate(
+    graph: Graph,
+    args: Sequence[ConvWeightUpdateArgs],
+    prog: Program,
+    debugContext: str = "",
+    options: Options = None,
+    cache: PlanningCache | None = None,
+) -> None:
+    """Add their scaled gradients to the weights of each convolution; raises poplibs_error."""
+    for arg, name in zip(args, _names(args, debugContext, options), strict=True):
+        poplin.convolutionWeightUpdate(
+            graph,
+            arg.zDeltas,
+            arg.weights,
+            arg.activations,
+            arg.params,
+            arg.scale,
+            prog,
+            name,
+            arg.options,
+            cache,
+        )
+
+
+@library_call("POPLIN")
+def weightsTransposeChansFlipXY(
+    graph: Graph,
+    args: Sequence[ConvolutionArgs],
+    weightsIn: Sequence[Tensor],
+    prog: Program,
+    options: Options = None,
+    debugContext: str = "",
+    cache: PlanningCache | None = None,
+) -> None:
+    """Copy weights to those of each convolution, channels swapped and kernels turned round."""
+    names = _names(args, debugContext, options)
+    for arg, source, name in zip(args, weightsIn, names, strict=True):
+        flip_weights(graph, source, arg.weights, prog, name, arg.options)
+
+
+def _names(args: Sequence[object], context: str, options: Options) -> list[str]:
+    """Return the debug name of each convolution; raises InvalidOptionError."""
+    name = debug_name(context, "MultiConv")
+    checked(OPTIONS, options or {}, name)
+    return [f"{name}/{number}" for number in range(len(args))]
