@@ -75,12 +75,15 @@ TYPES = VertexTypes(
             POPOPS_ESTIMATES,
             (24, 150),
         ),
-        supervisor(
-            "popops::MultiUpdateOp<type,subwords,MAX>",
-            "offsets baseT subT",
-            indexing_cycles.multi_update_add,
-            POPOPS_ESTIMATES,
-            (24, 150),
+        *(
+            supervisor(
+                f"popops::MultiUpdateOp<type,subwords,{operation}>",
+                "offsets baseT subT",
+                indexing_cycles.multi_update_add,
+                POPOPS_ESTIMATES,
+                (24, 150),
+            )
+            for operation in ("MAX", "MUL")
         ),
         supervisor(
             "popops::ScaledMultiUpdateAdd<type,scale,subwords>",
@@ -92,7 +95,7 @@ TYPES = VertexTypes(
     )
 )
 
-UpdateKind = Literal["", "ADD", "MAX"]
+UpdateKind = Literal["", "ADD", "MAX", "MUL"]
 
 
 @cache
@@ -165,7 +168,7 @@ def multi_slice_codelet(dtype: Type) -> Codelet:
 def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd: bool) -> Codelet:
     """Return the vertex that puts row i of `subT` into row `offsets[i]` of `baseT`, in order.
 
-    It replaces the row, or adds to it `scale` times what comes, or keeps the larger elements.
+    It replaces the row, adds `scale` times what comes, keeps the larger elements or multiplies.
     Parameters as of `multi_slice_codelet`; `odd` rows of halves are written in parts of words.
     """
 
@@ -189,8 +192,7 @@ def multi_update_codelet(dtype: Type, scale: Type | None, kind: UpdateKind, odd:
     name = {
         "": f"popops::MultiUpdate<{dtype}>",
         "ADD": f"popops::ScaledMultiUpdateAdd<{dtype},{scale},{words}>",
-        "MAX": f"popops::MultiUpdateOp<{dtype},{words},popops::Operation::MAX>",
-    }[kind]
+    }.get(kind, f"popops::MultiUpdateOp<{dtype},{words},popops::Operation::{kind}>")
     return TYPES.codelet(name, compute, operations)
 
 
@@ -202,6 +204,7 @@ _COMBINE: dict[UpdateKind, Callable[[Array, Any, Array], None]] = {
     "": _replace,
     "ADD": np.add.at,
     "MAX": np.maximum.at,
+    "MUL": np.multiply.at,
 }
 
 

@@ -30,6 +30,7 @@ from simulator.poplibs.poputil import mapTensorLinearly
 OPTIONS = {
     "poolUseIntrospectiveMapping": Option(True, "choose tiles by where the input lies"),
     "optimizeForSpeed": Option(False, "taken, and without effect here"),
+    "useFloatPartialsWhereBeneficial": Option(False, "taken, and without effect here"),
 }
 Options = Mapping[str, object] | None
 

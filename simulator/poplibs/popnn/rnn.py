@@ -36,6 +36,7 @@ OPTIONS = {
     "numShards": Option(1, _TAKEN),
     "rnnCodeReuse": Option(False, _TAKEN),
     "rnnStepsPerWU": Option(1, _TAKEN),
+    "disableWUPartialInterleaving": Option(False, _TAKEN),
 }
 Options = Mapping[str, object] | None
 Activated = tuple[NonLinearityType, Tensor]

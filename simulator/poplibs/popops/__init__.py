@@ -62,10 +62,17 @@ from simulator.poplibs.popops.slicing.multi_slice import groupedMultiUpdate as g
 from simulator.poplibs.popops.slicing.multi_slice import (
     groupedMultiUpdateAdd as groupedMultiUpdateAdd,
 )
+from simulator.poplibs.popops.slicing.multi_slice import (
+    groupedMultiUpdateMax as groupedMultiUpdateMax,
+)
+from simulator.poplibs.popops.slicing.multi_slice import (
+    groupedMultiUpdateMul as groupedMultiUpdateMul,
+)
 from simulator.poplibs.popops.slicing.multi_slice import multiSlice as multiSlice
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdate as multiUpdate
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateAdd as multiUpdateAdd
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateMax as multiUpdateMax
+from simulator.poplibs.popops.slicing.multi_slice import multiUpdateMul as multiUpdateMul
 from simulator.poplibs.popops.slicing.scatter import scatter as scatter
 from simulator.poplibs.popops.slicing.slice_plan import SlicePlan as SlicePlan
 from simulator.poplibs.popops.slicing.sliceable import createIndicesTensor as createIndicesTensor

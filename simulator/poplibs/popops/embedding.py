@@ -21,6 +21,7 @@ from simulator.graph.types import FLOAT, HALF, IntArray, Type, checked_type
 from simulator.logging import library_call, log
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.slicing.embedding_cost import KEPT_WEIGHT, Estimate, Problem, Splits
+from simulator.poplibs.popops.slicing.index_bounds import gather_options
 from simulator.poplibs.popops.slicing.slice_plan import (
     SPLITS,
     Options,
@@ -65,7 +66,7 @@ def plan(graph: Graph, dataType: Type, *arguments: object, **named: object) -> S
     )
     first: dict[str, object] = {"groupSize": NEEDED} if grouped else {}
     call_args = arguments_of(NAME, {**first, **sizes, "options": None}, arguments, named)
-    options = slice_options(call_args["options"], NAME)
+    options = slice_options(gather_options(call_args["options"], NAME)[1], NAME)
     bound = constraints(options, NAME)
     problem = _problem(graph, checked_type(dataType, NAME), call_args, options, bound)
     splits = _ways(problem, bound, options)
@@ -106,7 +107,12 @@ def _problem(
         )
     if not (options["usedForSlice"] or options["usedForUpdate"]):
         raise poplibs_error(f"{NAME}: usedForSlice and usedForUpdate are false; one must be true")
-    kinds: dict[str, UpdateKind] = {"none": "", "add": "ADD", "max": "MAX"}
+    kinds: dict[str, UpdateKind] = {
+        "none": "",
+        "add": "ADD",
+        "max": "MAX",
+        "mul": "MUL",
+    }
     kind = kinds[str(options["operationForUpdate"])]
     partials = {"half": HALF, "float": FLOAT}.get(str(options["partialType"]), FLOAT)
     whole_words = lcm(graph.target.getAtomicStoreGranularity(), dtype.size) // dtype.size

@@ -205,7 +205,8 @@ def _map(request: Request, options: Options) -> Tensor:
         raise poplibs_error(f"{name}: no tensors are given; {expression!r} needs their shape")
     node = _typed(expression, request, None if request.into is None else request.into.dtype)
     direct = all(not argument.arguments for argument in node.arguments)
-    separate = direct or not settings.get("enableGenerateCodelet", True)
+    fuse = settings.get("enableGenerateCodelet", True)
+    separate = not settings.get("forceGenerateCodelet") if direct else not fuse
     # A tensor that no operation reads still takes part in the shape of the result.
     if separate and node.arguments and len(_fields(node)) == len(request.tensors):
         return _separately(request, node, request.into)

@@ -26,6 +26,7 @@ Options = Mapping[str, object] | None
 
 OPTIONS = {
     "enableGenerateCodelet": Option(True, "fuse an expression of several operations"),
+    "forceGenerateCodelet": Option(False, "fuse an expression of one operation too"),
     "enableVectorBroadcastOptimisations": Option(True, "take a vector that repeats once a tile"),
     "enableExpressionOptimizations": Option(True, "take a vector that repeats once a tile"),
 }

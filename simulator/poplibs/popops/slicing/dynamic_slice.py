@@ -13,13 +13,20 @@ from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.graph import ComputeSet, Graph
+from simulator.graph.option_table import checked
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Direction, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import Regions, debug_name, regions_of, split_among_workers
 from simulator.poplibs.popops.slicing.block_fields import column_blocks, cut_blocks
-from simulator.poplibs.popops.slicing.slice_plan import check_offsets, check_slices, slice_order
+from simulator.poplibs.popops.slicing.slice_plan import (
+    GATHER_OPTIONS,
+    Options,
+    check_offsets,
+    check_slices,
+    slice_order,
+)
 
 
 @library_call("POPOPS")
@@ -31,12 +38,14 @@ def dynamicSlice(
     sizes: Sequence[int],
     prog: program.Sequence,
     debugContext: str = "",
+    options: Options = None,
 ) -> Tensor:
     """Return the slice that begins at `offset` and has `sizes` elements of the dimensions `dims`.
 
     Other dimensions are taken whole. Past the end of a dimension comes its begin again.
     """
     name = debug_name(debugContext, "dynamicSlice")
+    checked(GATHER_OPTIONS, options or {}, name)
     check_slices(name, t.shape, dims, sizes)
     check_offsets(name, offset, (len(dims),))
     if 0 in sizes:
@@ -59,9 +68,11 @@ def dynamicSliceWithOutput(
     sizes: Sequence[int],
     prog: program.Sequence,
     debugContext: str = "",
+    options: Options = None,
 ) -> None:
     """Write a slice, as `dynamicSlice` gives it, to a tensor of its shape."""
     name = debug_name(debugContext, "dynamicSlice")
+    checked(GATHER_OPTIONS, options or {}, name)
     check_slices(name, t.shape, dims, sizes)
     check_offsets(name, offset, (len(dims),))
     _check_slice(name, output, t, dims, sizes)
@@ -90,12 +101,14 @@ def dynamicUpdate(
     sizes: Sequence[int],
     prog: program.Sequence,
     debugContext: str = "",
+    options: Options = None,
 ) -> None:
     """Write `s` into `t` at `offset` in the dimensions `dims`.
 
     Past the end of a dimension comes its begin again.
     """
     name = debug_name(debugContext, "dynamicUpdate")
+    checked(GATHER_OPTIONS, options or {}, name)
     check_slices(name, t.shape, dims, sizes)
     check_offsets(name, offset, (len(dims),))
     _check_slice(name, s, t, dims, sizes)

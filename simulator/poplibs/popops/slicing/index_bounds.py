@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from simulator.graph import program
 from simulator.graph.graph import Graph
-from simulator.graph.option_table import Option, OptionValue, checked, defaults
+from simulator.graph.option_table import OptionValue, checked, defaults
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.operators import logicalAnd, lt, mul, select
-from simulator.poplibs.popops.slicing.slice_plan import OPTIONS
+from simulator.poplibs.popops.slicing.slice_plan import BOUNDS, GATHER_OPTIONS
 from simulator.poplibs.popops.slicing.validate_indices import validate_indices
-
-BOUNDS = {
-    "remapOutOfBoundIndices": Option(False, "take index 0 in place of one that is too large"),
-    "paddingIndexUsed": Option(False, "give zeros for an index that is the size of the dimension"),
-    "validateIndices": OPTIONS["validateIndices"],
-}
-GATHER_OPTIONS = OPTIONS | BOUNDS
 
 
 def gather_options(

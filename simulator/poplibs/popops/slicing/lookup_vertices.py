@@ -69,7 +69,7 @@ def add_lookups(
     """Add the vertices; those that write parts of words are of a type of their own."""
     dtype = lookups.base.dtype
     odd = np.zeros(len(lookups.tile), dtype=bool)
-    if kind in ("ADD", "MAX"):
+    if kind in ("ADD", "MAX", "MUL"):
         odd = lookups.length % _word(dtype, graph.target) != 0
     for parts_of_words in (False, True):
         vertices = np.flatnonzero(odd == parts_of_words)
@@ -119,7 +119,7 @@ def lookup_cycles(
     Workers share the offsets of a slice, in whole words; one of them does an update. Where there is
     one offset, they share the row of a slice instead.
     """
-    if kind in ("ADD", "MAX"):
+    if kind in ("ADD", "MAX", "MUL"):
         return indexing_cycles.multi_update_add(offsets, length, dtype, target)
     if kind != "SLICE":
         return indexing_cycles.multi_update(offsets, length, dtype, target)

@@ -17,6 +17,11 @@ from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slicing import multi_slice_planned, multi_update_planned
 from simulator.poplibs.popops.slicing import multi_slice_unplanned as unplanned
+from simulator.poplibs.popops.slicing.index_bounds import (
+    checked_indices,
+    gather_options,
+    with_padding,
+)
 from simulator.poplibs.popops.slicing.lookup_vertices import Kind
 from simulator.poplibs.popops.slicing.slice_layout import check_planned
 from simulator.poplibs.popops.slicing.slice_plan import (
@@ -61,7 +66,8 @@ def multiSlice(
     """Return the slices [offset][sizes in place of `dims`] at each row of `offsets`.
 
     Offsets are [slices][dims] of unsigned int; one past the end leaves zeros when rows of a matrix
-    are looked up, else it wraps around. A list of numbers takes slices of 1 of one dimension.
+    are looked up, else it wraps around, unless options say else, as for `gather`. A list of numbers
+    takes slices of 1 of one dimension.
     """
     if not isinstance(offsets, Tensor):
         form = {"dim": NEEDED, "prog": NEEDED, "debugContext": ""}
@@ -73,16 +79,18 @@ def multiSlice(
     call_args = arguments_of("multiSlice", form, arguments, named)
     name, prog, plan = (call_args[key] for key in ("debugContext", "prog", "plan"))
     name, dims, sizes = debug_name(name, "multiSlice"), call_args["dims"], call_args["sizes"]
-    options = _checked(_Call(name, t, offsets, dims, sizes, plan, False), call_args["options"])
+    bounds, of_slices = gather_options(call_args["options"], name)
+    options = _checked(_Call(name, t, offsets, dims, sizes, plan, False), of_slices)
     with graph.debug_scope(name, "popops"):
-        if options["validateIndices"]:
-            validate_indices(graph, offsets, [t.dim(dim) for dim in dims], prog, name)
+        limits = [t.dim(dim) for dim in dims]
+        inside = checked_indices(graph, offsets, limits, bounds, prog, name)
         if plan.isNull:
-            return unplanned.multi_slice(graph, t, offsets, dims, sizes, prog, options, name)
-        slices = multi_slice_planned.multi_slice(
-            graph, t.expand([0]), offsets.expand([0]), prog, plan, name
-        )
-        return slices.squeeze([0])
+            slices = unplanned.multi_slice(graph, t, inside, dims, sizes, prog, options, name)
+        else:
+            slices = multi_slice_planned.multi_slice(
+                graph, t.expand([0]), inside.expand([0]), prog, plan, name
+            ).squeeze([0])
+        return with_padding(graph, slices, offsets, limits, bounds, prog, name)
 
 
 @library_call("POPOPS")
@@ -197,6 +205,63 @@ def multiUpdateMax(
     name = debug_name(debugContext, "multiUpdateMax")
     call = _Call(name, t, offsets, dims, sizes, plan, False)
     _update(graph, call, s, None, "MAX", prog, options)
+
+
+@library_call("POPOPS")
+def multiUpdateMul(
+    graph: Graph,
+    t: Tensor,
+    s: Tensor,
+    offsets: Tensor,
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    prog: program.Sequence,
+    plan: SlicePlan = NO_PLAN,
+    options: Options = None,
+    debugContext: str = "",
+) -> None:
+    """Multiply the rows of a matrix by the slices `s`; those of one row multiply up."""
+    name = debug_name(debugContext, "multiUpdateMul")
+    call = _Call(name, t, offsets, dims, sizes, plan, False)
+    _update(graph, call, s, None, "MUL", prog, options)
+
+
+@library_call("POPOPS")
+def groupedMultiUpdateMax(
+    graph: Graph,
+    t: Tensor,
+    s: Tensor,
+    offsets: Tensor,
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    prog: program.Sequence,
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str = "",
+) -> None:
+    """Keep the larger elements of rows of each of several matrices, and of the slices `s`."""
+    name = debug_name(debugContext, "groupedMultiUpdateMax")
+    call = _Call(name, t, offsets, dims, sizes, plan, True)
+    _update(graph, call, s, None, "MAX", prog, options)
+
+
+@library_call("POPOPS")
+def groupedMultiUpdateMul(
+    graph: Graph,
+    t: Tensor,
+    s: Tensor,
+    offsets: Tensor,
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    prog: program.Sequence,
+    plan: SlicePlan,
+    options: Options = None,
+    debugContext: str = "",
+) -> None:
+    """Multiply rows of each of several matrices; tensors have a first dimension more."""
+    name = debug_name(debugContext, "groupedMultiUpdateMul")
+    call = _Call(name, t, offsets, dims, sizes, plan, True)
+    _update(graph, call, s, None, "MUL", prog, options)
 
 
 @library_call("POPOPS")

@@ -20,7 +20,7 @@ from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.elementwise.fill import fill
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
-from simulator.poplibs.popops.operators import maxInPlace
+from simulator.poplibs.popops.operators import maxInPlace, mulInPlace
 from simulator.poplibs.popops.reduction.reduce import Operation, reduceWithOutput
 from simulator.poplibs.popops.slicing.lookup_vertices import Kind, add_lookups
 from simulator.poplibs.popops.slicing.planned_parts import (
@@ -117,7 +117,7 @@ def _in_stages(
     fill(graph, memory, prog, _neutral(update.kind, partials), f"{name}/zeroPartials")
     prog.add(program.Execute(compute_set))
     total, flat = planned_base(graph, partials, base.shape, plan, f"{name}/opUpdates")
-    operation = Operation.ADD if update.kind == "ADD" else Operation.MAX
+    operation = Operation[update.kind]
     copies = partition.shape[1]
     # In memory the copies of a group of matrices stand one after another.
     starts = np.append(partition.starts()[:, 0, 0, 0], memory.numElements()).tolist()
@@ -129,18 +129,21 @@ def _in_stages(
     _combine(update, base, total)
 
 
+_IN_PLACE = {"MAX": maxInPlace, "MUL": mulInPlace}
+
+
 def _neutral(kind: Kind, dtype: Type) -> float:
     """Return the number that an update with it leaves as it is."""
-    if kind == "ADD":
-        return 0
+    if kind in ("ADD", "MUL"):
+        return int(kind == "MUL")
     return -np.inf if dtype.numpy.kind == "f" else int(np.iinfo(dtype.numpy).min)
 
 
 def _combine(update: Update, base: Tensor, total: Tensor) -> None:
-    """Add what came together, or its scaled values, to the base, or keep the larger elements."""
+    """Combine what came together, or its scaled values, with the base."""
     graph, prog, name = update.graph, update.prog, update.name
-    if update.kind == "MAX":
-        maxInPlace(graph, base, total, prog, f"{name}/Max")
+    if update.kind in _IN_PLACE:
+        _IN_PLACE[update.kind](graph, base, total, prog, f"{name}/{update.kind.capitalize()}")
         return
     into = base
     if base.dtype != total.dtype:

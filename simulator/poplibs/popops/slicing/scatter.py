@@ -9,6 +9,7 @@ from typing import Any, overload
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
+from simulator.graph.option_table import checked
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.logging import library_call
@@ -17,6 +18,7 @@ from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.slicing.dynamic_slice import dynamicSlice, dynamicUpdate
 from simulator.poplibs.popops.slicing.gather import index_columns
+from simulator.poplibs.popops.slicing.slice_plan import GATHER_OPTIONS, Options
 
 UpdateComputation = Callable[[Graph, Tensor, Tensor, program.Sequence], Tensor]
 DIMENSIONS = (
@@ -39,6 +41,7 @@ def scatter(
     scatterDimsToOperandDims: Sequence[int],
     prog: program.Sequence,
     debugContext: str = "",
+    optionFlags: Options = None,
 ) -> None: ...
 @overload
 def scatter(
@@ -53,6 +56,7 @@ def scatter(
     updateComputation: UpdateComputation,
     prog: program.Sequence,
     debugContext: str = "",
+    optionFlags: Options = None,
 ) -> None: ...
 @library_call("POPOPS")
 def scatter(
@@ -74,9 +78,13 @@ def scatter(
     if computed:
         form["updateComputation"] = NEEDED
     call_args = arguments_of(
-        "scatter", {**form, "prog": NEEDED, "debugContext": ""}, arguments, named
+        "scatter",
+        {**form, "prog": NEEDED, "debugContext": "", "optionFlags": None},
+        arguments,
+        named,
     )
     name, prog = debug_name(call_args["debugContext"], "scatter"), call_args["prog"]
+    checked(GATHER_OPTIONS, call_args["optionFlags"] or {}, name)
     if indices.dtype not in (INT, UNSIGNED_INT) or operand.dtype != updates.dtype:
         raise poplibs_error(
             f"{name}: indices {indices!r} and updates {updates!r} of {operand!r}; int or unsigned "

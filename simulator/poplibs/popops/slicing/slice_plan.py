@@ -17,7 +17,7 @@ Options = Mapping[str, object] | None
 OPTIONS = {
     "usedForSlice": Option(True, "the plan is for multiSlice"),
     "usedForUpdate": Option(True, "the plan is for an update"),
-    "operationForUpdate": Option("add", "what updates do", allowed=("none", "add", "max")),
+    "operationForUpdate": Option("add", "what updates do", allowed=("none", "add", "max", "mul")),
     "partialType": Option("", "in what updates are added up", allowed=("half", "float")),
     "availableMemoryProportion": Option("0.6", "the part of a tile for temporary data"),
     "indicesDistribution": Option(
@@ -31,6 +31,12 @@ OPTIONS = {
     "validateIndices": Option(False, "stop with an error where an offset is too large"),
     "internal.alwaysIncludeBaseRearrangementCost": Option(True, "taken, and without effect here"),
 }
+BOUNDS = {
+    "remapOutOfBoundIndices": Option(False, "take index 0 in place of one that is too large"),
+    "paddingIndexUsed": Option(False, "give zeros for an index that is the size of the dimension"),
+    "validateIndices": OPTIONS["validateIndices"],
+}
+GATHER_OPTIONS = OPTIONS | BOUNDS
 SPLITS = ("lookupSplit", "slicedDimSplit", "unslicedDimSplit", "groupSplit")
 CONSTRAINTS = (*SPLITS, "unslicedGrainSize", "useOrderingInfo")
 
