@@ -41,6 +41,9 @@ FIXED: dict[str, Any] = {
     "count": 5,
     "absolute": True,
     "channels": 4,
+    "infinities": True,
+    "rows": 48,
+    "sequences": 3,
     "out_group": 8,
     "expression": Node(FLOAT, BINARY["ADD"], (Node(FLOAT, field="in1"), Node(FLOAT, field="in2"))),
 }

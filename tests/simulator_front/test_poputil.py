@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
+from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import TARGETS, make_target
 from simulator.graph.program import Copy
@@ -315,3 +316,42 @@ def test_what_does_not_fit_is_refused(call: Any, said: str) -> None:
 
 def test_the_loop_that_the_guide_calls_poputils_is_popops() -> None:
     assert poputil.countedForLoop is popops.countedForLoop
+
+
+def test_a_mapping_goes_on_where_another_ended() -> None:
+    values = Values()  # 4 tiles; at least 32 floats a tile
+    tensor = values.graph.addVariable(FLOAT, [70], "t")
+    mapping, behind = poputil.calcLinearTileMappingAndNewOffset(values.graph, tensor, 3)
+    assert (mapping, behind) == ([[(34, 70)], [], [], [(0, 34)]], 1)
+    down = poputil.calcLinearTileMapping(values.graph.target, [6], 1, 1, 1, False)
+    assert down == [[(4, 6)], [(2, 4)], [(0, 2)], []]
+    for ascending in (True, False):
+        there = [poputil.transformTileIndex(tile, 5, 2, ascending) for tile in range(5)]
+        back = [poputil.invTransformTileIndex(tile, 5, 2, ascending) for tile in there]
+        assert (sorted(there), back) == ([*range(5)], [*range(5)])
+    assert 0 <= poputil.chooseMappingOffset(7, [3, 4]) < 7
+    with pytest.raises(poplibs_error, match="0 tiles; at least 1 is needed"):
+        poputil.chooseMappingOffset(0, [3])
+
+
+def test_shuffled_intervals_are_put_back() -> None:
+    shuffle = [(4, 6), (0, 1), (1, 4)]
+    values = Values()
+    tensor = values.tensor(np.arange(6.0))
+    shuffled = concat(tensor.slices(shuffle))
+    back = concat(shuffled.slices(poputil.calculateUnshufflingIntervals(shuffle)))
+    np.testing.assert_array_equal(back.elements(), tensor.elements())
+    assert poputil.flattenIntervals([[(0, 1)], [], [(2, 4), (5, 6)]]) == [(0, 1), (2, 4), (5, 6)]
+
+
+def test_clones_go_to_another_view_and_take_aliases_apart() -> None:
+    values = Values(num_ipus=2)
+    tensor = values.tensor(numbers(2, 70))
+    there = values.graph.createVirtualGraph(4, 8)
+    clone = poputil.cloneToGraph(values.graph.createVirtualGraph(0, 4), there, tensor)
+    assert tiles_of(values, clone) == [tile + 4 for tile in tiles_of(values, tensor)]
+    twice = tensor[0].expand([0]).broadcast(2, 0)
+    apart, behind = poputil.cloneAndExpandAliasing(values.graph, twice, 1)
+    assert not apart.containsAliases() and behind == 3
+    first = tiles_of(values, twice)[:70]
+    assert tiles_of(values, apart) == [*first, *[1] * 34, *[2] * 36]

@@ -21,6 +21,13 @@ from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo as scale
 from simulator.poplibs.popops.elementwise.scaled_add import scaledSubtractFrom as scaledSubtractFrom
 from simulator.poplibs.popops.encoding import encodeOneHot as encodeOneHot
 from simulator.poplibs.popops.gather_statistics import histogram as histogram
+from simulator.poplibs.popops.host_tensors import IndicesAndTensor as IndicesAndTensor
+from simulator.poplibs.popops.host_tensors import (
+    createHostSliceableTensor as createHostSliceableTensor,
+)
+from simulator.poplibs.popops.host_tensors import (
+    createHostTransferableTensor as createHostTransferableTensor,
+)
 from simulator.poplibs.popops.iota import iota as iota
 from simulator.poplibs.popops.loop import addForLoopCounterVertex as addForLoopCounterVertex
 from simulator.poplibs.popops.loop import countedForLoop as countedForLoop
@@ -29,6 +36,8 @@ from simulator.poplibs.popops.normalise_image import (
     createNormaliseImageInput as createNormaliseImageInput,
 )
 from simulator.poplibs.popops.normalise_image import normaliseImage as normaliseImage
+from simulator.poplibs.popops.not_numbers import hasNaN as hasNaN
+from simulator.poplibs.popops.not_numbers import hasNaNOrInf as hasNaNOrInf
 from simulator.poplibs.popops.operators import *  # noqa: F403 - its names are all operators
 from simulator.poplibs.popops.pad import pad as pad
 from simulator.poplibs.popops.reduction.cumulative_sum import cumSum as cumSum
@@ -39,6 +48,9 @@ from simulator.poplibs.popops.reduction.reduce import allTrue as allTrue
 from simulator.poplibs.popops.reduction.reduce import reduce as reduce
 from simulator.poplibs.popops.reduction.reduce import reduceMany as reduceMany
 from simulator.poplibs.popops.reduction.reduce import reduceWithOutput as reduceWithOutput
+from simulator.poplibs.popops.ring import CircBuf as CircBuf
+from simulator.poplibs.popops.scalars_in_rows import selectScalarFromRows as selectScalarFromRows
+from simulator.poplibs.popops.scalars_in_rows import updateScalarInRows as updateScalarInRows
 from simulator.poplibs.popops.slicing.dynamic_slice import dynamicSlice as dynamicSlice
 from simulator.poplibs.popops.slicing.dynamic_slice import (
     dynamicSliceWithOutput as dynamicSliceWithOutput,
@@ -74,6 +86,7 @@ from simulator.poplibs.popops.slicing.multi_slice import multiUpdateAdd as multi
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateMax as multiUpdateMax
 from simulator.poplibs.popops.slicing.multi_slice import multiUpdateMul as multiUpdateMul
 from simulator.poplibs.popops.slicing.scatter import scatter as scatter
+from simulator.poplibs.popops.slicing.sequence_slice import sequenceSlice as sequenceSlice
 from simulator.poplibs.popops.slicing.slice_plan import SlicePlan as SlicePlan
 from simulator.poplibs.popops.slicing.sliceable import createIndicesTensor as createIndicesTensor
 from simulator.poplibs.popops.slicing.sliceable import (
@@ -93,5 +106,6 @@ from simulator.poplibs.popops.sorting.topk import createTopKInput as createTopKI
 from simulator.poplibs.popops.sorting.topk import topK as topK
 from simulator.poplibs.popops.sorting.topk import topKKeyValue as topKKeyValue
 from simulator.poplibs.popops.sorting.topk import topKWithPermutation as topKWithPermutation
+from simulator.poplibs.poputil.values import checkAccuracyWhenCast as checkAccuracyWhenCast
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))

@@ -19,6 +19,16 @@ from simulator.poplibs.poputil.copies import (
     createIpuCopy,
     duplicate,
 )
+from simulator.poplibs.poputil.offsets import (
+    calcLinearTileMappingAndNewOffset,
+    calculateUnshufflingIntervals,
+    chooseMappingOffset,
+    cloneAndExpandAliasing,
+    cloneToGraph,
+    flattenIntervals,
+    invTransformTileIndex,
+    transformTileIndex,
+)
 from simulator.poplibs.poputil.regions import (
     balancedPartition,
     flattenIndex,
@@ -54,6 +64,14 @@ from simulator.poplibs.poputil.values import (
 )
 
 __all__ = [
+    "calcLinearTileMappingAndNewOffset",
+    "calculateUnshufflingIntervals",
+    "chooseMappingOffset",
+    "cloneAndExpandAliasing",
+    "cloneToGraph",
+    "flattenIntervals",
+    "invTransformTileIndex",
+    "transformTileIndex",
     "TensorUseTracker",
     "balancedPartition",
     "broadcastToMatch",

@@ -103,24 +103,33 @@ def mapTensorLinearlyWithOffset(graph: Graph, t: Tensor, *arguments: Any, **name
 
 @library_call("POPUTIL")
 def calcLinearTileMapping(
-    graph: Graph,
+    graph: Graph | Target,
     tensor: Tensor | Sequence[int],
-    minElementsPerTile: int = 0,
+    minElementsPerTile: int | Type = 0,
     grainSize: int = 0,
+    offset: int = 0,
+    ascendingOrder: bool = True,
 ) -> TileParts:
     """List, for each tile, the parts [begin, end) that `mapTensorLinearly` would give it.
 
-    Of a shape, whose elements have no type, the grains are single elements by default.
+    Of a shape, whose elements have no type, the grains are single elements by default; a type may
+    stand in the place of the least elements. Tiles are counted from `offset` on, upwards or down.
     """
-    target = graph.target
+    target = graph if isinstance(graph, Target) else graph.target
     if isinstance(tensor, Tensor):
         elements, dtype = tensor.numElements(), tensor.dtype
     else:
         elements, dtype = element_count(checked_shape(tensor, "calcLinearTileMapping")), BOOL
-        minElementsPerTile, grainSize = max(minElementsPerTile, 1), max(grainSize, 1)
-    bounds = linear_bounds(elements, dtype, target, minElementsPerTile, grainSize).tolist()
+    least = minElementsPerTile
+    if isinstance(least, Type):
+        dtype, least = least, 0
+    elif not isinstance(tensor, Tensor):
+        least, grainSize = max(least, 1), max(grainSize, 1)
+    bounds = linear_bounds(elements, dtype, target, least, grainSize).tolist()
     used = [[part] for part in zip(bounds[:-1], bounds[1:], strict=True)]
-    return used + [[] for _ in range(target.num_tiles - len(used))]
+    parts = used + [[] for _ in range(target.num_tiles - len(used))]
+    ahead = parts[-offset % target.num_tiles :] + parts[: -offset % target.num_tiles]
+    return ahead if ascendingOrder else ahead[::-1]
 
 
 @overload
