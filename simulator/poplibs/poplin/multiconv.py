@@ -15,11 +15,11 @@ from simulator.graph.option_table import Option, checked
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.logging import library_call
-from simulator.poplibs.poplin.convolution import calculateWeightDeltas as weight_deltas
+from simulator.poplibs.poplin.convolution import calculateWeightDeltas as calculateOneGradient
 from simulator.poplibs.poplin.convolution import convolution as convolve
-from simulator.poplibs.poplin.convolution import convolutionWeightUpdate as update_weights
-from simulator.poplibs.poplin.convolution import createInput as create_input
-from simulator.poplibs.poplin.convolution import createWeights as create_weights
+from simulator.poplibs.poplin.convolution import convolutionWeightUpdate as updateOneWeights
+from simulator.poplibs.poplin.convolution import createInput as createOneInput
+from simulator.poplibs.poplin.convolution import createWeights as createOneWeights
 from simulator.poplibs.poplin.create import PlanningCache
 from simulator.poplibs.poplin.params import ConvParams
 from simulator.poplibs.poplin.weights import flip_weights
@@ -89,7 +89,7 @@ def createWeights(
 ) -> Tensor:
     """Add the weights of one of several convolutions, laid out as its plan wants them."""
     arg = _one(args, weightsIndex, options, "multiconv::createWeights")
-    return create_weights(graph, arg.params, arg.name, arg.options, cache)
+    return createOneWeights(graph, arg.params, arg.name, arg.options, cache)
 
 
 @library_call("POPLIN")
@@ -102,7 +102,7 @@ def createInput(
 ) -> Tensor:
     """Add the input of one of several convolutions, laid out as its plan wants it."""
     arg = _one(args, inputIndex, options, "multiconv::createInput")
-    return create_input(graph, arg.params, arg.name, arg.options, cache)
+    return createOneInput(graph, arg.params, arg.name, arg.options, cache)
 
 
 def _one(
@@ -154,7 +154,7 @@ def calculateWeightDeltas(
     """Return the gradients of the weights of each convolution; raises poplibs_error."""
     names = _names(args, debugContext, options)
     return [
-        weight_deltas(
+        calculateOneGradient(
             graph, arg.zDeltas, arg.activations, arg.params, prog, name, arg.options, cache
         )
         for arg, name in zip(args, names, strict=True)
@@ -172,7 +172,7 @@ def convolutionWeightUpdate(
 ) -> None:
     """Add their scaled gradients to the weights of each convolution; raises poplibs_error."""
     for arg, name in zip(args, _names(args, debugContext, options), strict=True):
-        update_weights(
+        updateOneWeights(
             graph,
             arg.zDeltas,
             arg.weights,

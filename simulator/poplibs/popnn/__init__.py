@@ -5,6 +5,7 @@ from __future__ import annotations
 from simulator.poplibs.codelets import addCodelets
 from simulator.poplibs.popnn import (
     bn,
+    ctc_infer,
     gn,
     gru,
     gru_backward,
@@ -62,6 +63,7 @@ from simulator.poplibs.popnn.softmax import logSoftmax, logSoftmaxInPlace
 
 __all__ = [
     "ctc",
+    "ctc_infer",
     "logSoftmax",
     "logSoftmaxInPlace",
     "CROSS_ENTROPY_LOSS",
