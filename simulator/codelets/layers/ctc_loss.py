@@ -47,8 +47,11 @@ TYPES = VertexTypes(
 )
 
 
-def codelet(classes: int, blank: int, *, gradient: bool) -> Codelet:
-    """Return the vertex type: log probabilities [steps, classes], labels, and both lengths."""
+def codelet(classes: int, blank: int, *, gradient: bool, softmax: bool = False) -> Codelet:
+    """Return the vertex type: log probabilities [steps, classes], labels, and both lengths.
+
+    Its gradient is by the log probabilities, or, with `softmax`, by what they are the softmax of.
+    """
 
     def compute(operands: Operands) -> dict[str, Array]:
         arrays, count = operands.arrays, len(operands.group)
@@ -58,7 +61,11 @@ def codelet(classes: int, blank: int, *, gradient: bool) -> Codelet:
         losses, posterior = losses_of(rows, labels, *lengths, blank=blank)
         outputs = {"loss": losses.astype(arrays["logProbs"].dtype)}
         if gradient:
-            outputs["grad"] = -posterior.astype(arrays["logProbs"].dtype).reshape(-1)
+            slope = -posterior
+            if softmax:
+                live = np.arange(rows.shape[1]) < lengths[0][:, None]
+                slope += np.where(live[:, :, None], np.exp(rows), 0)
+            outputs["grad"] = slope.astype(arrays["logProbs"].dtype).reshape(-1)
         return outputs
 
     name = "CTCGradGivenAlpha" if gradient else "CTCAlpha"
