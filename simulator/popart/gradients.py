@@ -113,10 +113,10 @@ def seeded(
     """Return the gradient of each loss: the loss scaling, on the IPU where the loss is."""
     seeds: dict[str, Tensor] = {}
     for name in losses:
-        info, ipu = lowering.ir.infos[name], lowering.maker_ipu(name)
-        graph, scale, label = lowering.graphs[ipu], scales[ipu], f"{PREFIX}{name}"
+        info, home = lowering.ir.infos[name], lowering.maker_home(name)
+        graph, scale, label = lowering.graphs[home], scales[home], f"{PREFIX}{name}"
         if isinstance(scale, Tensor):
-            at = lowering.program(ipu, prog)
+            at = lowering.program(home, prog)
             if scale.dtype != info.device:
                 scale = popops.cast(graph, scale, info.device, at, label)
             seeds[name] = scale.reshape(info.dims)
@@ -155,20 +155,23 @@ def direct_ways(ir: Ir, anchors: Container[str]) -> dict[str, str]:
 
 def _add(
     lowering: Lowering, prog: Program, label: str, gradients: dict[str, Tensor], name: str,
-    gradient: Tensor,
+    gradient: Tensor, source: int,
 ) -> None:  # fmt: skip
-    """Add up the gradients that reach a tensor, on the lower of their IPUs.
+    """Add up the gradients that reach a tensor, at the first of their homes.
 
     Those of the tensor's readers go down a pipeline to it, whose own loss may be there already.
     """
     if name not in gradients:
-        gradients[name] = gradient
+        gradients[name], lowering.gradient_homes[name] = gradient, source
         return
-    both = gradients[name], gradient
-    ipu = min(map(lowering.ipu_with, both))
-    prog = lowering.program(ipu, prog)
-    first, second = (lowering.carried(part, ipu, prog, f"{label}/Grad") for part in both)
-    gradients[name] = popops.add(lowering.graphs[ipu], first, second, prog, f"{label}/GradSum")
+    sources = lowering.gradient_home(name), source
+    home = lowering.gradient_homes[name] = min(sources)
+    prog = lowering.program(home, prog)
+    first, second = (
+        lowering.carried(part, at, home, prog, f"{label}/Grad")
+        for part, at in zip((gradients[name], gradient), sources, strict=True)
+    )
+    gradients[name] = popops.add(lowering.graphs[home], first, second, prog, f"{label}/GradSum")
 
 
 def lower_backward(
@@ -194,7 +197,7 @@ def lower_backward(
         if use and not again and _is_whole(lowering, use, totals, changed, direct or {}, moving):
             label, at, gradients = lower_back(lowering, use, totals, prog, moving, lower_node_back)
             for name, gradient in gradients.items():
-                _add(lowering, at, label, totals, name, gradient)
+                _add(lowering, at, label, totals, name, gradient, lowering.home_of(use.nodes[0]))
             del nodes[-len(use.nodes) :]
         else:
             lower_node_back(lowering, nodes.pop(), totals, prog, moving, direct, again, track)
@@ -228,20 +231,22 @@ def lower_node_back(
     reached = [name for name in node.outputs if name in totals]
     if not reached or not any(n in moving for n in node.reads) or node.key in FLAT:
         return
-    ipu = lowering.ipu_of(node)
-    at = lowering.program(ipu, prog)
+    home = lowering.home_of(node)
+    at = lowering.program(home, prog)
     if again is None:
         call = lowering.calls[node.name]
-        call.inputs = lowering.held(ipu, call.inputs)
+        call.inputs = lowering.held(home, call.inputs)
     else:
         call = again.call_of(node, at)
     call.prog, call.node = at, replace(node, name=f"{node.name}/Grad")
-    (call.saved,) = lowering.held(ipu, [call.saved])
+    (call.saved,) = lowering.held(home, [call.saved])
     call.needed = [name in moving for name in node.inputs]
     with lowering.scope(node):
         way = (direct or {}).get(node.name)
         if way is not None:
-            grad = lowering.carried(totals[node.outputs[0]], ipu, call.prog, f"{call.name}/In")
+            name = node.outputs[0]
+            source = lowering.gradient_home(name)
+            grad = lowering.carried(totals[name], source, home, call.prog, f"{call.name}/In")
             gradients = [(way, through_softmax(call, grad))]
         elif node.branches:
             gradients = of_branches(lowering, call, node, totals, moving)
@@ -250,7 +255,7 @@ def lower_node_back(
         for name, gradient in gradients:
             if track is not None:
                 track(node, name, gradient, call.prog)
-            _add(lowering, call.prog, call.name, totals, name, gradient)
+            _add(lowering, call.prog, call.name, totals, name, gradient, home)
 
 
 def _of_node(
@@ -261,13 +266,15 @@ def _of_node(
     Only the first output of most operators has one.
     """
     names = [name for name in node.outputs if name]
-    ipu = lowering.ipu_of(node)
+    home = lowering.home_of(node)
     if again is None:
-        outputs = lowering.held(ipu, [lowering.tensor(name) for name in names])
+        outputs = lowering.held(home, [lowering.tensor(name) for name in names])
     else:
         outputs = again.outputs(node, call.prog)
     grads = [
-        lowering.carried(totals[name], ipu, call.prog, f"{call.name}/In")
+        lowering.carried(
+            totals[name], lowering.gradient_home(name), home, call.prog, f"{call.name}/In"
+        )
         if name in totals
         else zeros(call, lowering.tensor(name), "NoGrad")
         for place, name in enumerate(names)
@@ -313,11 +320,13 @@ def _of_branch(
     body: Program,
 ) -> dict[str, Tensor]:
     """Add the backward pass of a branch; give the gradients of what it reads from around it."""
-    inner, ipu = lowering.inner[id(branch)], lowering.graphs.index(call.graph)
+    inner = lowering.inner[id(branch)]
+    inner.gradient_homes.clear()
     inside: dict[str, Tensor] = {}
     for outer, name in zip(call.node.outputs, branch.outputs, strict=True):
         if outer in totals:
-            near = lowering.carried(totals[outer], ipu, body, f"{call.name}/In")
+            source = lowering.gradient_home(outer)
+            near = lowering.carried(totals[outer], source, inner.home, body, f"{call.name}/In")
             before = inside.get(name)
             both = near if before is None else popops.add(call.graph, before, near, body, call.name)
             inside[name] = both

@@ -153,8 +153,8 @@ class AutomaticScaling:
         if self.settings.updatePeriod > 1:
             self._add_counter(graph)
         self.factors = [
-            brought(graph, factor, ipu, self.begin, FACTOR)
-            for ipu in range(len(self.lowering.graphs))
+            self.lowering.brought(factor, home, self.begin, FACTOR)
+            for home in range(len(self.lowering.graphs))
         ]
 
     def _add_counter(self, graph: Graph) -> None:
@@ -192,31 +192,32 @@ class AutomaticScaling:
     def track(self, node: Node, name: str, gradient: Tensor, prog: Program) -> None:
         """Count a gradient that a node gives, if it is one of those that are tracked."""
         if name in self.tracked.get(node.name, ()):
-            self._count(gradient, prog, f"{node.name}/{PREFIX}{name}")
+            home = self.lowering.home_of(node)
+            self._count(gradient, home, prog, f"{node.name}/{PREFIX}{name}")
 
     def track_totals(self, totals: dict[str, Tensor], prog: Program) -> None:
         """Count the gradients of the tensors that the user has named."""
         for name in self.tracked.get("", ()):
             if name in totals:
-                at = self.lowering.program(self.lowering.ipu_with(totals[name]), prog)
-                self._count(totals[name], at, f"{PREFIX}{name}")
+                home = self.lowering.gradient_home(name)
+                at = self.lowering.program(home, prog)
+                self._count(totals[name], home, at, f"{PREFIX}{name}")
 
-    def _count(self, gradient: Tensor, prog: Program, name: str) -> None:
+    def _count(self, gradient: Tensor, home: int, prog: Program, name: str) -> None:
         """Add how many elements are below the edge, and how many are not."""
-        ipu = self.lowering.ipu_with(gradient)
-        graph, label = self.lowering.graphs[ipu], f"{name}/Histogram"
+        graph, label = self.lowering.graphs[home], f"{name}/Histogram"
         levels = graph.addConstant(HALF, [1], [LARGEST * self.settings.binEdgeLocation], label)
         graph.setTileMapping(levels, 0)
-        if ipu not in self.counts:
-            self.counts[ipu] = graph.addVariable(FLOAT, [2], f"{STATISTICS}/{ipu}")
-            graph.setTileMapping(self.counts[ipu], 0)
-            popops.zero(graph, self.counts[ipu], self.begin, STATISTICS)
+        if home not in self.counts:
+            self.counts[home] = graph.addVariable(FLOAT, [2], f"{STATISTICS}/{home}")
+            graph.setTileMapping(self.counts[home], 0)
+            popops.zero(graph, self.counts[home], self.begin, STATISTICS)
         at = prog if self.due is None else Program(name=label)
         counts = popops.histogram(graph, gradient, levels, True, at, label)
         number = popops.cast(graph, counts, FLOAT, at, label)
-        popops.addInPlace(graph, self.counts[ipu], number, at, f"{label}/Sum")
+        popops.addInPlace(graph, self.counts[home], number, at, f"{label}/Sum")
         if self.due is not None:
-            is_due = brought(self.lowering.graph, self.due, ipu, self.begin, f"{FACTOR}/due")
+            is_due = self.lowering.brought(self.due, home, self.begin, f"{FACTOR}/due")
             prog.add(If(is_due, at, name=label))
 
     def anchors(self, scale: Number) -> dict[str, Tensor]:

@@ -66,15 +66,17 @@ class Lowering:
     options: Mapping[str, object]
     values: bool = True
     training: bool = False
-    placed: Mapping[str, int] = field(default_factory=dict)  # node -> IPU
+    placed: Mapping[str, int] = field(default_factory=dict)  # node -> home: an IPU, or a stage
     home: int = 0  # of nodes that are not placed: those of a branch
+    ipus: Sequence[int] = ()  # of each home, where these are stages of a pipeline
     stored: dict[str, Tensor] = field(default_factory=dict)
     made: dict[str, Tensor] = field(default_factory=dict)
     consumers: dict[str, list[tuple[Node, int]]] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)  # kept for the backward pass
     copies: dict[tuple[str, int], Tensor] = field(default_factory=dict)  # on other IPUs
-    graphs: list[Graph] = field(default_factory=list)
-    makers: dict[str, int] = field(default_factory=dict)  # tensor -> IPU of the node that made it
+    graphs: list[Graph] = field(default_factory=list)  # of each home
+    makers: dict[str, int] = field(default_factory=dict)  # tensor -> home of the node that made it
+    gradient_homes: dict[str, int] = field(default_factory=dict)  # by the tensor
     inner: dict[int, Lowering] = field(default_factory=dict)  # by the id of a branch
     products: Mapping[str, object] = field(default_factory=dict)  # options of matrix products
     pools: Mapping[str, object] = field(default_factory=dict)  # options of poolings
@@ -86,8 +88,8 @@ class Lowering:
         self.consumers = self.ir.consumers()
         self.graphs = self.graphs or graphs_of(self.graph)
 
-    def ipu_of(self, node: Node) -> int:
-        """Return the IPU that a node is on."""
+    def home_of(self, node: Node) -> int:
+        """Return the home of a node: the IPU that it is on, in a pipeline the stage."""
         return self.placed.get(node.name, self.home)
 
     def ipu_with(self, tensor: Tensor) -> int:
@@ -98,8 +100,21 @@ class Lowering:
         tiles = self.graph.tile_ranges(tensor)[2]
         return int(tiles.min(initial=target.num_tiles - 1)) // target.tiles_per_ipu
 
-    def program(self, ipu: int, prog: Program) -> Program:
-        """Return the program that what an IPU computes now goes to."""
+    def weight_home(self, name: str) -> int:
+        """Return the home of a weight, where it changes."""
+        return self.ipu_with(self.stored[name])
+
+    def gradient_home(self, name: str) -> int:
+        """Return the home of a tensor's gradient; that of a loss is where the loss is."""
+        return self.gradient_homes.get(name, self.maker_home(name))
+
+    def brought(self, tensor: Tensor, home: int, prog: Program, name: str) -> Tensor:
+        """Return a tensor on the IPU of a home: itself, or a copy."""
+        ipu = self.ipus[home] if self.ipus else home
+        return brought(self.graph, tensor, ipu, prog, name)
+
+    def program(self, home: int, prog: Program) -> Program:
+        """Return the program that what a home computes now goes to."""
         return prog
 
     def finish(self, begin: Program) -> None:
@@ -108,19 +123,20 @@ class Lowering:
     def turn(self) -> None:
         """Begin the backward pass."""
 
-    def held(self, ipu: int, tensors: Sequence[Item]) -> list[Item]:
-        """Return what the forward pass has left on an IPU, for the backward pass."""
+    def held(self, home: int, tensors: Sequence[Item]) -> list[Item]:
+        """Return what the forward pass has left at a home, for the backward pass."""
         return list(tensors)
 
-    def carried(self, tensor: Tensor, ipu: int, prog: Program, name: str) -> Tensor:
-        """Return what the backward pass has made on an IPU."""
-        return brought(self.graph, tensor, ipu, prog, name)
+    def carried(self, tensor: Tensor, source: int, home: int, prog: Program, name: str) -> Tensor:
+        """Return at a home what the backward pass has made at another."""
+        del source
+        return self.brought(tensor, home, prog, name)
 
-    def on_ipu(self, name: str, ipu: int, prog: Program) -> Tensor:
-        """Return a tensor on an IPU; what comes from another one is copied once."""
-        if (name, ipu) not in self.copies:
-            self.copies[name, ipu] = brought(self.graph, self.tensor(name), ipu, prog, name)
-        return self.copies[name, ipu]
+    def at_home(self, name: str, home: int, prog: Program) -> Tensor:
+        """Return a tensor at a home; what comes from another one is copied once."""
+        if (name, home) not in self.copies:
+            self.copies[name, home] = self.brought(self.tensor(name), home, prog, name)
+        return self.copies[name, home]
 
     def lower(
         self, prog: Program, progress: Progress = lambda finished, total, stage: None
@@ -142,7 +158,7 @@ class Lowering:
         while place < places.stop:
             node = self.ir.nodes[place]
             progress(place, len(self.ir.nodes), node.name)
-            at = self.program(self.ipu_of(node), prog)
+            at = self.program(self.home_of(node), prog)
             repeat = self.outlining.at(place, below) if self.outlining else None
             if self.outlining and repeat:
                 self.outlining.lower(self, repeat, place, at)
@@ -156,14 +172,14 @@ class Lowering:
             call = self.call(node, prog)
             for place, name in enumerate(node.inputs):
                 if name and self.wanted(node, place):
-                    call.inputs[place] = self.on_ipu(name, self.ipu_of(node), prog)
+                    call.inputs[place] = self.at_home(name, self.home_of(node), prog)
             for name in node.reads[len(node.inputs) :]:
                 if name in self.made or name in self.ir.inputs:
-                    self.on_ipu(name, self.ipu_of(node), prog)  # where a branch will find it
+                    self.at_home(name, self.home_of(node), prog)  # where a branch will find it
             lowered = OPERATORS[node.key].lower(call)
         if self.training:
             self.calls[node.name] = call
-        self.makers |= dict.fromkeys(node.outputs, self.ipu_of(node))
+        self.makers |= dict.fromkeys(node.outputs, self.home_of(node))
         outputs = [lowered] if isinstance(lowered, Tensor) else list(lowered)
         for name, tensor in zip(node.outputs, outputs, strict=False):
             if name:
@@ -209,8 +225,8 @@ class Lowering:
         del node
         return {}
 
-    def maker_ipu(self, name: str) -> int:
-        """Return the IPU of the node that makes a tensor."""
+    def maker_home(self, name: str) -> int:
+        """Return the home of the node that makes a tensor."""
         return self.makers.get(name, self.home)
 
     def checked(self, node: Node, name: str, tensor: Tensor) -> Tensor:
@@ -236,10 +252,10 @@ class Lowering:
                 constants[place] = self.ir.known(node.inputs[place])
         outputs = [self.ir.infos[name] if name else MISSING for name in node.outputs]
         empty: list[Tensor | None] = [None] * len(infos)
-        ipu = self.placed.get(place_name or node.name, self.home)
+        home = self.placed.get(place_name or node.name, self.home)
         options = self.options_of(node)
-        arguments = (self.graphs[ipu], prog, node, empty, infos, outputs, constants, options)
-        return Call(*arguments, partial(self.branch, ipu), self.training)
+        arguments = (self.graphs[home], prog, node, empty, infos, outputs, constants, options)
+        return Call(*arguments, partial(self.branch, home), self.training)
 
     def options_of(self, node: Node) -> Mapping[str, object]:
         """Return the options of a convolution, product or pooling, with what the builder noted."""
@@ -252,21 +268,22 @@ class Lowering:
         return {**options, **noted} if noted else options
 
     def branch(
-        self, ipu: int, ir: Ir, prog: Program, inputs: Mapping[str, Tensor] | None = None
+        self, home: int, ir: Ir, prog: Program, inputs: Mapping[str, Tensor] | None = None
     ) -> list[Tensor]:
         """Add the nodes of a graph within, which sees what stands around it; give its outputs."""
         overrides: dict[str, Any] = {
             name: dict(getattr(self, name)) for name in ("stored", "made", "copies")
         }
         inner = replace(
-            self, ir=ir, home=ipu, placed={}, calls={}, inner={}, outlining=None, **overrides
-        )
+            self, ir=ir, home=home, placed={}, calls={}, inner={}, gradient_homes={},
+            outlining=None, **overrides,
+        )  # fmt: skip
         inner.made.update(inputs or {})
         inner.lower(prog)
         self.inner[id(ir)] = inner
         # What is stored in the graph around can be read by others; a branch's own names are not.
         self.stored |= {name: t for name, t in inner.stored.items() if name in self.ir.infos}
-        return [inner.on_ipu(name, ipu, prog) for name in ir.outputs]
+        return [inner.at_home(name, home, prog) for name in ir.outputs]
 
     # Tensors
     def tensor(self, name: str) -> Tensor:
@@ -278,15 +295,15 @@ class Lowering:
         return self.stored[name]
 
     def added(self, name: str) -> Tensor:
-        """Add an input, weight or constant where its readers want it, on the lowest of their IPUs.
+        """Add an input, weight or constant where its readers want it, at the first of their homes.
 
         That is where the gradients of a pipeline's readers come together.
         """
         info, values = self.ir.infos[name], self.ir.constants.get(name)
-        readers = [self.ipu_of(node) for node, _ in self.consumers.get(name, ())]
-        ipu = min(readers, default=self.maker_ipu(name))
-        label, graph = f"{self.prefix}{name}", self.graphs[ipu]
-        laid_out = self.laid_out(name, label, ipu, DEEPEST)
+        readers = [self.home_of(node) for node, _ in self.consumers.get(name, ())]
+        home = min(readers, default=self.maker_home(name))
+        label, graph = f"{self.prefix}{name}", self.graphs[home]
+        laid_out = self.laid_out(name, label, home, DEEPEST)
         if values is None:
             return spread(graph, info, label) if laid_out is None else laid_out
         device_values = to_device(values, info, f"constant {name!r}")
@@ -296,10 +313,10 @@ class Lowering:
             self.graph.setInitialValue(laid_out, device_values)
         return laid_out
 
-    def laid_out(self, name: str, called: str, ipu: int, depth: int) -> Tensor | None:
-        """Add a tensor as the first reader on an IPU that cares wants it; None when none does."""
+    def laid_out(self, name: str, called: str, home: int, depth: int) -> Tensor | None:
+        """Add a tensor as the first reader at a home that cares wants it; None when none does."""
         for node, place in self.consumers.get(name, ()):
-            if self.ipu_of(node) != ipu:
+            if self.home_of(node) != home:
                 continue
             operator = OPERATORS[node.key]
             call = self.call(replace(node, name=called), Program(), node.name)
@@ -309,7 +326,7 @@ class Lowering:
             if place in operator.layouts:
                 layout = operator.layouts[place](call)
             elif operator.back is not None and place == 0 and depth:
-                behind = self.laid_out(node.outputs[0], called, ipu, depth - 1)
+                behind = self.laid_out(node.outputs[0], called, home, depth - 1)
                 layout = None if behind is None else operator.back(call, behind)
             if layout is not None:
                 return layout

@@ -38,7 +38,7 @@ from simulator.popart.patterns import Patterns, apply
 from simulator.popart.programs import Programs
 from simulator.popart.scheduling.io_tiles import ways_of
 from simulator.popart.scheduling.outlined import functions_of, outlining_of
-from simulator.popart.scheduling.pipeline import Pipeline, check_pipeline, pipeline_of
+from simulator.popart.scheduling.pipeline import Pipeline, pipeline_of, staged
 from simulator.popart.scheduling.pipeline_steps import cycles_of
 from simulator.popart.scheduling.placement import place_nodes
 from simulator.popart.scheduling.predicted_cost import planned_cycles
@@ -147,7 +147,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         return {}
 
     def _check_choices(self) -> None:
-        """Raise popart_exception for replicas or nodes to be made again that cannot be."""
+        """Raise popart_exception for replicas, stages or nodes to be made again that cannot be."""
         if self.training:
             check_recomputation(self._ir, self._options.autoRecomputation)
         replicas, ipus = self._options.replicas, self._device.numIpus
@@ -161,6 +161,10 @@ class InferenceSession(Weights, Generators, Reports, Files):
                 f"[AutoVirtualGraph] Couldn't find enough splits: {len(self._ir.nodes)} nodes for "
                 f"{ipus // replicas} IPUs"
             )
+        if self._options.enablePipelining and not self._options.balances:
+            ways = self._options.uses_virtual_graphs(ipus // replicas)
+            placed = place_nodes(self._ir, ipus // replicas, self._what)
+            staged(self._ir, placed if ways else {}, self._what)
         self._share = share_of(self._options, self._what)
 
     @property
@@ -246,6 +250,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
         lowering.products = options.of_products
         lowering.pools = {"maxPoolGradient": options.maxPoolGradient}
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
+        if options.enablePipelining:
+            lowering.placed, lowering.ipus = staged(self._ir, lowering.placed, self._what)
+            lowering.graphs = [lowering.graphs[ipu] for ipu in lowering.ipus]
         read = self._flow.anchors()
         lowering.outlining = outlining_of(self._ir, lowering.placed, read, options)
         return lowering
@@ -257,7 +264,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         ways = ways_of(graph_whole, self._options.io_tiles, self._noted, self._flow, self._what)
         graph = ways.compute
         lowering, read = self._lowering(graph), self._flow.anchors()
-        lowering = self._pipeline(lowering) or lowering
+        if options.enablePipelining:
+            lowering = pipeline_of(lowering)
         if not self._accumulates:
             stages = len(lowering.stages) if isinstance(lowering, Pipeline) else 1
             self._in_flight = stages + 2 * ways.overlap
@@ -316,13 +324,6 @@ class InferenceSession(Weights, Generators, Reports, Files):
             target_of_all(self._device.target, self._options), self._options.total_replicas
         )
 
-    def _pipeline(self, plain: Lowering) -> Pipeline | None:
-        """Return a lowering by stages, if the options ask for it."""
-        if not self._options.enablePipelining:
-            return None
-        stages = check_pipeline(self._ir, plain.placed, self._what, training=self.training)
-        return pipeline_of(plain, stages)
-
     def _placed(self, lowering: Lowering) -> dict[str, int]:
         """Return the IPU of each node."""
         ipus, auto = self._device.numIpus // self._options.replicas, self._options.balances
@@ -333,7 +334,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         def cycles(node: Node) -> float:
             return planned_cycles(lowering.call(node, Program()))
 
-        return place_nodes(self._ir, ipus, auto=auto, what=self._what, cycles=cycles)
+        return place_nodes(self._ir, ipus, self._what, cycles if auto else None)
 
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add what a batch computes; give tensors beside those of the model."""

@@ -172,7 +172,7 @@ class TrainingSession(InferenceSession):
             tensor = lowering.made.get(name)
             if tensor is not None and weights.intersection(variables_of(tensor)):
                 copy = lowering.graph.clone(tensor, f"{name}/Anchor")
-                at = lowering.program(lowering.maker_ipu(name), prog)
+                at = lowering.program(lowering.maker_home(name), prog)
                 at.add(Copy(tensor, copy, name=f"{name}/Anchor"))
                 lowering.made[name] = copy
 

@@ -18,7 +18,6 @@ from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefi
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
-from simulator.popart.scheduling.placement import brought, lies_on
 from simulator.popart.scheduling.replicas import summed
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.tensor_info import ELEMENT_TYPES
@@ -34,7 +33,7 @@ class Change:
     """A weight that is about to change: where, and by which gradient."""
 
     name: str
-    ipu: int
+    home: int
     step: Step
 
 
@@ -84,7 +83,8 @@ class Updates:
             self.handles[name], copy = parts.host_to_device(graph, "optimizer", name, tensor)
             self.from_host.add(copy)
             self.numbers[name] = [
-                brought(graph, tensor, ipu, self.from_host, name) for ipu in range(len(graphs))
+                self.lowering.brought(tensor, home, self.from_host, name)
+                for home in range(len(graphs))
             ]
         return self.numbers[scalar.tensor]
 
@@ -112,16 +112,16 @@ class Updates:
 
     def _begun(self, name: str, gradient: Tensor, prog: Program) -> Change:
         """Return the gradient of all micro-batches and replicas, on the IPU where the weight is."""
-        lowering, options = self.lowering, self.options
-        full_graph, weight = lowering.graph, lowering.stored[name]
-        ipu = next(i for i in range(len(lowering.graphs)) if lies_on(full_graph, weight, i))
-        prog, graph = lowering.program(ipu, prog), lowering.graphs[ipu]
+        lowering, options, weight = self.lowering, self.options, self.lowering.stored[name]
+        source, home = lowering.gradient_home(name), lowering.weight_home(name)
+        prog, graph = lowering.program(home, prog), lowering.graphs[home]
         inside = self.optimizer.accumulates_in(name) if options.factor > 1 else ""
         replicas = options.total_replicas if inside else 1
         scalars = self.optimizer.scalars(name, options.share, replicas)
-        numbers = {key: self.number(scalar)[ipu] for key, scalar in scalars.items()}
+        numbers = {key: self.number(scalar)[home] for key, scalar in scalars.items()}
         with self._scope(name):
-            near = lowering.carried(gradient, ipu, prog, f"{name}/Grad").reshape(weight.shape)
+            near = lowering.carried(gradient, source, home, prog, f"{name}/Grad")
+            near = near.reshape(weight.shape)
             step = Step(graph, prog, name, weight, near, numbers, self._kept(graph, name, weight))
             if inside:
                 self.optimizer.accumulate(step)
@@ -134,7 +134,7 @@ class Updates:
                     step.prog.add(Copy(total, step.gradient, name=f"{name}/AllReduce"))
                 else:
                     step.gradient = total
-        return Change(name, ipu, step)
+        return Change(name, home, step)
 
     def _accumulate(self, step: Step) -> None:
         begin, end = self.around
@@ -174,7 +174,7 @@ class Updates:
 
     def _clip(self, covered: Sequence[Change], clip: ClipNormSettings) -> None:
         lowering, first = self.lowering, covered[0]
-        home, prog = first.ipu, first.step.prog
+        home, prog = first.home, first.step.prog
         graph, label = lowering.graphs[home], "ClipNorm"
         with lowering.graph.debug_scope(label, "popart", operator=label):
             squares = [self._square(change, home) for change in covered]
@@ -186,7 +186,7 @@ class Updates:
             factor = popops.map(graph, most / expr.Max(norm, most), terms.tensors, prog, label)
             for change in covered:
                 step = change.step
-                near = brought(lowering.graph, factor, change.ipu, step.prog, label)
+                near = lowering.brought(factor, change.home, step.prog, label)
                 cast: Expr = (
                     _2 if step.gradient.dtype == FLOAT else expr.Cast(_2, step.gradient.dtype)
                 )
@@ -199,7 +199,7 @@ class Updates:
         step, params = change.step, popops.ReduceParams(Operation.SQUARE_ADD)
         name, flat = f"{step.name}/ClipNorm", step.gradient.flatten()
         total = popops.reduce(step.graph, flat, FLOAT, [0], params, step.prog, name)
-        return brought(self.lowering.graph, total.reshape([1]), home, step.prog, name)
+        return self.lowering.brought(total.reshape([1]), home, step.prog, name)
 
     def loss_scaling(self, share: float = 1.0) -> list[Number]:
         """Find what the gradient of a loss is on each IPU; what it is of gradients, by a share."""

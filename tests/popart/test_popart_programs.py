@@ -158,16 +158,6 @@ def test_notes_of_places_are_for_the_mode_that_wants_them() -> None:
         ready(proto, [y], tiny(2), virtualGraphMode=mode.Manual)
 
 
-def test_stages_of_a_pipeline_are_the_ipus_in_their_order() -> None:
-    builder = popart.Builder()
-    y = builder.addInputTensor(popart.TensorInfo("FLOAT", [4]))
-    for ipu, stage in ((0, 0), (1, 1), (1, 2)):
-        with builder.virtualGraph(ipu), builder.pipelineStage(stage):
-            y = builder.aiOnnx.neg([y])
-    with pytest.raises(popart.popart_exception, match="on IPU 1 is in pipeline stage 2; each IPU"):
-        ready(builder.getModelProto(), [y], tiny(2), enablePipelining=True)
-
-
 def test_the_builder_knows_shapes_scopes_and_branches() -> None:
     builder = popart.Builder()
     x = builder.addInputTensor(popart.TensorInfo(X), debugContext="x")

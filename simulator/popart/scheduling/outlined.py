@@ -118,14 +118,14 @@ class Outlining:
     def lower(self, lowering: Lowering, repeat: Repeat, place: int, prog: Steps) -> None:
         """Add a call in place of the nodes from a place on."""
         nodes = self.schedule.ir.nodes[place : place + repeat.length]
-        ipu, names = lowering.ipu_of(nodes[0]), self.schedule.outside(place, repeat.length)
+        home, names = lowering.home_of(nodes[0]), self.schedule.outside(place, repeat.length)
         if repeat not in self.functions:
             self.functions[repeat] = self._function(lowering, repeat, place, names, prog)
         outlined = self.functions[repeat]
         for name, like in zip(names, outlined.inputs, strict=True):
-            if _is_new(lowering, name, ipu):  # and lies as the function wants it
+            if _is_new(lowering, name, home):  # and lies as the function wants it
                 lowering.stored[name] = lowering.graph.clone(like, f"{lowering.prefix}{name}")
-        operands = [lowering.on_ipu(name, ipu, prog) for name in names]
+        operands = [lowering.at_home(name, home, prog) for name in names]
         label = f"{layer_of(nodes)}/{outlined.function.name}"
         out = Steps(name=f"{label}/Out")
         use = Use(
@@ -150,13 +150,13 @@ class Outlining:
     ) -> Outlined:
         """Lower the nodes from a place on to a function; weights it lays out for itself."""
         graph, name = lowering.graph, f"_subgraph({next(self.numbers)})"
-        home, body = lowering.ipu_of(self.schedule.ir.nodes[place]), Steps(name=name)
+        home, body = lowering.home_of(self.schedule.ir.nodes[place]), Steps(name=name)
         read = [n for n in names if not _is_new(lowering, n, home)]
-        operands = {n: lowering.on_ipu(n, home, prog) for n in read}
+        operands = {n: lowering.at_home(n, home, prog) for n in read}
         first = len(graph.variables)
         inner = replace(
             lowering, home=home, placed={}, calls={}, inner={}, copies={}, prefix=f"{name}/",
-            stored=dict(lowering.stored),
+            stored=dict(lowering.stored), gradient_homes={},
             made={n: graph.clone(tensor, f"{name}/{n}") for n, tensor in operands.items()},
         )  # fmt: skip
         inner.lower_nodes(range(place, place + repeat.length), body, repeat.length)
@@ -176,12 +176,12 @@ class Outlining:
     def _take_out(self, lowering: Lowering, use: Use, repeat: Repeat) -> None:
         """Let the lowering have what the nodes make; in training also their calls."""
         inner, nodes = use.outlined.lowering, use.nodes
-        ipu, first = lowering.ipu_of(nodes[0]), self.nodes_of(use.outlined)
+        home, first = lowering.home_of(nodes[0]), self.nodes_of(use.outlined)
         behind = {
             row for begin in repeat.starts for row in self.schedule.read_behind(begin, len(nodes))
         }
         for number, (node, like) in enumerate(zip(nodes, first, strict=True)):
-            lowering.makers |= dict.fromkeys(node.outputs, ipu)
+            lowering.makers |= dict.fromkeys(node.outputs, home)
             for place, name in enumerate(node.outputs):
                 if name and (lowering.training or (number, place) in behind):
                     lowering.made[name] = use.own(inner.tensor(like.outputs[place]))
@@ -234,12 +234,12 @@ def functions_of(lowering: Lowering) -> Outlining | None:
     return lowering.outlining if isinstance(lowering.outlining, Outlining) else None
 
 
-def _is_new(lowering: Lowering, name: str, ipu: int) -> bool:
-    """Return whether nothing has read an input or weight, and nothing will on another IPU."""
+def _is_new(lowering: Lowering, name: str, home: int) -> bool:
+    """Return whether nothing has read an input or weight, and nothing will at another home."""
     if name in lowering.made or name in lowering.stored:
         return False
     readers = lowering.consumers.get(name, ())
-    return all(lowering.ipu_of(node) == ipu for node, _ in readers)
+    return all(lowering.home_of(node) == home for node, _ in readers)
 
 
 def layer_of(nodes: Sequence[Node]) -> str:

@@ -57,13 +57,18 @@ def lower_back(
     outlining, graph = functions_of(lowering), lowering.graph
     assert outlining is not None
     nodes, like = use.nodes, outlining.nodes_of(use.outlined)
-    ipu, names = lowering.ipu_of(nodes[0]), renamed(like, nodes)
-    at = lowering.program(ipu, prog)
+    home, names = lowering.home_of(nodes[0]), renamed(like, nodes)
+    at = lowering.program(home, prog)
     reached = [name for node in like for name in node.outputs if name and names[name] in gradients]
     moved = frozenset(name for name, renamed in names.items() if renamed in moving)
     key = (use.outlined, tuple(reached), moved)
     label = f"{layer_of(nodes)}/Grad"
-    grads = [lowering.carried(gradients[names[name]], ipu, at, f"{label}/In") for name in reached]
+    grads = [
+        lowering.carried(
+            gradients[names[n]], lowering.gradient_home(names[n]), home, at, f"{label}/In"
+        )
+        for n in reached
+    ]
     if key not in outlining.backward:
         gradients_in = dict(zip(reached, grads, strict=True))
         outlining.backward[key] = _function(outlining, use.outlined, gradients_in, moved, step)
@@ -73,7 +78,7 @@ def lower_back(
     call = Use(graph, back.outlined, label, out, nodes, {})
     facts = {"node": label, "operator": "ai.graphcore.Call-1", "onnxLayer": layer_of(nodes)}
     with graph.debug_scope(label, LAYER, **facts):
-        pairs = [*zip(grads, back.outlined.inputs, strict=True), *_left(lowering, use, back, ipu)]
+        pairs = [*zip(grads, back.outlined.inputs, strict=True), *_left(lowering, use, back, home)]
         into = together(pairs, f"{label}/In")
         at.add(Steps(into, Call(back.outlined.function, label), out, name=label))
         call_gradients = {
@@ -101,18 +106,18 @@ def renamed(like: Sequence[Node], nodes: Sequence[Node]) -> dict[str, str]:
 
 
 def _left(
-    lowering: Lowering, use: Use, back: Backward, ipu: int
+    lowering: Lowering, use: Use, back: Backward, home: int
 ) -> list[tuple[Tensor, Tensor]]:  # fmt: skip
     """Pair what a call left, or was given, with the variables of its function."""
     pairs, remaining = [], set(back.reads)
     for operand, inner in zip(use.given.values(), use.outlined.inputs, strict=True):
         mine = remaining.intersection(variables_of(inner))
         if mine:
-            pairs.append((lowering.held(ipu, [operand])[0], inner))
+            pairs.append((lowering.held(home, [operand])[0], inner))
             remaining -= mine
     for number in sorted(remaining):
         variable = whole_variable(lowering.graph, number)
-        pairs.append((lowering.held(ipu, [use.own(variable)])[0], variable))
+        pairs.append((lowering.held(home, [use.own(variable)])[0], variable))
     return pairs
 
 
@@ -127,7 +132,7 @@ def _function(
     graph, name = forward.lowering.graph, f"_subgraph({next(outlining.numbers)})"
     body, first = Steps(name=name), len(graph.variables)
     plain = {f.name: getattr(forward.lowering, f.name) for f in fields(Lowering) if f.init}
-    inner = Lowering(**(plain | {"outlining": None, "prefix": f"{name}/"}))
+    inner = Lowering(**(plain | {"outlining": None, "prefix": f"{name}/", "gradient_homes": {}}))
     inputs = {n: graph.clone(t, f"{name}/Gradient___{n}") for n, t in grads.items()}
     by_name, nodes = dict(inputs), outlining.nodes_of(forward)
     for node in reversed(nodes):

@@ -16,13 +16,13 @@ from simulator.poplibs import poputil
 
 
 def place_nodes(
-    ir: Ir, ipus: int, *, auto: bool, what: str, cycles: Callable[[Node], float]
+    ir: Ir, ipus: int, subject: str, cycles: Callable[[Node], float] | None = None
 ) -> dict[str, int]:
     """Return the IPU of each node by its name; raises popart_exception for one that is not there.
 
-    `auto` leaves out what was noted, and balances weights and the cycles that are given.
+    With the cycles of nodes these and the weights are balanced, whatever was noted.
     """
-    if auto:
+    if cycles is not None:
         return _balanced(ir, ipus, cycles)
     placed: dict[str, int] = {}
     by_output: dict[str, int] = {}
@@ -32,7 +32,9 @@ def place_nodes(
         beside = [by_output[name] for name in node.inputs if name in by_output]
         ipu = int(noted) if noted is not None else max(beside, default=0)
         if not 0 <= ipu < ipus:
-            raise popart_exception(f"{what}: {node} is placed on IPU {ipu}; the device has {ipus}")
+            raise popart_exception(
+                f"{subject}: {node} is placed on IPU {ipu}; the device has {ipus}"
+            )
         placed[node.name] = ipu
         by_output |= dict.fromkeys(node.outputs, ipu)
     return placed

@@ -105,35 +105,35 @@ class Again:
         """Return the call of a node, whose inputs are made again when its gradient reads them."""
         if node.name in self.names and self.lowering.calls[node.name].saved:
             self._make(node, prog)
-        call, ipu = self.lowering.calls[node.name], self.lowering.ipu_of(node)
-        call.inputs = self._delayed(node.inputs, call.inputs, ipu, prog)
+        call, home = self.lowering.calls[node.name], self.lowering.home_of(node)
+        call.inputs = self._delayed(node.inputs, call.inputs, home, prog)
         return call
 
     def outputs(self, node: Node, prog: Program) -> list[Tensor]:
         """Return the outputs of a node, made again when they are read."""
         names = [name for name in node.outputs if name]
         tensors = [self.lowering.tensor(name) for name in names]
-        return self._delayed(names, tensors, self.lowering.ipu_of(node), prog)
+        return self._delayed(names, tensors, self.lowering.home_of(node), prog)
 
-    def _is_near(self, name: str, ipu: int) -> bool:
-        """Return whether a tensor is made again on an IPU; what has crossed to another is kept."""
+    def _is_near(self, name: str, home: int) -> bool:
+        """Return whether a tensor is made again at a home; what has crossed to another is kept."""
         maker = self.makers.get(name)
-        return maker is not None and self.lowering.ipu_of(maker) == ipu
+        return maker is not None and self.lowering.home_of(maker) == home
 
     def _delayed(
-        self, names: Iterable[str], tensors: Sequence[Tensor | None], ipu: int, prog: Program
+        self, names: Iterable[str], tensors: Sequence[Tensor | None], home: int, prog: Program
     ) -> list[Any]:
         names_by_id = {
             id(tensor): name
             for name, tensor in zip(names, tensors, strict=False)
-            if tensor is not None and self._is_near(name, ipu)
+            if tensor is not None and self._is_near(name, home)
         }
 
         def fresh(tensor: Tensor) -> Tensor:
             name = names_by_id.get(id(tensor))
             if name is not None:
                 return self._tensor(name, prog)
-            tensor_here: Tensor = self.lowering.held(ipu, [tensor])[0]
+            tensor_here: Tensor = self.lowering.held(home, [tensor])[0]
             return tensor_here
 
         return Delayed(list(tensors), fresh)
@@ -150,16 +150,16 @@ class Again:
             one = waiting.pop()
             if one.name in needed or any(name in self.made for name in one.outputs if name):
                 continue
-            needed[one.name], ipu = one, self.lowering.ipu_of(one)
-            waiting += [self.makers[name] for name in one.reads if self._is_near(name, ipu)]
+            needed[one.name], home = one, self.lowering.home_of(one)
+            waiting += [self.makers[name] for name in one.reads if self._is_near(name, home)]
         for name in sorted(needed, key=self.order.__getitem__):
             self._lower_again(needed[name], prog)
 
     def _lower_again(self, node: Node, prog: Program) -> None:
         """Lower a node again; what it reads is there."""
         lowering, old = self.lowering, self.lowering.calls[node.name]
-        ipu = lowering.ipu_of(node)
-        inputs = self._delayed(node.inputs, old.inputs, ipu, prog)
+        home = lowering.home_of(node)
+        inputs = self._delayed(node.inputs, old.inputs, home, prog)
         inputs = [inputs[place] for place in range(len(inputs))]  # each from where it is
         with lowering.scope(node):
             again = replace(node, name=f"{node.name}/Recompute")
