@@ -34,6 +34,7 @@ _SCATTER_REDUCE = replace(row("1", scatter_reduce.scattered), lacks=scatter_redu
 GRAPHCORE_OPERATORS: dict[str, Operator] = {
     "Abort": row("1", control.aborted),
     "Atan2": row("1", elementwise.binary("ATAN2")),
+    "BatchNormalization": row("1", norms.batch_norm),
     "BitwiseAnd": row("1", elementwise.binary("BITWISE_AND")),
     "BitwiseNot": row("1", _U("BITWISE_NOT")),
     "BitwiseOr": row("1", elementwise.binary("BITWISE_OR")),
@@ -98,6 +99,11 @@ def _flipped(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
 def _group_norm(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
     count = int(node.attributes["num_groups"]) * infos[0].dims[0]
     return [infos[0], *[TensorInfo("FLOAT", [count])] * 2]
+
+
+def _batch_norm(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
+    statistics = [*infos[3:5], *infos[3:5]]  # running ones, and those of the batch
+    return [infos[0], *statistics[: len(node.outputs) - 1]]
 
 
 def _nothing(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
@@ -179,6 +185,7 @@ _INFERRED = {
     "Ctc": ctc.inferred,
     "DepthToSpace": _blocks,
     "DynamicSlice": dynamic.inferred_slice,
+    "BatchNormalization": _batch_norm,
     "GroupNormalization": _group_norm,
     "GroupedScatterReduce": scatter_reduce.inferred,
     "IdentityLoss": losses.inferred,

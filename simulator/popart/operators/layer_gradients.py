@@ -311,6 +311,7 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (ONNX, "TopK"): of_top_k,
     (ONNX, "Upsample"): resize.of_resized,
     (GRAPHCORE, "Ctc"): ctc.of_loss,
+    (GRAPHCORE, "BatchNormalization"): of_batch_norm,
     (GRAPHCORE, "GroupNormalization"): of_group_norm,
     (GRAPHCORE, "IdentityLoss"): losses.of_identity,
     (GRAPHCORE, "L1"): losses.of_absolute,

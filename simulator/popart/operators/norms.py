@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, element_count
-from simulator.popart.ir import TORCH_ATTRIBUTE
+from simulator.popart.ir import GRAPHCORE, TORCH_ATTRIBUTE
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popnn, popops, poprand
 from simulator.poplibs.popops.expr import _1, _2, _3
@@ -73,7 +73,8 @@ def _batch_norm_training(call: Call) -> list[Tensor]:
         call.graph, deviation, call.constant(epsilon, deviation.dtype, "epsilon"), call.prog,
         call.name,
     )  # fmt: skip
-    if call.attribute(TORCH_ATTRIBUTE, 0):  # whose running variance is that without bias
+    # PyTorch's running variance is that without bias, and so is that of ai.graphcore.
+    if call.attribute(TORCH_ATTRIBUTE, 0) or call.node.domain == GRAPHCORE:
         count = data.numElements() // data.shape[1]
         variance = call.map(_1 * (count / max(count - 1, 1)), variance)
     momentum = call.attribute("momentum", 0.9)
