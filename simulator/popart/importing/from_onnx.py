@@ -29,6 +29,7 @@ from simulator.popart.importing.model_file import (
 )
 from simulator.popart.importing.opsets import check_opsets, converted, version_of
 from simulator.popart.importing.ordering import in_order, names_of
+from simulator.popart.importing.packed import packed_nodes
 from simulator.popart.importing.refusals import refusal
 from simulator.popart.importing.sequence_inputs import without_sequences
 from simulator.popart.importing.state import Import
@@ -204,6 +205,9 @@ def _added_apart(state: Import, ir: Ir, proto: onnx.NodeProto, name: str, kind: 
         for place, node in enumerate(nodes or ()):
             label = f"{name}:{place}" if len(nodes or ()) > 1 else name
             _add_node(_newest(state), ir, node, label)
+        if proto.domain == GRAPHCORE and proto.op_type == "PackedDataBlock":
+            _add_packed(state, ir, proto, name)
+            return True
         if nodes is None and proto.op_type in ("If", "Loop") and unrolled.has_sequences(ir, proto):
             _lay_out(state, ir, proto, name)
             return True
@@ -211,6 +215,16 @@ def _added_apart(state: Import, ir: Ir, proto: onnx.NodeProto, name: str, kind: 
         state.wrong.append(f"{kind}: {error}")
         return True
     return nodes is not None
+
+
+def _add_packed(state: Import, ir: Ir, proto: onnx.NodeProto, name: str) -> None:
+    """Add the nodes of a block of packed sequences, where it is; its graph is of this version."""
+    notes = [attribute for attribute in proto.attribute if attribute.name.startswith("__")]
+    for node in packed_nodes(ir, proto, name):
+        node.attribute.extend(notes)
+        node.metadata_props.extend(proto.metadata_props)
+        within = state if node.op_type == "Call" else _newest(state)
+        _add_node(within, ir, node, node.output[0] if node.output[0] != proto.output[0] else name)
 
 
 def _newest(state: Import) -> Import:

@@ -66,6 +66,9 @@ GRAPHCORE_SIGNATURES: dict[str, Row] = {
     "Nll": Row("reduction:s ignoreIndex:i inputIsLogProbability:i", least=2, most=2),
     "Nop": _ONE,
     "NormalizeImage": Row("scale:f", least=3, most=3),
+    "PackedDataBlock": Row(
+        "maxSequenceLengths:I resultSize:i callbackBatchSize:i callback:g", least=5
+    ),
     "PrintTensor": Row("print_gradient:i title:s", most=1),
     "ReduceMedian": Row("axes:I keepdims:i", 2, most=1),
     "Remainder": _TWO,

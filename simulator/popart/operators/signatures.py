@@ -16,6 +16,7 @@ from simulator.popart.operators.graphcore_signatures import GRAPHCORE_SIGNATURES
 _METHODS = {
     "And": "logical_and", "Ctc": "ctcloss", "If": "logical_if", "L1": "l1loss", "Nll": "nllloss",
     "NormalizeImage": "normalize_image", "Not": "logical_not", "Or": "logical_or",
+    "PackedDataBlock": "packedDataBlock",
     "Xor": "logical_xor",
 }  # fmt: skip
 _FEWEST = {"BatchNormalization": 1, "Dropout": 1, "MaxPool": 1, "LSTM": 3, "TopK": 2}
