@@ -1,6 +1,7 @@
 """Build and run programs for a tiled processor, in the way of Poplar and PopLibs.
 
-from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsolver, popart, gcl
+from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsparse, popsolver
+from simulator import gcl, popart
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from simulator.poplibs import popops as popops
     from simulator.poplibs import poprand as poprand
     from simulator.poplibs import popsolver as popsolver
+    from simulator.poplibs import popsparse as popsparse
     from simulator.poplibs import poputil as poputil
 
 _MODULES = {
@@ -30,6 +32,7 @@ _MODULES = {
     "popnn": "simulator.poplibs.popnn",
     "poprand": "simulator.poplibs.poprand",
     "popsolver": "simulator.poplibs.popsolver",
+    "popsparse": "simulator.poplibs.popsparse",
 }
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "popops",
     "poprand",
     "popsolver",
+    "popsparse",
     "poputil",
 ]
 
