@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 import onnx
 import torch
 
-from simulator.popart.ir import IPU_ATTRIBUTE
+from simulator.popart.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE
 from simulator.popart.model_builder.notes import annotate
 from simulator.popart.origins import origin_of
 from simulator.poptorch import marks
@@ -165,6 +165,12 @@ def _stage(entry: Any) -> Stage:
 class PipelinedExecution(_Strategy):
     """While one IPU works on a micro-batch, the IPU before it works on the next one."""
 
+    def stage_number(self, block: str, number: int) -> int | None:
+        """Return the stage of the n-th block; None where its IPU says it."""
+        if self.auto is AutoStage.AutoIncrement:
+            return number
+        return next((n for n, stage in enumerate(self.stages) if block in stage.blocks), None)
+
 
 class ShardedExecution(_Strategy):
     """The IPUs work one after another."""
@@ -185,7 +191,7 @@ def place_nodes(
     model: onnx.ModelProto, noted: Mapping[str, Mapping[str, object]], module: torch.nn.Module,
     strategy: _Strategy | None,
 ) -> int:  # fmt: skip
-    """Note the IPU of each node that is in a block; return how many IPUs there are, 0 for none."""
+    """Note IPU and stage of each node in a block; return how many IPUs there are, 0 for none."""
     named = strategy.ipus() if strategy else {}
     order: dict[str, int] = {}
     highest, unused = -1, set(named)
@@ -198,6 +204,10 @@ def place_nodes(
                 raise Error(f"block {place.block!r}: no stage of the strategy has it, and no IPU")
             ipu = new
         annotate(node, IPU_ATTRIBUTE, ipu)
+        if isinstance(strategy, PipelinedExecution):
+            stage = strategy.stage_number(place.block, new)
+            if stage is not None:
+                annotate(node, STAGE_ATTRIBUTE, stage)
         highest = max(highest, ipu)
     if unused:
         names = ", ".join(map(repr, order)) or "none"

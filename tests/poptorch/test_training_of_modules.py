@@ -140,6 +140,40 @@ def test_a_pipeline_of_two_ipus_trains_as_its_schedule_does_in_torch() -> None:
     assert_same_state(mine, theirs)
 
 
+STRATEGIES = {
+    "named": [
+        poptorch.Stage("first").ipu(0),
+        poptorch.Stage("middle").ipu(1),
+        poptorch.Stage("last").ipu(0),
+    ],
+    "counted": [poptorch.AutoStage.AutoIncrement],
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_the_first_and_last_stage_share_an_ipu_and_a_weight(name: str) -> None:
+    class Tied(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.randn(8, 8) / 3)
+            self.middle = torch.nn.Linear(8, 8)
+
+        def forward(self, x: Any) -> Any:
+            with poptorch.Block("first", ipu_id=0):
+                x = torch.tanh(x @ self.weight)
+            with poptorch.Block("middle", ipu_id=1):
+                x = torch.tanh(self.middle(x))
+            with poptorch.Block("last", ipu_id=0):
+                return x @ self.weight.T
+
+    torch.manual_seed(1)
+    chosen = options()
+    chosen.Training.gradientAccumulation(4)
+    chosen.setExecutionStrategy(poptorch.PipelinedExecution(*STRATEGIES[name]))
+    data = batches(STEPS, 8, 8)
+    assert_same_state(*compare(Trained(Tied()), OPTIMIZERS["momentum"], data, chosen, parts=4))
+
+
 def test_what_is_not_given_to_the_optimiser_or_wants_no_gradient_stays() -> None:
     torch.manual_seed(1)
     module = Trained(mlp())

@@ -11,7 +11,7 @@ from simulator.graph.program import Sequence
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import IPU_ATTRIBUTE, Ir, Node
+from simulator.popart.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
 from simulator.poplibs import poputil
 
 
@@ -25,18 +25,19 @@ def place_nodes(
     if cycles is not None:
         return _balanced(ir, ipus, cycles)
     placed: dict[str, int] = {}
-    by_output: dict[str, int] = {}
+    by_output: dict[str, tuple[int, int]] = {}  # stage, if it is noted, and IPU
     for node in ir.nodes:
-        noted = node.attributes.get(IPU_ATTRIBUTE)
         # What nobody placed stays with the last of what it reads.
         beside = [by_output[name] for name in node.inputs if name in by_output]
-        ipu = int(noted) if noted is not None else max(beside, default=0)
+        stage, ipu = max(beside, default=(-1, 0))
+        stage = int(node.attributes.get(STAGE_ATTRIBUTE, stage))
+        ipu = int(node.attributes.get(IPU_ATTRIBUTE, ipu))
         if not 0 <= ipu < ipus:
             raise popart_exception(
                 f"{subject}: {node} is placed on IPU {ipu}; the device has {ipus}"
             )
         placed[node.name] = ipu
-        by_output |= dict.fromkeys(node.outputs, ipu)
+        by_output |= dict.fromkeys(node.outputs, (stage, ipu))
     return placed
 
 
