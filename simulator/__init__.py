@@ -1,7 +1,7 @@
 """Build and run programs for a tiled processor, in the way of Poplar and PopLibs.
 
 from simulator import poplar, poputil, popops, poplin, popnn, poprand, popsparse, popsolver
-from simulator import gcl, popart
+from simulator import popfloat, gcl, popart
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulator import popart as popart
     from simulator import poplar as poplar
     from simulator.poplibs import gcl as gcl
+    from simulator.poplibs import popfloat as popfloat
     from simulator.poplibs import poplin as poplin
     from simulator.poplibs import popnn as popnn
     from simulator.poplibs import popops as popops
@@ -28,6 +29,7 @@ _MODULES = {
     "poplar": "simulator.poplar",
     "poputil": "simulator.poplibs.poputil",
     "popops": "simulator.poplibs.popops",
+    "popfloat": "simulator.poplibs.popfloat",
     "poplin": "simulator.poplibs.poplin",
     "popnn": "simulator.poplibs.popnn",
     "poprand": "simulator.poplibs.poprand",
@@ -38,6 +40,7 @@ _MODULES = {
 __all__ = [
     "gcl",
     "popart",
+    "popfloat",
     "poplar",
     "poplin",
     "popnn",

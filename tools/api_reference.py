@@ -35,6 +35,7 @@ MODULES = {
         "simulator.poplibs.poplin",
         "simulator.poplibs.popnn",
         "simulator.poplibs.poprand",
+        "simulator.poplibs.popfloat.experimental",
         "simulator.poplibs.popsparse",
         "simulator.poplibs.popsparse.dynamic",
         "simulator.poplibs.popsparse.static_",

@@ -11,7 +11,7 @@ from pkgutil import walk_packages
 from simulator import codelets
 from simulator.codelets.vertex_type import VertexType
 
-LIBRARIES = ("popops", "poplin", "popnn", "poprand", "popsparse", "popsys", "poplar_rt")
+LIBRARIES = ("popops", "poplin", "popnn", "poprand", "popsparse", "popfloat", "popsys", "poplar_rt")
 
 
 def _declared() -> tuple[VertexType, ...]:

@@ -98,7 +98,7 @@ def _of_workers(seed: Words, modifier: IntArray, tiles: IntArray, workers: int) 
     return seeded(seed, colour.reshape(-1, 4)).reshape(colour.shape)
 
 
-def _words_of_elements(operands: Operands, target: Target, dtype: Type, word_count: int) -> Words:
+def words_of_elements(operands: Operands, target: Target, dtype: Type, word_count: int) -> Words:
     """Draw `word_count` words for every element of the outputs [word, element]."""
     if "place" not in operands.prepared:
         operands.prepared |= _plan(operands.counts["out"], target, dtype)
@@ -133,7 +133,7 @@ def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
 
     def compute(operands: Operands) -> dict[str, Array]:
         parameters = _given(operands.group)
-        words = _words_of_elements(operands, target, dtype, distribution.words(parameters))
+        words = words_of_elements(operands, target, dtype, distribution.words(parameters))
         return {"out": as_type(distribution.values(words, parameters, dtype), dtype)}
 
     return TYPES.codelet(f"poprand::{kind}Supervisor<{dtype}>", compute)
@@ -145,7 +145,7 @@ def dropout_codelet(dtype: Type, target: Target) -> Codelet:
 
     def compute(operands: Operands) -> dict[str, Array]:
         parameters, values = _given(operands.group), operands.arrays["in"]
-        mask = bernoulli(_words_of_elements(operands, target, dtype, 1), parameters, dtype)
+        mask = bernoulli(words_of_elements(operands, target, dtype, 1), parameters, dtype)
         scaled = values * dtype.numpy.type(parameters["scale"])
         return {"out": np.where(mask, scaled, dtype.numpy.type(0))}
 

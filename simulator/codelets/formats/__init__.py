@@ -1,0 +1,1 @@
+"""Vertices that cast to and from number formats of any size."""
