@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets
+from simulator.poplibs.poplin.norms import createNormBeta, createNormGamma, createNormParams
 from simulator.poplibs.popnn import (
     bn,
     ctc_infer,
@@ -32,6 +33,17 @@ from simulator.poplibs.popnn.classes import (
     minAndArgMin,
     topK,
 )
+from simulator.poplibs.popnn.flops import (
+    getBasicGruCellBwdFlops,
+    getBasicGruCellFwdFlops,
+    getBasicGruCellWuFlops,
+    getBasicLstmCellBwdFlops,
+    getBasicLstmCellFwdFlops,
+    getBasicLstmCellWuFlops,
+    getNormBwdFlops,
+    getNormFwdFlops,
+    getNormWuFlops,
+)
 from simulator.poplibs.popnn.losses import (
     CROSS_ENTROPY_LOSS,
     MASKED_LABEL_CODE,
@@ -59,9 +71,25 @@ from simulator.poplibs.popnn.nonlinearity_functions import (
     tanh,
     tanhInPlace,
 )
+from simulator.poplibs.popnn.pooling import PoolingType
 from simulator.poplibs.popnn.softmax import logSoftmax, logSoftmaxInPlace
+from simulator.poplibs.popnn.spatial_softmax import spatialSoftMax2D
 
 __all__ = [
+    "getBasicGruCellBwdFlops",
+    "getBasicGruCellFwdFlops",
+    "getBasicGruCellWuFlops",
+    "getBasicLstmCellBwdFlops",
+    "getBasicLstmCellFwdFlops",
+    "getBasicLstmCellWuFlops",
+    "getNormBwdFlops",
+    "getNormFwdFlops",
+    "getNormWuFlops",
+    "PoolingType",
+    "createNormBeta",
+    "createNormGamma",
+    "createNormParams",
+    "spatialSoftMax2D",
     "ctc",
     "ctc_infer",
     "logSoftmax",
