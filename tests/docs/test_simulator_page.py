@@ -10,4 +10,4 @@ PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 
 def test_the_plan_is_printed_as_shown() -> None:
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
-    assert (failed, tried) == (0, 5)
+    assert (failed, tried) == (0, 13)
