@@ -62,7 +62,7 @@ from simulator.graph.types import (
     UNSIGNED_SHORT,
     Type,
 )
-from simulator.graph.variables import VariableMappingMethod
+from simulator.graph.variables import TensorCloneMethod, VariableMappingMethod
 from simulator.graph.vertex import (
     InOut,
     Input,
@@ -191,6 +191,7 @@ __all__ = [
     "Target",
     "TargetType",
     "Tensor",
+    "TensorCloneMethod",
     "TileMappingError",
     "TimerTimePoint",
     "Type",

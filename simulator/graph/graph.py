@@ -14,11 +14,13 @@ import numpy as np
 from simulator.graph import replicas, streams, user_vertices, views
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import GraphConnectionError, PoplarError
+from simulator.graph.geometry.intervals import Interval
 from simulator.graph.host_functions import HostFunction, checked_function
 from simulator.graph.machine.target import Target, checked_target
 from simulator.graph.mapping import TileIntervals as TileIntervals
 from simulator.graph.program import Function as Function
 from simulator.graph.program import Program
+from simulator.graph.regions import sorted_regions
 from simulator.graph.streams import RemoteBuffer, ReplicatedStreamMode, Stream
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type, checked_name
@@ -138,6 +140,19 @@ class Graph(VariableGraph):
             self._grouped.groups = None
         else:
             self._map_tensor(what, tile)
+
+    def getSortedContiguousRegions(
+        self,
+        t: Tensor,
+        regions: Sequence[tuple[int, int]] | None = None,
+        removeAliasedIntervals: bool = False,
+    ) -> list[list[Interval]]:
+        """List parts [begin, end) of a flattened tensor by where they lie in memory.
+
+        Parts that follow one another there are one list; only `regions` of the tensor count.
+        """
+        within = None if regions is None else [(pair[0], pair[1]) for pair in regions]
+        return sorted_regions(t, within, without_aliases=removeAliasedIntervals)
 
     # Vertices
     def addComputeSet(self, name: str = "") -> ComputeSet:

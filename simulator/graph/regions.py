@@ -83,6 +83,41 @@ def contiguous_regions(tensor: Elements) -> list[Interval]:
     return list(map(Interval, parts.low.tolist(), parts.high.tolist()))
 
 
+def sorted_regions(
+    tensor: Elements, within: list[tuple[int, int]] | None = None, *, without_aliases: bool = False
+) -> list[list[Interval]]:
+    """List parts of a flattened tensor, in the order of memory; those that follow there together.
+
+    `within` are the parts of the tensor that count. `without_aliases` leaves out what has come.
+    """
+    parts = parts_of(tensor)
+    low, high, variable, first = parts
+    if within is not None:
+        ends = np.array(sorted(within), np.int64).reshape(-1, 2)
+        part, piece = crossings(low, high, ends[:, 0].copy(), ends[:, 1].copy())
+        begin = np.maximum(low[part], ends[piece, 0])
+        first, variable = first[part] + begin - low[part], variable[part]
+        low, high = begin, np.minimum(high[part], ends[piece, 1])
+    order = np.lexsort((low, first, variable))
+    low, high, variable, first = (column[order] for column in (low, high, variable, first))
+    groups: list[list[Interval]] = []
+    last, end = -1, -1
+    columns = (low.tolist(), high.tolist(), variable.tolist(), first.tolist())
+    for begin_at, end_at, owner, place in zip(*columns, strict=True):
+        length, skipped = end_at - begin_at, 0
+        if without_aliases and owner == last:
+            skipped = min(max(end - place, 0), length)
+        if skipped == length:
+            continue
+        interval = Interval(begin_at + skipped, end_at)
+        if owner == last and place + skipped == end:
+            groups[-1].append(interval)
+        else:
+            groups.append([interval])
+        last, end = owner, max(place + length, end if owner == last else -1)
+    return groups
+
+
 def variable_regions(tensor: Elements) -> list[VariableInterval]:
     """List the parts of flattened variables that follow one another in a tensor."""
     parts = parts_of(tensor)

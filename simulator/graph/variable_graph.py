@@ -29,7 +29,13 @@ from simulator.graph.types import (
     element_count,
 )
 from simulator.graph.validation.checks import check_writable
-from simulator.graph.variables import VariableMappingMethod, filled, method_and_name, type_last
+from simulator.graph.variables import (
+    TensorCloneMethod,
+    VariableMappingMethod,
+    filled,
+    method_and_name,
+    type_last,
+)
 
 
 @dataclass(slots=True)
@@ -111,9 +117,23 @@ class VariableGraph(Arena):
         self.replication_indexes.append(everywhere(number))
         return number
 
-    def clone(self, tensor: Tensor, name: str = "", dtype: Type | None = None) -> Tensor:
-        """Add a variable of the same shape, order and mapping; `clone(type, t, name)` of a type."""
-        return _clone(self, *type_last(tensor, name, dtype))
+    def clone(
+        self,
+        tensor: Tensor,
+        name: str = "",
+        dtype: Type | TensorCloneMethod | None = None,
+        method: TensorCloneMethod = TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES,
+    ) -> Tensor:
+        """Add a variable of the same shape, order and mapping; `clone(type, t, name)` of a type.
+
+        A method may stand behind the name, as in C++.
+        """
+        if isinstance(dtype, TensorCloneMethod):
+            method, dtype = dtype, None
+        tensor, name, kind = type_last(tensor, name, dtype)
+        if method is TensorCloneMethod.PRESERVE_ORDER_UNLESS_ALIASES:
+            return _clone(self, tensor, name, kind)
+        return _clone_by(self, tensor, name, kind, method)
 
     def cloneN(self, tensor: Tensor, N: int, name: str = "", dtype: Type | None = None) -> Tensor:
         """Add N variables as `clone` does, `cloneN(type, t, N, name)` too; stack them."""
@@ -200,6 +220,27 @@ def _clone(graph: VariableGraph, tensor: Tensor, name: str, dtype: Type | None) 
     result = copy.at(tensor.shape, placed(first, pattern))
     result.keep_upward(order)
     return result
+
+
+def _clone_by(
+    graph: VariableGraph, tensor: Tensor, name: str, dtype: Type | None, method: TensorCloneMethod
+) -> Tensor:
+    """Add a clone in another order, or one whose elements stand twice where the tensor's do."""
+    elements = tensor.elements().reshape(-1)
+    if not method.aliases:
+        copy = graph.addVariable(dtype or tensor.dtype, tensor.shape, name)
+        graph.copy_mapping(tensor, copy)
+        return copy
+    distinct, place = np.unique(elements, return_inverse=True)
+    if method is TensorCloneMethod.GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES:
+        low, high, tiles = graph.tile_ranges(tensor.view(distinct))
+        by_tile = np.argsort(np.repeat(tiles, high - low), kind="stable")
+        rank = np.empty_like(by_tile)
+        rank[by_tile] = np.arange(len(by_tile))
+        distinct, place = distinct[by_tile], rank[place]
+    copy = graph.addVariable(dtype or tensor.dtype, [len(distinct)], name)
+    graph.copy_mapping(tensor.view(distinct), copy)
+    return copy.view(copy.elements()[place.reshape(-1)]).reshape(tensor.shape)
 
 
 def _clone_n(

@@ -68,6 +68,20 @@ def type_last(first: object, *arguments: object) -> tuple[Any, ...]:
     return *arguments[:-1], arguments[-1] or "", first
 
 
+class TensorCloneMethod(Enum):
+    """What a clone keeps: the order in memory, and elements that stand in a tensor twice."""
+
+    PRESERVE_ORDER_AND_ALIASES = "preserve order and aliases"
+    CREATE_NEW_ORDER = "new order"
+    PRESERVE_ORDER_UNLESS_ALIASES = "preserve order unless aliases"
+    GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES = "gather, preserve order on tiles and aliases"
+
+    @property
+    def aliases(self) -> bool:
+        """Return whether elements that stand in a tensor twice do so in its clone."""
+        return "and aliases" in self.value
+
+
 @dataclass(slots=True)
 class Bounds:
     """The first and last byte (not included) of every variable, kept as they become more."""

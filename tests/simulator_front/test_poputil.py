@@ -16,6 +16,7 @@ from simulator.graph.machine.target import TARGETS, make_target
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
+from simulator.graph.variables import TensorCloneMethod
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.poputil.use import Uses, spread_by_use
 
@@ -355,3 +356,30 @@ def test_clones_go_to_another_view_and_take_aliases_apart() -> None:
     assert not apart.containsAliases() and behind == 3
     first = tiles_of(values, twice)[:70]
     assert tiles_of(values, apart) == [*first, *[1] * 34, *[2] * 36]
+
+
+@pytest.mark.parametrize("method", list(TensorCloneMethod))
+def test_clones_keep_what_their_method_says(method: TensorCloneMethod) -> None:
+    values = Values()
+    base = on_tiles(values, [1, 0, 1, 0])
+    values._initial.append((base, np.array([1, 2, 3, 4], np.float32)))
+    twice = base.reverse(0).expand([0]).broadcast(2, 0)
+    copy = poputil.duplicate(values.graph, twice, values.program, "copy", method)
+    assert copy.containsAliases() == method.aliases
+    assert tiles_of(values, copy) == tiles_of(values, twice)
+    found = copy.elements()[0] - copy.elements().min()
+    orders = {"PRESERVE_ORDER_AND_ALIASES": [3, 2, 1, 0], "CREATE_NEW_ORDER": [0, 1, 2, 3],
+              "GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES": [1, 3, 0, 2]}  # fmt: skip
+    assert found.tolist() == orders.get(method.name, found.tolist())
+    np.testing.assert_array_equal(values.run().read(copy), [[4, 3, 2, 1]] * 2)
+
+
+def test_regions_are_listed_by_memory() -> None:
+    values = Values()
+    a, b = on_tiles(values, [0] * 6, "a"), on_tiles(values, [0] * 4, "b")
+    tensor = concat([b[2:], a[3:], a[:3], b[:2]])
+    regions = values.graph.getSortedContiguousRegions
+    assert regions(tensor) == [[(5, 8), (2, 5)], [(8, 10), (0, 2)]]
+    assert regions(tensor, [(1, 4)]) == [[(2, 4)], [(1, 2)]]
+    again = concat([a[2:5], a[:3]])
+    assert regions(again, None, True) == [[(3, 6), (1, 3)]]
