@@ -11,8 +11,9 @@ from device_program import DeviceProgram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator import poplin
+from simulator import poplin, popnn, popops
 from simulator.graph.errors import InvalidOptionError, poplibs_error
+from simulator.graph.tensor import UpsampleMethod
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform, indices
 from simulator.poplibs.poplin.multiconv import (
@@ -189,3 +190,68 @@ def test_a_grid_has_the_coordinates_of_numpys() -> None:
     assert all(np.array_equal(one, other) for one, other in zip(grids, wanted, strict=True))
     with pytest.raises(poplibs_error, match="linspace: type is int; float or half is needed"):
         poplin.linspace(run.graph, INT, 0, 1, 2)
+
+
+def adjoint(change: Any, shape: tuple[int, ...], delta: Any) -> Any:
+    """Return the gradient by an argument of a linear function, one element of it after another."""
+    size = int(np.prod(shape))
+    columns = np.eye(size, dtype=np.float32).reshape(size, *shape)
+    return np.array([np.vdot(change(one), delta) for one in columns]).reshape(shape)
+
+
+@pytest.mark.parametrize(("groups", "inputs", "outputs"), [(6, 1, 1), (4, 2, 3), (3, 4, 2)])
+def test_gradients_of_grouped_convolutions_are_those_of_the_sums(
+    groups: int, inputs: int, outputs: int
+) -> None:
+    params = ConvParams(FLOAT, 2, (4, 3), (3, 2), inputs, outputs, groups, AROUND)
+    x, w = drawn(params.input_shape()), drawn(params.weights_shape())
+    run = DeviceProgram()
+    t = run.give(poplin.createInput(run.graph, params, "x"), x)
+    k = run.give(poplin.createWeights(run.graph, params, "w"), w)
+    out = poplin.convolution(run.graph, t, k, params, False, run.program)
+    by_weights = poplin.calculateWeightDeltas(run.graph, out, t, params, run.program)
+    back = poplin.getGradientParams(params)
+    by_inputs = poplin.convolution(run.graph, out, k, back, True, run.program)
+    forward, changed, spread = run.run(out, by_weights, by_inputs)
+    assert np.array_equal(forward, convolved(x, w, params))
+    assert np.array_equal(changed, adjoint(lambda one: convolved(x, one, params), w.shape, forward))
+    assert np.array_equal(spread, adjoint(lambda one: convolved(one, w, params), x.shape, forward))
+
+
+def test_an_octave_convolution_is_four_convolutions_of_two_resolutions() -> None:
+    """High and low frequencies, each the sum of its own and of the other one's (Chen, 2019)."""
+    high, low, run = drawn((1, 8, 8, 8)), drawn((1, 4, 4, 4)), DeviceProgram()
+    t, u = run.tensor(high), run.tensor(low)
+    halved = popnn.pooling.PoolParams(
+        popnn.PoolingType.AVG, (8, 8), (2, 2), (2, 2), (0, 0), (0, 0), numChannels=8, batchSize=1
+    )
+    pooled = popnn.pooling.pool(run.graph, halved, t, run.program)
+    sources = [t, pooled, u, u]
+    sizes = [(8, 8), (4, 4), (4, 4), (4, 4)]
+    widths = [(8, 6), (8, 3), (4, 6), (4, 3)]
+    every = [
+        ConvParams(FLOAT, 1, size, (3, 3), *width, 1, AROUND)
+        for size, width in zip(sizes, widths, strict=True)
+    ]
+    weights = [drawn(p.weights_shape()) for p in every]
+    made = [CreateTensorArgs(p) for p in every]
+    kernels = [
+        run.give(poplin.multiconv.createWeights(run.graph, made, n), w)
+        for n, w in enumerate(weights)
+    ]
+    args = [
+        ConvolutionArgs(source, kernel, p)
+        for source, kernel, p in zip(sources, kernels, every, strict=True)
+    ]
+    hh, hl, lh, ll = poplin.multiconv.convolution(run.graph, args, False, run.program)
+    doubled = lh.upsample(2, 2, UpsampleMethod.REPEAT).upsample(2, 3, UpsampleMethod.REPEAT)
+    popops.addInPlace(run.graph, hh, doubled, run.program)
+    popops.addInPlace(run.graph, ll, hl, run.program)
+    fine, coarse = run.run(hh, ll)
+    mean = high.reshape(1, 8, 4, 2, 4, 2).mean((3, 5))
+    parts = [
+        convolved(value, w, p)
+        for value, w, p in zip((high, mean, low, low), weights, every, strict=True)
+    ]
+    assert np.allclose(fine, parts[0] + parts[2].repeat(2, 2).repeat(2, 3), atol=1e-4)
+    assert np.allclose(coarse, parts[1] + parts[3], atol=1e-4)
