@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator import popops
-from simulator.graph.errors import poplibs_error
+from simulator.graph.errors import InvalidOptionError, poplibs_error
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, CHAR, FLOAT, HALF, INT, UNSIGNED_INT, Type
 
@@ -84,6 +84,18 @@ def test_a_slice_goes_to_a_given_tensor() -> None:
     popops.dynamicSliceWithOutput(run.graph, out, base, offset, [0, 2], [3, 2], run.program)
     (found,) = run.run(out)
     np.testing.assert_array_equal(found, array[[4, 5, 0]][:, :, 1:3])
+
+
+def test_a_tensor_for_a_slice_lies_where_the_slice_would() -> None:
+    run, array = DeviceProgram(8), numbers(FLOAT, (6, 5, 4))
+    base, offset = run.tensor(array), run.tensor([4, 1], UNSIGNED_INT)
+    out = popops.createDynamicSliceOutput(run.graph, base, offset, [0, 2], [3, 2])
+    made = popops.dynamicSlice(run.graph, base, offset, [0, 2], [3, 2], run.program)
+    popops.dynamicSliceWithOutput(run.graph, out, base, offset, [0, 2], [3, 2], run.program)
+    assert run.graph.getTileMapping(out) == run.graph.getTileMapping(made)
+    np.testing.assert_array_equal(*run.run(out, made))
+    with pytest.raises(InvalidOptionError, match="rows"):
+        popops.createDynamicSliceOutput(run.graph, base, offset, [0], [3], "", {"rows": "1"})
 
 
 def test_a_report_of_slices_breaks_no_law(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ from simulator.poplibs.popops.reduction.reduce import reduceWithOutput as reduce
 from simulator.poplibs.popops.ring import CircBuf as CircBuf
 from simulator.poplibs.popops.scalars_in_rows import selectScalarFromRows as selectScalarFromRows
 from simulator.poplibs.popops.scalars_in_rows import updateScalarInRows as updateScalarInRows
+from simulator.poplibs.popops.slicing.dynamic_slice import (
+    createDynamicSliceOutput as createDynamicSliceOutput,
+)
 from simulator.poplibs.popops.slicing.dynamic_slice import dynamicSlice as dynamicSlice
 from simulator.poplibs.popops.slicing.dynamic_slice import (
     dynamicSliceWithOutput as dynamicSliceWithOutput,

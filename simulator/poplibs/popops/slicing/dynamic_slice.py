@@ -59,6 +59,24 @@ def dynamicSlice(
 
 
 @library_call("POPOPS")
+def createDynamicSliceOutput(
+    graph: Graph,
+    t: Tensor,
+    offset: Tensor,
+    dims: Sequence[int],
+    sizes: Sequence[int],
+    debugContext: str = "",
+    options: Options = None,
+) -> Tensor:
+    """Add a variable for `dynamicSliceWithOutput`, where `dynamicSlice` would put the slice."""
+    name = debug_name(debugContext, "createDynamicSliceOutput")
+    checked(GATHER_OPTIONS, options or {}, name)
+    check_slices(name, t.shape, dims, sizes)
+    check_offsets(name, offset, (len(dims),))
+    return graph.clone(_first_part(t, dims, sizes), name)
+
+
+@library_call("POPOPS")
 def dynamicSliceWithOutput(
     graph: Graph,
     output: Tensor,
