@@ -12,6 +12,7 @@ import pytest
 from simulator import heap
 
 ROOT = Path(__file__).parents[2]
+STATUS = Path("/proc/self/status")
 PROGRAM = """
 import resource
 import numpy as np
@@ -48,6 +49,17 @@ def test_memory_is_used_again_and_given_back() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "True True\n"
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="a file of Linux")
+def test_large_pages_are_off_within_alone() -> None:
+    def allowed() -> list[str]:
+        return [row for row in STATUS.read_text().splitlines() if row.startswith("THP_enabled")]
+
+    before = allowed()
+    with heap.reused_memory():
+        assert allowed() in ([], ["THP_enabled:\t0"])
+    assert allowed() == before
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a function of glibc")
