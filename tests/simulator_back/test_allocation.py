@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler.allocate import Demand, allocate, conflicts_of, first_gaps, union_bytes
+from simulator.compiler.allocate import Demand, allocate, conflicts_of, union_bytes
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
@@ -163,55 +163,22 @@ def test_rules_that_follow_one_another_leave_two_elements_at_most():
     assert max(placed_apart(chain, [8] * 6, chain)) < 3 * 32
 
 
-def in_elements(sizes, wants, conflicts, **columns):
-    """Place variables on a tile, 96 bytes and 128 interleaved, with elements of 32 bytes."""
-    count = len(sizes)
-    together = np.eye(count, dtype=bool)
-    for one, other in conflicts:
-        together[one, other] = together[other, one] = True
-    demand = Demand(
-        np.arange(count), np.zeros(count, dtype=np.int64), np.array(sizes), np.array(wants),
-        np.zeros(count, dtype=bool), together, **columns,
-    )  # fmt: skip
-    found = allocate(demand, 1, 224, 96, 32)
-    columns = (found.piece, found.address, found.region, found.bytes)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
 @pytest.mark.parametrize(
-    ("message", "rows"), [(True, [(1, 40, 0, 56), (1, 96, 1, 24)]), (False, [(1, 96, 1, 80)])]
+    ("divisible", "places"), [(True, [(56, 0, 40), (160, 1, 40)]), (False, [(200, 2, 80)])]
 )
-def test_a_message_that_fills_the_first_region_goes_on_in_the_second(message, rows):
-    # 40 of 96 bytes are taken by what lasts.
-    columns = {"messages": np.array([False, message]), "lasting": np.array([True, False])}
-    assert in_elements([40, 80], [False, False], [(0, 1)], **columns) == [(0, 0, 0, 40), *rows]
-
-
-def test_interleaved_results_lie_a_pair_of_elements_above_a_message_that_they_lie_apart_from():
-    wants, messages = [False, True], np.array([True, False])
-    pair = np.array([[0, 1]])
-    found = in_elements([104, 16], wants, [(0, 1)], messages=messages, apart=pair)
-    assert found[-1] == (1, 96 + 64, 1, 16)
-    found = in_elements([104, 16], wants, [(0, 1)], messages=messages)
-    assert found[-1] == (1, 96 + 8, 1, 16)
-
-
-def test_what_fits_below_a_message_that_lies_apart_fills_that_gap():
-    # The message lies apart from what lasts, in the next element; what comes later lies below it.
-    # The last one is never live with the others, so that none of these conflicts with all.
-    columns = {
-        "messages": np.array([False, True, False, False]),
-        "lasting": np.array([True, False, False, False]),
-        "apart": np.array([[0, 1]]),
-    }
-    found = in_elements([8, 8, 24, 8], [False] * 4, [(0, 1), (1, 2), (0, 2)], **columns)
-    assert [row[1] for row in found] == [0, 32, 8, 0]
-
-
-def test_the_first_gap_is_found_above_the_floor_of_each_tile():
-    on, size, floor = np.array([3, 5]), np.array([8, 8]), np.array([16, 0])
-    taken = (np.array([3, 3, 5, 4]), np.array([20, 40, 0, 0]), np.array([30, 50, 8, 99]))
-    assert first_gaps(on, size, floor, 100, [taken]).tolist() == [30, 8]
+def test_what_fits_in_no_region_lies_in_two_if_it_may(divisible, places):
+    # Of 96 bytes 56 are taken, of the interleaved 104 bytes 64: 40 and 40 are left.
+    sizes, wants = np.array([56, 64, 80]), np.array([False, True, False])
+    conflicts = np.ones((3, 3), dtype=bool)
+    demand = Demand(
+        np.arange(3), np.zeros(3, dtype=np.int64), sizes, wants, np.zeros(3, dtype=bool),
+        conflicts, divisible=np.array([False, False, divisible]),
+    )  # fmt: skip
+    conflicts[2, 2] = False  # it is placed last, as it conflicts with one less
+    found = allocate(demand, 1, MEMORY, BASE)
+    last = found.piece == 2
+    columns = found.address, found.region, found.bytes
+    assert list(zip(*(column[last].tolist() for column in columns), strict=True)) == places
 
 
 @pytest.mark.parametrize(("machine", "past"), [("mk1", 24), ("mk2", 0)])

@@ -108,11 +108,11 @@ def test_a_copy_out_of_a_stream_to_the_host_is_refused() -> None:
         Copy(graph.addDeviceToHostFIFO("results", FLOAT, 4), data)
 
 
-def test_streams_of_one_name_are_refused() -> None:
+def test_streams_of_one_name_and_way_are_refused() -> None:
     graph, *_ = setting()
     graph.addHostToDeviceFIFO("images", FLOAT, 4)
-    with refused("stream 'images': there is one of this name already"):
-        graph.addDeviceToHostFIFO("images", FLOAT, 4)
+    with refused("stream 'images': there is one of this name"):
+        graph.addHostToDeviceFIFO("images", FLOAT, 4)
 
 
 def test_a_sequence_takes_only_programs() -> None:
