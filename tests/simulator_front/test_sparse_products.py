@@ -187,6 +187,14 @@ def test_cycles_are_those_by_which_poplibs_plans() -> None:
     assert sparse.blocks(*args, 4, FLOAT, MK2) == blocks
 
 
+def test_a_dense_operand_without_its_group_is_refused() -> None:
+    run, params = DeviceProgram(), static_.MatMulParams.createForSparseDense(1, 8, 8, 4)
+    places = stored(np.eye(8), 1)
+    lhs = static_.createSparseDenseMatMulLHS(run.graph, FLOAT, params, places)
+    with pytest.raises(poplibs_error, match=r"dense operand .*; \[1, rows, columns\] is needed"):
+        static_.sparseDenseMatMul(run.graph, lhs, run.tensor(np.zeros((8, 4))), run.program)
+
+
 def test_what_cannot_be_sparse_is_refused() -> None:
     run, kind = DeviceProgram(), dynamic.SparsityParams()
     with pytest.raises(poplibs_error, match="blocks of 4 x 8; 1 x 1, 4 x 4, 8 x 8, 16 x 16 are"):

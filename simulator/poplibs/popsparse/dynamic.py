@@ -29,12 +29,9 @@ from simulator.poplibs.popsparse.plan import (
     settings,
     sparse_plan,
 )
+from simulator.poplibs.popsparse.plan import PlanningCache as PlanningCache
 from simulator.poplibs.popsparse.tensors import SparseTensor as SparseTensor
-from simulator.poplibs.popsparse.tensors import add_buckets, dense_operand
-
-
-class PlanningCache:
-    """PopLibs' store of plans; here plans are kept for the whole process."""
+from simulator.poplibs.popsparse.tensors import add_buckets, dense_matrix, dense_operand
 
 
 @library_call("POPSPARSE")
@@ -86,9 +83,8 @@ def sparseDenseMatMul(
     name = debug_name(debugContext, "sparseDenseMatMul")
     settings(options, name, MATMUL)
     plan = lhs.plan(name)
-    if rhs.rank() != 3 or rhs.dim(0) != 1:
-        raise poplibs_error(f"{name}: dense operand {rhs!r}; [1, rows, columns] is needed")
-    dense = rhs[0].transpose() if transposeRHS else rhs[0]
+    dense = dense_matrix(rhs, name)
+    dense = dense.transpose() if transposeRHS else dense
     out = multiply(graph, lhs, plan, dense, prog, name, transpose=transposeLHS)
     return out.expand([0])
 

@@ -8,7 +8,7 @@ from simulator.codelets.products import sparse as vertices
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, Execute, Sequence
-from simulator.graph.tensor import Tensor, concat
+from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, UNSIGNED_INT, IntArray, Type
 from simulator.graph.vertex import Direction, VertexGroup, cut_ranges
 from simulator.logging import library_call
@@ -16,7 +16,7 @@ from simulator.poplibs import popops
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popsparse.params import FullyConnectedParams
 from simulator.poplibs.popsparse.plan import Options, SparsePlan, sparse_plan
-from simulator.poplibs.popsparse.tensors import SparseTensor, grid
+from simulator.poplibs.popsparse.tensors import SparseTensor, from_columns, grid
 from simulator.poplibs.poputil import mapTensorLinearly
 
 # Of each field: its way, its tensor, and where each vertex has it.
@@ -60,16 +60,9 @@ def _slices(graph: Graph, plan: SparsePlan, dtype: Type, count: int, name: str) 
     memory = graph.addVariable(dtype, [count * int(ends[-1])], name)
     y, x = grid(plan.y, plan.x)
     widths = np.diff(ends)[y]
-    low, high = (ends[y] * count + count * (x + more) // plan.x * widths for more in (0, 1))
+    low, high = (ends[y] * count + count * (x + step) // plan.x * widths for step in (0, 1))
     graph.map_ranges(memory, low, high, plan.tile(x, y, x * 0))
-    return _joined(memory, ends, count)
-
-
-def _joined(memory: Tensor, ends: IntArray, count: int) -> Tensor:
-    """View parts of columns, laid one after another, as slices."""
-    pairs = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
-    parts = [memory[low * count : high * count].reshape([count, high - low]) for low, high in pairs]
-    return concat(parts, 1)
+    return from_columns(memory, count, ends)
 
 
 @library_call("POPSPARSE")
@@ -100,7 +93,7 @@ def embeddingSlice(
         if plan.x > 1:
             add = popops.ReduceParams(popops.Operation.ADD)
             total = popops.reduce(graph, out, plan.dtype, [0], add, prog, f"{name}/Reduce")
-        return _joined(total, ends, count)
+        return from_columns(total, count, ends)
 
 
 @library_call("POPSPARSE")
@@ -130,9 +123,9 @@ def embeddingUpdateAdd(
         work = graph.addVariable(plan.dtype, [count * int(ends[-1])], f"{name}/slices")
         y, x = grid(plan.y, plan.x)
         widths = np.diff(ends)[y]
-        low, high = (ends[y] * count + count * (x + more) // plan.x * widths for more in (0, 1))
+        low, high = (ends[y] * count + count * (x + step) // plan.x * widths for step in (0, 1))
         graph.map_ranges(work, low, high, plan.tile(x, y, x * 0))
-        prog.add(Copy(slices, _joined(work, ends, count), name=name))
+        prog.add(Copy(slices, from_columns(work, count, ends), name=name))
         x, y = grid(plan.x, plan.y)
         cuts: Cuts = {
             "subT": ("input", work, ends[y] * count, ends[y + 1] * count),

@@ -16,18 +16,18 @@ class _Matrix:
 
     def __init__(self, *arguments: Any, blockDimensions: Sequence[int] = (1, 1)) -> None:
         sized = len(arguments) > 1 and all(isinstance(a, int | np.integer) for a in arguments[:2])
-        sizes, rest = (arguments[:2], arguments[2:]) if sized else ((0, 0), arguments)
-        if not 3 <= len(rest) <= 4:
+        sizes, parts = (arguments[:2], arguments[2:]) if sized else ((0, 0), arguments)
+        if not 3 <= len(parts) <= 4:
             raise poplibs_error(
                 f"{type(self).__name__}: {len(arguments)} arguments; rows and columns or neither, "
                 "values, column indices, row indices and perhaps the size of blocks are needed"
             )
         self.numRows, self.numColumns = (int(size) for size in sizes)
-        self.nzValues = np.asarray(rest[0], dtype=np.float64).reshape(-1)
+        self.nzValues = np.asarray(parts[0], dtype=np.float64).reshape(-1)
         self.columnIndices, self.rowIndices = (
-            np.asarray(column, dtype=np.int64).reshape(-1) for column in rest[1:3]
+            np.asarray(column, dtype=np.int64).reshape(-1) for column in parts[1:3]
         )
-        block = rest[3] if len(rest) > 3 else blockDimensions
+        block = parts[3] if len(parts) > 3 else blockDimensions
         self.blockDimensions = (int(block[0]), int(block[1]))
 
     def getNumRowsInBlock(self) -> int:

@@ -44,6 +44,10 @@ SPEED = 4  # bytes that a tile receives in a cycle
 LAUNCH = 200  # cycles of a step beside its work
 
 
+class PlanningCache:
+    """PopLibs' store of plans; here plans are kept for the whole process."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparsePlan:
     """Parts of block rows, of block columns and of dense columns, and the blocks of a bucket."""

@@ -28,8 +28,9 @@ from simulator.poplibs.popsparse.partitioner import (
 )
 from simulator.poplibs.popsparse.partitioner import SparsityDataImpl as Buckets
 from simulator.poplibs.popsparse.plan import Options, SparsePlan, sparse_plan
+from simulator.poplibs.popsparse.plan import PlanningCache as PlanningCache
 from simulator.poplibs.popsparse.tensors import SparseTensor as SparseTensor
-from simulator.poplibs.popsparse.tensors import add_buckets, dense_operand
+from simulator.poplibs.popsparse.tensors import add_buckets, dense_matrix, dense_operand
 
 _TAKEN = "taken, and without effect here"
 OPTIONS = {
@@ -39,10 +40,6 @@ OPTIONS = {
     "verboseLogging": Option(False, _TAKEN),
     "enablePreprocessing": Option(False, _TAKEN),
 }
-
-
-class PlanningCache:
-    """PopLibs' store of plans; here plans are kept for the whole process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +164,8 @@ def _add_sparse(
 
 def _side(params: MatMulParams, *, transposed: bool, name: str) -> None:
     if params.transposed != transposed:
-        made = "createForDenseSparse" if transposed else "createForSparseDense"
-        raise poplibs_error(f"{name}: parameters of the other product; {made} is needed")
+        method = "createForDenseSparse" if transposed else "createForSparseDense"
+        raise poplibs_error(f"{name}: parameters of the other product; {method} is needed")
 
 
 @library_call("POPSPARSE")
@@ -258,7 +255,7 @@ def sparseDenseMatMul(
     """Multiply a sparse [m, k] by a dense [1, k, n], either of them transposed; gives [1, m, n]."""
     name = debug_name(debugContext, "sparseDenseMatMul")
     checked(OPTIONS, options or {}, name)
-    dense = rhs.squeeze([0])
+    dense = dense_matrix(rhs, name)
     dense = dense.transpose() if transposeRHS else dense
     return multiply(graph, lhs, lhs.plan(name), dense, prog, name, transpose=transposeLHS).expand(
         [0]
@@ -280,7 +277,7 @@ def denseSparseMatMul(
     """Multiply a dense [1, n, k] by a sparse [k, m], either of them transposed; gives [1, n, m]."""
     name = debug_name(debugContext, "denseSparseMatMul")
     checked(OPTIONS, options or {}, name)
-    dense = lhs.squeeze([0])
+    dense = dense_matrix(lhs, name)
     # The transpose of the product is that of the sparse operand by that of the dense one.
     dense = dense if transposeLHS else dense.transpose()
     out = multiply(graph, rhs, rhs.plan(name), dense, prog, name, transpose=transposeRHS)

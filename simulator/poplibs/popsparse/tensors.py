@@ -80,13 +80,20 @@ def dense_operand(
     rows = plan.bounds(by) * plan.block
     widths, height = np.diff(columns), int(rows[-1])
     memory = graph.addVariable(dtype, [height * int(columns[-1])], name)
-    other = plan.x if by == "y" else plan.y
-    z, part, share = (axis.reshape(-1) for axis in np.indices((len(widths), len(rows) - 1, other)))
-    row_ends = [rows[part] + np.diff(rows)[part] * (share + more) // other for more in (0, 1)]
+    across = plan.x if by == "y" else plan.y
+    z, part, share = (axis.reshape(-1) for axis in np.indices((len(widths), len(rows) - 1, across)))
+    row_ends = [rows[part] + np.diff(rows)[part] * (share + step) // across for step in (0, 1)]
     low, high = (height * columns[z] + end * widths[z] for end in row_ends)
     places = (share, part, z) if by == "y" else (part, share, z)
     graph.map_ranges(memory, low, high, plan.tile(*places))
     return from_columns(memory, height, columns)
+
+
+def dense_matrix(operand: Tensor, name: str) -> Tensor:
+    """Return the matrix of a dense operand [1, rows, columns]; raises poplibs_error for another."""
+    if operand.rank() != 3 or operand.dim(0) != 1:
+        raise poplibs_error(f"{name}: dense operand {operand!r}; [1, rows, columns] is needed")
+    return operand[0]
 
 
 def from_columns(memory: Tensor, height: int, columns: IntArray) -> Tensor:
