@@ -18,6 +18,8 @@ from simulator.poplibs.popops.slicing.block_fields import column_blocks
 from simulator.poplibs.popops.slicing.dynamic_slice import in_column_order
 from simulator.poplibs.popops.slicing.sliceable import add_sliceable
 
+PLACES = ("srcOffsetT", "dstOffsetT", "nElementsT")
+
 
 @library_call("POPOPS")
 def sequenceSlice(
@@ -48,39 +50,43 @@ def sequenceSlice(
             zero(graph, work, prog, f"{name}/zero")
         else:
             prog.add(Copy(out, work, name=f"{name}/out"))
-        used, sub = in_column_order(work, source)
-        regions = regions_of(graph, used[0])
-        first = np.flatnonzero(np.diff(regions.tile, prepend=-1))
-        counts = np.diff(np.append(first, len(regions.tile)))
-        length = np.add.reduceat(regions.high - regions.low, first)
-        ends = (regions.low, regions.high, counts)
-        begin = np.zeros_like(first)
-        fields = {
-            "srcT": column_blocks(sub, *ends).field("srcT", "input"),
-            "dstT": column_blocks(used, *ends).field("dstT", "inout"),
-        } | {
-            key: cut_field(key, "input", tensor, begin, begin + tensor.numElements())
-            for key, tensor in (
-                ("srcOffsetT", tInOffset),
-                ("dstOffsetT", tOutOffset),
-                ("nElementsT", tN),
-            )
-        }
-        rows = min(tIn.dim(0), tOut.dim(0))
-        cycles = sequence_slice(length, rows, tN.numElements(), tIn.dtype, graph.target)
-        compute_set = graph.addComputeSet(name)
-        graph.add_vertices(
-            VertexGroup(
-                compute_set.id,
-                sequence_slice_codelet(tIn.dtype),
-                regions.tile[first],
-                fields,
-                {"length": length},
-                cycles,
-            )
-        )
-        prog.add(Execute(compute_set))
+        _add_copies(graph, source, work, (tInOffset, tOutOffset, tN), prog, name)
         prog.add(Copy(work, out, name=f"{name}/out"))
+
+
+def _add_copies(
+    graph: Graph, source: Tensor, out: Tensor, places: tuple[Tensor, Tensor, Tensor],
+    prog: Sequence, name: str,
+) -> None:  # fmt: skip
+    """Add a vertex a tile, which copies the columns that it has of the rows of all sequences."""
+    used, sub = in_column_order(out, source)
+    regions = regions_of(graph, used[0])
+    first = np.flatnonzero(np.diff(regions.tile, prepend=-1))
+    counts = np.diff(np.append(first, len(regions.tile)))
+    length = np.add.reduceat(regions.high - regions.low, first)
+    ends = (regions.low, regions.high, counts)
+    begin = np.zeros_like(first)
+    fields = {
+        "srcT": column_blocks(sub, *ends).field("srcT", "input"),
+        "dstT": column_blocks(used, *ends).field("dstT", "inout"),
+    } | {
+        key: cut_field(key, "input", tensor, begin, begin + tensor.numElements())
+        for key, tensor in zip(PLACES, places, strict=True)
+    }
+    rows = min(source.dim(0), out.dim(0))
+    cycles = sequence_slice(length, rows, places[0].numElements(), out.dtype, graph.target)
+    compute_set = graph.addComputeSet(name)
+    graph.add_vertices(
+        VertexGroup(
+            compute_set.id,
+            sequence_slice_codelet(out.dtype),
+            regions.tile[first],
+            fields,
+            {"length": length},
+            cycles,
+        )
+    )
+    prog.add(Execute(compute_set))
 
 
 def _check(name: str, source: Tensor, out: Tensor, places: tuple[Tensor, ...]) -> None:
