@@ -78,14 +78,14 @@ def rounded(values: Array, form: Format, rounding: Rounding, noise: Array) -> Ar
         step = np.ldexp(1.0, exponent - form.mantissa)
         parts = size / step
         down = np.floor(parts)
-        rest, negative = parts - down, np.signbit(values)
+        fraction, negative = parts - down, np.signbit(values)
         up = {
-            "RZ": np.zeros_like(rest, dtype=bool),
-            "RA": rest >= 0.5,
-            "RN": (rest > 0.5) | ((rest == 0.5) & (down % 2 == 1)),
-            "RU": (rest > 0) & ~negative,
-            "RD": (rest > 0) & negative,
-        }.get(rounding.mode, rest + noise >= 1)
+            "RZ": np.zeros_like(fraction, dtype=bool),
+            "RA": fraction >= 0.5,
+            "RN": (fraction > 0.5) | ((fraction == 0.5) & (down % 2 == 1)),
+            "RU": (fraction > 0) & ~negative,
+            "RD": (fraction > 0) & negative,
+        }.get(rounding.mode, fraction + noise >= 1)
         result = (down + up) * step
         if not form.denormals and not form.fixed:
             result = np.where(result < 2.0**lowest, 0, result)
@@ -119,15 +119,15 @@ def packed(values: Array, form: Format, bits: int) -> Array:
 def unpacked(numbers: Array, form: Format, bits: int) -> Array:
     """Return the values of packed numbers."""
     room = bits - 1 - form.exponent
-    whole = numbers.astype(np.int64) & ((1 << bits) - 1)
-    mantissa, field = whole & ((1 << room) - 1), (whole >> room) & (2**form.exponent - 1)
+    word = numbers.astype(np.int64) & ((1 << bits) - 1)
+    mantissa, field = word & ((1 << room) - 1), (word >> room) & (2**form.exponent - 1)
     normal = (field > 0) & (not form.fixed)
     scale = np.where(normal, field - form.bias, 1 - form.bias)
     values = np.ldexp(mantissa / 2.0**room + normal, scale)
     if form.infinities and not form.fixed:
         top = field == 2**form.exponent - 1
         values = np.where(top, np.where(mantissa > 0, np.nan, np.inf), values)
-    signed: Array = np.copysign(values, np.where(whole >> (bits - 1), -1.0, 1.0))
+    signed: Array = np.copysign(values, np.where(word >> (bits - 1), -1.0, 1.0))
     return signed
 
 
@@ -210,8 +210,8 @@ def to_format(
             drawn = Operands(operands.group, operands.arrays, counts, operands.prepared,
                              operands.registers)  # fmt: skip
             words = words_of_elements(drawn, target, out, 1)[0]
-            kept = min(max(rounding.bits, 1), 32)
-            share = (words >> np.uint32(32 - kept)) / 2.0**kept
+            taken = min(max(rounding.bits, 1), 32)
+            share = (words >> np.uint32(32 - taken)) / 2.0**taken
             noise = rounding.least + share * (rounding.most - rounding.least)
         result = rounded(values, form, rounding, noise)
         if out.numpy.kind != "f":

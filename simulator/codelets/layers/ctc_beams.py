@@ -168,13 +168,13 @@ def copy_codelet(name: str, blank: int) -> Codelet:
         beam = operands.group.parameters["beam"]
         pnb, total = (_rows(operands, key)[:, 0] for key in ("beamPnb", "beamTotal"))
         last = _rows(operands, "last")[:, 0].astype(np.int64)
-        known = last < INVALID
-        again = probs[np.arange(len(beam)), np.where(known, last, 0)]
-        repeated = np.where(known, np.maximum(pnb + again, ZERO), ZERO)
+        ends_in_symbol = last < INVALID
+        again = probs[np.arange(len(beam)), np.where(ends_in_symbol, last, 0)]
+        repeated = np.where(ends_in_symbol, np.maximum(pnb + again, ZERO), ZERO)
         blanked = np.maximum(total + probs[:, blank], ZERO)
-        found = {"pnb": repeated, "pb": blanked, "total": log_add(repeated, blanked)}
+        sums = {"pnb": repeated, "pb": blanked, "total": log_add(repeated, blanked)}
         places = {"parent": beam, "addend": np.full(len(beam), VOID)}
-        return _outputs(found | places, operands.arrays["beamPnb"])
+        return _outputs(sums | places, operands.arrays["beamPnb"])
 
     return TYPES.codelet(f"popnn::CTCGenerateCopyCandidates<{name}>", compute)
 
@@ -192,8 +192,8 @@ def extend_codelet(name: str) -> Codelet:
         pnb = np.maximum(np.where(same, pb, total) + prob, ZERO)
         beams = np.broadcast_to(np.arange(pnb.shape[1]), pnb.shape)
         places = {"parent": beams, "addend": np.broadcast_to(symbol[:, None], pnb.shape)}
-        found = {"pnb": pnb, "pb": np.full_like(pnb, ZERO), "total": pnb}
-        return _outputs(found | places, operands.arrays["beamPb"])
+        sums = {"pnb": pnb, "pb": np.full_like(pnb, ZERO), "total": pnb}
+        return _outputs(sums | places, operands.arrays["beamPb"])
 
     return TYPES.codelet(f"popnn::CTCGenerateExtendCandidates<{name}>", compute)
 
@@ -213,12 +213,12 @@ def merge_codelet(name: str, beams: int) -> Codelet:
             _rows(operands, "historyAddend").reshape(count, -1, beams),
             arrays["time"].astype(np.int64),
         )
-        own = texts[np.arange(count), beam]
+        parent = texts[np.arange(count), beam]
         size = sizes[np.arange(count), beam]
-        ends = own[np.arange(count), np.maximum(size - 1, 0)]
+        ends = parent[np.arange(count), np.maximum(size - 1, 0)]
         parents = _rows(operands, "extendParent").astype(np.int64)
         # The text without its end is the beam's that was extended by that end.
-        shorter = own.copy()
+        shorter = parent.copy()
         shorter[np.arange(count), np.maximum(size - 1, 0)] = VOID
         alike = (texts == shorter[:, None]).all(axis=2) & (size > 0)[:, None]
         alike &= sizes == size[:, None] - 1
@@ -303,9 +303,9 @@ def reduce_codelet(name: str, beams: int) -> Codelet:
 
     def compute(operands: Operands) -> dict[str, Array]:
         tables = operands.arrays["ranked"].reshape(len(operands.group), -1, len(FIELDS), beams)
-        whole = tables[:, :, :2].copy().view(np.uint32).sum(axis=1)
+        words = tables[:, :, :2].copy().view(np.uint32).sum(axis=1)
         real = tables[:, :, 2:].sum(axis=1)
-        values = {"parent": whole[:, 0], "addend": whole[:, 1]}
+        values = {"parent": words[:, 0], "addend": words[:, 1]}
         values |= {key: real[:, number] for number, key in enumerate(FIELDS[2:])}
         like = np.empty(0, np.float32 if name == "float" else np.float16)
         return _outputs(values, like)
@@ -337,9 +337,9 @@ def update_codelet(name: str, beams: int) -> Codelet:
         results: dict[str, Any] = {key: past.reshape(-1) for key, past in pasts.items()}
         results["last"] = last.reshape(-1)
         for key in ("Pnb", "Pb", "Total"):
-            kept = _rows(operands, f"beam{key}")
-            kept[goes_on] = _rows(operands, key.lower())[goes_on]
-            results[f"beam{key}"] = kept.reshape(-1)
+            rows = _rows(operands, f"beam{key}")
+            rows[goes_on] = _rows(operands, key.lower())[goes_on]
+            results[f"beam{key}"] = rows.reshape(-1)
         return results
 
     return TYPES.codelet(f"popnn::CTCUpdate<{name}>", compute)

@@ -26,12 +26,12 @@ BLOCKS = (1, 4, 8, 16)  # sizes of blocks that PopLibs has vertices for
 def _inner(y: IntArray, z: IntArray, dtype: Type) -> IntArray:
     """Count the cycles of a worker for the y non-zeros of a row and z columns."""
     if dtype == FLOAT:
-        rest = (z % 4 >= 2) * (8 + z // 2 * 2 * y) + (z % 2) * (8 + 2 * y)
-        many = (z >= 4) * (12 + z // 4 * 3 * y) + rest + np.where(z % 4 > 0, 3, 1)
+        last = (z % 4 >= 2) * (8 + z // 2 * 2 * y) + (z % 2) * (8 + 2 * y)
+        many = (z >= 4) * (12 + z // 4 * 3 * y) + last + np.where(z % 4 > 0, 3, 1)
         cycles: IntArray = np.where(z == 4, 3 * y, np.where(z == 2, 2 * y, many))
         return cycles
-    rest = (z % 8 >= 4) * (13 + 2 * y) + (z % 4 > 0) * (11 + 2 * y * (z % 4))
-    many = (z >= 8) * (16 + z // 8 * 3 * y) + rest
+    last = (z % 8 >= 4) * (13 + 2 * y) + (z % 4 > 0) * (11 + 2 * y * (z % 4))
+    many = (z >= 8) * (16 + z // 8 * 3 * y) + last
     return np.asarray(np.where(z == 8, 3 * y, np.where(z == 4, 2 * y, many)), dtype=np.int64)
 
 
@@ -64,8 +64,8 @@ def transposed(
     if dtype == FLOAT:
         inner = 8 + (columns >= 2) * (2 + columns // 2 * 3) * y + (columns % 2) * 4 * y
         return 142 + target.workers * (23 + (24 + inner) * rows)
-    left = (columns % 4 > 0) * (5 + 3 * (columns % 4)) * y
-    many = 8 + (columns >= 4) * (2 + columns // 4 * 5) * y + left
+    last = (columns % 4 > 0) * (5 + 3 * (columns % 4)) * y
+    many = 8 + (columns >= 4) * (2 + columns // 4 * 5) * y + last
     inner = np.where(columns == 8, 10 * y, np.where(columns == 4, 7 * y, many))
     start = np.where((columns == 8) | (columns == 4), 20, 26)
     row = np.where(columns == 8, 18, np.where(columns == 4, 21, 22))
@@ -83,15 +83,15 @@ def gradient(
     """
     share, y = ceil_div(rows, target.workers), row_nonzeros
     if dtype == FLOAT:
-        each = np.where(columns == 4, 5, np.where(columns == 2, 4, 9 + columns // 2 + columns % 2))
+        block = np.where(columns == 4, 5, np.where(columns == 2, 4, 9 + columns // 2 + columns % 2))
         start = np.where(columns == 4, 30, np.where(columns == 2, 32, 34))
         row = np.where(columns == 2, 7, 9)
     else:
-        left = (columns % 4 >= 2) * 3 + (columns % 2) * 4
-        each = np.where(columns == 8, 5, np.where(columns == 4, 4, 11 + columns // 4 + left))
+        last = (columns % 4 >= 2) * 3 + (columns % 2) * 4
+        block = np.where(columns == 8, 5, np.where(columns == 4, 4, 11 + columns // 4 + last))
         start = np.where(columns == 8, 30, np.where(columns == 4, 32, 35))
         row = np.where(columns == 8, 11, np.where(columns == 4, 10, 8))
-    cycles: IntArray = 101 + target.workers * (start + (row + each * y) * share)
+    cycles: IntArray = 101 + target.workers * (start + (row + block * y) * share)
     return cycles
 
 
@@ -121,8 +121,8 @@ def rows_taken(
 ) -> IntArray:
     """40 + W * (24 + 8 an index + 5 a non-zero, of a worker): our estimate; by columns in order."""
     share = ceil_div(indices, target.workers)
-    moved = ceil_div(nonzeros, target.workers)
-    return 40 + target.workers * (24 + 8 * share + 5 * moved) + 0 * columns
+    writes = ceil_div(nonzeros, target.workers)
+    return 40 + target.workers * (24 + 8 * share + 5 * writes) + 0 * columns
 
 
 _OURS = "our estimate, from the C++ codelets of PopLibs; lib/popsparse has none"
@@ -212,8 +212,8 @@ def gradient_codelet(dtype: Type, partials: Type, block: int, rows: int, columns
         step = max(CHUNK // max(block * dense.shape[3], 1), 1)
         for begin in range(0, len(places), step):
             part = slice(begin, begin + step)
-            other = dense[vertex[part], column[part]].swapaxes(1, 2)
-            out[places[part]] = up[vertex[part], row[part]] @ other
+            right = dense[vertex[part], column[part]].swapaxes(1, 2)
+            out[places[part]] = up[vertex[part], row[part]] @ right
         return {"rGrad": out.astype(partials.numpy).reshape(-1)}
 
     kind, tail = ("Block", f",{block},{block}") if block > 1 else ("", "")

@@ -40,12 +40,12 @@ def packed_nodes(ir: Ir, proto: onnx.NodeProto, name: str) -> Iterator[onnx.Node
         arguments = [f"{label}/x{place}" for place in range(len(inputs))]
         for argument, packed in zip(arguments, inputs, strict=True):
             yield from _side_by_side(ir, packed, first, size, argument)
-        made = f"{label}/y"
+        result = f"{label}/y"
         yield helper.make_node(
-            "Call", arguments, [made], domain=GRAPHCORE, callee=attributes["callback"],
+            "Call", arguments, [result], domain=GRAPHCORE, callee=attributes["callback"],
             num_outputs=1,
         )  # fmt: skip
-        info = ir.infos.get(made)
+        info = ir.infos.get(result)
         if info is None:
             return  # what is wrong with the graph is noted already
         if len(info.dims) < 2 or info.dims[0] != size:
@@ -58,7 +58,7 @@ def packed_nodes(ir: Ir, proto: onnx.NodeProto, name: str) -> Iterator[onnx.Node
             sequence, last = f"{label}/{place}", first + place == count - 1
             packed = Packed(f"{sequence}/rows", proto.input[-2], proto.input[-1])
             yield _constant(f"{sequence}/place", np.int64(place))
-            yield helper.make_node("Gather", [made, f"{sequence}/place"], [packed.rows])
+            yield helper.make_node("Gather", [result, f"{sequence}/place"], [packed.rows])
             after = proto.output[0] if last else f"{sequence}/result"
             yield from _moved_back(packed, first + place, target, after, sequence)
             target = after

@@ -70,11 +70,11 @@ def _noted_stages(ir: Ir, placed: Mapping[str, int], noted: Mapping[str, int]) -
         )
     first: dict[int, str] = {}
     for name, stage in stages.items():
-        other = first.setdefault(stage, name)
-        if placed[other] != placed[name]:
+        beside = first.setdefault(stage, name)
+        if placed[beside] != placed[name]:
             raise popart_exception(
-                f"Ops {other} and {name} have the same pipeline stage {stage}, but are on IPUs "
-                f"{placed[other]} and {placed[name]}; a stage is on one"
+                f"Ops {beside} and {name} have the same pipeline stage {stage}, but are on IPUs "
+                f"{placed[beside]} and {placed[name]}; a stage is on one"
             )
     return stages
 
@@ -159,8 +159,8 @@ class Pipeline(Lowering):
         stage = self.stage_of(name)
         if stage is None:  # of a weight, which training changes on the way back
             weight = name.rpartition("___")[2]
-            own = weight in self.stored
-            return self.stage_at(self.weight_home(weight) if own else self.first_on(tensor))
+            is_kept = weight in self.stored
+            return self.stage_at(self.weight_home(weight) if is_kept else self.first_on(tensor))
         return stage
 
     def first_on(self, tensor: Tensor) -> int:
@@ -214,8 +214,8 @@ class Pipeline(Lowering):
         if home not in self.stashes:
             queues = (self.stages[home], self.restores[self.back(home)])
             ipu = self.ipus[home]
-            several = list(self.ipus).count(ipu) > 1
-            label = f"ipu{ipu}/stage{home}/stash" if several else f"ipu{ipu}/stash"
+            is_shared = list(self.ipus).count(ipu) > 1
+            label = f"ipu{ipu}/stage{home}/stash" if is_shared else f"ipu{ipu}/stash"
             self.stashes[home] = Stash(self.graphs[home], label, depth, *queues)
         return self.stashes[home].taken(tensor, changed)
 

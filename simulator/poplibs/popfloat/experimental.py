@@ -346,13 +346,13 @@ class GfloatCast:
         """Work out the parameters of the cast, on tile 0, and keep them."""
         name, kind = debug_name(debugContext, "castOpParams"), self.getCalculationType()
         packed = self._format.getPackedFloatParameters()
-        known = graph.addConstant(UNSIGNED_INT, [1], packed, f"{name}/gfStruct")
+        layout = graph.addConstant(UNSIGNED_INT, [1], packed, f"{name}/gfStruct")
         params = graph.addVariable(UNSIGNED_INT, [PARAMETERS[kind]], name)
-        for tensor in (known, params):
+        for tensor in (layout, params):
             graph.setTileMapping(tensor, 0)
         compute_set = prog if isinstance(prog, ComputeSet) else graph.addComputeSet(name)
         fields = {
-            "gfStruct": cut_field("gfStruct", "input", known, [0], [1]),
+            "gfStruct": cut_field("gfStruct", "input", layout, [0], [1]),
             "param": cut_field("param", "output", params, [0], [PARAMETERS[kind]]),
         }
         tile = np.zeros(1, np.int64)

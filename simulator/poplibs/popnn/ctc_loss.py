@@ -224,10 +224,10 @@ class _Call:
     ) -> _Call:
         """Read options; a debug context may stand in the place of a plan."""
         name = debug_name(plan if isinstance(plan, str) else context, "CTCLoss")
-        known = plan if isinstance(plan, Plan) else None
+        own_plan = plan if isinstance(plan, Plan) else None
         values = checked(OPTIONS, options or {}, name)
-        softmax = bool(values.get("includeSoftmaxGradient", known is not None))
-        return cls(name, known, gradient, softmax, bool(values.get("zeroInfinity", False)))
+        softmax = bool(values.get("includeSoftmaxGradient", own_plan is not None))
+        return cls(name, own_plan, gradient, softmax, bool(values.get("zeroInfinity", False)))
 
 
 def _added(

@@ -15,8 +15,8 @@ def getNormFwdFlops(
     statisticsSize: int, numActsElements: int, computeEstimates: bool = True
 ) -> int:
     """Count the operations of a norm's forward pass: 6 an element and 5 a statistic, or 2."""
-    known = 2 * numActsElements
-    return known + (4 * numActsElements + 5 * statisticsSize if computeEstimates else 0)
+    flops = 2 * numActsElements
+    return flops + (4 * numActsElements + 5 * statisticsSize if computeEstimates else 0)
 
 
 @library_call("POPNN")
