@@ -224,10 +224,10 @@ class _Call:
     ) -> _Call:
         """Read options; a debug context may stand in the place of a plan."""
         name = debug_name(plan if isinstance(plan, str) else context, "CTCLoss")
-        own_plan = plan if isinstance(plan, Plan) else None
+        loss_plan = plan if isinstance(plan, Plan) else None
         values = checked(OPTIONS, options or {}, name)
-        softmax = bool(values.get("includeSoftmaxGradient", own_plan is not None))
-        return cls(name, own_plan, gradient, softmax, bool(values.get("zeroInfinity", False)))
+        softmax = bool(values.get("includeSoftmaxGradient", loss_plan is not None))
+        return cls(name, loss_plan, gradient, softmax, bool(values.get("zeroInfinity", False)))
 
 
 def _added(
