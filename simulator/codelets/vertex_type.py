@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from simulator.graph.types import Array, IntArray
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertex import Apart, Codelet, Operands, VertexGroup
 
 # Files of PopLibs that formulas are from.
 POPOPS_CYCLES = "PopLibs lib/popops/popopsCycleEstimators.cpp"
@@ -86,7 +86,7 @@ class VertexTypes:
         more_code: int = 0,
         kind: Literal["library", "copy"] = "library",
         reads_clock: bool = False,
-        apart: Literal["", "outputs", "inputs"] = "",
+        apart: Apart = "",
     ) -> Codelet:
         """Return a codelet of a declared type; its code may have bytes more than the type's."""
         declared = self[name]

@@ -1,10 +1,11 @@
 """Compute the address of every piece of data on its tile, on all tiles at once.
 
 Non-interleaved data fills the memory of a tile from address 0, interleaved data from the base of
-the interleaved region; what fits in neither overflows above the end of the memory. Data that is
-never live at the same time may share addresses: each variable lies on top of all that is live with
-it. Code comes first and has its memory elements for itself, as an element serves one access a cycle
-(idle tiles of the user guide's sample: 684 bytes of code, then 3,212 of data from 16,384 on).
+the interleaved region; what fits in neither overflows above the end of the memory. The regions are
+one memory, so that a message that fills the first goes on in the second. Data that is never live at
+the same time may share addresses: each variable lies on top of all that is live with it. Code comes
+first and has its memory elements for itself, as an element serves one access a cycle (idle tiles of
+the user guide's sample: 684 bytes of code, then 3,212 of data from 16,384 on).
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ from pva.progress import each
 from simulator.graph import kernels
 from simulator.graph.deferred import DeferredFields
 from simulator.graph.geometry.intervals import ascending, spread
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 ALIGNMENT = 8  # bytes: one 64-bit word, the width of the data path
 ELEMENTS_APART = 2  # memory elements between which operands are held apart, above what always lives
+SEARCHED = 64  # variables below another, at most, between which a gap is looked for: it takes long
+BANKS = 2  # memory elements that serve as one where they are interleaved
 INTERVALS_AT_ONCE = 256  # whose pairs are held in memory at a time
 NON_INTERLEAVED, INTERLEAVED, OVERFLOWED = range(3)  # as in pva.schema.REGIONS
 
@@ -49,7 +52,8 @@ class Demand:
     is_code                  by variable: fills whole memory elements
     conflicts                by pair of variables: live at the same time
     apart                    pairs of variables that should lie in different memory elements
-    divisible                by variable: may lie in two regions, if it fits in none; None: none may
+    messages                 by variable: may lie in two regions; None: none may
+    lasting                  by variable: has a value from run to run; None: none has
     """
 
     variable: IntArray
@@ -59,7 +63,8 @@ class Demand:
     is_code: np.ndarray[tuple[int], np.dtype[np.bool_]]
     conflicts: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     apart: IntArray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
-    divisible: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+    messages: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
+    lasting: np.ndarray[tuple[int], np.dtype[np.bool_]] | None = None
 
 
 def conflicts_of(
@@ -92,74 +97,210 @@ def allocate(
     interleaved_base: int,
     element_bytes: int = ALIGNMENT,
 ) -> Allocation:
-    """Find an address for every piece; code first, then what conflicts with most."""
+    """Find an address for every piece, in the order of `_order`."""
     count = len(demand.interleaved)
-    starts = np.searchsorted(demand.variable, np.arange(count + 1))
     unit = np.where(demand.is_code[demand.variable], element_bytes, ALIGNMENT)
     sizes = -(-demand.bytes // unit) * unit
     limits = (0, interleaved_base, bytes_per_tile, np.iinfo(np.int64).max)
-    stacks = [_Stack.on(tiles, count, *ends) for ends in pairwise(limits)]
-    address = np.zeros(len(demand.variable), dtype=np.int64)
-    region = np.zeros(len(demand.variable), dtype=np.int64)
+    memory = _Memory(
+        stacks=[_Stack.on(tiles, count, *ends) for ends in pairwise(limits)],
+        tile=demand.tile,
+        size=sizes.copy(),
+        starts=np.searchsorted(demand.variable, np.arange(count + 1)),
+        address=np.zeros(len(sizes), dtype=np.int64),
+        region=np.zeros(len(sizes), dtype=np.int64),
+        partners=_partners(demand.apart),
+        element=element_bytes,
+    )
     with_all = np.logical_and.reduce(demand.conflicts, axis=1)
     apart = np.zeros(count, dtype=bool)  # what is placed and does not conflict with all
-    partners = _partners(demand.apart)
-    placed: dict[int, tuple[IntArray, ...]] = {}  # those of them: tile, address and size of pieces
-    divided: list[tuple[IntArray, ...]] = []  # piece, bytes of its first part, address of the other
+    messages = np.zeros(count, dtype=bool) if demand.messages is None else demand.messages
     for variable in each(_order(demand, sizes).tolist(), "placing variables"):
-        piece = slice(starts[variable], starts[variable + 1])
-        on, size = demand.tile[piece], sizes[piece]
         below = None if with_all[variable] else np.flatnonzero(demand.conflicts[variable] & apart)
-        waiting = np.ones(len(on), dtype=bool)
-        regions = (INTERLEAVED,) if demand.interleaved[variable] else (NON_INTERLEAVED, INTERLEAVED)
-        for where in (*regions, OVERFLOWED):
-            if where == OVERFLOWED and demand.divisible is not None and demand.divisible[variable]:
-                rows = np.flatnonzero(waiting)
-                division = _divide(
-                    stacks, None if below is None else variable, below, on[rows], size[rows]
-                )
-                rows = rows[division[0]]
-                address[piece.start + rows], waiting[rows] = division[2], False
-                divided.append((piece.start + rows, division[1], division[3]))
-            stack = stacks[where]
-            base = stack.base_of(below, on)
-            if where == NON_INTERLEAVED and below is not None and variable in partners:
-                pieces = [placed[partner] for partner in partners[variable] if partner in placed]
-                moved = _in_other_elements(base, size, on, stack.with_all, pieces, element_bytes)
-                base = np.where(moved + size <= stack.limit, moved, base)
-            fits = waiting & (base + size <= stack.limit)
-            address[piece] = np.where(fits, base, address[piece])
-            region[piece] = np.where(fits, where, region[piece])
-            stack.put(None if below is None else variable, on[fits], (base + size)[fits])
-            waiting &= ~fits
-            if not waiting.any():
-                break
+        piece = slice(memory.starts[variable], memory.starts[variable + 1])
+        is_wanted = bool(demand.interleaved[variable]), bool(messages[variable])
+        memory.place(
+            _Wanted(variable, piece.start, demand.tile[piece], sizes[piece], below, *is_wanted)
+        )
         apart[variable] = not with_all[variable]
-        if variable in partners:
-            plain = region[piece] == NON_INTERLEAVED
-            placed[variable] = on[plain], address[piece][plain], size[plain]
-    return _in_parts(demand.bytes, address, region, divided)
+    return _in_parts(demand.bytes, memory.address, memory.region, memory.divided)
 
 
-def _divide(
-    stacks: Sequence[_Stack],
-    variable: int | None,
-    below: IntArray | None,
+@dataclass(frozen=True, slots=True, eq=False)
+class _Wanted:
+    """The pieces of a variable: the first one's number, tiles, sizes, and what is not to share.
+
+    `below` are the variables that are placed, live at the same time and do not conflict with all;
+    None: this one conflicts with all.
+    """
+
+    variable: int
+    first: int
+    on: IntArray
+    size: IntArray
+    below: IntArray | None
+    interleaved: bool
+    message: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Memory:
+    """Where pieces lie, by piece: `address` and `region`.
+
+    `starts` are the first pieces of variables, `size` what pieces take of the first region.
+    `divided` lists pieces, the bytes of their first parts and the addresses of the others; `placed`
+    by variable and region the tiles, begins and sizes of those that have partners; `raised` by
+    variable the tiles on which it leaves a gap below.
+    """
+
+    stacks: Sequence[_Stack]
+    tile: IntArray
+    size: IntArray
+    starts: IntArray
+    address: IntArray
+    region: IntArray
+    partners: dict[int, list[int]]
+    element: int
+    divided: list[tuple[IntArray, ...]] = field(default_factory=list)
+    placed: dict[tuple[int, int], list[tuple[IntArray, ...]]] = field(default_factory=dict)
+    raised: dict[int, BoolArray] = field(default_factory=dict)
+
+    def place(self, wanted: _Wanted) -> None:
+        """Place a variable in the first regions that have room, or above them all."""
+        waiting = np.arange(len(wanted.on))
+        regions = (INTERLEAVED,) if wanted.interleaved else (NON_INTERLEAVED, INTERLEAVED)
+        for where in (*regions, OVERFLOWED):
+            stack, on, size = self.stacks[where], wanted.on[waiting], wanted.size[waiting]
+            base = stack.base_of(wanted.below, on)
+            if where == NON_INTERLEAVED:
+                base = self._lower(wanted, base, on, size)
+            elif wanted.interleaved and where == INTERLEAVED:
+                moved = _in_other_elements(
+                    base, size, on, stack, self._near(wanted, where), BANKS * self.element
+                )
+                base = np.where(moved + size <= stack.limit, moved, base)
+            fits = base + size <= stack.limit
+            self._note(wanted, where, waiting[fits], base[fits])
+            waiting, base = waiting[~fits], base[~fits]
+            if where == NON_INTERLEAVED and wanted.message:
+                waiting = self._divide(wanted, waiting, base)
+            if not len(waiting):
+                return
+
+    def _near(self, wanted: _Wanted, where: int) -> list[tuple[IntArray, ...]]:
+        """List the pieces in a region from which a variable should lie apart."""
+        partners = self.partners.get(wanted.variable, ())
+        return [row for partner in partners for row in self.placed.get((partner, where), ())]
+
+    def _lower(self, wanted: _Wanted, top: IntArray, on: IntArray, size: IntArray) -> IntArray:
+        """Find the first gap where there is one, and where a piece does not fit on top.
+
+        A message that has none begins in the next element, and ends in the next region.
+        """
+        stack, near = self.stacks[NON_INTERLEAVED], self._near(wanted, NON_INTERLEAVED)
+        away = _in_other_elements(top, size, on, stack, near, self.element)
+        moved = away != top
+        if moved.any():
+            self.raised[wanted.variable] = np.zeros(len(stack.top), dtype=bool)
+            self.raised[wanted.variable][on[moved]] = True
+        settled = away if wanted.message else np.where(away + size <= stack.limit, away, top)
+        if wanted.below is None or len(wanted.below) > SEARCHED:
+            return settled
+        wide = moved | (top + size > stack.limit)
+        for variable in self.raised.keys() & set(wanted.below.tolist()):
+            wide |= self.raised[variable][on]
+        rows = np.flatnonzero(wide)
+        if not len(rows):
+            return settled
+        taken = [self._taken(wanted.below), *(self._elements(*row) for row in near)]
+        gap = first_gaps(on[rows], size[rows], stack.with_all[on[rows]], stack.limit, taken)
+        settled[rows] = np.where(gap + size[rows] <= stack.limit, gap, settled[rows])
+        return settled
+
+    def _taken(self, variables: IntArray) -> tuple[IntArray, ...]:
+        """List the tiles, begins and ends of the pieces of variables in the first region."""
+        ends, base = self.stacks[NON_INTERLEAVED].ends, self.stacks[NON_INTERLEAVED].base
+        if ends is None or not len(variables):
+            return tuple(np.zeros((3, 0), dtype=np.int64))
+        counts = (self.starts[1:] - self.starts[:-1])[variables]
+        piece, variable = spread(self.starts[variables], counts), np.repeat(variables, counts)
+        tile = self.tile[piece]
+        end = ends[variable, tile]
+        inside = end > base
+        return tile[inside], (end - self.size[piece])[inside], end[inside]
+
+    def _elements(self, tile: IntArray, begin: IntArray, size: IntArray) -> tuple[IntArray, ...]:
+        """Widen pieces to the memory elements that they touch, where they are to be apart."""
+        high = -(-(begin + size) // self.element)
+        near = _is_near(high, size, self.stacks[NON_INTERLEAVED], tile, self.element)
+        tile, begin, high = tile[near], begin[near], high[near]
+        return tile, begin // self.element * self.element, high * self.element
+
+    def _note(self, wanted: _Wanted, where: int, rows: IntArray, base: IntArray) -> None:
+        """Put the pieces `rows` of a variable into a region."""
+        self.address[wanted.first + rows], self.region[wanted.first + rows] = base, where
+        self._fill(wanted, where, wanted.on[rows], base, wanted.size[rows])
+
+    def _fill(
+        self, wanted: _Wanted, where: int, on: IntArray, base: IntArray, size: IntArray
+    ) -> None:
+        """Note that parts of a variable take room in a region."""
+        owner = None if wanted.below is None else wanted.variable
+        self.stacks[where].put(owner, on, base + size)
+        if wanted.variable in self.partners and where != OVERFLOWED and len(on):
+            self.placed.setdefault((wanted.variable, where), []).append((on, base, size))
+
+    def _divide(self, wanted: _Wanted, rows: IntArray, begin: IntArray) -> IntArray:
+        """Fill what is left of the first region with a message, and put its rest into the second.
+
+        Returns the pieces that do not fit so.
+        """
+        first, second = self.stacks[NON_INTERLEAVED], self.stacks[INTERLEAVED]
+        on, size = wanted.on[rows], wanted.size[rows]
+        room = (first.limit - begin) // ALIGNMENT * ALIGNMENT
+        rest_begin = second.base_of(wanted.below, on)
+        fit = (room > 0) & (rest_begin + size - room <= second.limit)
+        on, size, begin, room, rest_begin = (x[fit] for x in (on, size, begin, room, rest_begin))
+        piece = wanted.first + rows[fit]
+        self.address[piece], self.region[piece], self.size[piece] = begin, NON_INTERLEAVED, room
+        self._fill(wanted, NON_INTERLEAVED, on, begin, room)
+        self._fill(wanted, INTERLEAVED, on, rest_begin, size - room)
+        self.divided.append((piece, room, rest_begin))
+        return rows[~fit]
+
+
+def first_gaps(
     on: IntArray,
     size: IntArray,
-) -> tuple[IntArray, ...]:
-    """Fill what is left of the first region with pieces, and put their rest into the second.
+    floor: IntArray,
+    limit: int,
+    taken: Sequence[tuple[IntArray, ...]],
+) -> IntArray:
+    """Find on each of the tiles `on` the first address from `floor` with `size` free bytes.
 
-    Returns which of them fit so, the bytes of their first parts, and the addresses of both parts.
+    `taken` are tiles, begins and ends of what is there; above it all is free.
     """
-    first, second = stacks[NON_INTERLEAVED], stacks[INTERLEAVED]
-    begin, rest_begin = first.base_of(below, on), second.base_of(below, on)
-    room = np.maximum(first.limit - begin, 0) // ALIGNMENT * ALIGNMENT
-    fit = np.flatnonzero((room > 0) & (room < size) & (rest_begin + size - room <= second.limit))
-    on, room, begin, rest_begin = on[fit], room[fit], begin[fit], rest_begin[fit]
-    first.put(variable, on, begin + room)
-    second.put(variable, on, rest_begin + size[fit] - room)
-    return fit, room, begin, rest_begin
+    place = np.full(int(on.max()) + 1, -1)
+    place[on] = np.arange(len(on))
+    tile, begin, end = (np.concatenate(column) for column in zip(*taken, strict=True))
+    known = tile < len(place)
+    tile, begin, end = tile[known], begin[known], end[known]
+    which = place[tile]
+    mine = which >= 0
+    # All tiles on one axis, each with a mark at its floor and one above all that is there.
+    span = 2 * max(limit, int(end.max(initial=0)), int(floor.max())) + int(size.max()) + 1
+    tiles = np.arange(len(on))
+    shift = span * np.concatenate([tiles, which[mine], tiles])
+    begins = shift + np.concatenate([floor * 0, begin[mine], np.full(len(on), span - 1)])
+    ends = shift + np.concatenate([floor, end[mine], np.full(len(on), span - 1)])
+    order = ascending(begins)
+    reached = np.maximum.accumulate(ends[order])
+    number = shift[order] // span
+    gap = begins[order][1:] - reached[:-1]
+    fits = np.flatnonzero((number[1:] == number[:-1]) & (gap >= size[number[1:]]))
+    first = fits[np.searchsorted(number[1:][fits], tiles)]
+    result: IntArray = reached[first] - span * tiles
+    return result
 
 
 def _in_parts(
@@ -195,7 +336,7 @@ def _in_other_elements(
     base: IntArray,
     size: IntArray,
     on: IntArray,
-    always: IntArray,
+    stack: _Stack,
     neighbours: Sequence[tuple[IntArray, ...]],
     element: int,
 ) -> IntArray:
@@ -204,15 +345,27 @@ def _in_other_elements(
     No further than the second boundary above what is always live, and as far as others are large:
     as data lies in stacks here, rules that follow one another would else leave a gap for each.
     """
+    base = base - stack.base
     for tile, begin, length in neighbours:
-        low, high = np.zeros((2, len(always)), dtype=np.int64)
+        low, high = np.zeros((2, len(stack.top)), dtype=np.int64)
+        begin = begin - stack.base
         low[tile], high[tile] = begin // element, -(-(begin + length) // element)
         shared = (base // element < high[on]) & ((base + size - 1) // element >= low[on])
-        large = np.zeros(len(always), dtype=np.int64)
-        large[tile] = length // element
-        near = high[on] <= always[on] // element + ELEMENTS_APART + large[on]
+        large = np.zeros(len(stack.top), dtype=np.int64)
+        large[tile] = length
+        near = _is_near(high[on], large[on], stack, on, element)
         base = np.where(shared & near, high[on] * element, base)
-    return base
+    return base + stack.base
+
+
+def _is_near(
+    high: IntArray, size: IntArray, stack: _Stack, tile: IntArray, element: int
+) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Tell whether elements up to `high` are near enough to what is always live on the tiles."""
+    always = (stack.with_all[tile] - stack.base) // element
+    near: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    near = high <= always + ELEMENTS_APART + size // element
+    return near
 
 
 @dataclass(slots=True, eq=False)
@@ -262,16 +415,24 @@ class _Stack:
             if self.ends is None:
                 self.ends = np.full((self.count, len(self.top)), self.base)
             self.ends[variable, on] = end
-            self.highest[variable] = max(self.base, int(end.max()))
+            self.highest[variable] = max(self.highest[variable], int(end.max()))
 
 
 def _order(demand: Demand, sizes: IntArray) -> IntArray:
-    """Order variables: code, then what most others have to stay clear of, then the largest."""
+    """Order variables: code, what lasts, messages, what is interleaved, the rest.
+
+    Among them what most others have to stay clear of comes first, then the largest.
+    """
     count = len(demand.interleaved)
     largest = np.zeros(count, dtype=np.int64)
     np.maximum.at(largest, demand.variable, sizes)
     crowd = demand.conflicts.sum(axis=1)
-    return np.lexsort((np.arange(count), -largest, -crowd, ~demand.is_code))
+    kinds = (demand.is_code, demand.lasting, demand.messages, demand.interleaved)
+    rank = np.full(count, len(kinds))
+    for number, members in reversed(list(enumerate(kinds))):
+        if members is not None:
+            rank[members] = number
+    return np.lexsort((np.arange(count), -largest, -crowd, rank))
 
 
 def shares_its_place(

@@ -181,9 +181,10 @@ def _demand(graph: Graph, lowered: Lowered, liveness: Liveness, pieces: Pieces) 
     always_live = np.append(liveness.always_live, [True, True])
     conflicts = conflicts_of(always_live, liveness.variable, liveness.begin, liveness.end)
     is_code = np.arange(variables + 2) == variables + 1
-    apart = operands_apart(graph, lowered)
-    # A vertex has a pointer for each of its edges, which an exchange brings one after another.
     named = [False] * len(graph.variables) + [v.category in MESSAGES for v in lowered.variables]
-    divisible = np.array([*named, False, False])
-    wants = interleaved, is_code, conflicts, apart, divisible
+    messages = np.array([*named, False, False])
+    lasting = always_live.copy()
+    lasting[liveness.variable[liveness.begin == 0]] = True
+    apart = operands_apart(graph, lowered, lasting, messages)
+    wants = interleaved, is_code, conflicts, apart, messages, lasting
     return Demand(pieces.variable, pieces.tile, pieces.bytes, *wants)

@@ -153,12 +153,16 @@ class Field(DeferredFields):
         return spread(self.begins, self.lengths)
 
 
+Apart = Literal["", "outputs", "in", "weights", "inputs"]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Codelet:
     """A vertex type: its name, cost in bytes, and how a whole group of its vertices computes.
 
     One that `reads_clock` finds the clocks of the tiles among the registers. `apart`: what it reads
-    lies in other memory elements than what it writes (outputs), or each input in others (inputs).
+    lies in other memory elements than what it writes (outputs), one field of it does (in, weights),
+    or each input lies in others (inputs).
     `guessed`: vertices without an estimate take cycles that are counted in its `compute`.
     Of its pointers `scaled` are as short as the machine has them.
     """
@@ -171,7 +175,7 @@ class Codelet:
     flops: Callable[[VertexGroup], IntArray] | None = None
     kind: Literal["user", "library", "copy"] = "library"
     reads_clock: bool = False
-    apart: Literal["", "outputs", "inputs"] = ""
+    apart: Apart = ""
     guessed: bool = False
     scaled: int = 0
 

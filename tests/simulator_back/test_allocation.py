@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler.allocate import Demand, allocate, conflicts_of, union_bytes
+from simulator.compiler.allocate import Demand, allocate, conflicts_of, first_gaps, union_bytes
 from simulator.compiler.compile import compile_graph
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
@@ -19,12 +19,16 @@ variables = st.tuples(
     st.integers(1, STEPS),
     st.booleans(),
     st.booleans(),
-    st.dictionaries(st.integers(0, TILES - 1), st.integers(1, 60), min_size=1),
+    st.dictionaries(st.integers(0, TILES - 1), st.integers(1, 120), min_size=1),
+    st.sampled_from(["message", "lasting", "neither"]),
 )
 
 
 def place(given_variables):
-    """Allocate variables of (begin, length, always live, interleaved, bytes by tile)."""
+    """Allocate variables of (begin, length, always live, interleaved, bytes by tile, kind).
+
+    A message should lie apart from the variable before it.
+    """
     rows = [
         (number, tile, size)
         for number, variable in enumerate(given_variables)
@@ -37,7 +41,12 @@ def place(given_variables):
     numbers = np.arange(len(given_variables))
     conflicts = conflicts_of(always, numbers, begin, end)
     wants = np.array([v[3] for v in given_variables])
-    demand = Demand(variable, tile, size, wants, np.zeros(len(wants), dtype=bool), conflicts)
+    kinds = np.array([(*v, "neither")[5] for v in given_variables])
+    messages = numbers[1:][kinds[1:] == "message"]
+    demand = Demand(
+        variable, tile, size, wants, np.zeros(len(wants), dtype=bool), conflicts,
+        np.stack([messages - 1, messages], axis=1), kinds == "message", kinds == "lasting",
+    )  # fmt: skip
     return demand, begin, end, always, allocate(demand, TILES, MEMORY, BASE)
 
 
@@ -61,11 +70,13 @@ def test_conflicts_are_the_variables_that_have_a_step_in_common(intervals, alway
     np.testing.assert_array_equal(found, expected)
 
 
-def bytes_of(demand, found, row):
-    return set(range(found.address[row], found.address[row] + demand.bytes[row]))
+def bytes_of(found, piece):
+    rows = np.flatnonzero(found.piece == piece)
+    parts = (range(found.address[row], found.address[row] + found.bytes[row]) for row in rows)
+    return set().union(*parts)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(st.lists(variables, min_size=1, max_size=8))
 def test_variables_alive_together_share_no_address_on_a_tile(given_variables):
     demand, begin, end, always, found = place(given_variables)
@@ -75,7 +86,27 @@ def test_variables_alive_together_share_no_address_on_a_tile(given_variables):
             together = begin[a] < end[b] and begin[b] < end[a]
             together = together or always[a] or always[b]
             if a != b and demand.tile[one] == demand.tile[other] and together:
-                assert not bytes_of(demand, found, one) & bytes_of(demand, found, other)
+                assert not bytes_of(found, one) & bytes_of(found, other)
+
+
+def test_what_comes_above_a_message_is_clear_of_it_on_each_tile():
+    # `one` goes on in the second region on tile 0, up to 136, and lies there whole on tile 1, up to
+    # 104: the other message, never live with it, ends between them.
+    one, other = (0, 2, False, False, {0: 136, 1: 8}, "message"), {0: 120}
+    full = (0, 2, False, False, {1: 96}, "lasting")
+    idle = (5, 1, False, False, {0: 8})
+    above = (0, 5, False, False, {0: 8})
+    last = (3, 2, False, False, other, "message")
+    *_, found = place([one, full, last, idle, above])
+    assert found.address[-1] == 136
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(variables, min_size=1, max_size=8))
+def test_the_parts_of_a_piece_are_its_bytes(given_variables):
+    demand, *_, found = place(given_variables)
+    for piece, size in enumerate(demand.bytes):
+        assert len(bytes_of(found, piece)) == size
 
 
 @settings(max_examples=40, deadline=None)
@@ -85,28 +116,28 @@ def test_a_piece_lies_inside_its_region_and_interleaved_data_above_the_base(give
     low = np.array([0, BASE, MEMORY])[found.region]
     high = np.array([BASE, MEMORY, 1 << 40])[found.region]
     assert (found.address >= low).all()
-    assert (found.address + demand.bytes <= high).all()
+    assert (found.address + found.bytes <= high).all()
     assert (found.address % 8 == 0).all()
-    assert (found.region[demand.interleaved[demand.variable]] > 0).all()
+    assert (found.region[demand.interleaved[demand.variable[found.piece]]] > 0).all()
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(variables, min_size=1, max_size=8))
 def test_the_union_counts_each_covered_byte_once(given_variables):
     demand, *_, found = place(given_variables)
-    union = union_bytes(demand.tile, found.address, demand.bytes, TILES)
+    union = union_bytes(demand.tile[found.piece], found.address, found.bytes, TILES)
     for tile in range(TILES):
         rows = np.flatnonzero(demand.tile == tile)
-        assert union[tile] == len(set().union(*(bytes_of(demand, found, row) for row in rows)))
+        assert union[tile] == len(set().union(*(bytes_of(found, row) for row in rows)))
 
 
 def test_variables_that_are_never_alive_together_share_their_place():
-    _, *_, found = place([(0, 2, False, False, {0: 40}), (2, 2, False, False, {0: 40})])
+    *_, found = place([(0, 2, False, False, {0: 40}), (2, 2, False, False, {0: 40})])
     assert found.address.tolist() == [0, 0]
 
 
 def test_what_does_not_fit_overflows_above_the_memory():
-    _, *_, found = place([(0, 6, True, False, {0: 90}), (0, 6, True, False, {0: 120})])
+    *_, found = place([(0, 6, True, False, {0: 90}), (0, 6, True, False, {0: 120})])
     assert sorted(found.region.tolist()) == [0, 2]
     assert found.address[found.region == 2].tolist() == [MEMORY]
 
@@ -163,22 +194,55 @@ def test_rules_that_follow_one_another_leave_two_elements_at_most():
     assert max(placed_apart(chain, [8] * 6, chain)) < 3 * 32
 
 
-@pytest.mark.parametrize(
-    ("divisible", "places"), [(True, [(56, 0, 40), (160, 1, 40)]), (False, [(200, 2, 80)])]
-)
-def test_what_fits_in_no_region_lies_in_two_if_it_may(divisible, places):
-    # Of 96 bytes 56 are taken, of the interleaved 104 bytes 64: 40 and 40 are left.
-    sizes, wants = np.array([56, 64, 80]), np.array([False, True, False])
-    conflicts = np.ones((3, 3), dtype=bool)
+def in_elements(sizes, wants, conflicts, **columns):
+    """Place variables on a tile, 96 bytes and 128 interleaved, with elements of 32 bytes."""
+    count = len(sizes)
+    together = np.eye(count, dtype=bool)
+    for one, other in conflicts:
+        together[one, other] = together[other, one] = True
     demand = Demand(
-        np.arange(3), np.zeros(3, dtype=np.int64), sizes, wants, np.zeros(3, dtype=bool),
-        conflicts, divisible=np.array([False, False, divisible]),
+        np.arange(count), np.zeros(count, dtype=np.int64), np.array(sizes), np.array(wants),
+        np.zeros(count, dtype=bool), together, **columns,
     )  # fmt: skip
-    conflicts[2, 2] = False  # it is placed last, as it conflicts with one less
-    found = allocate(demand, 1, MEMORY, BASE)
-    last = found.piece == 2
-    columns = found.address, found.region, found.bytes
-    assert list(zip(*(column[last].tolist() for column in columns), strict=True)) == places
+    found = allocate(demand, 1, 224, 96, 32)
+    columns = (found.piece, found.address, found.region, found.bytes)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("message", "rows"), [(True, [(1, 40, 0, 56), (1, 96, 1, 24)]), (False, [(1, 96, 1, 80)])]
+)
+def test_a_message_that_fills_the_first_region_goes_on_in_the_second(message, rows):
+    # 40 of 96 bytes are taken by what lasts.
+    columns = {"messages": np.array([False, message]), "lasting": np.array([True, False])}
+    assert in_elements([40, 80], [False, False], [(0, 1)], **columns) == [(0, 0, 0, 40), *rows]
+
+
+def test_interleaved_results_lie_a_pair_of_elements_above_a_message_that_they_lie_apart_from():
+    wants, messages = [False, True], np.array([True, False])
+    pair = np.array([[0, 1]])
+    found = in_elements([104, 16], wants, [(0, 1)], messages=messages, apart=pair)
+    assert found[-1] == (1, 96 + 64, 1, 16)
+    found = in_elements([104, 16], wants, [(0, 1)], messages=messages)
+    assert found[-1] == (1, 96 + 8, 1, 16)
+
+
+def test_what_fits_below_a_message_that_lies_apart_fills_that_gap():
+    # The message lies apart from what lasts, in the next element; what comes later lies below it.
+    # The last one is never live with the others, so that none of these conflicts with all.
+    columns = {
+        "messages": np.array([False, True, False, False]),
+        "lasting": np.array([True, False, False, False]),
+        "apart": np.array([[0, 1]]),
+    }
+    found = in_elements([8, 8, 24, 8], [False] * 4, [(0, 1), (1, 2), (0, 2)], **columns)
+    assert [row[1] for row in found] == [0, 32, 8, 0]
+
+
+def test_the_first_gap_is_found_above_the_floor_of_each_tile():
+    on, size, floor = np.array([3, 5]), np.array([8, 8]), np.array([16, 0])
+    taken = (np.array([3, 3, 5, 4]), np.array([20, 40, 0, 0]), np.array([30, 50, 8, 99]))
+    assert first_gaps(on, size, floor, 100, [taken]).tolist() == [30, 8]
 
 
 @pytest.mark.parametrize(("machine", "past"), [("mk1", 24), ("mk2", 0)])

@@ -203,6 +203,4 @@ def _divisor(group: VertexGroup, used: IntArray) -> Array:
 
 
 def _codelet(name: str, dtype: Type, compute: Callable[[Operands], dict[str, Array]]) -> Codelet:
-    # That they read and write in different memory elements is a guess: no public constraint asks
-    # for it, but the largest tiles of PopLibs' ten rows of pooling have a gap of an element.
-    return TYPES.codelet(f"popnn::{name}<{dtype}>", compute, _operations, apart="outputs")
+    return TYPES.codelet(f"popnn::{name}<{dtype}>", compute, _operations)

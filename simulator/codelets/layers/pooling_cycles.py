@@ -36,6 +36,7 @@ class Unpacking(NamedTuple):
 # planner takes 2 of all. PopLibs lib/poplibs_support/cyclesTables.hpp.
 UNPACKING, LATER_UNPACKING = Unpacking(1, 2, 2), Unpacking(0, 0, 5)
 PLANNED_UNPACKING = Unpacking(2, 2, 2)
+WHOLE_POINTER = 4  # bytes
 
 
 class _Kind(NamedTuple):
@@ -130,7 +131,7 @@ def selective_scaling(vertices: IntArray) -> IntArray:
 
 def unpacking_of(target: Target) -> Unpacking:
     """Return what unpacking takes on a target."""
-    return UNPACKING if target.architecture == "ipu1" else LATER_UNPACKING
+    return UNPACKING if target.scaled_pointer_bytes < WHOLE_POINTER else LATER_UNPACKING
 
 
 def initial_shares(outputs: IntArray, vectors: IntArray | int, workers: int = WORKERS) -> IntArray:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -24,7 +23,7 @@ from simulator.codelets.products.reduction import accumulator
 from simulator.codelets.vertex_type import POPLIN_ESTIMATES, VertexTypes, supervisor, worker
 from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray, Type
-from simulator.graph.vertex import Codelet, Operands, VertexGroup
+from simulator.graph.vertex import Apart, Codelet, Operands, VertexGroup
 
 TYPES = VertexTypes(
     (
@@ -110,11 +109,13 @@ TYPES = VertexTypes(
 
 WORKLIST_ENTRIES = 3  # offset of the output, positions, offset of the input; of 2 bytes each
 # Whose operands lie in memory elements of their own (PopLibs lib/poplin/codelets, constraints).
-# Those of the matrix units, too, lie apart from what they make, which is interleaved.
-APART: dict[str, Literal["", "outputs", "inputs"]] = {
+APART: dict[str, Apart] = {
+    "poplin::ConvPartial1x1Out": "in",
+    "poplin::ConvPartialnx1": "in",
+    "poplin::ConvPartial1xNSLIC": "in",
     "poplin::ConvPartialHorizontalMac": "inputs",
     "poplin::ConvPartialVerticalMac": "inputs",
-    "poplin::OuterProduct": "outputs",
+    "poplin::OuterProduct": "weights",
 }
 CHANNELS = ("groups", "batch", "outputs", "inputs")  # parameters, and by dimension AXIS
 AXIS = ("input", "output", "kernel", "shift")

@@ -71,6 +71,7 @@ class Machine:
     repeat_count_max: int
     atomic_store_bytes: int
     read_past_bytes: int  # that a vertex may read behind its operands, so that they are its own
+    exchange_apart: int  # 1 where an exchange cannot write a memory element that it reads
     scaled_pointer_bytes: int  # of a pointer that is kept in words of its data
     fp8_in_fp16_out_conv_units: int
     fp16_in_fp16_out_conv_units: int

@@ -24,8 +24,8 @@ NAME, LIKE, ARCHITECTURE, FARTHEST = "name", "like", "architecture", "max_sync_d
 TEXTS = (NAME, LIKE, ARCHITECTURE)
 # Constants that may be 0, and the most of those whose size costs memory here.
 FROM_0 = {"min_sync_delay", FARTHEST, "global_sync_cycles", "host_fill_bytes_per_second",
-          "read_past_bytes", "fp8_in_fp16_out_conv_units"}  # fmt: skip
-MOST = {"tiles_per_ipu": 1 << 20, "workers": 1 << 10}
+          "read_past_bytes", "exchange_apart", "fp8_in_fp16_out_conv_units"}  # fmt: skip
+MOST = {"tiles_per_ipu": 1 << 20, "workers": 1 << 10, "exchange_apart": 1}
 LARGEST = (1 << 40) - 1
 CPU_BYTES = LARGEST + 1  # a CPU target names no limit: more than any program here needs
 LENGTHS = {"link_bundles": 4}

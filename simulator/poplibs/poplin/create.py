@@ -43,7 +43,7 @@ def create_input(graph: Graph, params: ConvParams, settings: Settings, name: str
     form, field = plan.transform.problem(problem), tuple(params.inputFieldShape)
     if plan.transform.swap:
         sizes = (form.groups, form.outputs, form.inputs, *field)
-        apart = _weights(graph, sizes, plan, name).dimShufflePartial([1, 0], [0, 1])
+        apart = weights_of(graph, sizes, plan, name).dimShufflePartial([1, 0], [0, 1])
     else:
         read = _read(graph, plan, problem, field, name)
         apart = read.dimShufflePartial([2, 0, 1], [0, 1, 2])
@@ -63,7 +63,7 @@ def create_weights(graph: Graph, params: ConvParams, settings: Settings, name: s
         return _in_a_line(graph, params.dataType, params.weights_shape(), innermost, name)
     if plan.transform.swap:
         return _read(graph, plan, problem, kernel, name).dimShufflePartial([1], [2])
-    return _weights(graph, params.weights_shape(), plan, name)
+    return weights_of(graph, params.weights_shape(), plan, name)
 
 
 def _is_laid_out(plan: Plan, problem: Problem, params: ConvParams) -> bool:
@@ -113,7 +113,7 @@ def rearranged(
     _copy_channels(left, acts, 1, prog, name)
     if plan.slices > 1:
         return acts, right
-    weights = _weights(graph, right.shape, plan, f"{name}/weightsRearranged")
+    weights = weights_of(graph, right.shape, plan, f"{name}/weightsRearranged")
     _copy_channels(right, weights, 2, prog, name)
     return acts, weights
 
@@ -158,7 +158,7 @@ def _input(graph: Graph, sizes: tuple[int, ...], plan: Plan, problem: Problem, n
     return sliced_together(add_input_slices(graph, shape, plan, problem, name), axis).reshape(sizes)
 
 
-def _weights(graph: Graph, sizes: tuple[int, ...], plan: Plan, name: str) -> Tensor:
+def weights_of(graph: Graph, sizes: tuple[int, ...], plan: Plan, name: str) -> Tensor:
     """Add what a plan reads as its weights, [g][co][ci][*kernel]."""
     axis = WEIGHT_AXES.get(plan.serial.dimension)
     shape = (1, *sizes) if axis is None else (plan.slices, *_divided(sizes, axis, plan.slices))

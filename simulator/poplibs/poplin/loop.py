@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from simulator.graph.graph import Graph
-from simulator.graph.program import Copy, Repeat, Sequence
+from simulator.graph.program import Copy, Repeat, Sequence, WriteUndef
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
 from simulator.poplibs import popops
@@ -60,6 +60,7 @@ def in_loop(
         apart = popops.createSliceableTensorFromSlice(
             graph, out.expand([0]), [0], [count], f"{name}/serialOut"
         )
+        prog.add(WriteUndef(apart))  # each turn of the loop writes a part, all of them the whole
         popops.dynamicUpdate(
             graph, apart, out.expand([0]), counter, [0], [1], body, f"{name}/serialUpdate"
         )

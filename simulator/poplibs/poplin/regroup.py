@@ -7,6 +7,7 @@ from math import gcd
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
+from simulator.poplibs.poplin.create import weights_of
 from simulator.poplibs.poplin.operands import run_of
 from simulator.poplibs.poplin.plan import Plan
 from simulator.poplibs.popops import rearrange
@@ -43,9 +44,9 @@ def transposed_where_it_lies(
 ) -> Tensor:
     """Return the weights [g][co][ci] of a backward pass, whose outputs lie together, by inputs.
 
-    Blocks are transposed on the tiles that have them, where groups of channels leave some: so
-    nothing is exchanged where the passes are planned jointly. As in PopLibs
-    (lib/poplin/Convolution.cpp, fullyConnectedWeightTranspose).
+    Blocks are transposed on the tiles that have them, where groups of channels leave some, into
+    what the plan reads as weights: so nothing is exchanged where the passes are planned jointly. As
+    in PopLibs (lib/poplin/Convolution.cpp, fullyConnectedWeightTranspose).
     """
     _, outputs, inputs = weights.shape
     group = plan.method.in_group
@@ -54,11 +55,12 @@ def transposed_where_it_lies(
         return weights
     label = f"{name}/weightTranspose"
     transposes = graph.addComputeSet(f"{label}/Transpose")
-    regrouped_weights = rearrange.regroup_where_it_lies(
-        graph, weights, transposes, (1, rows), (2, columns), label
+    transposed = weights_of(graph, weights.shape, plan, f"{label}/transposed")
+    rearrange.regroup_where_it_lies(
+        graph, weights, transposes, (1, rows), (2, columns), transposed, label
     )
     prog.add(Execute(transposes))
-    return regrouped_weights
+    return transposed
 
 
 def _columns(size: int, group: int) -> int:

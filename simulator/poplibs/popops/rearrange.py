@@ -109,6 +109,7 @@ def addTransposeVertices(
     source, out = (concat([pair[side].flatten() for pair in pairs]) for side in (0, 1))
     if source.numElements() != len(pairs) * rows * cols or out.shape != source.shape:
         raise poplibs_error(f"{cs.name}: matrices are not all of {rows} rows by {cols} columns")
+    _map_matrices(graph, out, rows * cols, tiles)
     _add_transposes(graph, cs, (source, out), (rows, cols), tiles)
 
 
@@ -118,11 +119,14 @@ def partialTranspose(graph: Graph, t: Tensor, cs: ComputeSet, debugContext: str 
     return _partial_transpose(graph, t, cs, debug_name(debugContext, "partialTranspose"))
 
 
-def _partial_transpose(graph: Graph, tensor: Tensor, cs: ComputeSet, name: str) -> Tensor:
+def _partial_transpose(
+    graph: Graph, tensor: Tensor, cs: ComputeSet, name: str, into: Tensor | None = None
+) -> Tensor:
+    """Transpose matrices on the tiles where they begin, into a variable of that order or `into`."""
     if tensor.rank() < 2:
         raise poplibs_error(f"{name}: {tensor!r}; at least two dimensions are needed")
     *outer, rows, columns = tensor.shape
-    out = graph.addVariable(tensor.dtype, (*outer, columns, rows), name)
+    out = graph.addVariable(tensor.dtype, (*outer, columns, rows), name) if into is None else into
     if not tensor.numElements():
         return out
     size = rows * columns
@@ -130,8 +134,17 @@ def _partial_transpose(graph: Graph, tensor: Tensor, cs: ComputeSet, name: str) 
     low, high, tile = graph.tile_ranges(matrices.slice(0, 1, 1).flatten())
     if int((high - low).sum()) != matrices.dim(0):
         raise poplibs_error(f"{name}: {tensor!r} is not wholly mapped to tiles")
-    _add_transposes(graph, cs, (tensor, out), (rows, columns), np.repeat(tile, high - low))
+    tiles = np.repeat(tile, high - low)
+    if into is None:
+        _map_matrices(graph, out, size, tiles)
+    _add_transposes(graph, cs, (tensor, out), (rows, columns), tiles)
     return out
+
+
+def _map_matrices(graph: Graph, matrices: Tensor, size: int, tiles: IntArray) -> None:
+    """Map matrices of `size` elements, which follow one another, to their tiles."""
+    number = np.arange(len(tiles), dtype=np.int64)
+    graph.map_ranges(matrices, number * size, (number + 1) * size, tiles)
 
 
 def _add_transposes(
@@ -149,8 +162,6 @@ def _add_transposes(
             f"{cs.name}: matrices of {source.dtype}{list(shape)}; known for "
             f"{type_names} up to {_MOST}"
         )
-    size, number = shape[0] * shape[1], np.arange(len(tiles), dtype=np.int64)
-    graph.map_ranges(out, number * size, (number + 1) * size, tiles)
     order = np.argsort(tiles, kind="stable")
     used, counts = np.unique(tiles, return_counts=True)
     fast = _fast_tiles(graph.target, source.dtype, shape, counts)
@@ -315,14 +326,14 @@ def regroup_where_it_lies(
     transposes: ComputeSet,
     lying: GroupingInfo,
     grouping: GroupingInfo,
+    into: Tensor,
     name: str,
-) -> Tensor:
-    """Regroup a tensor by matrices that are transposed where they begin, and copied nowhere."""
+) -> None:
+    """Regroup a tensor `into` another, by matrices that are transposed where they begin."""
     with graph.debug_scope(name, "popops"):
         grouped = _grouped(_grouped(tensor, grouping), lying)
-        transposed = _partial_transpose(graph, grouped, transposes, f"{name}/transposed")
-    outer_last = transposed.dimRoll(transposed.rank() - 2, transposed.rank() - 1)
-    return _ungrouped(_ungrouped(outer_last, lying), grouping)
+        results = _grouped(_grouped(into, lying), grouping)
+        _partial_transpose(graph, grouped, transposes, name, results)
 
 
 def _grouped(tensor: Tensor, grouping: GroupingInfo) -> Tensor:

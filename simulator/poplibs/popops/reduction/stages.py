@@ -10,7 +10,7 @@ from simulator.codelets.products.reduction import REDUCTIONS
 from simulator.graph.errors import TileMappingError
 from simulator.graph.geometry.intervals import present
 from simulator.graph.graph import ComputeSet, Graph
-from simulator.graph.program import Execute, Sequence
+from simulator.graph.program import Execute, Sequence, WriteUndef
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type
 from simulator.poplibs.popops.reduction.plan import (
@@ -39,10 +39,14 @@ from simulator.poplibs.popops.reduction.vertices import Output, Stage, add_reduc
 
 @dataclass(slots=True)
 class Stages:
-    """Compute sets in their order; the stages of several reductions share them."""
+    """Compute sets in their order; the stages of several reductions share them.
+
+    `in_two` are results that two compute sets write, each a part.
+    """
 
     graph: Graph
     compute_sets: list[ComputeSet] = field(default_factory=list)
+    in_two: list[Tensor] = field(default_factory=list)
 
     def at(self, number: int, name: str) -> ComputeSet:
         """Return the compute set of a stage; the first reduction that gets so far names it."""
@@ -51,7 +55,9 @@ class Stages:
         return self.compute_sets[number]
 
     def add_to(self, prog: Sequence) -> None:
-        """Execute all stages."""
+        """Execute all stages; what two of them write has no value before (Reduction.cpp)."""
+        for result in self.in_two:
+            prog.add(WriteUndef(result))
         for compute_set in self.compute_sets:
             prog.add(Execute(compute_set))
 
@@ -214,6 +220,7 @@ def _output_of(
         key = outputs_held.tile * columns + outputs_held.column
         order = np.argsort(key)
         slots_used = order[np.searchsorted(key[order], slots.tile * columns + slots.column)]
+        progress.stages.in_two.append(outputs_held.values)
         return Output(outputs_held.values.view(outputs_held.values.elements()[slots_used]))
     partials = _new_partials(progress.stages.graph, progress.partials_type, slots.tile, name)
     return Output(_by_column(partials, slots))
