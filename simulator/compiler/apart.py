@@ -63,7 +63,7 @@ def _single_fields(graph: Graph) -> dict[tuple[int, str], IntArray]:
         if rule in FIELDS:
             item = group.fields[rule]
             first = np.searchsorted(begins, item.begins * item.dtype.size, side="right") - 1
-            variables.setdefault((group.compute_set, rule), []).append(first)
+            variables.setdefault((group.compute_set, rule), []).append(present(first))
     return {key: present(np.concatenate(parts)) for key, parts in variables.items()}
 
 
