@@ -42,6 +42,8 @@ INPUTS = {
 ATTRIBUTES: dict[str, dict[str, Any]] = {
     "BitShift": {"direction": "LEFT"}, "Cast": {"to": 10}, "LRN": {"size": 5}, "Mod": {"fmod": 1},
 }  # fmt: skip
+# Its mean and deviation are tensors of 32, which lie on four tiles, and so is what is made of them.
+MEANS = {"MeanVarianceNormalization": 0.01}
 NAMES = sorted({*ELEMENTWISE, *NORMS} - {"OneHot"})  # OneHot makes an axis that its input has not
 
 
@@ -92,7 +94,7 @@ def _costs() -> dict[str, list[tuple[float, int, float]]]:
 def test_compute_sets_of_an_operator_use_half_of_the_tiles_of_its_input(name: str) -> None:
     costs = _costs()[name]
     assert costs or name == "Dropout"  # a view
-    assert all(tiles >= TILES / 2 for _, tiles, _ in costs), costs
+    assert all(tiles >= TILES / 2 or share < MEANS.get(name, 0) for share, tiles, _ in costs), costs
 
 
 @pytest.mark.parametrize("name", NAMES)
