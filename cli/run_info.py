@@ -40,7 +40,7 @@ def write_run_info(path: str, form: str, limit: int | None) -> None:
     from pva.many.run import openRun
 
     run = openRun(path)
-    frame, graphs = instances(run), equal_graphs(run)
+    frame, graphs = instances(run).frame(), equal_graphs(run).frame()
     rows = [tuple(None if value != value else value for value in row)
             for row in frame[list(_SHOWN)].astype(object).where(frame[list(_SHOWN)].notna(), None)
             .itertuples(index=False)]  # fmt: skip

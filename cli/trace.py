@@ -216,7 +216,7 @@ def _table(opened: Trace, name: str) -> pd.DataFrame:
 
     analyses = {"threads": host.threads, "labels": host.label_statistics}
     if name in analyses:
-        return analyses[name](opened)
+        return analyses[name](opened).frame()
     frame: pd.DataFrame = getattr(opened.frames, name)()
     return frame
 

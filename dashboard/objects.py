@@ -237,7 +237,7 @@ def _moves(figures: object) -> bool:
 
 
 def _program_lies(report: Report, number: int, active: int) -> Pairs:
-    frame = program_by_tile(report, program=number)
+    frame = program_by_tile(report, program=number).frame()
     if active < 1 or not len(frame):
         return []
     place = int(frame["cycles"].to_numpy().argmax())
@@ -303,10 +303,10 @@ def program_step(report: Report, key: str, number: int) -> Subject:
 
 def tile(report: Report, key: str, number: int) -> Subject:
     """Describe a tile; raises PvaError."""
-    frame = memory_by_tile(report)
+    frame = memory_by_tile(report).frame()
     row = frame.iloc[known_number("tile", number, len(frame))]
     limit = bytes_per_tile(report)
-    largest = memory_by_category(report, tile=number).iloc[0]
+    largest = memory_by_category(report, tile=number).frame().iloc[0]
     overlapped = units.size(int(largest["overlapped"]))
     shared = f", {overlapped} of it overlapped" if largest["overlapped"] > 0 else ""
     used = f"{units.size(row['total'])} of {units.size(limit)}"
@@ -327,7 +327,7 @@ def tile(report: Report, key: str, number: int) -> Subject:
 def _largest_on(report: Report, number: int) -> Pairs:
     if not report.dataset.has("liveness_steps") or not report.dataset.has("variable_pieces"):
         return []
-    frame = live_at_peak(report, tile=number)
+    frame = live_at_peak(report, tile=number).frame()
     frame = frame[frame["variable"] >= 0]
     if not len(frame):
         return []
@@ -336,7 +336,7 @@ def _largest_on(report: Report, number: int) -> Pairs:
 
 
 def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Subject:
-    frame = operation_costs(report, layer=layer)
+    frame = operation_costs(report, layer=layer).frame()
     rows = frame[frame["operation"] == name]
     if not len(rows):
         raise AddressError(f"{KEY}={layer}:{name}: not there")

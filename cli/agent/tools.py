@@ -130,7 +130,7 @@ class Tools:
         """
         from pva.analysis import insights
 
-        findings = insights(self._store.report(report))
+        findings = insights(self._store.report(report)).frame()
         findings = findings if about == "all" else findings[findings["about"] == about]
         records = findings.iloc[offset:].to_dict("records")
         rows = [

@@ -123,7 +123,7 @@ def exchanges(store: Store, state: Address) -> Frame:
     """Return all exchanges, the one that moves most first, with the word that chooses each."""
 
     def make() -> Frame:
-        frame = largest_exchanges(store.report(state.report))
+        frame = largest_exchanges(store.report(state.report)).frame()
         word = frame["kind"].str.replace(" ", "-") + "-" + frame["exchange"].astype(str)
         frame = frame.assign(moved=word)
         frame[KEY] = exchange_objects(store.report(state.report), frame)
@@ -142,11 +142,11 @@ def flows(store: Store, state: Address) -> Frame:
     report, one = store.report(state.report), picked(store, state)
     groups = 1 if state.option("by", [value for value, _ in BY]) == IPUS else MAX_GROUPS
     if one and one["kind"] == HOST:
-        return exchange_flows(report, groups=groups)[:0]
+        return exchange_flows(report, groups=groups).frame()[:0]
     filters = {"kind": one["kind"], "exchange": int(one["exchange"])} if one else {}
     return store.derived(
         state.report, f"flows {groups} {filters}",
-        lambda: exchange_flows(report, groups=groups, **filters),
+        lambda: exchange_flows(report, groups=groups, **filters).frame(),
     )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
 def _between(store: Store, state: Address, row: dict[str, object]) -> str:
     """Find from where to where an exchange goes: IPUs, how many tiles, and the busiest of them."""
     report = store.report(state.report)
-    spread = exchange_spread(report)
+    spread = exchange_spread(report).frame()
     is_row = (spread["kind"] == row["kind"]) & (spread["exchange"] == row["exchange"])
     record = spread[is_row].iloc[0]
     ends = ("sender", "send"), ("receiver", "receive")
@@ -204,7 +204,7 @@ def _ipus(store: Store, state: Address, row: dict[str, Any]) -> str:
         return "to the host" if row["bytes_sent"] else "from the host"
     frame = exchange_flows(
         store.report(state.report), groups=1, kind=row["kind"], exchange=int(row["exchange"])
-    )
+    ).frame()
     if not len(frame):
         return str(row["kind"])
     source, target = int(frame["from_ipu"][0]), int(frame["to_ipu"][0])
@@ -214,7 +214,7 @@ def _ipus(store: Store, state: Address, row: dict[str, Any]) -> str:
 
 def _all(store: Store, state: Address) -> str:
     """Return what all exchanges of the recorded runs move, inside IPUs and between them."""
-    frame = exchange_flows(store.report(state.report), groups=1)
+    frame = exchange_flows(store.report(state.report), groups=1).frame()
     totals = flow_totals(frame)
     if not totals.inside + totals.between:
         return "No exchange was run in the recorded runs."

@@ -273,7 +273,7 @@ def details(store: Store, state: Address, _theme: Theme) -> Element:
 
 def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
     """List what is known of a variable."""
-    frame = largest_variables(report)
+    frame = largest_variables(report).frame()
     variable = frame[frame["variable"] == row["row"]].iloc[0]
     facts = [
         ("Kind", "Variable"),
@@ -284,7 +284,7 @@ def _variable(report: Report, row: Any) -> list[tuple[str, str]]:
         ("Live at the peak", "yes" if variable["at_peak"] else "no"),
     ]
     if report.dataset.has("variable_pieces"):
-        tiles = variable_by_tile(report, variable=int(row["row"]))
+        tiles = variable_by_tile(report, variable=int(row["row"])).frame()
         facts.append(("Tiles that it lies on", units.count(len(tiles))))
     return facts
 
@@ -308,8 +308,8 @@ def _all_nodes(store: Store, state: Address) -> Frame:
     """Return the nodes of the whole graph, worked out once, or of a tile."""
     report = store.report(state.report)
     if where_words(state):
-        return analysis.graph_nodes(report, **place(state))
-    return store.derived(state.report, "graph nodes", lambda: analysis.graph_nodes(report))
+        return analysis.graph_nodes(report, **place(state)).frame()
+    return store.derived(state.report, "graph nodes", lambda: analysis.graph_nodes(report).frame())
 
 
 def nodes(store: Store, state: Address) -> Frame:

@@ -117,7 +117,7 @@ def other_runs_sentence(report: Report) -> str:
     """Return which runs are set-up, which no figure counts; empty where none is."""
     if not (report.dataset.has("other_runs") and report.dataset.has("target")):
         return ""
-    frame = other_runs(report)
+    frame = other_runs(report).frame()
     rows = zip(*(frame[name] for name in ("name", "runs", "cycles")), strict=True)
     parts = [
         f"{name}{f', {runs:,} times' if runs > 1 else ''}"

@@ -323,7 +323,7 @@ def unchecked(store: Store, state: Address, _theme: Theme) -> Element:
 
 def _tiles(report: Report, state: Address) -> Element:
     """Show the fullest tiles beside a histogram of all."""
-    worst = memory.fullest_tiles(report, count=WORST_TILES)
+    worst = memory.fullest_tiles(report, count=WORST_TILES).frame()
     limit = memory.memory_overview(report).bytes_per_tile
     rows = [_tile_row(row, limit, state) for row in worst.to_dict("records")]
     heading = "The fullest tile" if len(rows) == 1 else f"The {len(rows)} fullest tiles"
@@ -360,7 +360,9 @@ def histogram(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw how full the tiles are."""
     report = store.report(state.report)
     limit = memory.memory_overview(report).bytes_per_tile
-    return figures.memory_histogram(memory.memory_histogram(report), limit=limit, theme=theme)
+    return figures.memory_histogram(
+        memory.memory_histogram(report).frame(), limit=limit, theme=theme
+    )
 
 
 TABS = (
@@ -375,7 +377,7 @@ PICKS = {"variables": ("variable", "variable"), "exchanges": (KEY, KEY)}
 def _largest(report: Report, state: Address) -> Element:
     """Show the largest variables, vertices and exchanges, of a place that is chosen."""
     ipus = int(report.dataset.of_replica("num_ipus"))
-    worst = memory.fullest_tiles(report, count=WORST_TILES)["tile"].tolist()
+    worst = memory.fullest_tiles(report, count=WORST_TILES).frame()["tile"].tolist()
     places = [
         ("", "All tiles"),
         *((f"ipu-{ipu}", f"IPU {ipu}") for ipu in range(ipus if ipus > 1 else 0)),
@@ -436,7 +438,7 @@ def largest(store: Store, state: Address, _theme: Theme) -> Element:
 
 def variables(store: Store, state: Address) -> Frame:
     """Return what is live at the peak of the chosen place."""
-    frame = liveness.live_at_peak(store.report(state.report), **_place(state))
+    frame = liveness.live_at_peak(store.report(state.report), **_place(state)).frame()
     frame["words"] = [category_label(word) if word else "" for word in frame["category"]]
     frame["variable"] = frame["variable"].astype(object).where(frame["variable"] >= 0, None)
     frame["life"] = ["always" if always else "at the peak" for always in frame["always_live"]]
@@ -446,14 +448,14 @@ def variables(store: Store, state: Address) -> Frame:
 
 def vertices(store: Store, state: Address) -> Frame:
     """Return the memory of vertices by type in the chosen place."""
-    frame = memory.memory_by_vertex_type(store.report(state.report), **_place(state))
+    frame = memory.memory_by_vertex_type(store.report(state.report), **_place(state)).frame()
     frame["code"] = frame["code"].where(frame["code"] >= 0)
     return _named(frame, "vertex_type", state)
 
 
 def exchanges(store: Store, state: Address) -> Frame:
     """Return the largest exchanges."""
-    frame = largest_exchanges(store.report(state.report))
+    frame = largest_exchanges(store.report(state.report)).frame()
     frame["label"] = frame["name"].where(frame["name"] != "", "(without a name)")
     frame[KEY] = exchange_objects(store.report(state.report), frame)
     frame["code_bytes"] = frame["code_bytes"].where(frame["code_bytes"] >= 0)
@@ -464,9 +466,9 @@ def modules(store: Store, state: Address) -> Frame:
     """Return what each module of PyTorch costs with all within, unknown figures as missing."""
     report = store.report(state.report)
     if has_modules(report):
-        frame = operation_costs(report, by=MODULE)
+        frame = operation_costs(report, by=MODULE).frame()
     else:
-        frame = operation_costs(report, layer=MODULE).assign(source="", depth=0)
+        frame = operation_costs(report, layer=MODULE).frame().assign(source="", depth=0)
     figures = [column.field for column in MODULE_COLUMNS if column.kind in ("bytes", "cycles")]
     frame = frame.assign(**{name: frame[name].where(frame[name] >= 0) for name in figures})
     return branches(_named(frame, "operation", state), state)
@@ -494,4 +496,4 @@ def register(app: Dash, store: Store) -> None:
         downloads.offer(app, f"insights-{tab}", make)
     downloads.offer(app, "insights", lambda store, state: examined(store, state)[0])
     downloads.offer(app, "insights-histogram", lambda store, state: memory.memory_histogram(
-        store.report(state.report)))  # fmt: skip
+        store.report(state.report)).frame())  # fmt: skip

@@ -19,8 +19,8 @@ from pva.analysis.distributed.clocks import clock_residual
 from pva.analysis.distributed.pace import instance_pace, instance_utilisation, pace_of_instances
 from pva.analysis.distributed.stragglers import CAUSES, stragglers
 from pva.analysis.distributed.totals import equal_graphs, instances
+from pva.analysis.table import Table
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 
@@ -102,7 +102,7 @@ def available(store: Store, report: str) -> bool:
     return store.run(report) is not None
 
 
-def _asked(store: Store, state: Address, analysis: Callable[..., pd.DataFrame]) -> Frame:
+def _asked(store: Store, state: Address, analysis: Callable[..., Table]) -> Frame:
     """Return the answer of an analysis on the run, made once; raises PvaError."""
     run = store.run(state.report)
     if run is None:
@@ -110,7 +110,7 @@ def _asked(store: Store, state: Address, analysis: Callable[..., pd.DataFrame]) 
         hint = "start tilescope serve with the directory that poprun wrote"
         raise NotRecordedError(name, "not of a run of several instances", hint)
     name = f"run: {analysis.__name__}"
-    return store.derived(state.report, name, lambda: analysis(run))
+    return store.derived(state.report, name, lambda: analysis(run).frame())
 
 
 def layout(store: Store, state: Address) -> Element:

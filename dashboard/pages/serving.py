@@ -30,6 +30,7 @@ from pva.analysis.serving import (
     requests,
     slowest_batches,
 )
+from pva.analysis.table import Table
 from pva.errors import NotRecordedError, PvaError
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
@@ -140,7 +141,7 @@ def available(store: Store, report: str) -> bool:
     return trace is not None and REQUEST in trace.labels and CHANNEL in trace.channels
 
 
-def _asked(store: Store, state: Address, analysis: Callable[..., Frame], **options: str) -> Frame:
+def _asked(store: Store, state: Address, analysis: Callable[..., Table], **options: str) -> Frame:
     """Return the answer of an analysis on the trace, made once for each choice; raises PvaError."""
     trace = store.trace(state.report)
     if trace is None:
@@ -148,7 +149,9 @@ def _asked(store: Store, state: Address, analysis: Callable[..., Frame], **optio
         raise NotRecordedError(name, "no host trace", "a trace of tilescope serve-model live")
     model = _model(store, state) if analysis is not requests else ""
     name = f"served: {analysis.__name__} {model} {sorted(options.items())}"
-    return store.derived(state.report, name, lambda: analysis(trace, model=model, **options))
+    return store.derived(
+        state.report, name, lambda: analysis(trace, model=model, **options).frame()
+    )
 
 
 def _models(store: Store, state: Address) -> list[str]:

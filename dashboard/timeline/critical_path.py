@@ -21,7 +21,7 @@ NAME = "Critical path"
 
 def with_critical_path(timeline: Timeline, report: Report) -> Timeline:
     """Add the lane to a device timeline; raises NotRecordedError."""
-    path = path_steps(report, count=np.iinfo(np.int32).max)
+    path = path_steps(report, count=np.iinfo(np.int32).max).frame()
     unnamed = path["name"] == "(" + path["type"] + ")"
     text = path["name"].mask(unnamed, path["type"].map(step_words))
     if report.dataset.of_replica("num_ipus") > 1:

@@ -14,7 +14,9 @@ MAX_DRAWN = 60
 def waits_in(store: Store, report: str, window: tuple[int, int], step: int) -> dict[str, object]:
     """Return the longest waits that touch a window, and those of a step; raises PvaError."""
     opened = store.report(report)
-    frame = store.derived(report, "longest waits", lambda: longest_waits(opened, count=MAX_KEPT))
+    frame = store.derived(
+        report, "longest waits", lambda: longest_waits(opened, count=MAX_KEPT).frame()
+    )
     begin, end, of_step = (frame[name].to_numpy() for name in ("cycles_from", "cycles_to", "step"))
     places = np.flatnonzero((end > window[0]) & (begin < window[1]))[:MAX_DRAWN]
     places = np.union1d(places, np.flatnonzero((of_step == step) & (step >= 0)))

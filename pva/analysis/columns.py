@@ -1,31 +1,71 @@
 """What an analysis declares where it is: the columns or fields of its result, with their units.
 
     @analysis("step name cycles:cycles share:fraction")
-    def longest_steps(report: Report) -> pd.DataFrame:
+    def longest_steps(report: Report) -> Arrays:
 
 `NAME:UNIT`, a number without a unit is a count, an index or an identifier; `*` stands for columns
-that depend on the report. The module has an ORDER, by which the catalogue lists its analyses.
+that depend on the report. The function computes NumPy columns by name, or a DataFrame where it
+needs pandas; whoever calls it gets a `Table` of them. The module has an ORDER, by which the
+catalogue lists its analyses.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import is_dataclass
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+from pva.analysis.table import Arrays, Declared, Table
+from pva.lazy import pandas as pd
+
+Parameters = ParamSpec("Parameters")
+Figures = TypeVar("Figures")  # a small frozen dataclass
+
+
+class Declare(Protocol):
+    """Makes an analysis of a function; figures stay as they are, columns become a table."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Parameters, Arrays | pd.DataFrame]
+    ) -> Callable[Parameters, Table]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Parameters, Figures]
+    ) -> Callable[Parameters, Figures]: ...
+
 
 # Columns and their units by analysis, of the modules that have been imported.
 COLUMNS: dict[str, dict[str, str]] = {}
 
 
-def analysis(text: str) -> Callable[[Function], Function]:
-    """Declare a function as an analysis whose result has these columns or fields."""
+def analysis(text: str, *, index: str | None = None) -> Declare:
+    """Declare a function as an analysis whose result has these columns or fields.
 
-    def declare(function: Function) -> Function:
-        COLUMNS[function.__name__] = dict(map(_column, text.split()))
-        return function
+    `index` is the column that is the index of the rows of its DataFrame.
+    """
+    declared = Declared(dict(map(_column, text.split())), {})
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        COLUMNS[function.__name__] = declared.units
+        if is_dataclass(_result(function)):
+            return function
+        function.__annotations__["return"] = Table.__name__  # for help() and the documents
+
+        @functools.wraps(function)
+        def tabled(*arguments: object, **named: object) -> Table:
+            return Table(function(*arguments, **named), declared, index)
+
+        return tabled
 
     return declare
+
+
+def _result(function: Callable[..., Any]) -> object:
+    """Return the class that a function returns, where its module has it."""
+    annotation = function.__annotations__["return"]
+    return function.__globals__.get(annotation) if isinstance(annotation, str) else annotation
 
 
 def _column(word: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ import textwrap
 from pva import analysis
 from pva.analysis.catalogue import Analysis, question_of
 from pva.analysis.columns import COLUMNS
+from pva.analysis.table import Table
 
 _HEAD = """# Analyses
 
@@ -52,7 +53,7 @@ def _section(name: str, function: Analysis) -> str:
 
 def _columns(name: str, function: Analysis) -> str:
     """Name the columns, or the fields of a dataclass, with their units."""
-    of_frame = inspect.signature(function).return_annotation == "pd.DataFrame"
+    of_frame = inspect.signature(function).return_annotation == Table.__name__
     columns = COLUMNS[name].items()
     named = ((column.replace("*", "one for each that there is"), unit) for column, unit in columns)
     text = ", ".join(f"{column} ({unit})" if unit else column for column, unit in named)

@@ -118,7 +118,7 @@ def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     A trace of Triton tells neither them nor cycles: there both are 0, and `fill` is no number.
     `instance` is which copy of the model ran it; a report has the device of the first, 0.
     """
-    frame = requests(trace, model=model)
+    frame = requests(trace, model=model).frame()
     frame = frame[frame["how"] == "answered"]
     by = frame.assign(rows=frame["rows"].clip(lower=1), start=frame["begin_ns"] + frame["queue_ns"])
     result = by.groupby(["model", "version", "batch"], as_index=False).agg(
@@ -200,7 +200,7 @@ def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
 
     `share` is the part's share of all latency. A percentile lies between the two nearest values.
     """
-    frame = requests(trace, model=model)
+    frame = requests(trace, model=model).frame()
     frame = frame[frame["how"] == "answered"]
     total = max(int(frame["latency_ns"].sum()), 1)
     rows = []
@@ -223,7 +223,7 @@ def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.Dat
     The trace is cut into windows of equal length, at most 400 and of about 5 requests at least; a
     row joins windows of similar load. `load` is requests a second that arrived in them.
     """
-    frame = requests(trace, model=model)
+    frame = requests(trace, model=model).frame()
     frame = frame[frame["how"] == "answered"]
     begin = frame["begin_ns"].to_numpy(np.int64)
     span = max(int(begin.max() - begin.min()), 1) if len(begin) else 1
@@ -279,13 +279,13 @@ def batch_what_if(
     `batch_time`, else cycles by the clock, else the median time of a batch of the host. Times of
     the server itself are not part of it.
     """
-    frame = requests(trace, model=model)
+    frame = requests(trace, model=model).frame()
     names = sorted(set(frame["model"]))
     if len(names) > 1:
         problem = f"requests of {len(names)} models"
         raise NotRecordedError(trace.path, problem, f"choose one with model: {', '.join(names)}")
     configuration = _configuration(trace, names[0])
-    past = batches(trace, model=model)
+    past = batches(trace, model=model).frame()
     rules, device = _as_configured(past, configuration, max_batch, compiled_batch, batch_time)
     at = np.sort(frame["begin_ns"].to_numpy(np.int64), kind="stable")
     rows = np.minimum(np.maximum(frame["rows"].to_numpy(np.int64), 1), rules.most_rows)

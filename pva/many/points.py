@@ -82,7 +82,7 @@ def _memory(report: Report) -> PointFigures:
 def _liveness(report: Report) -> PointFigures:
     overview = liveness_overview(report)
     memory = memory_overview(report)
-    live = live_at_peak(report, tile=memory.fullest_tile)
+    live = live_at_peak(report, tile=memory.fullest_tile).frame()
     largest = live.head(LARGEST).itertuples(index=False)
     names = [f"{row.name} ({row.bytes:,} bytes)" for row in largest]
     return {

@@ -40,7 +40,7 @@ class ReportPlots:
         report = self._report
         _check("by", by, get_args(Breakdown))
         gaps: Any = "excluded" if by == "liveness" else "included"
-        frame = tile_series.memory_series(report, breakdown=by, gaps=gaps)
+        frame = tile_series.memory_series(report, breakdown=by, gaps=gaps).frame()
         overview = memory_analysis.memory_overview(report)
         label = memory_analysis.category_label
         has_ipus = int(report.dataset.of_replica("num_ipus")) > 1
@@ -63,7 +63,7 @@ class ReportPlots:
         Raises SelectionError and NotRecordedError.
         """
         _check("scale", scale, floor.SCALES)
-        frame = tile_series.floor_plan(self._report, category=category)
+        frame = tile_series.floor_plan(self._report, category=category).frame()
         words = memory_analysis.category_label(category) if category else ""
         top = float(frame["bytes"].max())
         drawn = floor.tile_map(frame, words=words, scale=scale, top=top, theme=theme)
@@ -73,7 +73,9 @@ class ReportPlots:
 
     def liveness(self, *, always: bool = True, theme: Theme = "light") -> go.Figure:
         """Draw what is live at each program step, on all tiles; raises NotRecordedError."""
-        drawn = liveness.liveness_curve(liveness_curve(self._report), always=always, theme=theme)
+        drawn = liveness.liveness_curve(
+            liveness_curve(self._report).frame(), always=always, theme=theme
+        )
         return finished(drawn, "Live by program step, bytes of all tiles", self._name, theme=theme)
 
     def execution(
@@ -98,8 +100,8 @@ class ReportPlots:
 
     def operations(self, *, theme: Theme = "light") -> go.Figure:
         """Draw the operations with most cycles, by what these went to; raises NotRecordedError."""
-        cycles_by_phase(self._report)  # which says how to record what there is to draw
-        drawn = operations.operation_bars(operation_costs(self._report), theme=theme)
+        cycles_by_phase(self._report).frame()  # which says how to record what there is to draw
+        drawn = operations.operation_bars(operation_costs(self._report).frame(), theme=theme)
         return finished(drawn, "Operations, cycles of the recorded runs", self._name, theme=theme)
 
     def compare(
@@ -150,7 +152,7 @@ def _memory_of_both(before: Report, after: Report, theme: Theme) -> tuple[go.Fig
 def _liveness_of_both(before: Report, after: Report, theme: Theme) -> tuple[go.Figure, str]:
     curves = []
     for name, report in zip(_names(before, after), (before, after), strict=True):
-        frame = liveness_curve(report)
+        frame = liveness_curve(report).frame()
         words = frame["name"].where(frame["name"] != "", frame["type"]).tolist()
         curves.append(comparing.Curve(name, frame["total"].to_numpy(), words))
     drawn = comparing.two_curves((curves[0], curves[1]), axis="Program step", theme=theme)

@@ -37,7 +37,7 @@ class TracePlots:
 
     def labels(self, *, theme: Theme = "light") -> go.Figure:
         """Draw the labels with most self time, which is without what is inside their events."""
-        drawn = operations.label_bars(label_statistics(self._trace), theme=theme)
+        drawn = operations.label_bars(label_statistics(self._trace).frame(), theme=theme)
         return finished(drawn, "Labels by self time", self._name, theme=theme)
 
     @property

@@ -57,7 +57,7 @@ def execution_lines(report: Report) -> Iterator[str]:
         runs = f"{overview.recorded_runs:,} of {overview.runs:,}"
         yield left(2, "Runs recorded in full, of all runs", runs, TOTAL_COLUMN)
     if report.dataset.length("other_runs"):
-        outside = execution.other_runs(report)
+        outside = execution.other_runs(report).frame()
         label = "Cycles of runs with profiling disabled"
         for name, cycles in zip(outside["name"], outside["cycles"], strict=True):
             yield left(2, label, f"{cycles:,} ({name}), not counted", TOTAL_COLUMN)

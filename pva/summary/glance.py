@@ -32,7 +32,7 @@ def glance(report: Report) -> str:
         except NotRecordedError as fault:
             rows.append(_row(name, escape(f"not recorded: {fault}")))
     try:
-        findings = insights(report).head(FINDINGS)
+        findings = insights(report).frame().head(FINDINGS)
     except PvaError:
         return f"<table>{''.join(rows)}</table>"
     path = shlex.quote(str(report.path))

@@ -194,9 +194,11 @@ def _overfull_lines(
     report: Report, overfull: int, ipu: int | None, replica: int | None
 ) -> Iterator[str]:
     """Write the few tiles that need the most, each with its three largest categories."""
-    frame = memory.fullest_tiles(report, count=min(overfull, TILES_SHOWN), ipu=ipu, replica=replica)
+    frame = memory.fullest_tiles(
+        report, count=min(overfull, TILES_SHOWN), ipu=ipu, replica=replica
+    ).frame()
     for tile, size, free in zip(frame["tile"], frame["bytes"], frame["free"], strict=True):
         yield f"      Tile {tile}: {size:,} B, {-free:,} B too many"
-        categories = memory.memory_by_category(report, tile=int(tile)).head(3)
+        categories = memory.memory_by_category(report, tile=int(tile)).frame().head(3)
         rows = list(zip(categories["label"], categories["total"].tolist(), strict=True))
         yield from names(8, rows, unit=" B")

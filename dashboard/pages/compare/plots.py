@@ -125,7 +125,7 @@ def liveness_figure(store: Store, state: Address, theme: Theme) -> Figure:
     names = (f"before: {state.report or store.keys[0]}", f"after: {state.against}")
     curves = []
     for name, report in zip(names, both(store, state), strict=True):
-        frame = liveness.liveness_curve(report)
+        frame = liveness.liveness_curve(report).frame()
         words = frame["name"].where(frame["name"] != "", frame["type"]).tolist()
         curves.append(Curve(name, frame["total"].to_numpy(), words))
     together = state.show != SEPARATE
@@ -145,7 +145,7 @@ def curves_frame(name: str) -> downloads.MakeFrame:
     def frame(store: Store, state: Address) -> Frame:
         if name == "memory":
             return tiles_of_both(store, state)
-        parts = [liveness.liveness_curve(report) for report in both(store, state)]
+        parts = [liveness.liveness_curve(report).frame() for report in both(store, state)]
         return pd.concat(parts, keys=["before", "after"], names=["in", None]).reset_index(level=0)
 
     return frame

@@ -49,9 +49,11 @@ IDLE_COLUMNS = (
 def idle(store: Store, state: Address, _theme: Theme) -> Element:
     """Return why each IPU does not compute, in all recorded runs; raises PvaError."""
     report = store.report(state.report)
-    frame = store.derived(state.report, "why idle", lambda: causes.why_idle(report))
+    frame = store.derived(state.report, "why idle", lambda: causes.why_idle(report).frame())
     note = html.P(components.prose(sentence(frame)), className="note")
-    path = store.derived(state.report, "path by program", lambda: causes.critical_path(report))
+    path = store.derived(
+        state.report, "path by program", lambda: causes.critical_path(report).frame()
+    )
     path_note = html.P(components.prose(path_sentence(path)), className="note")
     names = np.where(frame["waits_for"] >= 0, "IPU " + frame["waits_for"].astype(str), "–")
     names = np.where(frame["waits_for"] == frame["ipu"], "its own tiles", names)

@@ -228,7 +228,7 @@ def layout(store: Store, state: Address) -> Element:
         ),
     ]
     if report.dataset.has("blocks") and report.dataset.length("blocks"):
-        frame = block_analysis.blocks(report)
+        frame = block_analysis.blocks(report).frame()
         grid = components.table("execution-blocks", frame, BLOCK_COLUMNS)
         words = "seen by lightweight profiling on one tile of each IPU, in all runs"
         parts.append(section("Blocks", grid, note=words))
@@ -356,8 +356,8 @@ def _by_program(store: Store, state: Address, window: Range) -> Frame:
     report, extent = store.report(state.report), timeline(store, "device", state.report).extent
     make = partial(ranges.range_by_program, report, begin=window.begin, end=window.end)
     if (window.begin, window.end) != extent:
-        return make()
-    return store.derived(state.report, "all by program", make)
+        return make().frame()
+    return store.derived(state.report, "all by program", make).frame()
 
 
 def _top(state: Address, frame: Frame) -> Element:
@@ -398,7 +398,7 @@ def path_frame(store: Store, state: Address) -> Frame:
     """Return the critical path of the recorded runs, filtered by name."""
     report = store.report(state.report)
     frame: Frame = store.derived(
-        state.report, "path by program", lambda: causes.critical_path(report)
+        state.report, "path by program", lambda: causes.critical_path(report).frame()
     )
     frame = frame.assign(kind=frame["type"].map(step_words))
     return _steps_of(components.filtered(frame, state.filter))
@@ -407,7 +407,7 @@ def path_frame(store: Store, state: Address) -> Frame:
 def wait_frame(store: Store, state: Address) -> Frame:
     """Return who is waited for in the recorded runs, filtered by name."""
     report = store.report(state.report)
-    frame = causes.waits(report)
+    frame = causes.waits(report).frame()
     tiles = frame["for_tile"].astype(str).where(frame["for_tile"] >= 0, "–")
     frame = frame.assign(kind=frame["type"].map(step_words), tile=tiles)
     return _steps_of(components.filtered(frame, state.filter))

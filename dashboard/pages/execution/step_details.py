@@ -66,7 +66,7 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
         *_tiles(report, state, kind, theme),
         *_executions(report, state, step),
     ]
-    vertices = execution.vertices_of_step(report, step=step)
+    vertices = execution.vertices_of_step(report, step=step).frame()
     if len(vertices):
         parts += [
             html.H3("Vertices"),
@@ -103,7 +103,7 @@ def _last(report: Report, state: Address, kind: str) -> list[Element]:
     if kind not in SYNCS:
         return []
     try:
-        frame = arrivals(report, step=state.steps[0])
+        frame = arrivals(report, step=state.steps[0]).frame()
     except NotRecordedError:
         return []
     if not len(frame):
@@ -127,8 +127,8 @@ def _ends(report: Report, state: Address, kind: str) -> list[Element]:
     if not kind.startswith("StreamCopy"):
         return []
     try:
-        frame = stream_ends(report, step=state.steps[0])
-        variables = stream_variables(report, step=state.steps[0])
+        frame = stream_ends(report, step=state.steps[0]).frame()
+        variables = stream_variables(report, step=state.steps[0]).frame()
     except NotRecordedError:
         return []
     if not len(frame):
@@ -154,7 +154,7 @@ def _slowest(frame: Frame, count: int) -> list[tuple[int, int, int]]:
 
 def _tiles(report: Report, state: Address, kind: str, theme: Theme) -> list[Element]:
     """Draw the cycles of the tiles as a histogram, and name the slowest."""
-    frame = ranges.tile_cycles_of_step(report, step=state.steps[0])
+    frame = ranges.tile_cycles_of_step(report, step=state.steps[0]).frame()
     slowest = _slowest(frame, SLOWEST)
     if not slowest:
         return []

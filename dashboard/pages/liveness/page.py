@@ -210,7 +210,7 @@ def map_of(store: Store, state: Address) -> Frame:
         f"liveness map {begin} {end}",
         lambda: liveness_map(
             report, rows=MAP_ROWS, columns=MAP_COLUMNS, first_step=begin, last_step=end - 1
-        ),
+        ).frame(),
     )
     return frame if state.ipu is None else frame[frame["ipu"] == state.ipu]
 

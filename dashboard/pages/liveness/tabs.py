@@ -83,11 +83,11 @@ def curve_of(store: Store, state: Address) -> Frame:
     """
     report = store.report(state.report)
     if state.tile is not None:
-        return analysis.liveness_curve(report, tile=state.tile)
+        return analysis.liveness_curve(report, tile=state.tile).frame()
     return store.derived(
         state.report,
         f"liveness curve {state.ipu}",
-        lambda: analysis.liveness_curve(report, ipu=state.ipu),
+        lambda: analysis.liveness_curve(report, ipu=state.ipu).frame(),
     )
 
 
@@ -165,7 +165,9 @@ def steps_frame(store: Store, state: Address) -> Frame:
     """Return what is live at the chosen steps, filtered, with the words of its category."""
     report = store.report(state.report)
     steps = compared_steps(store, state)
-    frame = step_comparison.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
+    frame = step_comparison.live_at_steps(
+        report, steps=steps, ipu=state.ipu, tile=state.tile
+    ).frame()
     frame["category"] = frame["category"].map(category_label)
     return components.filtered(frame, state.filter)
 
@@ -184,7 +186,9 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is not always live at the chosen steps."""
     report = store.report(state.report)
     steps = compared_steps(store, state)
-    frame = step_comparison.live_at_steps(report, steps=steps, ipu=state.ipu, tile=state.tile)
+    frame = step_comparison.live_at_steps(
+        report, steps=steps, ipu=state.ipu, tile=state.tile
+    ).frame()
     columns = [f"{step_comparison.STEP}{step}" for step in steps]
     total = step_comparison.total_of_variables(frame, columns).assign(name="Total", category="")
     if not len(frame):
@@ -229,7 +233,7 @@ def modules(store: Store, state: Address, _theme: Theme) -> Element:
 def modules_frame(store: Store, state: Address) -> Frame:
     """Return what is live by module at the chosen steps, without what is in closed ones."""
     report, steps = store.report(state.report), compared_steps(store, state)
-    frame = live_by_module(report, steps=steps, ipu=state.ipu, tile=state.tile)
+    frame = live_by_module(report, steps=steps, ipu=state.ipu, tile=state.tile).frame()
     frame = components.filtered(frame.assign(name=frame["operation"]), state.filter)
     return branches(frame, state)
 
@@ -237,7 +241,7 @@ def modules_frame(store: Store, state: Address) -> Frame:
 def always(store: Store, state: Address, _theme: Theme) -> Element:
     """Show what is always live."""
     report = store.report(state.report)
-    frame = analysis.always_live_variables(report, ipu=state.ipu, tile=state.tile)
+    frame = analysis.always_live_variables(report, ipu=state.ipu, tile=state.tile).frame()
     total = units.size(analysis.total_bytes(frame))
     words = f"{scope_words(state)}: {total} in {counted(len(frame), 'item')}"
     grid = tables.paged("liveness-always", ALWAYS_COLUMNS)
@@ -248,7 +252,7 @@ def always_frame(store: Store, state: Address) -> Frame:
     """Return what is always live, filtered, with its share."""
     frame = analysis.always_live_variables(
         store.report(state.report), ipu=state.ipu, tile=state.tile
-    )
+    ).frame()
     frame[KEY] = variables_named(store.report(state.report), frame["name"].tolist())
     frame["name"] = [CATEGORY_LABELS.get(name, name) for name in frame["name"]]
     return components.filtered(analysis.with_share(frame), state.filter)
@@ -268,7 +272,7 @@ def tiles_frame(store: Store, state: Address) -> Frame:
     """Return how evenly tiles share what is live at each chosen step."""
     report, steps = store.report(state.report), compared_steps(store, state)
     tiles = state.tiles if len(state.tiles) > 1 else ()
-    frame = step_comparison.live_over_tiles(report, steps=steps, tiles=tiles)
+    frame = step_comparison.live_over_tiles(report, steps=steps, tiles=tiles).frame()
     frame[KEY] = texts_of(STEP, frame["step"].to_numpy())
     return frame.assign(name=named(frame))
 
@@ -291,7 +295,7 @@ def vertices(store: Store, state: Address, _theme: Theme) -> Element:
 def vertices_frame(store: Store, state: Address) -> Frame:
     """Return which vertices the chosen steps run."""
     steps = compared_steps(store, state)
-    return step_comparison.vertices_at_steps(store.report(state.report), steps=steps)
+    return step_comparison.vertices_at_steps(store.report(state.report), steps=steps).frame()
 
 
 def cycles(store: Store, state: Address, _theme: Theme) -> Element:
@@ -312,7 +316,7 @@ def cycles(store: Store, state: Address, _theme: Theme) -> Element:
 def cycles_frame(store: Store, state: Address) -> Frame:
     """Return what the chosen steps cost, with the steps inside them."""
     report, steps = store.report(state.report), compared_steps(store, state)
-    parts = [step_comparison.cycle_estimates(report, step=step) for step in steps]
+    parts = [step_comparison.cycle_estimates(report, step=step).frame() for step in steps]
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 
 
@@ -332,7 +336,7 @@ def bars(store: Store, state: Address, theme: Theme) -> Element:
     frame = lifetimes_frame(store, state)
     picked = list(state.numbers("variable"))
     rows = picked or frame["variable"].head(MAX_BARS).tolist()
-    intervals = step_comparison.lifetime_intervals(report, variables=rows)
+    intervals = step_comparison.lifetime_intervals(report, variables=rows).frame()
     live = curve_of(store, state)
     figure = figures.lifetimes(
         intervals, steps=len(live), peak=int(live["total"].argmax()), theme=theme
@@ -350,7 +354,7 @@ def bars(store: Store, state: Address, theme: Theme) -> Element:
 
 
 def _lifetimes(report: Report) -> Frame:
-    frame = analysis.variable_lifetimes(report)
+    frame = analysis.variable_lifetimes(report).frame()
     return frame.assign(category_label=frame["category"].map(category_label))
 
 

@@ -213,7 +213,7 @@ def _variable_tools(report: Report, state: Address) -> list[Element]:
 
 
 def _map_tools(report: Report, state: Address) -> list[Element]:
-    used = analysis.memory_by_category(report)
+    used = analysis.memory_by_category(report).frame()
     pairs = zip(used["category"], used["label"], strict=True)
     categories = ((EVERYTHING, "All memory"), *pairs)
     return [
@@ -231,16 +231,16 @@ def frame_of(store: Store, state: Address) -> Frame:
     report = store.report(state.report)
     graph = state.option("graph", [value for value, _ in GRAPHS])
     if graph == MAP:
-        return tile_series.floor_plan(report, category=chosen_category(report, state))
+        return tile_series.floor_plan(report, category=chosen_category(report, state)).frame()
     if graph == VARIABLES:
-        return tile_series.variables_by_tile(report, variables=chosen_variables(state))
+        return tile_series.variables_by_tile(report, variables=chosen_variables(state)).frame()
     return tile_series.memory_series(
         report,
         breakdown=state.option("breakdown", KINDS),
         per=state.option("per", tile_series.UNITS),
         order=state.option("order", tile_series.ORDERS),
         gaps="included" if state.option("gaps", ("off", "on")) == "on" else "excluded",
-    )
+    ).frame()
 
 
 def _named_frame(store: Store, state: Address) -> Frame:
@@ -261,7 +261,7 @@ def _variable_words(report: Report, row: int) -> str:
 
 def chosen_category(report: Report, state: Address) -> str:
     """Return the category that the map shows, empty for all; raises AddressError."""
-    categories = (EVERYTHING, *analysis.memory_by_category(report)["category"])
+    categories = (EVERYTHING, *analysis.memory_by_category(report).frame()["category"])
     category = state.option("category", categories)
     return "" if category == EVERYTHING else category
 
@@ -342,7 +342,7 @@ def _numbers(state: Address, frame: Frame, tiles: int, *, per_tile: bool) -> lis
 
 def _lacking(report: Report, frame: Frame) -> npt.NDArray[np.int64]:
     """Return the places of the plot whose tile is out of memory."""
-    free = analysis.memory_by_tile(report)["free"].to_numpy()
+    free = analysis.memory_by_tile(report).frame()["free"].to_numpy()
     places: npt.NDArray[np.int64] = (free[frame["tile"].to_numpy()] < 0).nonzero()[0]
     return places
 

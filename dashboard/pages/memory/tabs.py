@@ -166,9 +166,9 @@ def rows(store: Store, state: Address) -> Frame:
     tab = state.option("tab", [value for value, _ in TABS])
     report = store.report(state.report)
     if tab == DETAILS:
-        return tile_contents.tile_details(report, tiles=state.tiles)
+        return tile_contents.tile_details(report, tiles=state.tiles).frame()
     if tab == VARIABLES and state.option("lies", [value for value, _ in LIES]) == BY_ADDRESS:
-        return tile_series.address_map(report, tile=_one_tile(report, state))
+        return tile_series.address_map(report, tile=_one_tile(report, state)).frame()
     if state.tiles:
         return components.filtered(_on_tiles(report, tab, state.tiles), state.filter)
     every = store.derived(state.report, f"rows of {tab}", lambda: _on_tiles(report, tab))
@@ -193,7 +193,7 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Frame:
 
 def details_tree(report: Report, state: Address) -> Element:
     """Show the memory of each chosen tile, or of all, as a tree; raises SelectionError."""
-    frame = tile_contents.tile_details(report, tiles=state.tiles)
+    frame = tile_contents.tile_details(report, tiles=state.tiles).frame()
     names = list(frame.columns[2:])
     headings = ["Memory", *(name.replace("_", " ").capitalize() for name in names)]
     values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)
@@ -209,7 +209,7 @@ def details_tree(report: Report, state: Address) -> Element:
 def _physical(report: Report, state: Address, columns: int) -> tuple[str, ...]:
     if not 0 < len(state.tiles) == columns:
         return ("–",) * columns
-    plan = tile_series.floor_plan(report).iloc[list(state.tiles)]
+    plan = tile_series.floor_plan(report).frame().iloc[list(state.tiles)]
     pairs = zip(plan["physical_tile"], plan["ipu"], strict=True)
     return tuple(f"{physical:,} of IPU {ipu}" for physical, ipu in pairs)
 
@@ -248,7 +248,7 @@ def _one_tile(report: Report, state: Address) -> int:
 def address_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw what lies at which address of a tile, and when."""
     report = store.report(state.report)
-    frame = tile_series.address_map(report, tile=_one_tile(report, state))
+    frame = tile_series.address_map(report, tile=_one_tile(report, state)).frame()
     frame[KEY] = variables_named(report, frame["name"].tolist())
     return floor.address_map(frame, steps=report.dataset.length("liveness_steps"), theme=theme,
                              label=category_label)  # fmt: skip
@@ -257,7 +257,7 @@ def address_figure(store: Store, state: Address, theme: Theme) -> Figure:
 def address_rows(store: Store, state: Address) -> Frame:
     """Return what lies on a tile by address, in words."""
     report = store.report(state.report)
-    frame = tile_series.address_map(report, tile=_one_tile(report, state))
+    frame = tile_series.address_map(report, tile=_one_tile(report, state)).frame()
     gap = frame["kind"] == "gap"
     frame[KEY] = variables_named(report, frame["name"].tolist())
     steps = frame["first_step"].astype(str) + " to " + frame["last_step"].astype(str)

@@ -28,6 +28,7 @@ from pva.analysis.memory.totals import COUNT_CODE, counts_code
 from pva.analysis.operations import details as parts
 from pva.analysis.operations.costs import CODE, operation_totals
 from pva.analysis.selection import SelectionError
+from pva.analysis.table import Table
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme
 
@@ -62,7 +63,7 @@ TABS = (
     ("debug", "Debug"),
 )
 # Analysis of an operation by its name as a download; by tab, the download and the plot.
-DOWNLOADS: dict[str, Callable[..., Frame]] = {
+DOWNLOADS: dict[str, Callable[..., Table]] = {
     "operation-totals": lambda report, operation="", **layer: operation_totals(report, **layer),
     "operation-by-tile": parts.operation_by_tile,
     "operation-compute-sets": parts.operation_compute_sets,
@@ -105,10 +106,10 @@ def register(
     )
 
 
-def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
+def _offered(analysis: Callable[..., Table]) -> downloads.MakeFrame:
     def make(store: Store, state: Address) -> Frame:
         selection = {key: state.text(key) for key in ("operation", "layer") if state.text(key)}
-        return analysis(store.report(state.report), **selection)
+        return analysis(store.report(state.report), **selection).frame()
 
     return make
 
@@ -226,7 +227,7 @@ def _line(state: Address, row: dict[Any, Any], words: str) -> Element:
 
 def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
     report = store.report(shown.address.report)
-    frame = parts.operation_by_tile(report, **shown.asked())
+    frame = parts.operation_by_tile(report, **shown.asked()).frame()
     figures = (
         ("control_code", "Control code", units.size),
         ("exchange_code", "Exchange code", units.size),
@@ -249,9 +250,9 @@ def _code(store: Store, shown: Chosen, theme: Theme) -> Element:
 
 def _cycles(store: Store, shown: Chosen, theme: Theme) -> Element:
     report = store.report(shown.address.report)
-    frame = parts.operation_by_tile(report, **shown.asked())
+    frame = parts.operation_by_tile(report, **shown.asked()).frame()
     fields = parts.filled_columns(frame, [name for name, _, _ in PHASES[:3]])
-    sets = _known(parts.operation_compute_sets(report, **shown.asked()))
+    sets = _known(parts.operation_compute_sets(report, **shown.asked()).frame())
     pieces: list[Element] = [_phases(shown.costs)]
     if fields:
         figure = by_tile(frame, fields, unit="cycles", stacked=True, theme=theme)
@@ -312,7 +313,7 @@ def _phases(costs: dict[str, Any]) -> Element:
 def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
     del theme
     report = store.report(shown.address.report)
-    sets = _known(parts.operation_compute_sets(report, **shown.asked()))
+    sets = _known(parts.operation_compute_sets(report, **shown.asked()).frame())
     if not sets["flops"].notna().any():
         why = "The report tells no floating-point operations of it."
         option = "profiler.includeFlopEstimates records them; what only moves data has none."
@@ -332,7 +333,9 @@ def _flops(store: Store, shown: Chosen, theme: Theme) -> Element:
 def _debug(store: Store, shown: Chosen, theme: Theme) -> Element:
     del theme
     try:
-        frame = parts.operation_contexts(store.report(shown.address.report), **shown.asked())
+        frame = parts.operation_contexts(
+            store.report(shown.address.report), **shown.asked()
+        ).frame()
     except NotRecordedError as absent:
         return components.message(str(absent))
     if not len(frame):

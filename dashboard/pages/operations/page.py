@@ -127,7 +127,7 @@ def available(store: Store, report: str) -> bool:
 def layout(store: Store, state: Address) -> Element:
     """Lay the page out; raises PvaError."""
     report = store.report(state.report)
-    layers = store.derived(state.report, "layers", lambda: software_layers(report))
+    layers = store.derived(state.report, "layers", lambda: software_layers(report).frame())
     choices = list(zip(layers["layer"], layers["label"], strict=True)) or [FALLBACK]
     costs = costs_of(store, state, tree=False)
     code = code_sentence(counted=counts_code(report))

@@ -24,7 +24,9 @@ TOTAL_WORDS = {
 def costs_in(store: Store, key: str, layer: str, by: str = "") -> Frame:
     """Return the costs of the operations of a software layer, found once; raises PvaError."""
     name = f"operation_costs {layer} {by}"
-    return store.derived(key, name, lambda: operation_costs(store.report(key), layer=layer, by=by))
+    return store.derived(
+        key, name, lambda: operation_costs(store.report(key), layer=layer, by=by).frame()
+    )
 
 
 def totals_table(store: Store, state: Address, layer: str) -> Element:

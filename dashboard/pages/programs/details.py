@@ -26,6 +26,7 @@ from pva.analysis.programs import details as parts
 from pva.analysis.programs.compilation import WRITTEN, called_program, origins_of
 from pva.analysis.programs.details import ProgramFigures
 from pva.analysis.selection import SelectionError
+from pva.analysis.table import Table
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme, step_words
 
@@ -53,7 +54,7 @@ CONTEXT_COLUMNS = (
 CHOOSE = "Choose a step in the tree to see its details."
 CHOOSE_HINT = "Click one, search for one, or go to one with the arrow keys and press Enter."
 # Analysis of a program by its name as a download, and the plot that shows it.
-DOWNLOADS: dict[str, tuple[Callable[..., Frame], str]] = {
+DOWNLOADS: dict[str, tuple[Callable[..., Table], str]] = {
     "program-by-tile": (parts.program_by_tile, "program-tiles-0"),
     "program-vertices": (parts.vertices_of_program, ""),
     "program-variables": (parts.variables_of_program, ""),
@@ -78,9 +79,9 @@ def register(app: Dash, store: Store, identifier: str) -> None:
         downloads.offer(app, name, _offered(analysis))
 
 
-def _offered(analysis: Callable[..., Frame]) -> downloads.MakeFrame:
+def _offered(analysis: Callable[..., Table]) -> downloads.MakeFrame:
     def make(store: Store, state: Address) -> Frame:
-        return analysis(store.report(state.report), program=chosen_program(state))
+        return analysis(store.report(state.report), program=chosen_program(state)).frame()
 
     return make
 
@@ -281,7 +282,7 @@ def _space(figures: ProgramFigures) -> Pairs:
 
 
 def _tiles(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
-    frame = parts.program_by_tile(store.report(state.report), program=figures.program)
+    frame = parts.program_by_tile(store.report(state.report), program=figures.program).frame()
     is_compute = figures.type == "OnTileExecute"
     first = ("cycles", "active_cycles") if is_compute else ("cycles",)
     drawn = [by_tile(frame, first, unit="cycles", stacked=False, theme=theme)]
@@ -297,14 +298,14 @@ def _tiles(store: Store, state: Address, figures: ProgramFigures, theme: Theme) 
 
 def _vertices(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
-    frame = parts.vertices_of_program(store.report(state.report), program=figures.program)
+    frame = parts.vertices_of_program(store.report(state.report), program=figures.program).frame()
     frame["tiles"] = frame["tiles"].where(frame["tiles"] >= 0)
     return components.table("program-vertices", frame, VERTEX_COLUMNS)
 
 
 def _variables(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
-    frame = parts.variables_of_program(store.report(state.report), program=figures.program)
+    frame = parts.variables_of_program(store.report(state.report), program=figures.program).frame()
     frame["always"] = frame["always_live"].map({True: "always", False: "at times"})
     if not len(frame):
         return components.message("It reads and writes no variable.")
@@ -314,7 +315,9 @@ def _variables(store: Store, state: Address, figures: ProgramFigures, theme: The
 def _debug(store: Store, state: Address, figures: ProgramFigures, theme: Theme) -> Element:
     del theme
     try:
-        frame = parts.contexts_of_program(store.report(state.report), program=figures.program)
+        frame = parts.contexts_of_program(
+            store.report(state.report), program=figures.program
+        ).frame()
     except NotRecordedError as absent:
         return components.message(str(absent))
     if not len(frame):

@@ -184,7 +184,7 @@ def layout(store: Store, state: Address) -> Element:
 
 def _stages(store: Store, state: Address) -> Frame:
     report = store.report(state.report)
-    return store.derived(state.report, "program_stages", lambda: program_stages(report))
+    return store.derived(state.report, "program_stages", lambda: program_stages(report).frame())
 
 
 def head(store: Store, state: Address, theme: Theme) -> Element:
@@ -194,7 +194,7 @@ def head(store: Store, state: Address, theme: Theme) -> Element:
     data, tree = report.dataset, whole_tree(store, key)
     recorded = data.has("steps")
     if stage_of(report, state) == WRITTEN:
-        types = store.derived(key, "compiled_types", lambda: compiled_types(report))
+        types = store.derived(key, "compiled_types", lambda: compiled_types(report).frame())
         sentence, detail = written_sentence(whole_tree(store, key, WRITTEN), types)
         return components.headline(sentence, more=detail)
     absent = "" if recorded else f" No steps: {data.why_absent('steps')}."
@@ -211,7 +211,7 @@ def parts_choice(store: Store, state: Address, theme: Theme) -> Element:
 
 
 def _tools(store: Store, report: Report, state: Address) -> Element:
-    layers = store.derived(state.report, "layers", lambda: software_layers(report))
+    layers = store.derived(state.report, "layers", lambda: software_layers(report).frame())
     related = [(name, f"Related: {label}") for name, label in layers[["layer", "label"]].to_numpy()]
     buttons = [
         html.Button(

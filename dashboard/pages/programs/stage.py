@@ -82,7 +82,7 @@ def whole_tree(store: Store, key: str, stage: str = COMPILED) -> Frame:
     if stage == WRITTEN:
         compiled = whole_tree(store, key)
         return store.derived(key, "written_tree", lambda: written_tree(report, compiled))
-    return store.derived(key, "program_tree", lambda: program_tree(report))
+    return store.derived(key, "program_tree", lambda: program_tree(report).frame())
 
 
 def stage_tree(store: Store, state: Address) -> StageTree:

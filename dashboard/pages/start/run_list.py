@@ -123,10 +123,10 @@ def at_a_glance(store: Store, key: str) -> Glance:
 def _glance(store: Store, key: str) -> Glance:
     """Look into a report without keeping it open: the other reports stay as they are."""
     report = store.report_anew(key)
-    parts = recorded_parts(report)
+    parts = recorded_parts(report).frame()
     names = parts["part"][parts["recorded"] & ~parts["part"].isin(ALWAYS_RECORDED)].tolist()
     names += ["host trace"] if store.has_trace(key) else []
-    return Glance(report_overview(report), tuple(names), sketch(report_sketch(report)))
+    return Glance(report_overview(report), tuple(names), sketch(report_sketch(report).frame()))
 
 
 def reports_frame(store: Store, state: Address) -> Frame:

@@ -174,7 +174,7 @@ def _overview(store: Store, state: Address) -> Element:
 
 def _recorded(report: Report) -> Element:
     """List what was recorded, and the option that records what was not."""
-    parts = recorded_parts(report)
+    parts = recorded_parts(report).frame()
     rows = [
         html.Tr(
             [

@@ -57,6 +57,6 @@ def _latency(run: MainRun) -> Element:
 def _setup(report: Report, run: MainRun) -> Element:
     if not run.setup_runs:
         return card("Set-up", "none", "all runs are of the model")
-    names = ", ".join(map(str, other_runs(steady_state(report))["name"]))
+    names = ", ".join(map(str, other_runs(steady_state(report)).frame()["name"]))
     time = units.duration(run.setup_seconds) if run.setup_cycles >= 0 else DASH
     return card("Set-up", time, f"not counted: {names}")

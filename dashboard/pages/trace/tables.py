@@ -87,7 +87,7 @@ def _whole_labels(store: Store, state: Address) -> _Counted:
         grows = not trace.is_finished and former is not None and former.begun_ns == begun
         if former and grows and former.events <= events < GROWN * former.events:
             return former
-        return _Counted(begun, events, label_statistics(trace))
+        return _Counted(begun, events, label_statistics(trace).frame())
 
     return store.continued(state.report, "label statistics", make)
 

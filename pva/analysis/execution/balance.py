@@ -291,7 +291,7 @@ def cycles_by_ipu(report: Report) -> pd.DataFrame:
     `waiting_share` is syncs and the end of runs. `busiest_tile` is busy for `busiest_share`.
     A program whose IPUs take turns shows here. Raises NotRecordedError.
     """
-    frame = cycles_by_tile(report)
+    frame = cycles_by_tile(report).frame()
     total = max(int(report.dataset.value("execution", "cycles")), 1)
     names = [*_TILE_COLUMNS, "waiting"]
     by_ipu = frame.groupby("ipu", sort=True)

@@ -30,7 +30,7 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
     program = int(programs[chosen("step", step, len(programs))])
     rows = []
     if program >= 0 and str(data.texts("programs", "type")[program]) == "StreamCopy":
-        frame = program_by_tile(report, program=program)
+        frame = program_by_tile(report, program=program).frame()
         for column, way in WAYS.items():
             tile, ipu, moved = (frame[name].to_numpy() for name in ("tile", "ipu", column))
             for number in np.unique(ipu[moved > 0]).tolist():

@@ -147,8 +147,8 @@ def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
     compute_set = int(data.column("programs", "compute_set")[program]) if program >= 0 else -1
     columns = ["vertex_type", "instances", "cycles"]
     if compute_set < 0:
-        return vertices_by_compute_set(report)[columns].head(0)
-    return vertices_by_compute_set(report, compute_set=compute_set)[columns]
+        return vertices_by_compute_set(report).frame()[columns].head(0)
+    return vertices_by_compute_set(report, compute_set=compute_set).frame()[columns]
 
 
 @analysis("compute_set name vertex_type instances cycles:cycles")
@@ -288,7 +288,7 @@ def total_of_runs(report: Report) -> RunTotals:
     """Sum up the runs, whether or not their steps were recorded; none where the report has none."""
     if not (report.dataset.has("runs") and report.dataset.has("target")):
         return RunTotals(0, 0, 0.0)
-    timed = runs(report).dropna(subset="device_microseconds")
+    timed = runs(report).frame().dropna(subset="device_microseconds")
     seconds = float(timed["device_microseconds"].sum()) / 1e6
     return RunTotals(len(timed), int(timed["cycles"].sum()), seconds)
 

@@ -39,7 +39,7 @@ def channel_statistics(trace: Trace) -> pd.DataFrame:
     the rows add up to the time in which threads were inside events; `share` is of that sum.
     `labels` are the different texts of its events. Times in nanoseconds.
     """
-    frame = label_statistics(trace)
+    frame = label_statistics(trace).frame()
     result = frame.groupby("channel", as_index=False).agg(
         labels=("label", "size"),
         events=("count", "sum"),

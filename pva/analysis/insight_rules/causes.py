@@ -28,7 +28,7 @@ NAMED = 3  # IPUs whose waits are written out
 
 def bound_by_an_ipu(report: Report) -> list[Finding]:
     """Find which IPU the others wait for, and which layers could move."""
-    balance = ipu_balance(report)
+    balance = ipu_balance(report).frame()
     total = _all_cycles(balance)
     own_cycles = balance["own_cycles"]
     if (
@@ -39,7 +39,7 @@ def bound_by_an_ipu(report: Report) -> list[Finding]:
         return []
     bound = balance.iloc[int(own_cycles.to_numpy().argmax())]
     waiting = balance[balance["ipu"] != bound["ipu"]].sort_values("ipu")
-    moves = layer_moves(report)
+    moves = layer_moves(report).frame()
     saving = own_cycles.max() - own_cycles.mean()
     if len(moves):
         saving = moves["saving"].iloc[0]
@@ -84,7 +84,7 @@ def _waiting(waiting: pd.DataFrame) -> str:
 
 def _meanwhile(report: Report, ipu: int) -> str:
     """Name what an IPU does while the others wait for it."""
-    frame = waits(report)
+    frame = waits(report).frame()
     mine = frame[(frame["for_ipu"] == ipu) & (frame["ipu"] != ipu) & (frame["type"] != SYNC)]
     longest = mine.groupby("name")["cycles"].sum().sort_values(ascending=False, kind="stable")
     return f"longest for {longest.index[0]}" if len(longest) else ""
@@ -108,7 +108,7 @@ def _move(move: pd.Series | None, ipu: int, own_cycles: pd.Series) -> str:
 
 def ipus_in_turn(report: Report) -> list[Finding]:
     """Find where hardly two IPUs work at the same time."""
-    balance = ipu_balance(report)
+    balance = ipu_balance(report).frame()
     total, own_cycles = _all_cycles(balance), balance["own_cycles"]
     if len(balance) < 2 or own_cycles.sum() >= IN_TURN * total:
         return []
@@ -132,7 +132,7 @@ def ipus_in_turn(report: Report) -> list[Finding]:
 
 def on_the_critical_path(report: Report) -> list[Finding]:
     """Find which operation the runs are long by."""
-    path = critical_path(report)
+    path = critical_path(report).frame()
     total = int(path["cycles"].sum())
     steps = path[path["type"] != SYNC]
     owner = _operation_of(report, steps["name"])
@@ -161,7 +161,7 @@ def on_the_critical_path(report: Report) -> list[Finding]:
 
 def delayed_by_host(report: Report) -> list[Finding]:
     """Find which function of the host the device waits for, between runs or in callbacks."""
-    delays = host_delays(report)
+    delays = host_delays(report).frame()
     if not len(delays) or delays["share"].iloc[0] <= WORTH_A_LOOK:
         return []
     worst = delays.iloc[0]

@@ -109,7 +109,7 @@ def uneven_tiles(report: Report) -> list[Finding]:
 def gaps_on_fullest_tile(report: Report) -> list[Finding]:
     """Find where gaps take a part of the fullest tile."""
     memory = memory_overview(report)
-    row = memory_by_tile(report).iloc[memory.fullest_tile]
+    row = memory_by_tile(report).frame().iloc[memory.fullest_tile]
     gaps = int(row["total_including_gaps"] - row["total"])
     if gaps <= WORTH_A_LOOK * memory.bytes_per_tile:
         return []
@@ -139,14 +139,14 @@ def variable_on_few_tiles(report: Report) -> list[Finding]:
     """
     data = report.dataset
     capacity = int(data.value("target", "bytes_per_tile"))
-    spread = variable_spread(report)
+    spread = variable_spread(report).frame()
     if has_io_tiles(data):
         spread = spread[~tiles_of_sets(data)[IO][spread["fullest_tile"].to_numpy()]]
     if not len(spread) or spread["excess_bytes"].iloc[0] <= WORTH_A_LOOK * capacity:
         return []
     row = spread.iloc[0]
     tile = int(row["fullest_tile"])
-    needed = int(memory_by_tile(report)["total_including_gaps"].iloc[tile])
+    needed = int(memory_by_tile(report).frame()["total_including_gaps"].iloc[tile])
     return [
         Finding(
             severity="cost",
@@ -178,7 +178,9 @@ def code_of_exchanges(report: Report) -> list[Finding]:
     code = sum(by_category.get(category, 0) for category in CODE_CATEGORIES["exchange_code"])
     if code <= 2 * WORTH_A_LOOK * usage.total:
         return []
-    table = largest_exchanges(report).sort_values("code_bytes", ascending=False, kind="stable")
+    table = (
+        largest_exchanges(report).frame().sort_values("code_bytes", ascending=False, kind="stable")
+    )
     recorded = len(table) and table["code_bytes"].iloc[0] > 0
     row = table.iloc[0] if recorded else None
     return [
@@ -207,7 +209,7 @@ def code_of_exchanges(report: Report) -> list[Finding]:
 def many_vertices(report: Report) -> list[Finding]:
     """Find which compute set has so many small vertices that their state takes memory."""
     total = memory_overview(report).total
-    table = memory_by_compute_set(report)
+    table = memory_by_compute_set(report).frame()
     tiles = (report.dataset.array("compute_set_cycles_by_tile") > 0).sum(axis=1)
     per_tile = table["vertices"].to_numpy() / np.maximum(tiles[table["compute_set"].to_numpy()], 1)
     state = table["state"].to_numpy()

@@ -51,7 +51,7 @@ def _named(row: pd.Series) -> str:
 def uneven_work(report: Report) -> list[Finding]:
     """Find where tiles wait for others that have more to compute."""
     total = _cycles(report)
-    table = tile_balance(report)
+    table = tile_balance(report).frame()
     table = table[table["type"] == "OnTileExecute"]
     lost = int(table["lost_cycles"].sum())
     if lost <= WORTH_A_LOOK * total:
@@ -78,7 +78,7 @@ def uneven_work(report: Report) -> list[Finding]:
 def bound_by_sync(report: Report) -> list[Finding]:
     """Find where syncs take a good part of the time."""
     total, spent = _cycles(report), _of_phase(report, SYNC)
-    waits = sync_waits(report)
+    waits = sync_waits(report).frame()
     if spent <= SYNC_BOUND * total or not len(waits):
         return []
     syncs = int(waits["syncs"].sum())
@@ -101,7 +101,7 @@ def bound_by_sync(report: Report) -> list[Finding]:
 def bound_by_exchange(report: Report) -> list[Finding]:
     """Find where data that moves between tiles takes a good part of the time."""
     total, spent = _cycles(report), _of_phase(report, "exchange")
-    table = tile_balance(report)
+    table = tile_balance(report).frame()
     table = table[table["type"].isin(EXCHANGES)]
     if spent <= EXCHANGE_BOUND * total or not len(table):
         return []
@@ -127,7 +127,11 @@ def bound_by_host(report: Report) -> list[Finding]:
     total, spent = _cycles(report), _of_phase(report, "host exchange")
     if spent <= HOST_BOUND * total:
         return []
-    worst = stream_bandwidth(report).sort_values("exposed_cycles", ascending=False, kind="stable")
+    worst = (
+        stream_bandwidth(report)
+        .frame()
+        .sort_values("exposed_cycles", ascending=False, kind="stable")
+    )
     hidden = min(spent, _of_phase(report, "compute"))
     return [
         _finding(
@@ -164,7 +168,7 @@ def _advice_on_io(report: Report) -> str:
 def one_thread_busy(report: Report) -> list[Finding]:
     """Find where compute sets keep one or two of the six worker threads of a tile busy."""
     total = _cycles(report)
-    threads = thread_balance(report)
+    threads = thread_balance(report).frame()
     longest = report.dataset.row_maxima("compute_set_cycles_by_tile")
     of_set = longest[threads["compute_set"].to_numpy()] * threads["executions"].to_numpy()
     idle = (threads["thread_balance"].to_numpy() <= ONE_THREAD) & (
@@ -193,7 +197,7 @@ def one_thread_busy(report: Report) -> list[Finding]:
 def poor_use_of_matrix_units(report: Report) -> list[Finding]:
     """Find where convolutions and matrix products stay far below what the matrix units can do."""
     total = _cycles(report)
-    table = flops_by_compute_set(report)
+    table = flops_by_compute_set(report).frame()
     table = table[table["compute_set"].isin(_matrix_sets(report)) & (table["flops"] > 0)]
     per_cycle = flop_utilisation(report).float_peak / max(
         float(report.dataset.value("target", "clock_frequency")), 1.0
@@ -272,5 +276,5 @@ def _between(report: Report, mask: Flags, members: Flags) -> Flags:
 
 
 def _of_phase(report: Report, phase: str) -> int:
-    frame = cycles_by_phase(report)
+    frame = cycles_by_phase(report).frame()
     return int(frame["cycles"][frame["phase"] == phase].sum())

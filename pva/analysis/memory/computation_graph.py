@@ -307,4 +307,4 @@ def vertices_of(report: Report, program: int) -> pd.DataFrame | None:
     compute_set = int(data.column("programs", "compute_set")[program])
     if compute_set < 0 or not all(data.has(name) for name in needed):
         return None
-    return vertices_by_compute_set(report, compute_set=compute_set)
+    return vertices_by_compute_set(report, compute_set=compute_set).frame()

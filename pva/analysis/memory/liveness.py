@@ -278,13 +278,13 @@ def live_at_peak(
     SelectionError, NotRecordedError.
     """
     data = report.dataset
-    always = always_live_variables(report, ipu=ipu, tile=tile)
+    always = always_live_variables(report, ipu=ipu, tile=tile).frame()
     always["variable"], always["category"] = _always_live_rows(report, always["name"])
     always["always_live"] = True
     parts = [always]
     if data.length("liveness_steps"):
         peak = int(_moving(report, ipu, tile).argmax())
-        moving = live_variables(report, step=peak, ipu=ipu, tile=tile)
+        moving = live_variables(report, step=peak, ipu=ipu, tile=tile).frame()
         moving["always_live"] = False
         parts.append(moving)
     frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)

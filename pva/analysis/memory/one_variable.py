@@ -121,7 +121,7 @@ def _places(report: Report, variable: int) -> tuple[int, int, int]:
     """Return on how many tiles a variable lies, and the one with the most of it, with its bytes."""
     if not report.dataset.has("variable_pieces"):
         return NONE, NONE, NONE
-    frame = variable_by_tile(report, variable=variable)
+    frame = variable_by_tile(report, variable=variable).frame()
     if not len(frame):
         return 0, NONE, NONE
     return len(frame), int(frame["tile"].iloc[0]), int(frame["bytes"].iloc[0])
@@ -147,7 +147,7 @@ def _users(report: Report, variable: int, how: str) -> tuple[int, str]:
     data = report.dataset
     if not data.has("access"):
         return NONE, ""
-    uses = variable_uses(report, variable=variable)
+    uses = variable_uses(report, variable=variable).frame()
     uses = uses[uses[how]]
     if not len(uses):
         return 0, ""

@@ -60,7 +60,7 @@ def memory_by_ipu(report: Report) -> pd.DataFrame:
     its fullest tile `fullest_bytes` with gaps, of which `free` are left (negative: lacking).
     Raises NotRecordedError.
     """
-    frame = memory_by_tile(report)
+    frame = memory_by_tile(report).frame()
     capacity = int(report.dataset.value("target", "bytes_per_tile"))
     fullest = frame.loc[frame.groupby("ipu")["total_including_gaps"].idxmax()]
     by_ipu = frame.groupby("ipu")

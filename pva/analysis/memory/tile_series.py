@@ -93,7 +93,7 @@ def _regions(report: Report, included: bool) -> dict[str, object]:
 
 
 def _by_category(report: Report, included: bool) -> dict[str, object]:
-    frame = category_by_tile(report)
+    frame = category_by_tile(report).frame()
     columns = {name: frame[name].to_numpy() for name in frame.columns}
     return _with_gaps(report, columns, included)
 
@@ -189,7 +189,7 @@ def address_map(report: Report, *, tile: int) -> pd.DataFrame:
     """
     from pva.analysis.memory.placement import memory_map
 
-    pieces = memory_map(report, tile=tile)
+    pieces = memory_map(report, tile=tile).frame()
     begin, end = pieces["address"].to_numpy(), pieces["end"].to_numpy()
     # Of pieces in the order of their begin: before which address all earlier ones have ended.
     reach = np.maximum.accumulate(end) if len(end) else end

@@ -246,7 +246,7 @@ def fullest_tiles(
 
     `bytes` and `free`, gaps included, of `count` tiles. Raises SelectionError, NotRecordedError.
     """
-    frame = memory_by_tile(report).iloc[tiles_of(report, ipu=ipu, replica=replica)]
+    frame = memory_by_tile(report).frame().iloc[tiles_of(report, ipu=ipu, replica=replica)]
     frame = frame.rename(columns={"total_including_gaps": "bytes"})[
         ["tile", "ipu", "bytes", "free"]
     ]

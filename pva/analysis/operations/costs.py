@@ -71,7 +71,7 @@ def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd
     if by not in ("", MODULE):
         raise SelectionError(f"by {by}", "not there", f"known: {MODULE}")
     if by:
-        return by_subtree(report, operation_costs(report, layer=MODULE))
+        return by_subtree(report, operation_costs(report, layer=MODULE).frame())
     owners = owners_in(report, layer)
     of_variables = _of_variables(report, layer)
     names, place = np.unique(
@@ -218,7 +218,7 @@ def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     They add up to the `whole` report. Figures that were not recorded are left out. Raises
     SelectionError, NotRecordedError.
     """
-    return totals_of(report, operation_costs(report, layer=layer))
+    return totals_of(report, operation_costs(report, layer=layer).frame())
 
 
 def totals_of(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
@@ -247,7 +247,7 @@ def _wholes(report: Report) -> dict[str, tuple[str, int]]:
         executed = np.maximum(rows, 0)[of_programs[runs]] @ executions(report)[runs]
         totals["flops"] = ("flop", int(executed))
     if data.has("memory_by_category"):
-        total = memory_by_category(report).set_index("category")["total"]
+        total = memory_by_category(report).frame().set_index("category")["total"]
         for part, categories in CODE_CATEGORIES.items():
             totals[part] = ("bytes", sum(int(total.get(category, 0)) for category in categories))
     with suppress(NotRecordedError):

@@ -40,7 +40,7 @@ def operation_programs(report: Report, *, operation: str = "", layer: str = DEFA
     """
     owners = owners_in(report, layer)[:-1]
     if not operation:
-        costs = operation_costs(report, layer=layer)
+        costs = operation_costs(report, layer=layer).frame()
         operation = str(costs["operation"].iloc[0]) if len(costs) else ""
     programs = np.flatnonzero(owners == operation)
     if layer == MODULE and operation != OUTSIDE:  # with the modules within
@@ -53,7 +53,7 @@ def operation_programs(report: Report, *, operation: str = "", layer: str = DEFA
 
 
 def _names(report: Report, layer: str) -> list[str]:
-    names: list[str] = operation_costs(report, layer=layer)["operation"].tolist()
+    names: list[str] = operation_costs(report, layer=layer).frame()["operation"].tolist()
     return names
 
 

@@ -44,7 +44,7 @@ def code_by_name(report: Report) -> pd.DataFrame:
     exchange which several programs run counts once, with the first of them. Code of vertices is of
     no program. Raises NotRecordedError, also where code was not counted.
     """
-    frame = code_by_program(report).sort_values("program", kind="stable")
+    frame = code_by_program(report).frame().sort_values("program", kind="stable")
     data = report.dataset
     exchange = data.column("programs", "exchange")[frame["program"]]
     keys = [f"{tag} {row}" for tag, row in zip(frame["type"], exchange.tolist(), strict=True)]

@@ -43,7 +43,7 @@ def compiled_programs(report: Report, *, program: int) -> pd.DataFrame:
     their cycles add up to its own, as in `program_tree` of the stage written. `parts` counts the
     programs in each, which its parts became. Raises SelectionError, NotRecordedError.
     """
-    return compiled_of(report, program_tree(report), program)
+    return compiled_of(report, program_tree(report).frame(), program)
 
 
 def compiled_of(report: Report, tree: pd.DataFrame, program: int) -> pd.DataFrame:

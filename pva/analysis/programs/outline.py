@@ -32,7 +32,7 @@ def program_stages(report: Report) -> pd.DataFrame:
     `cycles` are those estimated, of one execution. The phases of a stream copy are one part.
     `share` is of the cycles of the control program. Raises NotRecordedError.
     """
-    tree = program_tree(report)
+    tree = program_tree(report).frame()
     recorded = bool((tree["cycles"] >= 0).any())
     tree["cycles"] = tree["cycles" if recorded else "estimated_cycles"]
     tree["line"] = np.arange(len(tree))

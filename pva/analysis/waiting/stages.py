@@ -33,7 +33,7 @@ def ipu_balance(report: Report) -> pd.DataFrame:
     """
     total = _all_cycles(report)
     ipus = report.dataset.of_replica("num_ipus")
-    frame = waits(report)
+    frame = waits(report).frame()
     frame = frame[(frame["ipu"] != frame["for_ipu"]) & (frame["type"] != SYNC)]
     waiting, waited_for = (_sums(frame, by, ipus) for by in ("ipu", "for_ipu"))
     table = pd.DataFrame(
@@ -58,7 +58,7 @@ def layer_moves(report: Report) -> pd.DataFrame:
     what the runs are shorter by at most. Moves that save nothing are left out. Layers are PopART's
     operations, else those of `cycles_by_operation`. Raises NotRecordedError.
     """
-    own_cycles = ipu_balance(report).sort_values("ipu")["own_cycles"].to_numpy()
+    own_cycles = ipu_balance(report).frame().sort_values("ipu")["own_cycles"].to_numpy()
     bound = int(own_cycles.argmax())
     names, spent = _layers(report, bound, len(own_cycles))
     part = spent / max(float(spent.sum()), 1) * own_cycles[bound]

@@ -83,25 +83,25 @@ def compare_tiles(
     before: Report, after: Report, *, gaps: Literal["included", "excluded"] = "included"
 ) -> pd.DataFrame:
     """Compare the bytes of each tile by its number: what it needs, or its data without `gaps`."""
-    parts = map(memory_by_tile, (before, after))
+    parts = (memory_by_tile(report).frame() for report in (before, after))
     return _matched(parts, ["tile"], "total_including_gaps" if gaps == "included" else "total")
 
 
 def compare_vertex_types(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes of vertices by type: their code once a tile, and their data."""
-    parts = map(memory_by_vertex_type, (before, after))
+    parts = (memory_by_vertex_type(report).frame() for report in (before, after))
     return _matched(parts, ["vertex_type"], "total")
 
 
 def compare_compute_sets(before: Report, after: Report) -> pd.DataFrame:
     """Compare the bytes that the vertices of each compute set hold for it alone, by name."""
-    parts = map(memory_by_compute_set, (before, after))
+    parts = (memory_by_compute_set(report).frame() for report in (before, after))
     return _matched(parts, ["name"], "state")
 
 
 def compare_always_live(before: Report, after: Report) -> pd.DataFrame:
     """Compare what is always live, by name; the changes add up to that of `always_live`."""
-    parts = map(always_live_variables, (before, after))
+    parts = (always_live_variables(report).frame() for report in (before, after))
     return _matched(parts, ["name"], "bytes")
 
 
@@ -123,7 +123,8 @@ def compare_causes(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    return _matched(map(cycles_by_cause, _run(before, after)), ["cause"], "cycles")
+    parts = (cycles_by_cause(report).frame() for report in _run(before, after))
+    return _matched(parts, ["cause"], "cycles")
 
 
 def compare_phases(before: Report, after: Report) -> pd.DataFrame:
@@ -131,7 +132,8 @@ def compare_phases(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    return _matched(map(cycles_by_phase, _run(before, after)), ["phase"], "cycles")
+    parts = (cycles_by_phase(report).frame() for report in _run(before, after))
+    return _matched(parts, ["phase"], "cycles")
 
 
 def compare_operation_memory(before: Report, after: Report) -> pd.DataFrame:
@@ -139,7 +141,7 @@ def compare_operation_memory(before: Report, after: Report) -> pd.DataFrame:
 
     Raises NotRecordedError.
     """
-    parts = map(memory_by_operation, _named_alike(before, after))
+    parts = (memory_by_operation(report).frame() for report in _named_alike(before, after))
     return _matched(parts, ["operation"], "bytes")
 
 
@@ -148,7 +150,7 @@ def compare_layers(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    parts = map(cycles_by_layer, _named_alike(*_run(before, after)))
+    parts = (cycles_by_layer(report).frame() for report in _named_alike(*_run(before, after)))
     return _matched(parts, ["layer"], "cycles")
 
 
@@ -157,7 +159,7 @@ def compare_operations(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    parts = map(cycles_by_operation, _named_alike(*_run(before, after)))
+    parts = (cycles_by_operation(report).frame() for report in _named_alike(*_run(before, after)))
     return _matched(parts, ["operation"], "cycles")
 
 
@@ -166,7 +168,7 @@ def compare_programs(before: Report, after: Report) -> pd.DataFrame:
 
     The changes add up to that of `total_cycles`. Raises NotRecordedError.
     """
-    parts = map(cycles_by_program, _run(before, after))
+    parts = (cycles_by_program(report).frame() for report in _run(before, after))
     return _matched(parts, ["type", "name"], "cycles")
 
 
@@ -177,7 +179,7 @@ def compare_labels(before: Trace, after: Trace) -> pd.DataFrame:
     the rows add up to the time in which threads were inside events. Of `events_before` and
     `events_after` one is 0 where `in` names the other trace alone.
     """
-    parts = [label_statistics(trace) for trace in (before, after)]
+    parts = [label_statistics(trace).frame() for trace in (before, after)]
     frame = _matched(parts, ["label"], "self_ns")
     for name, part in zip((BEFORE, AFTER), parts, strict=True):
         events = part.groupby("label")["count"].sum()
@@ -264,7 +266,7 @@ def _named_alike(before: Report, after: Report) -> tuple[Report, Report]:
 
 
 def _categories(report: Report) -> pd.DataFrame:
-    sums = category_by_tile(report).sum()
+    sums = category_by_tile(report).frame().sum()
     labels = [category_label(category) for category in sums.index]
     return pd.DataFrame({"category": labels, "bytes": sums.to_numpy()})
 
@@ -273,7 +275,7 @@ def _at_peak(report: Report) -> pd.DataFrame:
     live = report.dataset.column("liveness_steps", "bytes")
     if not len(live):
         return pd.DataFrame({"name": [], "bytes": []})
-    return live_variables(report, step=int(live.argmax()))
+    return live_variables(report, step=int(live.argmax())).frame()
 
 
 def _variables(report: Report) -> pd.DataFrame:

@@ -196,7 +196,7 @@ def _of_tiles(report: Report, count: int) -> dict[str, Any]:
 
 
 def _of_phases(report: Report, count: int) -> dict[str, Any]:
-    frame = cycles_by_phase(report)
+    frame = cycles_by_phase(report).frame()
     frame = frame[frame["cycles"] > 0].head(count)
     columns = {"name": frame["phase"], "amount": frame["cycles"], "share": frame["share"]}
     return {"first": 0} | {name: values.to_numpy() for name, values in columns.items()}
