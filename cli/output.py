@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeGuard, TypeVar
 
 import click
 
 from cli.fitting import laid_out, terminal_width
 from pva import units
 from pva.lazy import pandas as pd
+
+if TYPE_CHECKING:
+    from pva.analysis.table import Table
 
 
 class Record(Protocol):
@@ -27,7 +30,7 @@ class Record(Protocol):
 
 
 Command = TypeVar("Command", bound=Callable[..., object])
-Result: TypeAlias = "pd.DataFrame | Record"  # of an analysis
+Result: TypeAlias = "pd.DataFrame | Table | Record"  # of an analysis
 PIPE_CLOSED = 141  # as shells have it: 128 + SIGPIPE
 FORMATS = ("table", "json", "csv")
 OBJECT = "object"  # what --json asks for
@@ -90,8 +93,13 @@ class Rows:
     count: int
 
 
-def of_frame(frame: pd.DataFrame) -> Rows:
-    """Take the rows of a DataFrame, its index too when that has a name."""
+def of_frame(frame: pd.DataFrame | Table) -> Rows:
+    """Take the rows of a DataFrame, its index too when that has a name, or of a table."""
+    from pva.analysis.table import Table
+
+    if isinstance(frame, Table):
+        values = [_plain(column.tolist()) for column in frame.arrays.values()]
+        return Rows(tuple(frame.arrays), zip(*values, strict=True), len(frame))
     if frame.index.name:
         frame = frame.reset_index()
     columns = [_values(frame[name]) for name in frame.columns]
@@ -103,6 +111,11 @@ def _values(column: pd.Series) -> list[object]:
     if column.hasnans:
         column = column.astype(object).where(column.notna(), math.nan)
     return column.tolist()
+
+
+def _plain(values: list[object]) -> list[object]:
+    """Return values of which those that are missing are no number."""
+    return [math.nan if value is None else value for value in values] if None in values else values
 
 
 def of_record(record: Record) -> Rows:

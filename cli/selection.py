@@ -6,6 +6,7 @@ import dataclasses
 import io
 import sys
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,6 +27,9 @@ from cli.output import (
 )
 from pva.errors import MissingPackageError
 from pva.lazy import pandas as pd
+
+if TYPE_CHECKING:
+    from pva.analysis.table import Table
 
 PARQUET = "parquet"
 OPTIONS = (
@@ -72,20 +76,18 @@ def write_selected(
 
     `note` ends a table.
     """
-    as_frame = selection.where or selection.sort or selection.form == PARQUET
-    if as_frame and dataclasses.is_dataclass(result):
-        result = frame_of_record(result)
-    if not dataclasses.is_dataclass(result):
-        result = selected(result, selection)
-    if selection.form == PARQUET and not dataclasses.is_dataclass(result):
+    if selection.where or selection.sort or selection.form == PARQUET:
+        rows = frame_of_record(result) if dataclasses.is_dataclass(result) else result
+        result = selected(rows, selection)
+    if selection.form == PARQUET and isinstance(result, pd.DataFrame):
         _write_parquet(result)
     elif selection.form == OBJECT:
-        rows = (
+        written = (
             _with_units(of_record(result), units)
             if dataclasses.is_dataclass(result)
             else of_frame(result)
         )
-        write_rows_object("show", path, rows, selection.limit, units, name=name)
+        write_rows_object("show", path, written, selection.limit, units, name=name)
     else:
         write_result(result, selection.form, selection.limit)
         write([note] if note and selection.form == FORMATS[0] else [])
@@ -105,10 +107,12 @@ def frame_of_record(record: Record) -> pd.DataFrame:
     return pd.DataFrame([(field, str(value)) for field, value in rows.rows], columns=rows.columns)
 
 
-def selected(frame: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+def selected(rows: pd.DataFrame | Table, selection: Selection) -> pd.DataFrame:
     """Keep and order rows as the options say; raises PvaError for an unknown column."""
     from pva.analysis.filters import column_of, matching, parse_filter
+    from pva.analysis.table import Table
 
+    frame = rows.frame() if isinstance(rows, Table) else rows
     if frame.index.name:
         frame = frame.reset_index()
     frame = matching(frame, map(parse_filter, selection.where))

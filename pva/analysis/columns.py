@@ -1,7 +1,7 @@
 """What an analysis declares where it is: the columns or fields of its result, with their units.
 
     @analysis("step name cycles:cycles share:fraction")
-    def longest_steps(report: Report) -> Arrays:
+    def longest_steps(report: Report) -> Columns:
 
 `NAME:UNIT`, a number without a unit is a count, an index or an identifier; `*` stands for columns
 that depend on the report. The function computes NumPy columns by name, or a DataFrame where it
@@ -16,7 +16,8 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
-from pva.analysis.table import Arrays, Declared, Table
+from pva.analysis.glossary import MEANINGS
+from pva.analysis.table import Columns, Declared, Table
 from pva.lazy import pandas as pd
 
 Parameters = ParamSpec("Parameters")
@@ -28,7 +29,7 @@ class Declare(Protocol):
 
     @overload
     def __call__(
-        self, function: Callable[Parameters, Arrays | pd.DataFrame]
+        self, function: Callable[Parameters, Columns | pd.DataFrame]
     ) -> Callable[Parameters, Table]: ...
     @overload
     def __call__(
@@ -38,16 +39,20 @@ class Declare(Protocol):
 
 # Columns and their units by analysis, of the modules that have been imported.
 COLUMNS: dict[str, dict[str, str]] = {}
+DECLARED: dict[str, Declared] = {}  # the same, with what they mean
 
 
-def analysis(text: str, *, index: str | None = None) -> Declare:
+def analysis(text: str, *, index: str | None = None, **meanings: str) -> Declare:
     """Declare a function as an analysis whose result has these columns or fields.
 
-    `index` is the column that is the index of the rows of its DataFrame.
+    `index` is the column that is the index of the rows of its DataFrame; `meanings` are those of
+    columns that mean something else here than the glossary says.
     """
-    declared = Declared(dict(map(_column, text.split())), {})
+    units = dict(map(_column, text.split()))
+    declared = Declared(units, {name: MEANINGS[name] for name in units} | meanings)
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        DECLARED[function.__name__] = declared
         COLUMNS[function.__name__] = declared.units
         if is_dataclass(_result(function)):
             return function

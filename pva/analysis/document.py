@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 
 from pva import analysis
 from pva.analysis.catalogue import Analysis, question_of
-from pva.analysis.columns import COLUMNS
-from pva.analysis.table import Table
+from pva.analysis.columns import DECLARED
+from pva.analysis.table import ANY, Table
 
 _HEAD = """# Analyses
 
 Each is a function that takes a report (or a host trace, or a run of many instances) and gives a
-DataFrame or a small frozen dataclass. Each is imported from `pva.analysis`, whose `CATALOGUE` has
-them by name. On the command line:
+frozen table of NumPy columns or a small frozen dataclass. Each is imported from `pva.analysis`,
+whose `CATALOGUE` has them by name. Of a table, `arrays`, `units` and `meanings` are by column, and
+`frame()` is a DataFrame; whatever else is asked of it, such as `table.sort_values("bytes")` or
+`table["bytes"].max()`, is asked of that DataFrame. On the command line:
 
     tilescope show NAME REPORT [OPTIONS] [--where 'COLUMN OP VALUE'] [--sort COLUMN] [--limit N]
                                [--format table|json|csv|parquet]
@@ -52,12 +53,15 @@ def _section(name: str, function: Analysis) -> str:
 
 
 def _columns(name: str, function: Analysis) -> str:
-    """Name the columns, or the fields of a dataclass, with their units."""
-    of_frame = inspect.signature(function).return_annotation == Table.__name__
-    columns = COLUMNS[name].items()
-    named = ((column.replace("*", "one for each that there is"), unit) for column, unit in columns)
-    text = ", ".join(f"{column} ({unit})" if unit else column for column, unit in named)
-    return "\n".join(textwrap.wrap(f"{'Columns' if of_frame else 'Fields'}: {text}.", 100))
+    """Write a table of the columns, or of the fields of a dataclass: units and meanings."""
+    of_rows = inspect.signature(function).return_annotation == Table.__name__
+    declared = DECLARED[name]
+    rows = (
+        f"| {'(others)' if column == ANY else column} | {unit} | {declared.meaning(column)} |"
+        for column, unit in declared.units.items()
+    )
+    head = f"| {'column' if of_rows else 'field'} | unit | meaning |"
+    return "\n".join([head, "| --- | --- | --- |", *rows])
 
 
 def _argument(keyword: inspect.Parameter) -> str:

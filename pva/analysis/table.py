@@ -19,6 +19,7 @@ import numpy.typing as npt
 from pva.lazy import pandas as pd
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+Columns = Mapping[str, object]  # of arrays, of lists, and of single values for all rows
 ANY = "*"  # the columns that depend on the report
 MAX_ROWS, ENDS = (
     60,
@@ -52,7 +53,7 @@ class Table:
     __slots__ = ("_arrays", "_declared", "_index", "_pandas")
 
     def __init__(
-        self, columns: Arrays | pd.DataFrame, declared: Declared, index: str | None = None
+        self, columns: Columns | pd.DataFrame, declared: Declared, index: str | None = None
     ) -> None:
         self._declared = declared
         self._index = index
@@ -65,7 +66,7 @@ class Table:
         if self._arrays is None:
             frame = self.frame()
             frame = frame.reset_index() if frame.index.name else frame
-            columns = {str(name): np.asarray(values) for name, values in frame.items()}
+            columns = {str(name): _values(values) for name, values in frame.items()}
             self._arrays = MappingProxyType(_frozen(columns))
         return self._arrays
 
@@ -156,15 +157,11 @@ class Table:
         return f"<table><tr>{''.join(heads)}</tr>{body}</table>{note}"
 
 
-def _frozen(columns: Arrays) -> dict[str, npt.NDArray[Any]]:
-    """Return read-only views of the columns; lists become arrays, of objects where of texts."""
-    views = {}
-    for name, values in columns.items():
-        array = np.asarray(values)
-        if array.dtype.kind in "US":
-            array = array.astype(object)
-        views[name] = array.view()
-        views[name].flags.writeable = False
+def _frozen(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    """Return read-only views of the columns."""
+    views = {name: values.view() for name, values in arrays_of(columns).items()}
+    for view in views.values():
+        view.flags.writeable = False
     return views
 
 
@@ -172,3 +169,42 @@ def _text(value: object) -> str:
     if isinstance(value, float | np.floating):
         return f"{value:,.6g}"
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
+
+
+def _values(column: pd.Series[Any]) -> npt.NDArray[Any]:
+    """Return the values of a column of a DataFrame: where types of pandas alone lack one, None."""
+    if isinstance(column.dtype, np.dtype) or not column.hasnans:
+        return np.asarray(column)
+    return np.asarray(column.astype(object).where(column.notna(), None))
+
+
+def arrays_of(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+    """Return columns as arrays of one length: texts as objects, one value for all rows repeated."""
+    arrays = {name: _array(values) for name, values in columns.items()}
+    rows = max((len(values) for values in arrays.values() if values.ndim), default=0)
+    return {name: values if values.ndim else values.repeat(rows) for name, values in arrays.items()}
+
+
+def rows_of(columns: Columns, rows: npt.NDArray[Any] | slice) -> Arrays:
+    """Return some of the rows, by number, or by a truth for each."""
+    return {name: values[rows] for name, values in arrays_of(columns).items()}
+
+
+def largest_first(columns: Columns, *keys: str) -> Arrays:
+    """Return the rows in descending order of the columns `keys`, of which the first decides first.
+
+    Rows that are equal stay in order; what is not a number comes last.
+    """
+    arrays = arrays_of(columns)
+    return rows_of(arrays, np.lexsort([_falling(arrays[key]) for key in reversed(keys)]))
+
+
+def _array(values: object) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    is_empty = isinstance(values, list) and not values  # of texts, most likely
+    return array.astype(object) if is_empty or array.dtype.kind in "US" else array
+
+
+def _falling(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return numbers that ascend as the values descend."""
+    return -values.astype(np.int64) if values.dtype.kind in "ub" else -values

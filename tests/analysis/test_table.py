@@ -10,18 +10,18 @@ import pandas as pd
 import pytest
 
 from pva.analysis.columns import COLUMNS, analysis
-from pva.analysis.table import Arrays, Table
+from pva.analysis.table import Columns, Table
 
 COUNTS = np.array([3, 1])
 
 
 @analysis("name bytes:bytes *:cycles")
-def measured() -> Arrays:
-    return {"name": ["a", "b"], "bytes": COUNTS, "0": [0.5, 1.0]}  # type: ignore[dict-item]
+def measured() -> Columns:
+    return {"name": ["a", "b"], "bytes": COUNTS, "0": [0.5, 1.0]}
 
 
 @analysis("tile bytes:bytes", index="tile")
-def indexed() -> Arrays:
+def indexed() -> Columns:
     return {"tile": np.array([4, 7]), "bytes": COUNTS}
 
 

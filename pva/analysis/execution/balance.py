@@ -19,6 +19,7 @@ from pva.analysis.attribution import (
 )
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
@@ -179,7 +180,7 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
 
 
 @analysis("step name tile ipu cycles:cycles active_cycles:cycles over_mean")
-def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -> pd.DataFrame:
+def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -> Columns:
     """Return which tiles an executed step waits for: without `step`, the longest that is no sync.
 
     `cycles` of each tile, the most first, and `over_mean` as the ratio to the mean of all tiles.
@@ -198,16 +199,14 @@ def slowest_tiles(report: Report, *, step: int | None = None, count: int = 10) -
     cycles = values["cycles"]
     tiles = np.argsort(-cycles, kind="stable")[: rows_wanted(count)]
     program = data.column("steps", "program")[step : step + 1]
-    return pd.DataFrame(
-        {
-            "step": np.full(len(tiles), step),
-            "name": np.repeat(labels(report, program), len(tiles)),
-            "tile": tiles,
-            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
-            **{name: of[tiles] for name, of in values.items()},
-            "over_mean": cycles[tiles] / (cycles.mean() if cycles.any() else 1.0),
-        }
-    )
+    return {
+        "step": np.full(len(tiles), step),
+        "name": np.repeat(labels(report, program), len(tiles)),
+        "tile": tiles,
+        "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+        **{name: of[tiles] for name, of in values.items()},
+        "over_mean": cycles[tiles] / (cycles.mean() if cycles.any() else 1.0),
+    }
 
 
 def _cycles_of_step(report: Report, step: int) -> dict[str, Any]:
@@ -237,7 +236,7 @@ def _cycles_of_step(report: Report, step: int) -> dict[str, Any]:
     "tile ipu compute:cycles exchange:cycles host_exchange:cycles busy:cycles waiting:cycles "
     "busy_share:fraction"
 )
-def cycles_by_tile(report: Report) -> pd.DataFrame:
+def cycles_by_tile(report: Report) -> Columns:
     """Return what each tile did with the cycles of the recorded runs, the busiest tile first.
 
     `compute`, `exchange` (on and between IPUs) and `host_exchange` make up `busy`; `waiting`
@@ -249,17 +248,15 @@ def cycles_by_tile(report: Report) -> pd.DataFrame:
     busy = sum(parts.values(), np.zeros(tile_count(report), dtype=np.int64))
     total = int(data.value("execution", "cycles"))
     tiles = np.arange(len(busy))
-    frame = pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
-            **parts,
-            "busy": busy,
-            "waiting": total - busy,
-            "busy_share": busy / max(total, 1),
-        }
-    )
-    return frame.sort_values("busy", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "tile": tiles,
+        "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+        **parts,
+        "busy": busy,
+        "waiting": total - busy,
+        "busy_share": busy / max(total, 1),
+    }
+    return largest_first(columns, "busy")
 
 
 def _busy_by_tile(report: Report) -> dict[str, Integers]:

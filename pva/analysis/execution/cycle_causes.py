@@ -8,7 +8,7 @@ import numpy as np
 
 from pva.analysis.attribution import PHASES, Integers, elapsed, phases, summed
 from pva.analysis.columns import analysis
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -20,7 +20,7 @@ CAUSES = (COMPUTE, UNEVEN, WITHOUT_WORK, EXCHANGE, BETWEEN_IPUS, HOST, SYNC)
 
 
 @analysis("cause cycles:cycles share:fraction")
-def cycles_by_cause(report: Report) -> pd.DataFrame:
+def cycles_by_cause(report: Report) -> Columns:
     """Return why the recorded runs are as long as they are: cycles by cause, in a fixed order.
 
     The cycles by which compute steps made the runs longer have three parts: `compute` is what they
@@ -31,7 +31,7 @@ def cycles_by_cause(report: Report) -> pd.DataFrame:
     """
     cycles = _cycles(report)
     share = cycles / max(int(cycles.sum()), 1)
-    return pd.DataFrame({"cause": list(CAUSES), "cycles": cycles, "share": share})
+    return {"cause": list(CAUSES), "cycles": cycles, "share": share}
 
 
 def _cycles(report: Report) -> Integers:

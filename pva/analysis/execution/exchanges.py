@@ -27,6 +27,7 @@ from pva.analysis.attribution import (
 from pva.analysis.columns import analysis
 from pva.analysis.memory.code import code_of_exchanges
 from pva.analysis.selection import tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _spread(report: Report, tag: str) -> dict[str, object]:
 
 
 @analysis("from_ipu to_ipu bytes_at_least:bytes bytes_at_most:bytes exact share:fraction")
-def exchange_matrix(report: Report) -> pd.DataFrame:
+def exchange_matrix(report: Report) -> Columns:
     """Return how many bytes went from which IPU to which in the recorded runs, the most first.
 
     Where the report does not tell who sends to whom (`exchange_flows`), it follows from what the
@@ -163,17 +164,15 @@ def exchange_matrix(report: Report) -> pd.DataFrame:
         least = most = within + recorded
     total = int(within.sum() + (counts @ between).sum())
     source, target = np.nonzero(most)
-    frame = pd.DataFrame(
-        {
-            "from_ipu": source,
-            "to_ipu": target,
-            "bytes_at_least": least[source, target],
-            "bytes_at_most": most[source, target],
-            "exact": (least == most)[source, target],
-            "share": most[source, target] / max(total, 1),
-        }
-    )
-    return frame.sort_values("bytes_at_most", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "from_ipu": source,
+        "to_ipu": target,
+        "bytes_at_least": least[source, target],
+        "bytes_at_most": most[source, target],
+        "exact": (least == most)[source, target],
+        "share": most[source, target] / max(total, 1),
+    }
+    return largest_first(columns, "bytes_at_most")
 
 
 FLOWS = {"DoExchange": "exchange_flows", "GlobalExchange": "external_exchange_flows"}
@@ -227,7 +226,7 @@ def _between(report: Report, ipus: int) -> tuple[Integers, Integers]:
     "tile ipu bytes:bytes received:bytes sent:bytes global_received:bytes global_sent:bytes "
     "from_host:bytes to_host:bytes"
 )
-def traffic_by_tile(report: Report) -> pd.DataFrame:
+def traffic_by_tile(report: Report) -> Columns:
     """Return which tiles receive and send the most bytes in the recorded runs, the most first.
 
     `received` and `sent` in exchanges on an IPU, `global_received` and `global_sent` between IPUs,
@@ -247,15 +246,13 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
                 counts @ by_tile if len(by_tile) else np.zeros(tile_count(report), np.int64)
             )
     tiles = np.arange(tile_count(report))
-    frame = pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
-            "bytes": sum(moved.values()),
-            **moved,
-        }
-    )
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    table = {
+        "tile": tiles,
+        "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+        "bytes": sum(moved.values()),
+        **moved,
+    }
+    return largest_first(table, "bytes")
 
 
 @analysis(
@@ -263,7 +260,7 @@ def traffic_by_tile(report: Report) -> pd.DataFrame:
     "receive_format:bytes receive_mux:bytes send:bytes send_with_put_address:bytes "
     "send_with_put_format:bytes send_with_put_mux:bytes"
 )
-def exchange_code(report: Report) -> pd.DataFrame:
+def exchange_code(report: Report) -> Columns:
     """Find what the code of each exchange consists of: bytes by kind of instruction, largest first.
 
     All tiles together. Many `receive_mux` are many sources a tile; `delay` waits for the other
@@ -271,15 +268,13 @@ def exchange_code(report: Report) -> pd.DataFrame:
     """
     table = report.dataset.table("exchange_instructions")
     programs = table.pop("program")
-    frame = pd.DataFrame(
-        {
-            "program": programs,
-            "name": labels(report, programs),
-            "total": table.pop("total"),
-            **table,
-        }
-    )
-    return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "program": programs,
+        "name": labels(report, programs),
+        "total": table.pop("total"),
+        **table,
+    }
+    return largest_first(columns, "total")
 
 
 def exchange_code_sums(report: Report) -> dict[str, int]:
@@ -295,7 +290,7 @@ def exchange_code_sums(report: Report) -> dict[str, int]:
     "name executions bytes_in:bytes bytes_out:bytes cycles:cycles exposed_cycles:cycles "
     "bytes_per_second:bytes/s"
 )
-def stream_bandwidth(report: Report) -> pd.DataFrame:
+def stream_bandwidth(report: Report) -> Columns:
     """Return how fast each stream moves data to and from the host, the most cycles first.
 
     By name, over the recorded runs, for one replica: `bytes_in` to the device and `bytes_out` of
@@ -318,15 +313,13 @@ def stream_bandwidth(report: Report) -> pd.DataFrame:
     }
     sums = {name: summed(place, weights, len(names)) for name, weights in values.items()}
     moved = sums["bytes_in"] + sums["bytes_out"]
-    frame = pd.DataFrame(
-        {
-            "name": names.astype(object),
-            "executions": np.bincount(place, minlength=len(names)),
-            **sums,
-            "bytes_per_second": moved * clock / np.maximum(sums["cycles"], 1),
-        }
-    )
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "name": names.astype(object),
+        "executions": np.bincount(place, minlength=len(names)),
+        **sums,
+        "bytes_per_second": moved * clock / np.maximum(sums["cycles"], 1),
+    }
+    return largest_first(columns, "cycles")
 
 
 def _of_rows(array: Integers, rows: Integers) -> Integers:

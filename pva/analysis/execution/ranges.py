@@ -12,6 +12,7 @@ from pva.analysis.attribution import OPERANDS, STEP_WORDS
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import SelectionError, chosen, program_texts
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ _COMPUTE, _EXCHANGE, _GLOBAL, _STREAM, _REMOTE = range(1, len(_PARTS))
 @analysis("program type name executions cycles:cycles share:fraction bytes:bytes first_step")
 def range_by_program(
     report: Report, *, begin: int | None = None, end: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Return which programs a range of cycles went to, the most cycles first.
 
     `executions` touch the range; `cycles` are those by which they made it longer, `share` of it;
@@ -95,19 +96,17 @@ def range_by_program(
     cycles = np.minimum(last[in_window], window[1]) - np.maximum(first[in_window], window[0])
     spent = _summed(place, np.maximum(cycles, 0), len(programs)).astype(np.int64)
     types, names = program_texts(report, programs)
-    frame = pd.DataFrame(
-        {
-            "program": programs,
-            "type": types,
-            "name": names,
-            "executions": np.bincount(place, minlength=len(programs)),
-            "cycles": spent,
-            "share": spent / max(window[1] - window[0], 1),
-            "bytes": np.rint(_summed(place, moved, len(programs))).astype(np.int64),
-            "first_step": in_window[first_place],
-        }
-    )
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "program": programs,
+        "type": types,
+        "name": names,
+        "executions": np.bincount(place, minlength=len(programs)),
+        "cycles": spent,
+        "share": spent / max(window[1] - window[0], 1),
+        "bytes": np.rint(_summed(place, moved, len(programs))).astype(np.int64),
+        "first_step": in_window[first_place],
+    }
+    return largest_first(columns, "cycles")
 
 
 def _numbered(values: Integers) -> tuple[Integers, Integers, Integers]:
@@ -263,7 +262,7 @@ def step_executions(report: Report, *, step: int) -> StepExecutions:
 
 
 @analysis("tile ipu cycles:cycles")
-def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
+def tile_cycles_of_step(report: Report, *, step: int) -> Columns:
     """Return the cycles of each tile in an executed step, by tile; no rows for a sync.
 
     Raises SelectionError, NotRecordedError.
@@ -280,7 +279,7 @@ def tile_cycles_of_step(report: Report, *, step: int) -> pd.DataFrame:
         cycles = data.row(array, row) if row >= 0 else cycles
     per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
     tiles = np.arange(len(cycles))
-    return pd.DataFrame({"tile": tiles, "ipu": tiles // per_ipu, "cycles": cycles})
+    return {"tile": tiles, "ipu": tiles // per_ipu, "cycles": cycles}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.programs.details import program_by_tile
 from pva.analysis.selection import chosen
+from pva.analysis.table import Columns
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
 
 
 @analysis("variable name bytes:bytes written")
-def stream_variables(report: Report, *, step: int) -> pd.DataFrame:
+def stream_variables(report: Report, *, step: int) -> Columns:
     """Return which variables an executed stream copy writes on the device, or reads there.
 
     Raises SelectionError, NotRecordedError.
@@ -55,11 +56,9 @@ def stream_variables(report: Report, *, step: int) -> pd.DataFrame:
     program = int(programs[chosen("step", step, len(programs))])
     rows = np.flatnonzero(data.column("access", "program") == program)
     variables = data.column("access", "variable")[rows]
-    return pd.DataFrame(
-        {
-            "variable": variables,
-            "name": data.column("variables", "name")[variables],
-            "bytes": data.column("variables", "bytes")[variables],
-            "written": data.column("access", "write")[rows].astype(bool),
-        }
-    )
+    return {
+        "variable": variables,
+        "name": data.column("variables", "name")[variables],
+        "bytes": data.column("variables", "bytes")[variables],
+        "written": data.column("access", "write")[rows].astype(bool),
+    }

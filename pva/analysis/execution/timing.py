@@ -12,6 +12,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import device_microseconds
 from pva.analysis.selection import chosen, program_texts, rows_wanted
 from pva.analysis.spans import common, length, merged
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Floats = npt.NDArray[np.float64]
     "step run type name cycles:cycles all_cycles:cycles cycles_from:cycles active_tiles "
     "tile_balance:fraction"
 )
-def longest_steps(report: Report, *, run: int | None = None, count: int = 20) -> pd.DataFrame:
+def longest_steps(report: Report, *, run: int | None = None, count: int = 20) -> Columns:
     """Return the single executed steps that made the recorded runs, or one, longer by most.
 
     `cycles` are those by which the run became longer, `all_cycles` include what went on behind
@@ -40,19 +41,17 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
         of_run = of_run[first:end]
     steps = of_run[np.argsort(-cycles[of_run], kind="stable")][: rows_wanted(count)]
     programs = data.column("steps", "program")[steps]
-    return pd.DataFrame(
-        {
-            "step": steps,
-            "run": data.column("steps", "run")[steps],
-            "type": data.texts("steps", "type")[steps],
-            "name": labels(report, programs),
-            "cycles": cycles[steps],
-            "all_cycles": data.column("steps", "cycles")[steps],
-            "cycles_from": data.column("steps", "cycles_from")[steps],
-            "active_tiles": data.column("steps", "active_tiles")[steps],
-            "tile_balance": data.column("steps", "tile_balance")[steps],
-        }
-    )
+    return {
+        "step": steps,
+        "run": data.column("steps", "run")[steps],
+        "type": data.texts("steps", "type")[steps],
+        "name": labels(report, programs),
+        "cycles": cycles[steps],
+        "all_cycles": data.column("steps", "cycles")[steps],
+        "cycles_from": data.column("steps", "cycles_from")[steps],
+        "active_tiles": data.column("steps", "active_tiles")[steps],
+        "tile_balance": data.column("steps", "tile_balance")[steps],
+    }
 
 
 @analysis(
@@ -176,7 +175,7 @@ def _taken(report: Report, count: int) -> tuple[Integers, Floats, Floats, Floats
 @analysis(
     "run name gap_microseconds:µs gap_share:fraction run_microseconds:µs device_microseconds:µs"
 )
-def time_between_runs(report: Report) -> pd.DataFrame:
+def time_between_runs(report: Report) -> Columns:
     """Return how long the device waits for the host before each run, the longest wait first.
 
     `gap_microseconds` lies between the end of the run before and the begin of this one on the host
@@ -192,17 +191,15 @@ def time_between_runs(report: Report) -> pd.DataFrame:
     period = np.full(len(start), np.nan)
     period[1:] = start[1:] - start[:-1]
     timed = period >= 1e-3  # no clock of a host tells less than a nanosecond
-    frame = pd.DataFrame(
-        {
-            "run": np.arange(len(start)),
-            "name": data.column("runs", "name"),
-            "gap_microseconds": gaps,
-            "gap_share": np.where(timed, gaps / np.where(timed, period, 1), np.nan),
-            "run_microseconds": end - start,
-            "device_microseconds": device_microseconds(report),
-        }
-    )
-    return frame.sort_values("gap_microseconds", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "run": np.arange(len(start)),
+        "name": data.column("runs", "name"),
+        "gap_microseconds": gaps,
+        "gap_share": np.where(timed, gaps / np.where(timed, period, 1), np.nan),
+        "run_microseconds": end - start,
+        "device_microseconds": device_microseconds(report),
+    }
+    return largest_first(columns, "gap_microseconds")
 
 
 def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -12,6 +12,7 @@ from pva.analysis.attribution import PHASES, elapsed, executions_of_rows, phases
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, program_texts, tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -105,14 +106,14 @@ def _fraction(part: float, total: float) -> float:
 
 
 @analysis("vertex_type instances cycles_once:cycles cycles:cycles share:fraction")
-def cycles_by_vertex_type(report: Report) -> pd.DataFrame:
+def cycles_by_vertex_type(report: Report) -> Columns:
     """Return the active cycles of each vertex type in the recorded runs, most first.
 
     `instances` are the vertices of the type in the graph and `cycles_once` what they take when each
     of them runs once, whether or not the program ran them: the table of the profile summary.
     Raises NotRecordedError.
     """
-    return pd.DataFrame(vertex_type_columns(report))
+    return vertex_type_columns(report)
 
 
 def vertex_type_columns(report: Report) -> dict[str, npt.NDArray[Any]]:
@@ -152,13 +153,13 @@ def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
 
 
 @analysis("compute_set name vertex_type instances cycles:cycles")
-def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> pd.DataFrame:
+def vertices_by_compute_set(report: Report, *, compute_set: int | None = None) -> Columns:
     """Return the vertices of each compute set, or of one, by type, with their active cycles.
 
     Cycles are those of one execution, those in which a vertex was run, summed over the tiles;
     within a compute set the most come first. Raises SelectionError, NotRecordedError.
     """
-    return pd.DataFrame(compute_set_columns(report, compute_set=compute_set))
+    return compute_set_columns(report, compute_set=compute_set)
 
 
 def compute_set_columns(
@@ -184,7 +185,7 @@ def compute_set_columns(
 
 
 @analysis("program type name executions cycles:cycles share:fraction mean_tile_balance:fraction")
-def cycles_by_program(report: Report) -> pd.DataFrame:
+def cycles_by_program(report: Report) -> Columns:
     """Return by how many cycles each program made the recorded runs longer, most first.
 
     What a step hides behind earlier ones does not count; `share` is of the cycles of all runs, and
@@ -201,18 +202,16 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
         place[measured_steps], weights=balance[measured_steps], minlength=len(rows)
     )
     types, names = program_texts(report, rows)
-    frame = pd.DataFrame(
-        {
-            "program": rows,
-            "type": types,
-            "name": names,
-            "executions": executions,
-            "cycles": longer,
-            "share": longer / max(int(data.value("execution", "cycles")), 1),
-            "mean_tile_balance": np.where(measured > 0, balances / np.maximum(measured, 1), np.nan),
-        }
-    )
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "program": rows,
+        "type": types,
+        "name": names,
+        "executions": executions,
+        "cycles": longer,
+        "share": longer / max(int(data.value("execution", "cycles")), 1),
+        "mean_tile_balance": np.where(measured > 0, balances / np.maximum(measured, 1), np.nan),
+    }
+    return largest_first(columns, "cycles")
 
 
 @analysis(
@@ -220,13 +219,13 @@ def cycles_by_program(report: Report) -> pd.DataFrame:
     "cycles_overlapped:cycles active_tiles tile_balance:fraction active_tile_balance:fraction "
     "thread_balance:fraction total_data:bytes data_balance:fraction"
 )
-def steps(report: Report, *, run: int | None = None) -> pd.DataFrame:
+def steps(report: Report, *, run: int | None = None) -> Columns:
     """Return the executed steps in order, of all recorded runs or one; -1 for what is unknown.
 
     Columns are those of the table of steps, with the name of the program. Raises SelectionError,
     NotRecordedError.
     """
-    return pd.DataFrame(step_columns(report, run=run))
+    return step_columns(report, run=run)
 
 
 def step_columns(
@@ -255,7 +254,7 @@ def step_columns(
     "start_microseconds:µs end_microseconds:µs trace_begin:ns trace_end:ns items batches stages "
     "steps recorded device_microseconds:µs"
 )
-def runs(report: Report) -> pd.DataFrame:
+def runs(report: Report) -> Columns:
     """Assign each run of the program: cycles, time on the device, and whether its steps are there.
 
     Times in microseconds, of the host since the epoch, and of the device by its clock. On a CPU
@@ -264,15 +263,13 @@ def runs(report: Report) -> pd.DataFrame:
     data = report.dataset
     table = data.table("runs")
     recorded = table["end_step"] > table["first_step"]
-    return pd.DataFrame(
-        {
-            "run": np.arange(len(recorded)),
-            **table,
-            "steps": table["end_step"] - table["first_step"],
-            "recorded": recorded,
-            "device_microseconds": device_microseconds(report),
-        }
-    )
+    return {
+        "run": np.arange(len(recorded)),
+        **table,
+        "steps": table["end_step"] - table["first_step"],
+        "recorded": recorded,
+        "device_microseconds": device_microseconds(report),
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from pva.analysis.attribution import Integers, executions_of_rows, moved_bytes
 from pva.analysis.columns import analysis
 from pva.analysis.execution.exchanges import KINDS, recorded_flows
 from pva.analysis.selection import SelectionError, chosen, rows_wanted, tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Groups:
 )
 def exchange_flows(
     report: Report, *, groups: int = 32, kind: str = "", exchange: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Return how many bytes go from which tiles to which in the recorded runs, the most first.
 
     At most `groups` groups of neighbouring tiles, at least one for each IPU: with 1, IPU by IPU. Of
@@ -72,22 +73,20 @@ def exchange_flows(
         sums += _flows(report, tag, cut, (received[ran], sent[ran], counts[ran]))
     estimate, least, most = sums
     source, target = np.nonzero(most)
-    frame = pd.DataFrame(
-        {
-            "from_tile": cut.begin[source],
-            "from_last": cut.end[source] - 1,
-            "from_ipu": cut.ipu[source],
-            "to_tile": cut.begin[target],
-            "to_last": cut.end[target] - 1,
-            "to_ipu": cut.ipu[target],
-            "bytes": estimate[source, target],
-            "bytes_at_least": least[source, target].astype(np.int64),
-            "bytes_at_most": most[source, target].astype(np.int64),
-            "exact": (least == most)[source, target],
-            "share": estimate[source, target] / max(float(estimate.sum()), 1.0),
-        }
-    )
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "from_tile": cut.begin[source],
+        "from_last": cut.end[source] - 1,
+        "from_ipu": cut.ipu[source],
+        "to_tile": cut.begin[target],
+        "to_last": cut.end[target] - 1,
+        "to_ipu": cut.ipu[target],
+        "bytes": estimate[source, target],
+        "bytes_at_least": least[source, target].astype(np.int64),
+        "bytes_at_most": most[source, target].astype(np.int64),
+        "exact": (least == most)[source, target],
+        "share": estimate[source, target] / max(float(estimate.sum()), 1.0),
+    }
+    return largest_first(columns, "bytes")
 
 
 def groups_of(report: Report, most: int) -> Groups:

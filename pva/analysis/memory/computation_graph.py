@@ -19,6 +19,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import vertices_by_compute_set
 from pva.analysis.memory.liveness import sizes_on
 from pva.analysis.selection import SelectionError, chosen, program_texts
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Neighbourhood:
 
 
 @analysis("key kind name bytes:bytes reads writes")
-def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> pd.DataFrame:
+def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return the nodes of the computation graph: what reads and writes variables, and variables.
 
     `key` names a node in `graph_edges`; `kind` is variable, or the type of the program; programs
@@ -70,16 +71,14 @@ def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = No
     }
     total = summed(touched[0], sizes[touched[1]], programs)
     types, _ = program_texts(report, rows)
-    frame = pd.DataFrame(
-        {
-            "key": [*(f"v{row}" for row in used.tolist()), *(f"p{row}" for row in rows.tolist())],
-            "kind": [VARIABLE] * len(used) + types,
-            "name": [*data.column("variables", "name")[used], *labels(report, rows)],
-            "bytes": np.concatenate((sizes[used], total[rows])),
-            **{name: np.concatenate(parts) for name, parts in counts.items()},
-        }
-    )
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "key": [*(f"v{row}" for row in used.tolist()), *(f"p{row}" for row in rows.tolist())],
+        "kind": [VARIABLE] * len(used) + types,
+        "name": [*data.column("variables", "name")[used], *labels(report, rows)],
+        "bytes": np.concatenate((sizes[used], total[rows])),
+        **{name: np.concatenate(parts) for name, parts in counts.items()},
+    }
+    return largest_first(columns, "bytes")
 
 
 @analysis("source source_name target target_name bytes:bytes")

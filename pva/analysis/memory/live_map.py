@@ -9,7 +9,7 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.memory.liveness import Rows
 from pva.analysis.selection import chosen, program_texts, rows_wanted, tile_count
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -26,7 +26,7 @@ def liveness_map(
     columns: int = 96,
     first_step: int = 0,
     last_step: int | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     """Return how much is live on each tile at each program step: bytes by group of tiles and step.
 
     At most `rows` groups of neighbouring tiles, none of which spans two IPUs, and `columns` steps.
@@ -44,19 +44,17 @@ def liveness_map(
     types, names = program_texts(report, data.column("liveness_steps", "program")[steps])
     groups, count = len(begin), len(steps)
     tiles = fullest.T.ravel()
-    return pd.DataFrame(
-        {
-            "step": np.repeat(steps, groups),
-            "type": np.repeat(np.array(types, dtype=object), groups),
-            "name": np.repeat(np.array(names, dtype=object), groups),
-            "tile": np.tile(begin, count),
-            "last_tile": np.tile(end - 1, count),
-            "ipu": np.tile(begin // _tiles_per_ipu(report), count),
-            "fullest_tile": tiles,
-            "live": live[tiles, np.repeat(np.arange(count), groups)],
-            "always_live": always[tiles],
-        }
-    )
+    return {
+        "step": np.repeat(steps, groups),
+        "type": np.repeat(np.array(types, dtype=object), groups),
+        "name": np.repeat(np.array(names, dtype=object), groups),
+        "tile": np.tile(begin, count),
+        "last_tile": np.tile(end - 1, count),
+        "ipu": np.tile(begin // _tiles_per_ipu(report), count),
+        "fullest_tile": tiles,
+        "live": live[tiles, np.repeat(np.arange(count), groups)],
+        "always_live": always[tiles],
+    }
 
 
 def _steps(report: Report, most: int, first: int, last: int | None) -> Rows:

@@ -13,6 +13,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import CATEGORY_LABELS
 from pva.analysis.selection import chosen, program_texts, tiles_of
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -173,13 +174,13 @@ def added_up(begin: Rows, end: Rows, sizes: Rows, steps: int) -> Rows:
 @analysis("name bytes:bytes")
 def always_live_variables(
     report: Report, *, ipu: int | None = None, tile: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Return what is always live, by name, largest first: variables and categories of data.
 
     `bytes` on all tiles, one IPU or one tile. Raises SelectionError, NotRecordedError.
     """
-    frame = pd.DataFrame(always_live_columns(report, ipu=ipu, tile=tile))
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = always_live_columns(report, ipu=ipu, tile=tile)
+    return largest_first(columns, "bytes")
 
 
 def always_live_columns(
@@ -309,7 +310,7 @@ def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.S
 @analysis(
     "tile ipu most_live:bytes always_live:bytes not_always_live:bytes share:fraction free:bytes"
 )
-def liveness_by_tile(report: Report) -> pd.DataFrame:
+def liveness_by_tile(report: Report) -> Columns:
     """Return which tiles need the most at their own peak, the most first.
 
     `always_live` and, at the program step where the tile has most of them, `not_always_live` bytes;
@@ -320,22 +321,20 @@ def liveness_by_tile(report: Report) -> pd.DataFrame:
     always, moving = data.array("always_live_bytes"), data.array("not_always_live_max_bytes")
     capacity = int(data.value("target", "bytes_per_tile"))
     tiles, live = np.arange(len(always)), always + moving
-    frame = pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
-            "most_live": live,
-            "always_live": always,
-            "not_always_live": moving,
-            "share": live / max(capacity, 1),
-            "free": capacity - live,
-        }
-    )
-    return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "tile": tiles,
+        "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+        "most_live": live,
+        "always_live": always,
+        "not_always_live": moving,
+        "share": live / max(capacity, 1),
+        "free": capacity - live,
+    }
+    return largest_first(columns, "most_live")
 
 
 @analysis("ipu most_live:bytes always_live:bytes not_always_live:bytes peak_step type name")
-def liveness_by_ipu(report: Report) -> pd.DataFrame:
+def liveness_by_ipu(report: Report) -> Columns:
     """Return when each IPU needs the most memory: its own peak, the IPU with the most first.
 
     Bytes on all its tiles: `always_live` and, at the program step `peak_step` of the `name` given,
@@ -350,24 +349,22 @@ def liveness_by_ipu(report: Report) -> pd.DataFrame:
     steps = moving.argmax(axis=0) if len(moving) else np.full(ipus, -1)
     most = moving.max(axis=0) if len(moving) else np.zeros(ipus, dtype=np.int64)
     types, names = program_texts(report, programs[steps] if len(moving) else steps)
-    frame = pd.DataFrame(
-        {
-            "ipu": np.arange(ipus),
-            "most_live": always + most,
-            "always_live": always,
-            "not_always_live": most,
-            "peak_step": steps,
-            "type": types,
-            "name": names,
-        }
-    )
-    return frame.sort_values("most_live", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "ipu": np.arange(ipus),
+        "most_live": always + most,
+        "always_live": always,
+        "not_always_live": most,
+        "peak_step": steps,
+        "type": types,
+        "name": names,
+    }
+    return largest_first(columns, "most_live")
 
 
 @analysis(
     "variable name category bytes:bytes steps first_step last_step at_peak byte_steps:bytes*steps"
 )
-def variable_lifetimes(report: Report) -> pd.DataFrame:
+def variable_lifetimes(report: Report) -> Columns:
     """Find which variables are kept the longest for their size, of those that are not always live.
 
     `steps` is at how many program steps a variable is live, from `first_step` to `last_step` with
@@ -387,20 +384,18 @@ def variable_lifetimes(report: Report) -> pd.DataFrame:
     np.maximum.at(last, variables, end - 1)
     rows = np.flatnonzero(steps > 0)
     sizes = data.column("variables", "bytes")[rows]
-    frame = pd.DataFrame(
-        {
-            "variable": rows,
-            "name": data.column("variables", "name")[rows],
-            "category": data.texts("variables", "category")[rows],
-            "bytes": sizes,
-            "steps": steps[rows],
-            "first_step": first[rows],
-            "last_step": last[rows],
-            "at_peak": np.isin(rows, variables[(begin <= peak) & (peak < end)]),
-            "byte_steps": sizes * steps[rows],
-        }
-    )
-    return frame.sort_values("byte_steps", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "variable": rows,
+        "name": data.column("variables", "name")[rows],
+        "category": data.texts("variables", "category")[rows],
+        "bytes": sizes,
+        "steps": steps[rows],
+        "first_step": first[rows],
+        "last_step": last[rows],
+        "at_peak": np.isin(rows, variables[(begin <= peak) & (peak < end)]),
+        "byte_steps": sizes * steps[rows],
+    }
+    return largest_first(columns, "byte_steps")
 
 
 def depths(parents: Rows) -> Rows:

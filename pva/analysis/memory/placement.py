@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pva.analysis.attribution import Integers, executions, labels, layer_of, owners, summed
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, program_texts, tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 @analysis("variable name type shape category bytes:bytes share:fraction always_live at_peak")
-def largest_variables(report: Report) -> pd.DataFrame:
+def largest_variables(report: Report) -> Columns:
     """Return which variables take the most bytes on all tiles, the compiler's included.
 
     `variable` is the row of the table of variables; `share` is of the bytes of all of them, which
@@ -29,20 +30,18 @@ def largest_variables(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     sizes = data.column("variables", "bytes")
-    frame = pd.DataFrame(
-        {
-            "variable": np.arange(len(sizes)),
-            "name": data.column("variables", "name"),
-            "type": data.column("variables", "type"),
-            "shape": data.column("variables", "shape"),
-            "category": data.texts("variables", "category"),
-            "bytes": sizes,
-            "share": sizes / max(int(sizes.sum()), 1),
-            "always_live": data.column("variables", "always_live"),
-            "at_peak": live_at_peak_truths(report),
-        }
-    )
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "variable": np.arange(len(sizes)),
+        "name": data.column("variables", "name"),
+        "type": data.column("variables", "type"),
+        "shape": data.column("variables", "shape"),
+        "category": data.texts("variables", "category"),
+        "bytes": sizes,
+        "share": sizes / max(int(sizes.sum()), 1),
+        "always_live": data.column("variables", "always_live"),
+        "at_peak": live_at_peak_truths(report),
+    }
+    return largest_first(columns, "bytes")
 
 
 def live_at_peak_truths(report: Report) -> Truths:
@@ -57,7 +56,7 @@ def live_at_peak_truths(report: Report) -> Truths:
 
 
 @analysis("type variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes")
-def memory_by_type(report: Report) -> pd.DataFrame:
+def memory_by_type(report: Report) -> Columns:
     """Find what variables of each element type take: what half precision could save, largest first.
 
     `variables` of the type, their `bytes`, those of them that are `always_live_bytes`, and
@@ -66,8 +65,8 @@ def memory_by_type(report: Report) -> pd.DataFrame:
     types, place = np.unique(
         report.dataset.column("variables", "type").astype(str), return_inverse=True
     )
-    frame = pd.DataFrame({"type": types.astype(object), **_sums(report, place, len(types))})
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {"type": types.astype(object), **_sums(report, place, len(types))}
+    return largest_first(columns, "bytes")
 
 
 @analysis("layer variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes share:fraction")
@@ -165,7 +164,7 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
 
 
 @analysis("program type name reads writes executions")
-def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
+def variable_uses(report: Report, *, variable: int) -> Columns:
     """Return which programs read and write a variable, by its row in `largest_variables`.
 
     In the order of the programs; `executions` in the recorded runs, -1 where no steps were
@@ -179,16 +178,14 @@ def variable_uses(report: Report, *, variable: int) -> pd.DataFrame:
     programs, place = np.unique(data.column("access", "program")[accesses], return_inverse=True)
     types, _ = program_texts(report, programs)
     counts = executions(report)[programs] if data.has("steps") else np.full(len(programs), -1)
-    return pd.DataFrame(
-        {
-            "program": programs,
-            "type": types,
-            "name": labels(report, programs),
-            "reads": np.bincount(place[~writes], minlength=len(programs)) > 0,
-            "writes": np.bincount(place[writes], minlength=len(programs)) > 0,
-            "executions": counts,
-        }
-    )
+    return {
+        "program": programs,
+        "type": types,
+        "name": labels(report, programs),
+        "reads": np.bincount(place[~writes], minlength=len(programs)) > 0,
+        "writes": np.bincount(place[writes], minlength=len(programs)) > 0,
+        "executions": counts,
+    }
 
 
 @analysis("tile address:bytes end:bytes bytes:bytes region name category first_step last_step")

@@ -9,6 +9,7 @@ import numpy as np
 from pva.analysis.columns import analysis
 from pva.analysis.memory.totals import memory_by_tile
 from pva.analysis.selection import tiles_of
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ REGIONS = ("non_interleaved", "interleaved", "overflowed")
 @analysis("region bytes:bytes share:fraction gaps:bytes tiles fullest_tile fullest_bytes:bytes")
 def memory_by_region(
     report: Report, *, ipu: int | None = None, replica: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Return the bytes in each region of the tiles' memory, and which tile has the most there.
 
     `gaps` are what alignment and fragmentation leave unused inside the region: `fullest_bytes`, of
@@ -36,17 +37,15 @@ def memory_by_region(
     )
     fullest = gross.argmax(axis=1)
     total = used.sum(axis=1)
-    return pd.DataFrame(
-        {
-            "region": [name.replace("_", "-") for name in REGIONS],
-            "bytes": total,
-            "share": total / max(int(total.sum()), 1),
-            "gaps": (gross - used).sum(axis=1),
-            "tiles": (used > 0).sum(axis=1),
-            "fullest_tile": np.where(gross.max(axis=1) > 0, tiles.start + fullest, -1),
-            "fullest_bytes": gross.max(axis=1),
-        }
-    )
+    return {
+        "region": [name.replace("_", "-") for name in REGIONS],
+        "bytes": total,
+        "share": total / max(int(total.sum()), 1),
+        "gaps": (gross - used).sum(axis=1),
+        "tiles": (used > 0).sum(axis=1),
+        "fullest_tile": np.where(gross.max(axis=1) > 0, tiles.start + fullest, -1),
+        "fullest_bytes": gross.max(axis=1),
+    }
 
 
 @analysis(
@@ -86,7 +85,7 @@ def memory_by_ipu(report: Report) -> pd.DataFrame:
     "tile ipu bytes:bytes gaps:bytes gap_share:fraction non_interleaved_gaps:bytes "
     "interleaved_gaps:bytes overflowed_gaps:bytes between_regions:bytes free:bytes"
 )
-def fragmentation(report: Report) -> pd.DataFrame:
+def fragmentation(report: Report) -> Columns:
     """Return which tiles lose the most memory to gaps, the most first.
 
     `gaps` are the bytes that a tile needs beyond its data (`bytes`), `gap_share` their part of what
@@ -105,16 +104,14 @@ def fragmentation(report: Report) -> pd.DataFrame:
     )
     gaps = needed - used
     tiles = np.arange(len(used))
-    frame = pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
-            "bytes": used,
-            "gaps": gaps,
-            "gap_share": gaps / np.maximum(needed, 1),
-            **inside,
-            "between_regions": gaps - sum(inside.values()),
-            "free": data.value("target", "bytes_per_tile") - needed,
-        }
-    )
-    return frame.sort_values("gaps", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "tile": tiles,
+        "ipu": tiles // max(int(data.value("target", "tiles_per_ipu")), 1),
+        "bytes": used,
+        "gaps": gaps,
+        "gap_share": gaps / np.maximum(needed, 1),
+        **inside,
+        "between_regions": gaps - sum(inside.values()),
+        "free": data.value("target", "bytes_per_tile") - needed,
+    }
+    return largest_first(columns, "gaps")

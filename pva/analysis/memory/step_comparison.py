@@ -11,6 +11,7 @@ from pva.analysis.attribution import OPERANDS, labels
 from pva.analysis.columns import analysis
 from pva.analysis.memory.liveness import Rows, depths, sizes_on
 from pva.analysis.selection import program_texts, several, tile_count
+from pva.analysis.table import Columns
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def live_at_steps(
 @analysis("step type name least:bytes mean:bytes most:bytes deviation:bytes fullest_tile")
 def live_over_tiles(
     report: Report, *, steps: Sequence[int] = (), tiles: Sequence[int] = ()
-) -> pd.DataFrame:
+) -> Columns:
     """Return how evenly tiles share what is live at chosen program steps; without any, at the peak.
 
     A row for each step: the `least`, `mean` and `most` bytes of a tile, the always-live with them,
@@ -72,18 +73,16 @@ def live_over_tiles(
         live[number] = np.bincount(places[alive], sizes[alive], count)[rows] + always
     programs = data.column("liveness_steps", "program")[np.array(steps, dtype=np.int64)]
     types, texts = program_texts(report, programs)
-    return pd.DataFrame(
-        {
-            "step": steps,
-            "type": types,
-            "name": texts,
-            "least": live.min(axis=1).astype(np.int64),
-            "mean": live.mean(axis=1),
-            "most": live.max(axis=1).astype(np.int64),
-            "deviation": live.std(axis=1),
-            "fullest_tile": rows[live.argmax(axis=1)],
-        }
-    )
+    return {
+        "step": steps,
+        "type": types,
+        "name": texts,
+        "least": live.min(axis=1).astype(np.int64),
+        "mean": live.mean(axis=1),
+        "most": live.max(axis=1).astype(np.int64),
+        "deviation": live.std(axis=1),
+        "fullest_tile": rows[live.argmax(axis=1)],
+    }
 
 
 @analysis("vertex_type state:bytes * change")
@@ -134,7 +133,7 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
 
 
 @analysis("variable name bytes:bytes begin end")
-def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.DataFrame:
+def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> Columns:
     """Find when chosen variables are live, by their row; without any, of the ten largest that move.
 
     A row for each interval, `end` is the step after the last one; variables in the order chosen.
@@ -158,15 +157,13 @@ def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> pd.D
     places = np.array([place[row] for row in rows[mine].tolist()], dtype=np.int64)
     order = np.lexsort((begin[mine], places))
     mine = mine[order]
-    return pd.DataFrame(
-        {
-            "variable": rows[mine],
-            "name": data.column("variables", "name")[rows[mine]],
-            "bytes": sizes[rows[mine]],
-            "begin": begin[mine],
-            "end": end[mine],
-        }
-    )
+    return {
+        "variable": rows[mine],
+        "name": data.column("variables", "name")[rows[mine]],
+        "bytes": sizes[rows[mine]],
+        "begin": begin[mine],
+        "end": end[mine],
+    }
 
 
 def chosen_steps(report: Report, steps: Sequence[int]) -> list[int]:

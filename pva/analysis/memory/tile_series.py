@@ -12,6 +12,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, category_by_tile
 from pva.analysis.selection import SelectionError, several, tile_count
+from pva.analysis.table import Columns
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ _COLUMNS = {
 
 
 @analysis("tile *:bytes")
-def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.DataFrame:
+def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> Columns:
     """Return the bytes of chosen variables on every tile, or of the four largest.
 
     `tile`, then a column `variable_N` for each, by its row in `largest_variables`. Raises
@@ -134,11 +135,11 @@ def variables_by_tile(report: Report, *, variables: tuple[int, ...] = ()) -> pd.
             data.column("variable_pieces", name)[pieces] for name in ("tile", "bytes")
         )
         columns[f"variable_{variable}"] = summed(tiles, sizes_on_tiles, count)
-    return pd.DataFrame({"tile": np.arange(count), **columns})
+    return {"tile": np.arange(count), **columns}
 
 
 @analysis("tile ipu physical_tile column row bytes:bytes free:bytes")
-def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
+def floor_plan(report: Report, *, category: str = "") -> Columns:
     """Lay the tiles out as on the chip, with the bytes of each, or of one category of its data.
 
     `column` and `row` count within the IPU, in hardware order along the columns: the order is the
@@ -154,17 +155,15 @@ def floor_plan(report: Report, *, category: str = "") -> pd.DataFrame:
     columns = MAP_COLUMNS if per_ipu >= MAP_COLUMNS * MAP_COLUMNS else max(int(np.sqrt(per_ipu)), 1)
     needed = data.column("memory_by_tile", "total_including_gaps")
     rows = -(-per_ipu // columns)
-    return pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // per_ipu,
-            "physical_tile": physical,
-            "column": physical // rows,
-            "row": physical % rows,
-            "bytes": _of_category(report, category) if category else needed,
-            "free": int(data.value("target", "bytes_per_tile")) - needed,
-        }
-    )
+    return {
+        "tile": tiles,
+        "ipu": tiles // per_ipu,
+        "physical_tile": physical,
+        "column": physical // rows,
+        "row": physical % rows,
+        "bytes": _of_category(report, category) if category else needed,
+        "free": int(data.value("target", "bytes_per_tile")) - needed,
+    }
 
 
 def _of_category(report: Report, category: str) -> object:

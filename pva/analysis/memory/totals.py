@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
+from pva.analysis.table import Columns, largest_first
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 from pva.units import KILOBYTE
@@ -118,7 +119,7 @@ def code_if_counted(report: Report, code: Bytes) -> Bytes:
     "tile ipu total:bytes total_including_gaps:bytes interleaved:bytes non_interleaved:bytes "
     "overflowed:bytes free:bytes"
 )
-def memory_by_tile(report: Report) -> pd.DataFrame:
+def memory_by_tile(report: Report) -> Columns:
     """Return the bytes of each tile by region, and what is free (negative: out of memory).
 
     `total` is data without gaps, the sum of the regions; `free` is what gaps leave. In the order of
@@ -128,14 +129,12 @@ def memory_by_tile(report: Report) -> pd.DataFrame:
     columns = ("total", "total_including_gaps", "interleaved", "non_interleaved", "overflowed")
     values = {name: data.column("memory_by_tile", name) for name in columns}
     tiles = np.arange(len(values["total"]))
-    return pd.DataFrame(
-        {
-            "tile": tiles,
-            "ipu": tiles // data.value("target", "tiles_per_ipu"),
-            **values,
-            "free": data.value("target", "bytes_per_tile") - values["total_including_gaps"],
-        }
-    )
+    return {
+        "tile": tiles,
+        "ipu": tiles // data.value("target", "tiles_per_ipu"),
+        **values,
+        "free": data.value("target", "bytes_per_tile") - values["total_including_gaps"],
+    }
 
 
 def _categories(report: Report) -> Bytes:
@@ -328,13 +327,13 @@ def memory_by_vertex_type(
     ipu: int | None = None,
     replica: int | None = None,
     tile: int | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     """Return the bytes of each vertex type: its code once a tile, its data by part, largest first.
 
     Summed over all tiles, those of an IPU or one; `total` is the sum of the other columns, of which
     `code` is -1 where it was not counted. Raises SelectionError, NotRecordedError.
     """
-    return pd.DataFrame(vertex_type_columns(report, ipu=ipu, replica=replica, tile=tile))
+    return vertex_type_columns(report, ipu=ipu, replica=replica, tile=tile)
 
 
 def vertex_type_columns(
@@ -361,7 +360,7 @@ def vertex_type_columns(
     "compute_set name vertices state:bytes vertex_data:bytes edge_pointers:bytes "
     "copy_pointers:bytes padding:bytes descriptors:bytes code:bytes"
 )
-def memory_by_compute_set(report: Report) -> pd.DataFrame:
+def memory_by_compute_set(report: Report) -> Columns:
     """Return which compute sets' vertices take the most memory, on all tiles, largest first.
 
     `state` is what is held for its `vertices` alone: the sum of the columns after it. `code` counts
@@ -374,17 +373,15 @@ def memory_by_compute_set(report: Report) -> pd.DataFrame:
     vertices = np.zeros(len(data.column("compute_sets", "name")), dtype=np.int64)
     rows, counts = (data.column("compute_set_vertices", c) for c in ("compute_set", "count"))
     np.add.at(vertices, rows, counts)
-    frame = pd.DataFrame(
-        {
-            "compute_set": np.arange(len(vertices)),
-            "name": data.column("compute_sets", "name"),
-            "vertices": vertices,
-            "state": sum(parts.values()),
-            **parts,
-            "code": code_if_counted(report, data.row_sums(f"{name}_code")),
-        }
-    )
-    return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)
+    table = {
+        "compute_set": np.arange(len(vertices)),
+        "name": data.column("compute_sets", "name"),
+        "vertices": vertices,
+        "state": sum(parts.values()),
+        **parts,
+        "code": code_if_counted(report, data.row_sums(f"{name}_code")),
+    }
+    return largest_first(table, "state", "code")
 
 
 _MAX_BINS = 4096
@@ -393,13 +390,13 @@ _MAX_BINS = 4096
 @analysis("low_kb:kB high_kb:kB tiles")
 def memory_histogram(
     report: Report, *, ipu: int | None = None, replica: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Count the tiles by the kilobytes of data (without gaps) that they hold.
 
     A row is 1 kB wide, or the power of two that keeps the table below 4,097 rows. Raises
     SelectionError, NotRecordedError.
     """
-    return pd.DataFrame(histogram_columns(report, ipu=ipu, replica=replica))
+    return histogram_columns(report, ipu=ipu, replica=replica)
 
 
 def histogram_columns(

@@ -18,6 +18,7 @@ from pva.analysis.attribution import (
     summed,
 )
 from pva.analysis.columns import analysis
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _ACTIVITIES = {
     "phase steps cycles:cycles share:fraction overlapped_cycles:cycles tile_cycles:tile-cycles "
     "tile_share:fraction"
 )
-def cycles_by_phase(report: Report) -> pd.DataFrame:
+def cycles_by_phase(report: Report) -> Columns:
     """Return which phase the time goes to: compute, exchange, host exchange or sync, longest first.
 
     `cycles` is by how many the phase's `steps` made the recorded runs longer, `share` of all of
@@ -60,20 +61,16 @@ def cycles_by_phase(report: Report) -> pd.DataFrame:
             for word in (*PHASES, IDLE)
         ]
     )
-    frame = pd.DataFrame(
-        {
-            "phase": [*PHASES, IDLE],
-            "steps": np.bincount(phase, minlength=len(PHASES) + 1),
-            "cycles": np.append(cycles, 0),
-            "share": np.append(cycles, 0) / max(int(cycles.sum()), 1),
-            "overlapped_cycles": np.append(overlapped, 0),
-            "tile_cycles": by_tile,
-            "tile_share": by_tile / max(int(by_tile.sum()), 1),
-        }
-    )
-    return frame.sort_values(
-        ["cycles", "tile_cycles"], ascending=False, kind="stable", ignore_index=True
-    )
+    columns = {
+        "phase": [*PHASES, IDLE],
+        "steps": np.bincount(phase, minlength=len(PHASES) + 1),
+        "cycles": np.append(cycles, 0),
+        "share": np.append(cycles, 0) / max(int(cycles.sum()), 1),
+        "overlapped_cycles": np.append(overlapped, 0),
+        "tile_cycles": by_tile,
+        "tile_share": by_tile / max(int(by_tile.sum()), 1),
+    }
+    return largest_first(columns, "cycles", "tile_cycles")
 
 
 @analysis(

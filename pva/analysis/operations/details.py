@@ -17,6 +17,7 @@ from pva.analysis.operations.costs import operation_costs
 from pva.analysis.operations.layers import DEFAULT, MODULE, OUTSIDE, owners_in
 from pva.analysis.operations.modules import is_within, modules_of, name_of_whole
 from pva.analysis.selection import SelectionError, tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -61,9 +62,7 @@ def _names(report: Report, layer: str) -> list[str]:
     "compute_set name vertices executions cycles:cycles estimated_cycles:cycles flops:flop "
     "float_peak_share:fraction"
 )
-def operation_compute_sets(
-    report: Report, *, operation: str = "", layer: str = DEFAULT
-) -> pd.DataFrame:
+def operation_compute_sets(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Columns:
     """Find the compute sets of an operation: vertices, cycles, and how near they come to the peak.
 
     `cycles` are by how many a compute set made the recorded runs longer, `estimated_cycles` those
@@ -89,19 +88,17 @@ def operation_compute_sets(
     flops = data.column("compute_sets", "flops")[rows]
     could = peak_of_tile(report).float * tile_count(report) * np.maximum(estimated, 0)
     measured = (flops >= 0) & (could > 0)
-    frame = pd.DataFrame(
-        {
-            "compute_set": rows,
-            "name": sets_names[rows],
-            "vertices": vertices[rows],
-            **_ran(report, programs[used], place, len(rows)),
-            "estimated_cycles": estimated,
-            "flops": flops,
-            "float_peak_share": np.where(measured, flops / np.maximum(could, 1), np.nan),
-        }
-    )
+    columns = {
+        "compute_set": rows,
+        "name": sets_names[rows],
+        "vertices": vertices[rows],
+        **_ran(report, programs[used], place, len(rows)),
+        "estimated_cycles": estimated,
+        "flops": flops,
+        "float_peak_share": np.where(measured, flops / np.maximum(could, 1), np.nan),
+    }
     by = ["cycles", "estimated_cycles"]
-    return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+    return largest_first(columns, *by)
 
 
 def _ran(report: Report, programs: Integers, place: Integers, count: int) -> dict[str, Integers]:
@@ -123,7 +120,7 @@ def _ran(report: Report, programs: Integers, place: Integers, count: int) -> dic
     "tile ipu compute:cycles exchange:cycles host_exchange:cycles control_code:bytes "
     "exchange_code:bytes vertex_state:bytes"
 )
-def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAULT) -> pd.DataFrame:
+def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Columns:
     """Return what an operation costs each tile: cycles, code, and the state of its vertices.
 
     Cycles of compute, exchange (on and between IPUs) and with the host are those of its programs as
@@ -164,7 +161,7 @@ def operation_by_tile(report: Report, *, operation: str = "", layer: str = DEFAU
     columns["control_code"] = _control_code(report, programs, tiles)
     for name in ("control_code", "exchange_code"):
         columns[name] = code_if_counted(report, columns[name])
-    return pd.DataFrame({"tile": np.arange(tiles), "ipu": np.arange(tiles) // per_ipu, **columns})
+    return {"tile": np.arange(tiles), "ipu": np.arange(tiles) // per_ipu, **columns}
 
 
 def _rows(report: Report, array: str, rows: Integers, times: Integers, tiles: int) -> Integers:

@@ -15,6 +15,7 @@ from pva.analysis.memory.code import code_of_exchanges
 from pva.analysis.memory.totals import VERTEX_PARTS, counts_code
 from pva.analysis.programs.hierarchy import sync_estimate
 from pva.analysis.selection import chosen, tile_count
+from pva.analysis.table import Columns, largest_first
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -203,7 +204,7 @@ def _first(report: Report, program: int) -> int:
 
 
 @analysis("tile ipu cycles:cycles active_cycles:cycles bytes_received:bytes bytes_sent:bytes")
-def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
+def program_by_tile(report: Report, *, program: int) -> Columns:
     """Return what one execution of a program costs each tile: cycles, and what it moves.
 
     `active_cycles` are those in which a vertex was run; bytes are those of an exchange. No rows for
@@ -224,11 +225,11 @@ def program_by_tile(report: Report, *, program: int) -> pd.DataFrame:
         values["cycles"] = data.row(_cycles_array(tag), operand)
         values |= {name: data.row(f"{array}_{name}{suffix}", operand) for name in names}
     per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
-    return pd.DataFrame({"tile": tiles, "ipu": tiles // per_ipu, **values})
+    return {"tile": tiles, "ipu": tiles // per_ipu, **values}
 
 
 @analysis("vertex_type vertices tiles cycles:cycles state:bytes")
-def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
+def vertices_of_program(report: Report, *, program: int) -> Columns:
     """Return the vertices that a program runs by type: how many, on how many tiles, active cycles.
 
     `cycles` are those of one execution, summed over the tiles; `tiles` is -1 where it was not
@@ -251,20 +252,18 @@ def vertices_of_program(report: Report, *, program: int) -> pd.DataFrame:
     cycles = np.zeros(0, dtype=np.int64)
     if len(rows):
         cycles = data.row("compute_set_active_cycles_by_vertex_type", compute_set)[types]
-    frame = pd.DataFrame(
-        {
-            "vertex_type": data.column("vertex_types", "name")[types],
-            "vertices": counts,
-            "tiles": tiles,
-            "cycles": cycles,
-            "state": data.column("vertex_types", "size")[types] * counts,
-        }
-    )
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "vertex_type": data.column("vertex_types", "name")[types],
+        "vertices": counts,
+        "tiles": tiles,
+        "cycles": cycles,
+        "state": data.column("vertex_types", "size")[types] * counts,
+    }
+    return largest_first(columns, "cycles")
 
 
 @analysis("variable name type shape access bytes:bytes always_live")
-def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
+def variables_of_program(report: Report, *, program: int) -> Columns:
     """Return the variables that a program reads and writes, the largest first.
 
     `access` is read, written, or both. Raises SelectionError, NotRecordedError.
@@ -277,18 +276,16 @@ def variables_of_program(report: Report, *, program: int) -> pd.DataFrame:
     rows, place = np.unique(variables, return_inverse=True)
     written = np.bincount(place, weights=writes, minlength=len(rows)) > 0
     read = np.bincount(place, weights=~writes, minlength=len(rows)) > 0
-    frame = pd.DataFrame(
-        {
-            "variable": rows,
-            "name": data.column("variables", "name")[rows],
-            "type": data.column("variables", "type")[rows],
-            "shape": data.column("variables", "shape")[rows],
-            "access": np.select([written & read, written], ["both", "written"], "read"),
-            "bytes": data.column("variables", "bytes")[rows],
-            "always_live": data.column("variables", "always_live")[rows],
-        }
-    )
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "variable": rows,
+        "name": data.column("variables", "name")[rows],
+        "type": data.column("variables", "type")[rows],
+        "shape": data.column("variables", "shape")[rows],
+        "access": np.select([written & read, written], ["both", "written"], "read"),
+        "bytes": data.column("variables", "bytes")[rows],
+        "always_live": data.column("variables", "always_live")[rows],
+    }
+    return largest_first(columns, "bytes")
 
 
 @analysis("context layer name file line function json")

@@ -12,6 +12,7 @@ from pva.analysis.attribution import labels
 from pva.analysis.columns import analysis
 from pva.analysis.operations.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.selection import rows_wanted
+from pva.analysis.table import Columns
 from pva.analysis.waiting.chains import Chain, Clocks, Items, clocks_of, items_of, walk
 from pva.analysis.waiting.segments import NEVER, Integers, recorded_runs
 from pva.lazy import pandas as pd
@@ -90,7 +91,7 @@ def _critical_path(report: Report) -> pd.DataFrame:
 
 
 @analysis("run step ipu tile type name cycles_from:cycles cycles_to:cycles cycles:cycles")
-def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
+def path_steps(report: Report, *, count: int = 1000) -> Columns:
     """Return the critical path of the recorded runs step by step, in order.
 
     `tile` is the one that was waited for, from `cycles_from` to `cycles_to`, and a Sync its way to
@@ -105,18 +106,16 @@ def path_steps(report: Report, *, count: int = 1000) -> pd.DataFrame:
     visit, step = items.visit[order], items.step[order]
     table = _named(report, _programs(report, items)[order], items.is_way[order])
     kind = clocks.segments.kind[chain.segment[visit]]
-    return pd.DataFrame(
-        {
-            "run": clocks.joins.run[chain.join[visit]],
-            "step": step,
-            "ipu": chain.ipu[visit],
-            "tile": clocks.kinds.last[kind, chain.ipu[visit]],
-            **table,
-            "cycles_from": items.begin[order],
-            "cycles_to": items.end[order],
-            "cycles": items.end[order] - items.begin[order],
-        }
-    )
+    return {
+        "run": clocks.joins.run[chain.join[visit]],
+        "step": step,
+        "ipu": chain.ipu[visit],
+        "tile": clocks.kinds.last[kind, chain.ipu[visit]],
+        **table,
+        "cycles_from": items.begin[order],
+        "cycles_to": items.end[order],
+        "cycles": items.end[order] - items.begin[order],
+    }
 
 
 @analysis(

@@ -9,9 +9,9 @@ import numpy as np
 from pva.analysis.attribution import labels
 from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
+from pva.analysis.table import Columns
 from pva.analysis.waiting.chains import Clocks, clocks_of
 from pva.analysis.waiting.segments import NONE, Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -21,7 +21,7 @@ ORDER = 290  # of its analyses in the catalogue
 
 
 @analysis("run step ipu for_ipu for_tile name cycles_from:cycles cycles_to:cycles cycles:cycles")
-def longest_waits(report: Report, *, count: int = 1000) -> pd.DataFrame:
+def longest_waits(report: Report, *, count: int = 1000) -> Columns:
     """Return how long IPUs wait for another at each sync that joins them, the longest first.
 
     `ipu` waits from `cycles_from`, when the last of its own tiles arrives, to `cycles_to`, when
@@ -42,19 +42,17 @@ def longest_waits(report: Report, *, count: int = 1000) -> pd.DataFrame:
     place = _last_places(clocks)[kind, for_ipu]
     steps = clocks.segments.first[segment] + np.maximum(place, 0)
     programs = np.append(report.dataset.column("steps", "program"), NONE)[steps]
-    return pd.DataFrame(
-        {
-            "run": clocks.joins.run[joins],
-            "step": clocks.joins.step[joins],
-            "ipu": ipus,
-            "for_ipu": for_ipu,
-            "for_tile": clocks.kinds.last[kind, for_ipu],
-            "name": np.where(place >= 0, labels(report, programs), ""),
-            "cycles_from": last_of[joins, ipus],
-            "cycles_to": clocks.latest[joins, ipus],
-            "cycles": late[joins, ipus],
-        }
-    )
+    return {
+        "run": clocks.joins.run[joins],
+        "step": clocks.joins.step[joins],
+        "ipu": ipus,
+        "for_ipu": for_ipu,
+        "for_tile": clocks.kinds.last[kind, for_ipu],
+        "name": np.where(place >= 0, labels(report, programs), ""),
+        "cycles_from": last_of[joins, ipus],
+        "cycles_to": clocks.latest[joins, ipus],
+        "cycles": late[joins, ipus],
+    }
 
 
 def _last_places(clocks: Clocks) -> Integers:

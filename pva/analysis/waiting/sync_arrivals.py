@@ -9,9 +9,9 @@ import numpy as np
 from pva.analysis.attribution import labels
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen
+from pva.analysis.table import Columns, largest_first
 from pva.analysis.waiting.chains import clocks_of
 from pva.analysis.waiting.segments import used_sets
-from pva.lazy import pandas as pd
 from pva.tile_sets import tiles_of_sets
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ ORDER = 280  # of its analyses in the catalogue
 
 
 @analysis("ipu tile cycle:cycles name waits:cycles mean_wait:cycles")
-def arrivals(report: Report, *, step: int) -> pd.DataFrame:
+def arrivals(report: Report, *, step: int) -> Columns:
     """Return who arrives at a sync last: of each IPU its last tile, the latest first.
 
     `tile` arrives at `cycle`, its way to the sync counted, after it has run the program `name`;
@@ -57,5 +57,5 @@ def arrivals(report: Report, *, step: int) -> pd.DataFrame:
             )  # fmt: skip
     columns = ["ipu", "tile", "cycle", "name", "waits", "mean_wait"]
     joined = [np.concatenate(column) for column in zip(*rows, strict=True)]
-    frame = pd.DataFrame(dict(zip(columns, joined or [np.zeros(0, np.int64)] * 6, strict=True)))
-    return frame.sort_values("cycle", ascending=False, kind="stable", ignore_index=True)
+    table = dict(zip(columns, joined or [np.zeros(0, np.int64)] * 6, strict=True))
+    return largest_first(table, "cycle")

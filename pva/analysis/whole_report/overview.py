@@ -14,6 +14,7 @@ from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import counts_code, memory_overview
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.analysis.selection import rows_wanted
+from pva.analysis.table import Columns
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
@@ -147,20 +148,18 @@ def report_writer(report: Report) -> ReportWriter:
 
 
 @analysis("part recorded option")
-def recorded_parts(report: Report) -> pd.DataFrame:
+def recorded_parts(report: Report) -> Columns:
     """Return what a report holds, and which engine option records what it does not.
 
     A row for each `part`, `recorded` or not, with the `option` that records it.
     """
     recorded = [report.dataset.has(table) for _, table, _ in PARTS]
     recorded[[part for part, _, _ in PARTS].index(CODE)] &= counts_code(report)
-    return pd.DataFrame(
-        {
-            "part": [part for part, _, _ in PARTS],
-            "recorded": recorded,
-            "option": [option for _, _, option in PARTS],
-        }
-    )
+    return {
+        "part": [part for part, _, _ in PARTS],
+        "recorded": recorded,
+        "option": [option for _, _, option in PARTS],
+    }
 
 
 @analysis("part place name first amount share:fraction unit")
