@@ -84,7 +84,8 @@ class Table:
         """Return the table as a DataFrame, which may be changed; it shares memory until then."""
         if self._pandas is None:
             # Without copying, each column is a block of its own: nothing is held twice.
-            frame = pd.DataFrame(dict(self.arrays), copy=False)
+            columns = {name: _typed(values) for name, values in self.arrays.items()}
+            frame = pd.DataFrame(columns, copy=False)
             self._pandas = frame if self._index is None else frame.set_index(self._index)
         return self._pandas.copy(deep=False)
 
@@ -176,6 +177,11 @@ def _values(column: pd.Series[Any]) -> npt.NDArray[Any]:
     if isinstance(column.dtype, np.dtype) or not column.hasnans:
         return np.asarray(column)
     return np.asarray(column.astype(object).where(column.notna(), None))
+
+
+def _typed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return values of which pandas sees that they are texts, also where there are none."""
+    return values if len(values) or values.dtype != object else values.astype(str)
 
 
 def arrays_of(columns: Columns) -> dict[str, npt.NDArray[Any]]:

@@ -19,7 +19,7 @@ from pva.analysis.attribution import (
 )
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count
-from pva.analysis.table import Columns, largest_first
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
@@ -105,7 +105,7 @@ def _tiles_run_on(report: Report, cycles: Integers) -> Integers:
     "tile_cycles:tile-cycles active_cycles:tile-cycles thread_balance:fraction "
     "idle_cycles:tile-cycles"
 )
-def thread_balance(report: Report) -> pd.DataFrame:
+def thread_balance(report: Report) -> Columns:
     """Return which compute sets leave the most worker threads idle while their tiles compute.
 
     A tile has six workers that take turns: `tile_cycles` are the cycles of all tiles in one
@@ -125,22 +125,19 @@ def thread_balance(report: Report) -> pd.DataFrame:
     total = cycles.sum(axis=1)
     runs = executions_of_rows(report, "OnTileExecute", count)
     tiles = (cycles > 0).sum(axis=1)
-    frame = pd.DataFrame(
-        {
-            "compute_set": np.arange(count),
-            "name": data.column("compute_sets", "name"),
-            "executions": runs,
-            "vertices": vertices,
-            "active_tiles": tiles,
-            "vertices_per_tile": vertices / np.maximum(tiles, 1),
-            "tile_cycles": total,
-            "active_cycles": active,
-            "thread_balance": active / np.maximum(total, 1),
-            "idle_cycles": runs * (total - active),
-        }
-    )
-    frame = frame[frame["executions"] > 0]
-    return frame.sort_values("idle_cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "compute_set": np.arange(count),
+        "name": data.column("compute_sets", "name"),
+        "executions": runs,
+        "vertices": vertices,
+        "active_tiles": tiles,
+        "vertices_per_tile": vertices / np.maximum(tiles, 1),
+        "tile_cycles": total,
+        "active_cycles": active,
+        "thread_balance": active / np.maximum(total, 1),
+        "idle_cycles": runs * (total - active),
+    }
+    return largest_first(rows_of(columns, columns["executions"] > 0), "idle_cycles")
 
 
 @analysis(

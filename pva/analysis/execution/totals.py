@@ -137,7 +137,7 @@ def vertex_type_columns(report: Report) -> dict[str, npt.NDArray[Any]]:
 
 
 @analysis("vertex_type instances cycles:cycles")
-def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
+def vertices_of_step(report: Report, *, step: int) -> Columns:
     """Return the vertex types that an executed step runs, with active cycles, most first.
 
     No rows for a step that does not compute. Raises SelectionError, NotRecordedError.
@@ -146,10 +146,12 @@ def vertices_of_step(report: Report, *, step: int) -> pd.DataFrame:
     programs = data.column("steps", "program")
     program = int(programs[chosen("step", step, len(programs))])
     compute_set = int(data.column("programs", "compute_set")[program]) if program >= 0 else -1
-    columns = ["vertex_type", "instances", "cycles"]
+    names = ("vertex_type", "instances", "cycles")
     if compute_set < 0:
-        return vertices_by_compute_set(report).frame()[columns].head(0)
-    return vertices_by_compute_set(report, compute_set=compute_set).frame()[columns]
+        return {name: values[:0] for name, values in compute_set_columns(report).items()
+                if name in names}  # fmt: skip
+    columns = compute_set_columns(report, compute_set=compute_set)
+    return {name: columns[name] for name in names}
 
 
 @analysis("compute_set name vertex_type instances cycles:cycles")

@@ -25,7 +25,7 @@ from pva.analysis.memory.totals import (
     code_if_counted,
     counts_code,
 )
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns, largest_first, rows_of
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -37,7 +37,7 @@ ORDER = 50  # of its analyses in the catalogue
 @analysis(
     "program type name code:bytes control_code:bytes exchange_code:bytes tiles most_on_a_tile:bytes"
 )
-def code_by_program(report: Report) -> pd.DataFrame:
+def code_by_program(report: Report) -> Columns:
     """Return which programs take the most code, in bytes on all tiles, the most first.
 
     `control_code` is the program's own, without its children's; `exchange_code` that of its
@@ -54,20 +54,17 @@ def code_by_program(report: Report) -> pd.DataFrame:
     np.maximum.at(most, rows, sizes)
     programs = np.arange(count)
     control, exchange = control_code_by_program(report), _exchange_code(report)
-    frame = pd.DataFrame(
-        {
-            "program": programs,
-            "type": data.texts("programs", "type"),
-            "name": labels(report, programs),
-            "code": control + exchange,
-            "control_code": control,
-            "exchange_code": exchange,
-            "tiles": summed(rows, end - first, count),
-            "most_on_a_tile": most,
-        }
-    )
-    frame = frame[frame["code"] > 0]
-    return frame.sort_values("code", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "program": programs,
+        "type": data.texts("programs", "type"),
+        "name": labels(report, programs),
+        "code": control + exchange,
+        "control_code": control,
+        "exchange_code": exchange,
+        "tiles": summed(rows, end - first, count),
+        "most_on_a_tile": most,
+    }
+    return largest_first(rows_of(columns, columns["code"] > 0), "code")
 
 
 def _exchange_code(report: Report) -> Integers:
@@ -106,7 +103,7 @@ def code_of_exchanges(report: Report, tag: str) -> Integers:
     "operation layer bytes:bytes variables:bytes vertex_state:bytes control_code:bytes "
     "exchange_code:bytes"
 )
-def memory_by_operation(report: Report) -> pd.DataFrame:
+def memory_by_operation(report: Report) -> Columns:
     """Return what each operation takes on all tiles: variables, vertices and code, the most first.
 
     An operation is as in `cycles_by_operation`. `variables` are the bytes of its variables, which
@@ -131,16 +128,14 @@ def memory_by_operation(report: Report) -> pd.DataFrame:
         "control_code": summed(by_program, control_code_by_program(report), count),
         "exchange_code": summed(by_program, once_by_program(report, EXCHANGES), count),
     }
-    frame = pd.DataFrame(
-        {
-            "operation": words.astype(object),
-            "layer": [layer_of(word) for word in words.tolist()],
-            "bytes": sum(parts.values()),
-            **{name: _known(report, name, sizes) for name, sizes in parts.items()},
-        }
-    )
-    frame = frame[frame["bytes"] > 0]
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    total: Integers = np.sum([*parts.values()], axis=0)
+    columns = {
+        "operation": words.astype(object),
+        "layer": [layer_of(word) for word in words.tolist()],
+        "bytes": total,
+        **{name: _known(report, name, sizes) for name, sizes in parts.items()},
+    }
+    return largest_first(rows_of(columns, total > 0), "bytes")
 
 
 def _known(report: Report, part: str, sizes: Integers) -> Integers:

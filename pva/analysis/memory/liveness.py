@@ -13,7 +13,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import CATEGORY_LABELS
 from pva.analysis.selection import chosen, program_texts, tiles_of
-from pva.analysis.table import Columns, largest_first
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ class LivenessOverview(Facts):
 
 
 @analysis("step program type name depth always_live:bytes not_always_live:bytes total:bytes")
-def liveness_curve(
-    report: Report, *, ipu: int | None = None, tile: int | None = None
-) -> pd.DataFrame:
+def liveness_curve(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return the bytes that are live at each program step, on all tiles, one IPU or one tile.
 
     `total` is `always_live`, the same at each step, and `not_always_live`; `depth` is how deep the
@@ -51,9 +49,7 @@ def liveness_curve(
     columns = curve_columns(report, ipu=ipu, tile=tile)
     moving = columns.pop("not_always_live")
     live = int(always.sum())
-    return pd.DataFrame(
-        columns | {"always_live": live, "not_always_live": moving, "total": live + moving}
-    )
+    return columns | {"always_live": live, "not_always_live": moving, "total": live + moving}
 
 
 def curve_columns(
@@ -89,7 +85,7 @@ def _moving(report: Report, ipu: int | None, tile: int | None) -> Rows:
 @analysis("variable name category bytes:bytes")
 def live_variables(
     report: Report, *, step: int, ipu: int | None = None, tile: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Return the not-always-live variables that are live at a program step, largest first.
 
     `bytes` on all tiles, one IPU or one tile; `variable` is the row of the table of variables.
@@ -98,16 +94,13 @@ def live_variables(
     data = report.dataset
     step = chosen("step", step, len(data.column("liveness_steps", "program")))
     rows = _alive(report, step)
-    frame = pd.DataFrame(
-        {
-            "variable": rows,
-            "name": data.column("variables", "name")[rows],
-            "category": data.texts("variables", "category")[rows],
-            "bytes": sizes_on(report, ipu=ipu, tile=tile)[rows],
-        }
-    )
-    frame = frame[frame["bytes"] > 0]
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "variable": rows,
+        "name": data.column("variables", "name")[rows],
+        "category": data.texts("variables", "category")[rows],
+        "bytes": sizes_on(report, ipu=ipu, tile=tile)[rows],
+    }
+    return largest_first(rows_of(columns, columns["bytes"] > 0), "bytes")
 
 
 def _alive(report: Report, step: int) -> Rows:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from pva.analysis.attribution import Integers, executions, labels, layer_of, owners, summed
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, program_texts, tile_count
-from pva.analysis.table import Columns, largest_first
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns, largest_first, rows_of
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -70,7 +69,7 @@ def memory_by_type(report: Report) -> Columns:
 
 
 @analysis("layer variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes share:fraction")
-def memory_by_layer(report: Report) -> pd.DataFrame:
+def memory_by_layer(report: Report) -> Columns:
     """Return what the variables of each layer take where liveness peaks, and in all, most first.
 
     A layer is the outermost scope of the path of a variable or of its debug context. `bytes` of all
@@ -81,10 +80,9 @@ def memory_by_layer(report: Report) -> pd.DataFrame:
     names, contexts = (data.column("variables", name) for name in ("name", "debug_context"))
     layers = [layer_of(name) for name in owners(report, names, contexts).tolist()]
     words, place = np.unique(np.array(layers, dtype=str), return_inverse=True)
-    frame = pd.DataFrame({"layer": words.astype(object), **_sums(report, place, len(words))})
-    frame["share"] = frame["peak_bytes"] / max(int(frame["peak_bytes"].sum()), 1)
-    by = ["peak_bytes", "bytes"]
-    return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
+    columns = {"layer": words.astype(object), **_sums(report, place, len(words))}
+    columns["share"] = columns["peak_bytes"] / max(int(columns["peak_bytes"].sum()), 1)
+    return largest_first(columns, "peak_bytes", "bytes")
 
 
 def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
@@ -103,7 +101,7 @@ def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
     "variable name category bytes:bytes tiles fullest_tile most_bytes:bytes balance:fraction "
     "excess_bytes:bytes"
 )
-def variable_spread(report: Report) -> pd.DataFrame:
+def variable_spread(report: Report) -> Columns:
     """Find which variables lie unevenly on the tiles: what a better mapping would take off a tile.
 
     On `tiles` of them, `most_bytes` on tile `fullest_tile`; `balance` is mean / most over the tiles
@@ -124,25 +122,22 @@ def variable_spread(report: Report) -> pd.DataFrame:
     most[owners], fullest[owners] = on_tile[order][first], tile[order][first]
     lies_on = np.bincount(owner, minlength=count)
     total = summed(owner, on_tile, count)
-    frame = pd.DataFrame(
-        {
-            "variable": np.arange(count),
-            "name": data.column("variables", "name"),
-            "category": data.texts("variables", "category"),
-            "bytes": total,
-            "tiles": lies_on,
-            "fullest_tile": fullest,
-            "most_bytes": most,
-            "balance": total / np.maximum(lies_on * most, 1),
-            "excess_bytes": most - total // max(tiles, 1),
-        }
-    )
-    frame = frame[lies_on > 0]
-    return frame.sort_values("excess_bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "variable": np.arange(count),
+        "name": data.column("variables", "name"),
+        "category": data.texts("variables", "category"),
+        "bytes": total,
+        "tiles": lies_on,
+        "fullest_tile": fullest,
+        "most_bytes": most,
+        "balance": total / np.maximum(lies_on * most, 1),
+        "excess_bytes": most - total // max(tiles, 1),
+    }
+    return largest_first(rows_of(columns, lies_on > 0), "excess_bytes")
 
 
 @analysis("tile ipu bytes:bytes pieces address:bytes")
-def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
+def variable_by_tile(report: Report, *, variable: int) -> Columns:
     """List the tiles on which a variable lies, by its row in `largest_variables`, most bytes first.
 
     `pieces` are contiguous; with their `bytes`, and the `address` of the first. Raises
@@ -154,13 +149,17 @@ def variable_by_tile(report: Report, *, variable: int) -> pd.DataFrame:
     tiles, sizes, addresses = (
         data.column("variable_pieces", name)[piece_rows] for name in ("tile", "bytes", "address")
     )
-    pieces = pd.DataFrame({"tile": tiles, "bytes": sizes, "address": addresses})
-    frame = pieces.groupby("tile", as_index=False).agg(
-        bytes=("bytes", "sum"), pieces=("bytes", "size"), address=("address", "min")
-    )
-    ipus = frame["tile"] // max(int(data.value("target", "tiles_per_ipu")), 1)
-    frame.insert(1, "ipu", ipus)
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    lies_on, place, pieces = np.unique(tiles, return_inverse=True, return_counts=True)
+    lowest = np.full(len(lies_on), np.iinfo(np.int64).max)
+    np.minimum.at(lowest, place, addresses)
+    columns = {
+        "tile": lies_on,
+        "ipu": lies_on // max(int(data.value("target", "tiles_per_ipu")), 1),
+        "bytes": summed(place, sizes, len(lies_on)),
+        "pieces": pieces,
+        "address": lowest,
+    }
+    return largest_first(columns, "bytes")
 
 
 @analysis("program type name reads writes executions")
@@ -189,7 +188,7 @@ def variable_uses(report: Report, *, variable: int) -> Columns:
 
 
 @analysis("tile address:bytes end:bytes bytes:bytes region name category first_step last_step")
-def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
+def memory_map(report: Report, *, tile: int | None = None) -> Columns:
     """Lay out what lies on a tile by address, or on the tile that needs the most memory.
 
     Pieces of variables from `address` to `end`, with their region; those that overlap are not live
@@ -206,20 +205,18 @@ def memory_map(report: Report, *, tile: int | None = None) -> pd.DataFrame:
         data.column("variable_pieces", name)[pieces] for name in ("variable", "address", "bytes")
     )
     first, last = _lifetime(report)
-    frame = pd.DataFrame(
-        {
-            "tile": np.full(len(pieces), tile),
-            "address": addresses,
-            "end": addresses + sizes,
-            "bytes": sizes,
-            "region": data.texts("variable_pieces", "region")[pieces],
-            "name": data.column("variables", "name")[rows],
-            "category": data.texts("variables", "category")[rows],
-            "first_step": first[rows],
-            "last_step": last[rows],
-        }
-    )
-    return frame.sort_values(["address", "end"], kind="stable", ignore_index=True)
+    columns = {
+        "tile": np.full(len(pieces), tile),
+        "address": addresses,
+        "end": addresses + sizes,
+        "bytes": sizes,
+        "region": data.texts("variable_pieces", "region")[pieces],
+        "name": data.column("variables", "name")[rows],
+        "category": data.texts("variables", "category")[rows],
+        "first_step": first[rows],
+        "last_step": last[rows],
+    }
+    return rows_of(columns, np.lexsort((addresses + sizes, addresses)))
 
 
 def _lifetime(report: Report) -> tuple[Integers, Integers]:

@@ -35,7 +35,7 @@ def memory_series(
     per: str = "tile",
     order: str = "software",
     gaps: str = "included",
-) -> pd.DataFrame:
+) -> Columns:
     """Return the bytes of every tile, or IPU, in the order of a plot, broken down.
 
     `tile` (or `ipu`), then the columns of the `breakdown`: none, region, category or liveness. They
@@ -55,9 +55,9 @@ def memory_series(
         ipus = tiles // max(int(report.dataset.value("target", "tiles_per_ipu")), 1)
         count = int(ipus.max(initial=-1)) + 1
         sums = {name: summed(ipus, values, count) for name, values in columns.items()}
-        return pd.DataFrame({"ipu": np.arange(count), **sums})
+        return {"ipu": np.arange(count), **sums}
     places = hardware_order(report) if order == "physical" else tiles
-    return pd.DataFrame({"tile": places, **{n: v[places] for n, v in columns.items()}})
+    return {"tile": places, **{name: values[places] for name, values in columns.items()}}
 
 
 def hardware_order(report: Report) -> npt.NDArray[np.int64]:

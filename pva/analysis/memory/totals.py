@@ -11,9 +11,8 @@ import numpy.typing as npt
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
-from pva.analysis.table import Columns, largest_first
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 from pva.units import KILOBYTE
 
 if TYPE_CHECKING:
@@ -145,7 +144,7 @@ def _categories(report: Report) -> Bytes:
 
 
 @analysis("category label not_overlapped:bytes overlapped:bytes total:bytes")
-def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFrame:
+def memory_by_category(report: Report, *, tile: int | None = None) -> Columns:
     """Return the bytes of each category, on all tiles or one, overlapped variables in full.
 
     `total` is the sum of `not_overlapped` and `overlapped`, each item in full: with overlapped
@@ -157,17 +156,14 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> pd.DataFra
         values = by_tile.sum(axis=2)
     else:
         values = by_tile[:, :, chosen("tile", tile, tile_count(report))]
-    frame = pd.DataFrame(
-        {
-            "category": list(CATEGORY_LABELS),
-            "label": list(CATEGORY_LABELS.values()),
-            "not_overlapped": values[:, 0],
-            "overlapped": values[:, 1],
-            "total": values.sum(axis=1),
-        }
-    )
-    used = frame[frame["total"] > 0]
-    return used.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "category": list(CATEGORY_LABELS),
+        "label": list(CATEGORY_LABELS.values()),
+        "not_overlapped": values[:, 0],
+        "overlapped": values[:, 1],
+        "total": values.sum(axis=1),
+    }
+    return largest_first(rows_of(columns, columns["total"] > 0), "total")
 
 
 def _in_place(report: Report) -> Bytes:
@@ -180,8 +176,8 @@ def _in_place(report: Report) -> Bytes:
     return np.vstack([alone, shared])
 
 
-@analysis("tile *:bytes overlapped:bytes")
-def category_by_tile(report: Report) -> pd.DataFrame:
+@analysis("tile *:bytes overlapped:bytes", index="tile", **{"*": "bytes of the category"})
+def category_by_tile(report: Report) -> Columns:
     """Return the bytes of each tile by category, largest first; a row adds up to its total.
 
     The column `overlapped` is the memory of overlapped variables, which are not live at the same
@@ -193,8 +189,8 @@ def category_by_tile(report: Report) -> pd.DataFrame:
     totals = values.sum(axis=1)
     order = [row for row in np.argsort(-totals, kind="stable").tolist() if totals[row] > 0]
     names = [*CATEGORY_LABELS, OVERLAPPED]
-    tiles = pd.RangeIndex(values.shape[1], name="tile")
-    return pd.DataFrame({names[row]: values[row] for row in order}, index=tiles)
+    by_category = {names[row]: values[row] for row in order}
+    return {"tile": np.arange(values.shape[1]), **by_category}
 
 
 @analysis(
@@ -240,17 +236,20 @@ def memory_overview(
 @analysis("tile ipu bytes:bytes free:bytes")
 def fullest_tiles(
     report: Report, *, count: int = 10, ipu: int | None = None, replica: int | None = None
-) -> pd.DataFrame:
+) -> Columns:
     """Return the tiles that need the most memory, and how much is free there (negative: lacking).
 
     `bytes` and `free`, gaps included, of `count` tiles. Raises SelectionError, NotRecordedError.
     """
-    frame = memory_by_tile(report).frame().iloc[tiles_of(report, ipu=ipu, replica=replica)]
-    frame = frame.rename(columns={"total_including_gaps": "bytes"})[
-        ["tile", "ipu", "bytes", "free"]
-    ]
-    frame = frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
-    return frame.head(rows_wanted(count))
+    by_tile = memory_by_tile(report).arrays
+    columns = {
+        "tile": by_tile["tile"],
+        "ipu": by_tile["ipu"],
+        "bytes": by_tile["total_including_gaps"],
+        "free": by_tile["free"],
+    }
+    ordered = largest_first(rows_of(columns, tiles_of(report, ipu=ipu, replica=replica)), "bytes")
+    return rows_of(ordered, slice(rows_wanted(count)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pva.analysis.attribution import Integers, Texts, labels, layer_of, operations, owners
 from pva.analysis.columns import analysis
 from pva.analysis.selection import SelectionError
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -64,7 +64,7 @@ LAYERS = {
 
 
 @analysis("layer label operations programs contexts")
-def software_layers(report: Report) -> pd.DataFrame:
+def software_layers(report: Report) -> Columns:
     """Return by which software layers operations can be counted, and what each of them covers.
 
     `operations` of the layer and the `programs` that are parts of them; `contexts` are its debug
@@ -81,8 +81,8 @@ def software_layers(report: Report) -> pd.DataFrame:
         names = owners_in(report, layer)[:-1]
         inside = names[names != OUTSIDE]
         rows.append((layer, entry.label, len(set(inside.tolist())), len(inside), contexts))
-    columns = ["layer", "label", "operations", "programs", "contexts"]
-    return pd.DataFrame(rows, columns=columns)
+    keys = ("layer", "label", "operations", "programs", "contexts")
+    return dict(zip(keys, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def owners_in(report: Report, layer: str) -> Texts:

@@ -17,6 +17,7 @@ from pva.analysis.execution.exchanges import KINDS, exchange_names
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, VERTEX_PARTS, code_if_counted, counts_code
 from pva.analysis.selection import several, tile_count
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _by_tile(values: Integers, tiles: Tiles) -> dict[str, Integers]:
 
 
 @analysis("path label *:bytes")
-def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
+def tile_details(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Sum up the memory of each chosen tile, or of all, by region, use and liveness: a tree.
 
     `path` is the place in the tree (`a/b` lies in `a`), then a column of bytes for each tile;
@@ -89,7 +90,7 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     ]
     table = np.array([values for _, _, values in entries])
     head = {"path": [entry[0] for entry in entries], "label": [entry[1] for entry in entries]}
-    return pd.DataFrame(head | {name: table[:, place] for place, name in enumerate(names)})
+    return head | {name: table[:, place] for place, name in enumerate(names)}
 
 
 def _words(name: str) -> str:
@@ -123,7 +124,7 @@ def _live(report: Report, pick: Any) -> list[tuple[str, str, Integers]]:
 
 
 @analysis("name vertices code:bytes state:bytes total:bytes *:bytes")
-def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
+def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what each vertex type takes on the chosen tiles, or on all, the most first.
 
     `vertices` in all compute sets (-1 where it was not recorded on which tiles they lie), `code`
@@ -135,18 +136,15 @@ def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     name = "memory_by_vertex_type"
     code = data.array(f"{name}_code")[:, rows]
     total = data.array(f"{name}_total")[:, rows]
-    frame = pd.DataFrame(
-        {
-            "name": data.column("vertex_types", "name"),
-            "vertices": _vertices(report, "vertex_type", len(total), rows),
-            "code": code_if_counted(report, code.sum(axis=1)),
-            "state": (total - code).sum(axis=1),
-            "total": total.sum(axis=1),
-            **_by_tile(total, tiles),
-        }
-    )
-    frame = frame[frame["total"] > 0]
-    return frame.sort_values("total", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "name": data.column("vertex_types", "name"),
+        "vertices": _vertices(report, "vertex_type", len(total), rows),
+        "code": code_if_counted(report, code.sum(axis=1)),
+        "state": (total - code).sum(axis=1),
+        "total": total.sum(axis=1),
+        **_by_tile(total, tiles),
+    }
+    return largest_first(rows_of(columns, columns["total"] > 0), "total")
 
 
 def _vertices(report: Report, owner: str, count: int, rows: npt.NDArray[np.int64]) -> Integers:
@@ -161,7 +159,7 @@ def _vertices(report: Report, owner: str, count: int, rows: npt.NDArray[np.int64
 
 
 @analysis("compute_set name vertices instances state:bytes code:bytes *:bytes")
-def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
+def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what each compute set takes on the chosen tiles, or on all, the most first.
 
     `state` of its `vertices` (-1 where it was not recorded on which tiles they lie), and `code`,
@@ -176,19 +174,17 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     count = len(state)
     programs = data.texts("programs", "type") == "OnTileExecute"
     runs = data.column("programs", OPERANDS["OnTileExecute"][0])[programs]
-    frame = pd.DataFrame(
-        {
-            "compute_set": np.arange(count),
-            "name": data.column("compute_sets", "name"),
-            "vertices": _vertices(report, "compute_set", count, rows),
-            "instances": np.bincount(runs[(runs >= 0) & (runs < count)], minlength=count),
-            "state": state.sum(axis=1),
-            "code": code_if_counted(report, data.array(f"{name}_code")[:, rows].sum(axis=1)),
-            **_by_tile(state, tiles),
-        }
-    )
-    frame = frame[(frame["state"] > 0) | (frame["code"] > 0) | (frame["vertices"] > 0)]
-    return frame.sort_values(["state", "code"], ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "compute_set": np.arange(count),
+        "name": data.column("compute_sets", "name"),
+        "vertices": _vertices(report, "compute_set", count, rows),
+        "instances": np.bincount(runs[(runs >= 0) & (runs < count)], minlength=count),
+        "state": state.sum(axis=1),
+        "code": code_if_counted(report, data.array(f"{name}_code")[:, rows].sum(axis=1)),
+        **_by_tile(state, tiles),
+    }
+    used = (columns["state"] > 0) | (columns["code"] > 0) | (columns["vertices"] > 0)
+    return largest_first(rows_of(columns, used), "state", "code")
 
 
 @analysis("kind exchange name code_bytes:bytes bytes_received:bytes bytes_sent:bytes *:bytes")
@@ -231,7 +227,7 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
 
 
 @analysis("variable name category type shape always_live bytes:bytes *:bytes")
-def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
+def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what each variable takes on the chosen tiles, or on all, the most first.
 
     `variable` is the row of the table of variables; those not live together may share their place.
@@ -245,20 +241,17 @@ def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
         sizes, by_tile = values.sum(axis=1), _by_tile(values, tiles)
     else:
         sizes, by_tile = data.column("variables", "bytes"), {}
-    frame = pd.DataFrame(
-        {
-            "variable": np.arange(count),
-            "name": data.column("variables", "name"),
-            "category": data.texts("variables", "category"),
-            "type": data.column("variables", "type"),
-            "shape": data.column("variables", "shape"),
-            "always_live": data.column("variables", "always_live"),
-            "bytes": sizes,
-            **by_tile,
-        }
-    )
-    frame = frame[frame["bytes"] > 0]
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "variable": np.arange(count),
+        "name": data.column("variables", "name"),
+        "category": data.texts("variables", "category"),
+        "type": data.column("variables", "type"),
+        "shape": data.column("variables", "shape"),
+        "always_live": data.column("variables", "always_live"),
+        "bytes": sizes,
+        **by_tile,
+    }
+    return largest_first(rows_of(columns, columns["bytes"] > 0), "bytes")
 
 
 def _pieces_on(report: Report, rows: npt.NDArray[np.int64], count: int) -> Integers:
