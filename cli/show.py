@@ -169,8 +169,27 @@ def _note(opened: Any, units: dict[str, str]) -> str:
 
 
 def _columns_text(name: str) -> str:
-    units = _units(name)
-    return f"\n\nColumns: {', '.join(_with_units(units))}." if units else ""
+    """Write a line for each column: its unit and what it means."""
+    heads = _with_units(_units(name))
+    width = max(map(len, heads), default=0)
+    lines = [
+        f"  {head:{width}}  {meaning}" for head, meaning in zip(heads, _meanings(name), strict=True)
+    ]
+    return "\n".join(["\n\n\b\nColumns:", *lines]) if lines else ""
+
+
+def _meanings(name: str) -> list[str]:
+    """Return what each column means, of an analysis or of a table under either of its names."""
+    from pva import schema
+    from pva.analysis.columns import DECLARED
+
+    table = name.removeprefix(TABLE)
+    if name in DECLARED:
+        return [DECLARED[name].meaning(column) for column in DECLARED[name].units]
+    if table in schema.TABLE:
+        return ["number of the row", *(column.meaning for column in schema.TABLE[table].columns)]
+    array = schema.ARRAY[table]
+    return [*(f"index: {index}" for index in array.index), array.meaning]
 
 
 def _units(name: str) -> dict[str, str]:

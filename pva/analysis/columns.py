@@ -49,7 +49,10 @@ def analysis(text: str, *, index: str | None = None, **meanings: str) -> Declare
     columns that mean something else here than the glossary says.
     """
     units = dict(map(_column, text.split()))
-    declared = Declared(units, {name: MEANINGS[name] for name in units} | meanings)
+    general = {
+        name: MEANINGS.get(f"{name}:{unit}") or MEANINGS[name] for name, unit in units.items()
+    }
+    declared = Declared(units, general | meanings)
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         DECLARED[function.__name__] = declared

@@ -1,6 +1,7 @@
 """What the columns of analyses mean: a column of one name means the same in every analysis.
 
-An analysis whose column means something else says so where it declares it.
+`NAME:UNIT` is a column in that unit alone. An analysis whose column means something else says so
+where it declares it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ address: byte address on the tile
 advice: what to try
 after: the program that the tiles come from
 all_cycles: cycles with those hidden behind earlier steps
+always_live:bytes: bytes of the variables that are always live
 always_live: true if the variable is live all the time
 always_live_bytes: bytes of the variables that are always live
 amount: how much, in the unit of the row
@@ -31,7 +33,7 @@ begin_ns: begin, counted from the begin of the trace
 between_ns: time outside runs
 between_regions: gaps between the regions of memory
 both_cycles: cycles in which it exchanges with the host and computes
-bubble: waiting for another IPU, which computes
+bubble: part of the tile cycles waiting for another IPU, which computes
 busiest_receiver: tile that receives the most
 busiest_receiver_bytes: bytes that this tile receives
 busiest_sender: tile that sends the most
@@ -65,7 +67,8 @@ code_counted: true if the report counts code
 collective: part of the time in collectives
 column: column in which it lies
 compiled: type of the program after compilation
-compute: compute
+compute: part of the tile cycles in compute
+compute:cycles: cycles of compute
 compute_cycles: cycles of compute steps
 compute_float_peak_share: operations of compute steps / peak for float in their cycles
 compute_half_peak_share: operations of compute steps / peak for half in their cycles
@@ -111,7 +114,9 @@ events: events
 exact: true if the bounds agree
 excess_bytes: bytes of the fullest tile above an even share of all tiles
 excess_cycles: cycles of all executions above the estimate
-exchange: exchange
+exchange: part of the tile cycles in exchange
+exchange:bytes: instructions that exchange
+exchange:cycles: cycles of exchange
 exchange_code: code of exchanges; -1 where it was not counted
 exchange_share: part of the tile cycles in exchange
 execute_ns: time in which the program runs
@@ -150,7 +155,7 @@ gap_share: gaps / all that is needed
 gaps: bytes that alignment and fragmentation leave unused
 global_bytes_in: bytes from other IPUs
 global_bytes_out: bytes to other IPUs
-global_exchange: exchange between IPUs
+global_exchange: part of the tile cycles in exchange between IPUs
 global_received: bytes received from other IPUs
 global_sent: bytes sent to other IPUs
 graph: hash of the compiled graph
@@ -159,15 +164,17 @@ half_peak_share: operations / peak for half
 hidden_cycles: cycles hidden behind other work
 hidden_share: part of the exchange with the host that is hidden
 high_kb: end of the range
-host: host
-host_exchange: exchange with the host
+host: name of the host
+host:fraction: part of the tile cycles in exchange with the host
+host_exchange: part of the tile cycles in exchange with the host
+host_exchange:cycles: cycles of exchange with the host
 host_exchange_share: part of the tile cycles in exchange with the host
 host_share: part of the tile cycles in exchange with the host
 how: answered, or why the request failed
 id: number of the request
 idle_cycles: cycles in which workers were idle, in all executions
 idle_share: part of the tile cycles after the tile had ended
-imbalance: waiting for the slowest tile of the IPU in a compute set
+imbalance: part of the tile cycles waiting for the slowest tile of the IPU in a compute set
 including_gaps: bytes with gaps, by region
 instance: number of the instance
 instances: how many of it there are
@@ -263,7 +270,7 @@ overflowed_gaps: gaps in what does not fit
 overlapped: bytes of overlapped variables
 overlapped_by_category: bytes of overlapped variables, by category
 overlapped_cycles: cycles hidden behind earlier steps
-own: without what lies in it
+own: of it alone, without what lies in it
 own_cycles: cycles without those of others in it
 p50: median
 p50_ns: median duration
@@ -271,7 +278,8 @@ p90_ns: duration that 90 % do not exceed
 p95: what 95 % do not exceed
 p95_ns: duration that 95 % do not exceed
 p99_ns: duration that 99 % do not exceed
-padding: padding
+padding: bytes between the fields of vertices
+padding:rows: rows of zeros that fill the batch
 padding_rows: rows of zeros that fill batches
 parallel_efficiency: compute, exchange and host exchange together
 parent: row of what it lies in; -1 for none
@@ -322,6 +330,7 @@ rows_per_batch: mean rows of a batch
 rows_per_second: rows in a second
 rule: rule
 run: number of the run
+run:fraction: part of the time in runs
 run_microseconds: time of the run on the host
 runs: runs
 saving: what it could save at most
@@ -360,7 +369,8 @@ steps: steps
 straggler: true if it holds the others up
 stream_bytes_in: bytes from streams
 stream_bytes_out: bytes to streams
-sync: sync
+sync: part of the tile cycles in syncs
+sync:cycles: cycles of syncs
 sync_share: part of the tile cycles in syncs
 sync_type: type of the sync
 syncs: syncs
@@ -381,7 +391,8 @@ to_host: bytes to the host
 to_ipu: IPU that receives
 to_last: last tile of the group that receives
 to_tile: first tile of the group that receives
-total: all together
+total: cycles of it and of what lies in it
+total:bytes: bytes in all
 total_cycles: cycles of all
 total_data: bytes that move
 total_including_gaps: bytes that the tile needs, gaps included
@@ -397,7 +408,8 @@ unknown_compute_sets: compute sets that do not tell their operations
 upload_ns: time to join the inputs
 value: value
 variable: row of the variable; -1 for none
-variables: variables
+variables: how many variables
+variables:bytes: bytes of variables
 version: version of the model
 vertex_code: code of vertex types; -1 where it was not counted
 vertex_data: bytes of the fields of vertices
@@ -408,9 +420,11 @@ vertices_per_tile: vertices on a tile that has some
 wait_ns: time that others wait for it
 wait_share: part of the time that others wait for it
 waited_for: part of the waits of other IPUs that is for this one
-waiting: cycles in syncs and at the end of runs
+waiting: part of the tile cycles in syncs, or waiting for other tiles
+waiting:cycles: cycles in syncs and at the end of runs
 waiting_share: part of the tile cycles in syncs and at the end of runs
-waits: waits for another
+waits: part of the cycles waiting for another IPU
+waits:cycles: cycles waiting for the last tile
 waits_for: IPU that it waits for longest; -1 for none
 way: in or out
 what: what stands out
@@ -425,4 +439,5 @@ writes: how often, or by how many, it is written
 written: type of the program as written
 """
 
+# By the words of the declarations (pva/analysis/columns.py).
 MEANINGS = dict(line.split(": ", 1) for line in _TEXT.strip().splitlines())

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pva.analysis
 from pva.analysis import CATALOGUE
 from pva.analysis.columns import COLUMNS
+from pva.analysis.glossary import MEANINGS
+from pva.errors import NotRecordedError
 from pva.report import Report, openReport
 from pva.trace import openTrace
 from tests.analysis.samples import SAMPLES
@@ -52,3 +58,45 @@ def test_declared_columns_are_those_given(name: str) -> None:
         assert found[len(found) - len(after) :] == after
     else:
         assert found == declared, " ".join(found)
+
+
+def test_the_glossary_has_the_columns_that_there_are() -> None:
+    """`MEANINGS[name]` fails for a column that it lacks; what no analysis has goes."""
+    columns = {column for units in COLUMNS.values() for column in units.items()}
+    used = {f"{name}:{unit}" if f"{name}:{unit}" in MEANINGS else name for name, unit in columns}
+    assert sorted(set(MEANINGS) ^ used) == []
+
+
+def test_an_analysis_that_needs_no_pandas_imports_none() -> None:
+    names = [name for name in CATALOGUE if name in OF_ARRAYS and "report" in parameters(name)]
+    assert len(names) > 50
+    code = (
+        f"import sys; sys.modules['pandas'] = None; from {__name__} import arrays; arrays({names})"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def arrays(names: list[str]) -> None:
+    """Compute analyses of a report, where pandas may not be there."""
+    report = openReport(SAMPLES / "newton_pipeline_replicas")
+    for name in names:
+        required = {key: 0 for key, p in parameters(name).items() if p.default is p.empty}
+        try:
+            CATALOGUE[name](**required | {"report": report}).arrays  # noqa: B018
+        except NotRecordedError:
+            continue
+
+
+def parameters(name: str) -> dict[str, inspect.Parameter]:
+    return dict(inspect.signature(CATALOGUE[name]).parameters)
+
+
+# Functions that say that they give columns, not a DataFrame; the two choose by `operation_costs`.
+OF_ARRAYS = {
+    function.name
+    for path in Path(pva.analysis.__file__).parent.rglob("*.py")
+    for function in ast.parse(path.read_text(encoding="utf-8")).body
+    if isinstance(function, ast.FunctionDef)
+    and isinstance(function.returns, ast.Name)
+    and function.returns.id == "Columns"
+} - {"operation_by_tile", "operation_compute_sets"}

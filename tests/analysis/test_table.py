@@ -88,7 +88,7 @@ def test_a_table_is_copied_and_sent(table: Table) -> None:
 
 def test_a_notebook_shows_units_and_the_ends_of_what_is_long() -> None:
     html = Table({"step": np.arange(61)}, measured()._declared)._repr_html_()
-    assert '<th title="">bytes<br>bytes</th>' in measured()._repr_html_()
+    assert '<th title="bytes">bytes<br>bytes</th>' in measured()._repr_html_()
     assert "<td>4</td></tr><tr><td>56</td>" in html
     assert "61 rows" in html
     assert "rows" not in Table({"step": np.arange(60)}, measured()._declared)._repr_html_()

@@ -38,7 +38,11 @@ class LivenessOverview(Facts):
     largest_variable_bytes: int
 
 
-@analysis("step program type name depth always_live:bytes not_always_live:bytes total:bytes")
+@analysis(
+    "step program type name depth always_live:bytes not_always_live:bytes total:bytes",
+    step="program step",
+    total="bytes that are live",
+)
 def liveness_curve(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return the bytes that are live at each program step, on all tiles, one IPU or one tile.
 

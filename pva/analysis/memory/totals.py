@@ -116,7 +116,8 @@ def code_if_counted(report: Report, code: Bytes) -> Bytes:
 
 @analysis(
     "tile ipu total:bytes total_including_gaps:bytes interleaved:bytes non_interleaved:bytes "
-    "overflowed:bytes free:bytes"
+    "overflowed:bytes free:bytes",
+    total="data without gaps, the sum of the regions",
 )
 def memory_by_tile(report: Report) -> Columns:
     """Return the bytes of each tile by region, and what is free (negative: out of memory).
@@ -143,7 +144,11 @@ def _categories(report: Report) -> Bytes:
     return by_overlap
 
 
-@analysis("category label not_overlapped:bytes overlapped:bytes total:bytes")
+@analysis(
+    "category label not_overlapped:bytes overlapped:bytes total:bytes",
+    label="the words for the category",
+    total="not_overlapped and overlapped together",
+)
 def memory_by_category(report: Report, *, tile: int | None = None) -> Columns:
     """Return the bytes of each category, on all tiles or one, overlapped variables in full.
 
@@ -233,7 +238,7 @@ def memory_overview(
     )
 
 
-@analysis("tile ipu bytes:bytes free:bytes")
+@analysis("tile ipu bytes:bytes free:bytes", bytes="bytes that the tile needs, gaps included")
 def fullest_tiles(
     report: Report, *, count: int = 10, ipu: int | None = None, replica: int | None = None
 ) -> Columns:
