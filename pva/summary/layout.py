@@ -70,7 +70,7 @@ def texts(lines: Iterable[str | Block], *, colours: bool) -> Iterator[str]:
     """Write lines and blocks of them as they are to be printed, lines with their ends."""
     for line in lines:
         if isinstance(line, Block):
-            yield from line
+            yield "".join(line)
             continue
         line = printable(line).rstrip()
         yield f"{coloured(line) if colours else line}\n"

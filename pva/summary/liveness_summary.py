@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise, repeat
 from typing import TYPE_CHECKING
@@ -17,6 +16,9 @@ from pva.summary.layout import LONGEST_NAME, NAME_GAP, Block, names, printable
 if TYPE_CHECKING:
     from pva.report import Report
 
+SHARES = 64  # of the names of variables
+HEADS = 8  # for which texts are held at once
+Rows = npt.NDArray[np.int64]
 Texts = npt.NDArray[np.object_]
 
 ANONYMOUS = "<anon>"
@@ -51,72 +53,91 @@ def _always_live(report: Report) -> list[tuple[str, int]]:
 
 def _step_lines(report: Report) -> Iterator[str | Block]:
     curve = liveness.curve_columns(report)
-    numbers = (curve[name].tolist() for name in ("depth", "not_always_live"))
-    live: Iterator[list[str]] = repeat([])
+    indents = [" " * (4 + 2 * depth) for depth in curve["depth"].tolist()]
+    live: Iterator[Block] = repeat(Block())
     if report.dataset.has("variable_intervals"):
-        live = _live_lines(report, len(curve["type"]))
+        live = live_lines(report, [f"{indent}    " for indent in indents])
     else:
         yield "    Live Vars: this report does not say when each variable is live"
-    for type_, name, depth, size in zip(curve["type"], curve["name"], *numbers, strict=True):
-        indent = 4 + 2 * depth
+    sizes = curve["not_always_live"].tolist()
+    for type_, name, indent, size in zip(curve["type"], curve["name"], indents, sizes, strict=True):
         lines = next(live)
-        yield f"{'':{indent}}{type_}: {name}" if name else f"{'':{indent}}{type_}"
+        yield f"{indent}{type_}: {name}" if name else f"{indent}{type_}"
         if type_ in _SILENT:
             continue
-        yield f"{'':{indent + 2}}Live Bytes (excluding always-live): {size:,}"
-        if lines:
-            yield f"{'':{indent + 2}}Live Vars (excluding always-live):"
-            head = " " * (indent + 4)
-            yield Block((head, f"\n{head}".join(lines), "\n"))
+        yield f"{indent}  Live Bytes (excluding always-live): {size:,}"
+        if any(lines):
+            yield f"{indent}  Live Vars (excluding always-live):"
+            yield lines
 
 
-def _live_lines(report: Report, steps: int) -> Iterator[list[str]]:
-    """Return the names and bytes of what is live at each step: one list, changed from step to step.
+def live_lines(report: Report, heads: list[str]) -> Iterator[Block]:
+    """Write the names and bytes of what is live at each step, each line behind the step's head.
 
-    As wide as the longest name of the step; only what changes is written anew.
+    As wide as the longest name of the step. Names stand in shares, in their order, and only the
+    shares are joined anew in which something changed since a step with the same head.
     """
     names, when, rows, sizes = liveness.live_changes(report, _labels(report))
     labels = [printable(name) for name in names.tolist()]
-    ends = np.searchsorted(when, np.arange(steps), side="right").tolist()
+    widths = _widths(labels, when, rows, sizes, len(heads))
+    ends = np.searchsorted(when, np.arange(len(heads)), side="right").tolist()
+    changes = list(zip(rows.tolist(), sizes.tolist(), strict=True))
     bytes_of_row: dict[int, int] = {}
-    live: list[int] = []
-    lines: list[str] = []
-    width, widths = -1, Counter[int]()
-    for first, end in pairwise([0, *ends]):
-        changed = list(zip(rows[first:end].tolist(), sizes[first:end].tolist(), strict=True))
-        for row, size in changed:
-            _hold(bytes_of_row, widths, row, size, min(len(labels[row]), LONGEST_NAME))
-        before, width = width, max(widths, default=0)
+    in_share = len(labels) // SHARES + 1
+    live: list[list[int]] = [[] for _ in range(SHARES)]
+    lines: list[list[str]] = [[] for _ in range(SHARES)]
+    joined: dict[str, tuple[list[str], set[int]]] = {}  # and which of them are out of date
+    before = -1
+    for head, width, (first, end) in zip(heads, widths, pairwise([0, *ends]), strict=True):
+        changed = changes[first:end]
+        bytes_of_row.update(changed)
         if width != before:
-            live = sorted(bytes_of_row)
-            lines[:] = (f"{labels[row]:<{width}}{bytes_of_row[row]:>{NAME_GAP},}" for row in live)
-            changed = []
+            before, changed = width, list(bytes_of_row.items())
+            bytes_of_row = {row: size for row, size in changed if size > 0}
         for row, size in changed:
-            text = f"{labels[row]:<{width}}{size:>{NAME_GAP},}" if size > 0 else ""
-            _place(live, lines, row, text)
-        yield lines
+            share = row // in_share
+            text = f"{labels[row]:<{width}}{size:>{NAME_GAP},}\n" if size > 0 else ""
+            _place(live[share], lines[share], row, text)
+        if head not in joined:
+            if len(joined) == HEADS:
+                joined.clear()
+            joined[head] = [""] * SHARES, set(range(SHARES))
+        here = {row // in_share for row, _ in changed}
+        for _, old in joined.values():
+            old |= here
+        texts, old = joined[head]
+        for share in old:
+            texts[share] = head + head.join(lines[share]) if lines[share] else ""
+        old.clear()
+        yield Block(texts)
 
 
-def _hold(
-    bytes_of_row: dict[int, int], widths: Counter[int], row: int, size: int, width: int
-) -> None:
-    """Set the bytes of a name, and count how many names are as wide as it is."""
-    if row in bytes_of_row:
-        widths[width] -= 1
-        del bytes_of_row[row]
-    if size > 0:
-        widths[width] += 1
-        bytes_of_row[row] = size
-    if not widths[width]:
-        del widths[width]
+def _widths(labels: list[str], when: Rows, rows: Rows, sizes: Rows, steps: int) -> list[int]:
+    """Return how wide the longest name that is live is at each step."""
+    order = np.lexsort((when, rows))
+    begins = np.append(True, np.diff(rows[order]) != 0)[: len(order)]
+    is_live = (sizes[order] > 0).astype(np.int64)
+    change = is_live - np.where(begins, 0, np.roll(is_live, 1))
+    width = np.minimum(list(map(len, labels)), LONGEST_NAME)[rows[order]]
+    widest = np.zeros(steps, np.int64)
+    for one in np.unique(width).tolist():
+        of_it = width == one
+        alive = np.bincount(when[order][of_it], change[of_it], steps + 1).cumsum()[:steps] > 0
+        widest[alive] = one
+    return widest.tolist()
 
 
 def _place(live: list[int], lines: list[str], row: int, line: str) -> None:
     """Put the line of a name in its place among those that are live; none takes it away."""
     at = bisect_left(live, row)
-    is_listed = at < len(live) and live[at] == row
-    live[at : at + is_listed] = [row] if line else []
-    lines[at : at + is_listed] = [line] if line else []
+    if at < len(live) and live[at] == row:
+        if line:
+            lines[at] = line
+        else:
+            del live[at], lines[at]
+    elif line:
+        live.insert(at, row)
+        lines.insert(at, line)
 
 
 def _labels(report: Report) -> Texts:
