@@ -118,12 +118,12 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) \
 	  || { rm -rf $(VENV); echo "no virtual environment could be made: install your system's python3-venv"; exit 2; }
 
-$(VENV)/.demo: $(VENV)/bin/python pyproject.toml pva/version.py constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c pva/_kernels.c
+$(VENV)/.demo: $(VENV)/bin/python pyproject.toml pva/version.py constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c pva/_kernels.c pva/model/_rows.c
 	@echo "installing into $(VENV) (a minute, once)"
 	@$(PIP) install -c constraints.txt -e '.[dashboard,popart]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/bin/python pyproject.toml pva/version.py constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c pva/_kernels.c
+$(VENV)/.dev: $(VENV)/bin/python pyproject.toml pva/version.py constraints.txt pvti/_accelerator.c simulator/graph/_kernels.c pva/_kernels.c pva/model/_rows.c
 	@echo "installing into $(VENV) (a minute, once)"
 	@$(PIP) install -c constraints.txt -e '.[dashboard,dev]'
 	@touch $@ $(VENV)/.demo

@@ -19,6 +19,7 @@ from pva.sources import Joined, Memory, Source, Spend, Spending
 
 Values = npt.NDArray[Any]
 T = TypeVar("T")
+NOTHING: Any = object()
 
 SIZE = 1 << 30  # limit of an index of an array without values
 LONG = 1 << 18  # rows of a table too many for its columns to be held together
@@ -38,7 +39,7 @@ class Dataset:
         self.foreign = False  # told by another writer, whose documents leave things out
         self.source = source
         self.room = source.room
-        self._stored = self.room.keep(1 / 2)
+        self.held = self.room.keep(1 / 2)  # what `stored` has read
         self._wide = self.room.keep(1 / 6)  # of them, in the types of the schema
         self._sizes: dict[tuple[str, str], int] = {}
         self._kept: dict[object, Any] = {}
@@ -112,14 +113,14 @@ class Dataset:
 
     def stored(self, table: str, column: str) -> Values:
         """Return the same in the type that it has in the file, which may be a narrower one."""
-        values = self._stored.get((table, column))
+        values = self.held.get((table, column))
         if values is not None:
             return values
-        return self._stored.hold((table, column), *self._read(table, column))
+        return self.held.hold((table, column), *self._read(table, column))
 
     def passed(self, table: str, column: str) -> Values:
         """Return the same for one pass over it: who asks holds it, the dataset does not."""
-        values = self._stored.get((table, column))
+        values = self.held.get((table, column))
         return self._read(table, column)[0] if values is None else values
 
     def _read(self, table: str, column: str) -> tuple[Values, int]:
@@ -129,9 +130,12 @@ class Dataset:
         with self.room.spending() as spend:
             values: Values = self.source.column(table, column, spend)
             size = spend.spent
-            place = f"table {table}, column {column}"
-            checked = self._widened(values, declared.kind, place, spend)
-            self._sizes[table, column] = size if declared.kind == "text" else checked.nbytes
+            wide = len(values) * np.dtype(DTYPES[declared.kind]).itemsize
+            self._sizes[table, column] = size if declared.kind == "text" else wide
+            checked = values
+            if values.dtype.kind not in "iu" or not validation.takes_narrow(table, declared):
+                place = f"table {table}, column {column}"
+                checked = self._widened(values, declared.kind, place, spend)
             validation.check_column(self, table, declared, checked)
             return _frozen(values), size
 
@@ -217,9 +221,9 @@ class Dataset:
 
     def kept(self, key: object, make: Callable[[Dataset], T]) -> T:
         """Return what `make` finds in this dataset; it is called once for a key."""
-        if key not in self._kept:
-            self._kept[key] = make(self)
-        result: T = self._kept[key]
+        result: T = self._kept.get(key, NOTHING)
+        if result is NOTHING:
+            result = self._kept[key] = make(self)
         return result
 
     def length(self, table: str) -> int:
@@ -264,11 +268,11 @@ class Dataset:
     def _whole(self, array: str, spend: Spending) -> Values:
         """Return an array in the type that it has in the file, and hold it."""
         values = self._rows(array, 0, None, spend)
-        if array not in self._stored:
+        if array not in self.held:
             validation.check_shape(self, schema.ARRAY[array], values.shape)
             validation.check_users(self, schema.ARRAY[array], len(values))
             self._check_same_lengths(array, values.shape)
-            self._stored.hold(array, values, spend.spent)
+            self.held.hold(array, values, spend.spent)
         return values
 
     def rows(self, array: str, first: int, stop: int | None) -> Values:
@@ -281,8 +285,8 @@ class Dataset:
         """Return the same in the type that it has in the file."""
         declared = schema.ARRAY[array]
         self._require(array, self.source.arrays())
-        if array in self._stored:
-            return self._stored[array][first:stop]
+        if array in self.held:
+            return self.held[array][first:stop]
         values = self.source.rows(array, first, stop, spend)
         if not len(values):  # lists of nothing, in a document of its own, tell no shape
             inner = zip(declared.index[1:], values.shape[1:], strict=False)

@@ -73,6 +73,11 @@ def check_opened(data: Data) -> None:
             data.column("target", column.name)
 
 
+def takes_narrow(table: str, column: schema.Column) -> bool:
+    """Return whether whole numbers of a column are checked in whatever type they have."""
+    return column.kind in ("int", "code") and f"{table}.{column.name}" not in TREES
+
+
 def check_column(data: Data, table: str, column: schema.Column, values: Values) -> None:
     """Refuse what does not fit; raises InconsistentDataError."""
     place = f"{table}.{column.name}"

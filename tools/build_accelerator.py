@@ -1,7 +1,7 @@
 """Build what is in C with the wheel, where there is a compiler; else the wheel is Python.
 
-That is pvti's accelerator, the simulator's passes over intervals and pva's over traces. As a script
-it builds into the checkout: `python tools/build_accelerator.py`.
+That is pvti's accelerator, the simulator's passes over intervals, pva's over traces and rows. As a
+script it builds into the checkout: `python tools/build_accelerator.py`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ SOURCES = {
     "pvti/_accelerator.c": "PVTI_ACCELERATOR",
     "simulator/graph/_kernels.c": "SIMULATOR_KERNELS",
     "pva/_kernels.c": "PVA_KERNELS",
+    "pva/model/_rows.c": "PVA_KERNELS",
 }
 
 

@@ -2,13 +2,14 @@
 
 Run: python tools/sanitized.py [arguments of pytest]
 
-That are the tracer's accelerator, the simulator's passes over intervals and pva's over traces.
+That are the tracer's accelerator, the simulator's passes over intervals, pva's over traces and its
+objects.
 Where there is no compiler, or none with its library, it says so and runs nothing: there all is
 Python.
 
 The builds and a virtual environment of its own stand in `build/asan`: there `pvti._accelerator`,
-`simulator.graph._kernels` and `pva._kernels` are the watched ones, in each process that a test
-starts. All else is that of this Python.
+`simulator.graph._kernels`, `pva._kernels` and `pva.model._rows` are the watched ones, in each
+process that a test starts. All else is that of this Python.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ KERNELS = (
     "tests/formats/test_json_numbers.py",
     "tests/analysis/test_level_of_detail.py",
     "tests/analysis/test_stepped_columns.py",
+    "tests/pva/test_rows.py",
+    "tests/pva/test_views_as_lists.py",
 )
 NOT_HERE = "memory or without_it or fork or child"
 FINDER = """

@@ -21,6 +21,7 @@ from pva.model.sync_cycles import CYCLES_BY_TILE, SYNCS, sync_cycles
 from pva.model.views import Item, Items, Numbers
 
 TABLE = "steps_by_ipu"
+CYCLES = (TABLE, "cycles")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,9 +69,12 @@ class IpuStep(Item):
     @property
     def cycles(self) -> int:
         """Cycles of the longest running tile of the IPU."""
-        row = self._row
-        # As `_found`, which would be a tenth of a walk through all steps.
-        return 0 if row < 0 else self._data.stored(TABLE, "cycles").item(row)
+        data, row = self._data, self._row
+        # As `_found`, which would be a quarter of a walk through all steps.
+        values = data.held.get(CYCLES)
+        if values is None:
+            values = data.stored(*CYCLES)
+        return 0 if row < 0 else values.item(row)
 
     @property
     def activeCycles(self) -> CycleRange:
@@ -209,18 +213,26 @@ def _rows_of_ipu(data: Dataset, ipu: int) -> tuple[npt.NDArray[np.int64], npt.ND
     return rows, data.column(TABLE, "step")[rows]
 
 
+def _is_every_place(step: npt.NDArray[np.integer], ipu: npt.NDArray[np.integer]) -> bool:
+    """Return whether step and IPU are those of their places, [step][IPU]."""
+    steps, ipus = step.shape
+    return bool((step == np.arange(steps)[:, None]).all() and (ipu == np.arange(ipus)).all())
+
+
 def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], IpuStep]]:
     """Find the row of each step on each IPU, [step * IPUs + IPU]; ~place where it took no part.
 
     None are given where the row is the place, as in most reports.
     """
     ipus, make = data.of_replica("num_ipus"), partial(IpuStep, data)
-    count = ipus * data.length("steps")
+    steps = data.length("steps")
+    count = ipus * steps
+    step, ipu = data.stored(TABLE, "step"), data.stored(TABLE, "ipu")
+    if len(step) == count and _is_every_place(step.reshape(steps, -1), ipu.reshape(steps, -1)):
+        return ipus, (), make
     step, ipu = data.column(TABLE, "step"), data.column(TABLE, "ipu")
     valid = np.flatnonzero((step >= 0) & (ipu >= 0) & (ipu < ipus))
     place = step[valid] * ipus + ipu[valid]
-    if len(place) == len(step) == count and np.array_equal(place, np.arange(count)):
-        return ipus, (), make
     rows = ~np.arange(count)
     rows[place[::-1]] = valid[::-1]
     return ipus, array("q", rows.tobytes()), make

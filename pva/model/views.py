@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, overload
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import numpy.typing as npt
 
-from pva.dataset import Dataset
 from pva.model.completion import complete, complete_behind_items
+from pva.model.rows import Row, Rows
 from pva.model.show import Shown, table
 
 T = TypeVar("T")
@@ -17,14 +17,10 @@ T = TypeVar("T")
 _printed = {"items": 10}
 
 
-class Item(Shown):
+class Item(Row, Shown):
     """A row of a dataset. Two views of one row are equal, and one key in sets and dicts."""
 
-    __slots__ = ("_data", "_row")
-
-    def __init__(self, data: Dataset, row: int) -> None:
-        self._data = data
-        self._row = row
+    __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Item):
@@ -79,35 +75,10 @@ class Listed(Sequence[T]):
         return IndexError(f"index {place} is not there; there are {len(self):,}")
 
 
-class Items(Listed[T]):
+class Items(Rows[T], Listed[T]):
     """A sequence that makes its items when they are asked for."""
 
-    __slots__ = ("_make", "_rows")
-
-    def __init__(self, rows: range | Sequence[int], make: Callable[[int], T]) -> None:
-        self._rows = rows
-        self._make = make
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Items[T]: ...
-
-    def __getitem__(self, place: int | slice) -> T | Items[T]:
-        if isinstance(place, slice):
-            return Items(self._rows[place], self._make)
-        try:
-            row = self._rows[place]
-        except IndexError:
-            raise self._outside(place) from None
-        return self._make(row)
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._make, self._rows)
+    __slots__ = ()
 
     def _repr_html_(self) -> str:
         first = [item for item in self[: _printed["items"]] if isinstance(item, Shown)]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-IN_C = ("pvti/_accelerator", "simulator/graph/_kernels", "pva/_kernels")
+IN_C = ("pvti/_accelerator", "simulator/graph/_kernels", "pva/_kernels", "pva/model/_rows")
 PROGRAM = """
 import pvti, os
 pvti.startTrace(".")
