@@ -42,6 +42,7 @@ KERNELS = (
     "tests/simulator_back/test_summed_copies.py",
     "tests/formats/test_trace_kernels.py",
     "tests/formats/test_json_numbers.py",
+    "tests/formats/test_checksum.py",
     "tests/analysis/test_level_of_detail.py",
     "tests/analysis/test_stepped_columns.py",
     "tests/pva/test_rows.py",

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.errors import DamagedFileError
+from pva.formats.checksum import crc32
 from pva.formats.database.chunks import CHUNK_BYTES, CHUNK_LIMIT, DTYPES
 from pva.formats.database.sqlite_file import Database, faults
 from pva.formats.values import Values
@@ -133,7 +134,7 @@ class ChunkReader:
     def _part(self, name: str, index: Index, chunks: slice, begin: int, end: int) -> Values:
         """Return the rows from `begin` to `end` that chunks of one type hold."""
         data = self._data(name, index.rowid[chunks].tolist())
-        sums, recorded = list(map(zlib.crc32, data)), index.crc32[chunks].tolist()
+        sums, recorded = list(map(crc32, data)), index.crc32[chunks].tolist()
         if sums != recorded:
             bad = next(n for n, (checksum, crc) in enumerate(zip(sums, recorded, strict=True))
                        if checksum != crc)  # fmt: skip

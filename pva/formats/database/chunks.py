@@ -7,6 +7,7 @@ import zlib
 
 import numpy as np
 
+from pva.formats.checksum import crc32
 from pva.formats.values import Values, narrowed
 
 SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
@@ -32,4 +33,4 @@ def _chunk(name: str, first_row: int, part: Values) -> tuple[object, ...]:
     packed = zlib.compress(raw, 1)
     encoding, data = ("zlib", packed) if len(packed) <= WORTH_PACKING * len(raw) else ("raw", raw)
     dtype, shape = part.dtype.str[1:], json.dumps(part.shape)
-    return name, first_row, len(part), dtype, shape, encoding, zlib.crc32(data), data
+    return name, first_row, len(part), dtype, shape, encoding, crc32(data), data

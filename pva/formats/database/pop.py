@@ -56,6 +56,10 @@ CREATE_CHUNKS = (
     "CREATE INDEX arrays_by_name ON arrays (name, first_row)",
 )
 BATCH_BYTES = 4 << 20  # of texts that are read at once
+LAST = "SELECT coalesce(max(rowid), 0) FROM"
+# A file of many numbers has larger pages, of which a chunk takes fewer reads; a small one would
+# mostly hold what its tables leave free of them.
+MANY, PAGE_BYTES = 1 << 22, 16384
 SQL_TYPES = {"int": "INTEGER", "float": "REAL", "bool": "INTEGER", "text": "TEXT", "code": "TEXT"}
 
 CHUNKED = {array.name for array in schema.ARRAYS} | {
@@ -137,11 +141,14 @@ class ReportWriter:
             inode = self._path.stat().st_ino
         self._rows: dict[str, int] = {}
         try:
-            self._connection = open_writer(path, DECLARATION, CREATE_CHUNKS)
+            tables = {name: dataset.table(name) for name in dataset.tables}
+            arrays = {name: dataset.array(name) for name in dataset.arrays}
+            self._connection = open_writer(
+                path, DECLARATION, CREATE_CHUNKS, _page_bytes(tables, arrays)
+            )
             try:
                 self._rows = _rows_of(self._connection)
-                tables = {name: dataset.table(name) for name in dataset.tables}
-                self.append_run(tables, {name: dataset.array(name) for name in dataset.arrays})
+                self.append_run(tables, arrays)
             except BaseException:
                 self.close()
                 raise
@@ -185,6 +192,12 @@ class ReportWriter:
             chunks_of(name, values, first),
         )
         rows[name] = first + len(values)
+
+
+def _page_bytes(tables: Mapping[str, Columns], arrays: Mapping[str, npt.ArrayLike]) -> int:
+    """Return the size of the pages of a file for this much; 0 where it is SQLite's."""
+    columns = (np.size(values) for table in tables.values() for values in table.values())
+    return PAGE_BYTES if sum(columns) + sum(map(np.size, arrays.values())) >= MANY else 0
 
 
 @contextmanager
@@ -269,11 +282,9 @@ class _Pop:
                 if (_first_column(table) in chunked if table.wide else table.name in table_names)
             ]
             self._arrays = [array.name for array in schema.ARRAYS if array.name in chunked]
-            self._last = {
-                name: self._last_row(name)
-                for name in (CHUNKS, *self._tables)
-                if name == CHUNKS or not schema.TABLE[name].wide
-            }
+            self._last = self._last_rows(
+                [n for n in (CHUNKS, *self._tables) if n == CHUNKS or not schema.TABLE[n].wide]
+            )
             self._chunks = ChunkReader(database, self.room, self._last[CHUNKS], REPLACED)
             self._replaced = {
                 (table.name, column.name): values
@@ -284,9 +295,17 @@ class _Pop:
                 )
             }
 
-    def _last_row(self, table: str) -> int:
-        statement = f'SELECT coalesce(max(rowid), 0) FROM "{table}"'
-        return int(self._database.rows(statement, place=f"table {table}")[0][0])
+    def _last_rows(self, tables: list[str]) -> dict[str, int]:
+        """Find the last row of each table, by one query; by one each where a table is damaged."""
+        try:
+            queries = [f'({LAST} "{table}")' for table in tables]
+            rows = self._database.rows(f"SELECT {', '.join(queries)}")[0]
+        except DamagedFileError:
+            rows = tuple(
+                self._database.rows(f'{LAST} "{table}"', place=f"table {table}")[0][0]
+                for table in tables
+            )
+        return dict(zip(tables, map(int, rows), strict=True))
 
     def tables(self) -> Collection[str]:
         return self._tables

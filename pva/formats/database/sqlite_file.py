@@ -330,10 +330,11 @@ def _check_tables(database: Database) -> None:
 
 
 def open_writer(
-    path: str | PathLike[str], declaration: Declaration, create: Sequence[str]
+    path: str | PathLike[str], declaration: Declaration, create: Sequence[str], page_bytes: int = 0
 ) -> sqlite3.Connection:
     """Open a file for writing, making it with the statements `create` when it is not there.
 
+    Of pages of so many bytes; 0 leaves that to SQLite, and so does a file that is there.
     The connection commits nothing by itself: use `transaction`. Raises PvaError when the place
     cannot be written, and what `open_read_only` raises for a file that is something else.
     """
@@ -346,7 +347,7 @@ def open_writer(
             file, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
         try:
-            _prepare(connection, declaration, create)
+            _prepare(connection, declaration, create, page_bytes if create else 0)
         except BaseException:
             connection.close()
             raise
@@ -354,10 +355,15 @@ def open_writer(
 
 
 def _prepare(
-    connection: sqlite3.Connection, declaration: Declaration, create: Sequence[str]
+    connection: sqlite3.Connection,
+    declaration: Declaration,
+    create: Sequence[str],
+    page_bytes: int,
 ) -> None:
     from pvti.schema import WRITER_PRAGMAS
 
+    if page_bytes:
+        connection.execute(f"PRAGMA page_size = {page_bytes}")
     for statement in WRITER_PRAGMAS:
         connection.execute(statement)
     if not create:

@@ -5,7 +5,6 @@ Layout and meaning of all tables: `pvti.schema`.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from sys import getsizeof
@@ -18,6 +17,7 @@ from pva import kernels
 from pva.collector import collector_paused
 from pva.errors import DamagedFileError
 from pva.formats.builders import IN_RUNS, Growing, GrowingTexts
+from pva.formats.checksum import crc32
 from pva.formats.database.sqlite_file import TRACE, Database, Declaration, faults, open_read_only
 from pva.formats.memory_limit import SHORTER, Budget
 from pvti.schema import (
@@ -211,7 +211,7 @@ class PvtiFile:
 
     def _changed(self, data: Sequence[bytes], chunks: Columns) -> list[int]:
         """Return the places of chunks whose length or CRC is not what is said of them."""
-        wrong = np.fromiter(map(zlib.crc32, data), np.int64, len(data)) != chunks["crc32"]
+        wrong = np.fromiter(map(crc32, data), np.int64, len(data)) != chunks["crc32"]
         wrong |= np.fromiter(map(len, data), np.int64, len(data)) != chunks["records"] * RECORD.size
         places: list[int] = np.flatnonzero(wrong).tolist()
         for place in places:
