@@ -77,7 +77,7 @@ def bisect(
     command: tuple[str, ...], good: str, bad: str, figure: str | None, budget: str | None,
     out: Path, form: str | None,
 ) -> int:  # fmt: skip
-    """Find the commit of a regression: simulate commits of this repository by `git bisect run`.
+    """Search the commit of a regression: simulate commits of this repository by `git bisect run`.
 
     COMMAND runs in a worktree of its own, which goes at the end: neither your files nor your
     branch are touched, and a bisection of yours goes on. Files that git does not have are not

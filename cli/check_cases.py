@@ -185,7 +185,7 @@ def _location(path: str, result: Result) -> dict[str, object]:
 
 
 def _source(result: Result) -> str:
-    """Find a file of the program from here: reports hold no folders, so git's files are asked.
+    """Look up a file of the program among git's files, as reports hold no folders.
 
     Of several with its name it is the one that has the function before the line.
     """

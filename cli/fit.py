@@ -74,7 +74,7 @@ def fit(
     out: Path | None, form: str | None, dask: str | None, workers: int | None,
     time_limit: float, memory_limit: int,
 ) -> int:  # fmt: skip
-    """Find the least that must be given up for a model or program to fit.
+    """Search the cheapest change that makes a model or program fit.
 
     Tries it as it is, then levers in the order of what they cost: the share of memory for temporary
     data, partial results, recomputation, the batch, precision, the optimiser's state, more IPUs;

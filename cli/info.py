@@ -158,7 +158,7 @@ def _recorded(report: Report) -> str:
 
 
 def _missing(report: Report) -> str:
-    """Find which option records what is not there; of a part that is there in part, what lacks."""
+    """Return the option that records a missing part; of an incomplete part, what lacks."""
     recorded, missing = _parts(report)
     texts = []
     for option, names in missing.items():

@@ -110,7 +110,7 @@ def _run_file(path: Path, arguments: Sequence[str]) -> int:
 
 
 def _say_raised(path: Path, error: Exception) -> int:
-    """Find what a program raised: of the simulator one line with the place, else as Python does."""
+    """Print a program's error: of the simulator one line with the place, else as Python does."""
     from simulator.graph.errors import PoplarError
 
     frames = traceback.extract_tb(error.__traceback__)

@@ -20,7 +20,7 @@ NAMES = {
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Find modules of the SDK below other names."""
+    """Imports modules of the SDK under other names."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

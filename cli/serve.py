@@ -149,7 +149,7 @@ def _any_below(directory: Path) -> bool:
 
 
 def reports_below(directory: Path) -> list[Path]:
-    """Find the report of a directory, or those of the directories in it; raises PvaError."""
+    """List the report of a directory, or those of the directories in it; raises PvaError."""
     if _holds_report(directory):
         return [directory]
     reports = [

@@ -72,7 +72,7 @@ class Programs(Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the program that the first argument names."""
+        """Return the program that the first argument names."""
         if args and args[0].endswith(SUFFIX):
             return args[0], program_of(args), args[1:]
         if args and args[0].endswith(MODEL):

@@ -84,7 +84,7 @@ class Address:
         return dict(self.options).get(key, default)
 
     def option(self, key: str, values: Sequence[str]) -> str:
-        """Find an option that may be one of these, the first unless chosen; raises AddressError."""
+        """Return an option, which is one of these, by default the first; raises AddressError."""
         value = self.text(key, values[0])
         if value not in values:
             raise AddressError(f"{key}={value}: not there; known: {', '.join(values)}")

@@ -69,7 +69,7 @@ def _act(name: str, words: str, hint: str) -> list[object]:
 
 
 def outline(heights: npt.NDArray[np.number]) -> str:
-    """Find the outline of bars, one for each place or stretch of places, as the path of an SVG."""
+    """Return the outline of bars, one for each place or stretch of places, as an SVG path."""
     count = len(heights)
     edges = np.unique(np.linspace(0, count, min(count, POINTS) + 1).astype(np.int64))
     highest = np.maximum.reduceat(heights, edges[:-1])

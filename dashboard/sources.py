@@ -103,7 +103,7 @@ def sources(path: Path) -> list[Path]:
 
 
 def _own(path: Path) -> list[Path]:
-    """Find a directory of a report or of `.pvti`, or of a directory of Chrome traces each file."""
+    """List a directory of a report or of `.pvti`, or of a directory of Chrome traces each file."""
     if has_report(path):
         return [path] if is_source(path) else []
     traces = traces_in(path)
@@ -138,7 +138,7 @@ def completions(roots: Sequence[Path], typed: str) -> list[str]:
 
 
 def within(root: Path, text: str) -> list[Path]:
-    """Find what a path may name in a root: from there, or from the working directory, as typed."""
+    """List what a path may name in a root: from there, or from the working directory, as typed."""
     named = [real(start / text) for start in (root, Path())]
     return [path for path in named if is_within(path, [root])]
 

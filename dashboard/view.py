@@ -164,7 +164,7 @@ def _entry(store: Store, state: Address, name: Hashable, about: str) -> Hashable
 
 
 def or_empty(content: object) -> object:
-    """Find what a panel shows; nothing is an empty place, as null breaks later updates of Dash."""
+    """Return what a panel shows; None is an empty place, as null breaks later updates of Dash."""
     return still.settled(html.Div() if content is None else content)
 
 

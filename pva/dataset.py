@@ -197,12 +197,12 @@ class Dataset:
         return -(-count // max(int(self.value("target", "num_replicas")), 1))
 
     def rows_where(self, table: str, column: str, value: int) -> Values:
-        """Find the rows of a table with a value in a column, in order; the first call sorts."""
+        """Return the rows of a table with a value in a column, in order; the first call sorts."""
         order, ordered = self._sorted(table, column)
         return order[slice(*np.searchsorted(ordered, (value, value + 1)))]
 
     def rows_among(self, table: str, column: str, values: npt.ArrayLike) -> Values:
-        """Find the rows of a table with any of some values in a column, value after value."""
+        """Return the rows of a table with any of some values in a column, value after value."""
         order, ordered = self._sorted(table, column)
         first = np.searchsorted(ordered, values)
         counts = np.searchsorted(ordered, values, side="right") - first

@@ -65,7 +65,7 @@ class Frames:
 def frame_of(
     data: Dataset, name: str, *, copy: bool = True, columns: Collection[str] | None = None
 ) -> pd.DataFrame:
-    """Find a table or array as a DataFrame; without `copy` it shares memory and is to be read only.
+    """Return a table or array as a DataFrame; without `copy` it shares memory and is read-only.
 
     Of a table only these `columns`, if they are given; of an array all.
 

@@ -220,7 +220,7 @@ class Trace(Shown):
         return self._content.lanes.chunks()
 
     def since(self, begin_ns: int) -> list[ThreadColumns]:
-        """Find of each thread, as in `threads`, what had not ended at a moment; reads nothing else.
+        """Return the events of each thread, as in `threads`, that are not over at a moment.
 
         Depth, parent and self time are those among these events. Raises PvaError.
         """

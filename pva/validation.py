@@ -163,7 +163,7 @@ def _check_tree(data: Data, place: str, values: Values) -> None:
 
 
 def first_circular(above: Values, below: Values, count: int) -> int | None:
-    """Find the first of `count` rows that is inside itself, by pairs of rows; None in a tree.
+    """Return the first of `count` rows that is inside itself, by pairs of rows; None in a tree.
 
     Takes `ORDERING` bytes a row and a pair.
     """

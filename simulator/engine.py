@@ -389,7 +389,7 @@ class Engine:
         self._profiling = False
 
     def getReport(self, reportExecution: bool = True) -> Report:
-        """Find the report so far: the one that is written, if it has both profiles, else in memory.
+        """Return the report so far: the written one if it has both profiles, else one in memory.
 
         One in memory has the runs since the last reset; without `reportExecution` it has none.
         """
@@ -411,7 +411,7 @@ class Engine:
         printProfileSummary(text, self.getGraphProfile(), self.getExecutionProfile(), options)
 
     def getTimeStamp(self) -> TimerTimePoint:
-        """Find the time in nanoseconds, on the clock of the host trace, and the device's cycles."""
+        """Return nanoseconds on the clock of the host trace, and the device's cycles."""
         return TimerTimePoint.now(0 if self._runner is None else self._runner.cycles)
 
     def reportTiming(self, start: TimerTimePoint, end: TimerTimePoint) -> str:

@@ -271,7 +271,7 @@ class _Reader:
         return Deferred(dict, lambda: dict(zip(keys, map(_value, parts), strict=True)))
 
     def _has_arrays(self, value: object) -> bool:
-        """Find whether a value is an array or a tuple of arrays."""
+        """Return whether a value is an array or a tuple of arrays."""
         node = self._node_of(value)
         if node[0] != "tuple":
             return bool(node[0] == "array")
@@ -313,7 +313,7 @@ class _Reader:
             fill(self, self._made[number], *parts)
 
     def fill_object(self, instance: object, kind: int, values: list[object]) -> None:
-        """Give an object the values of its fields; raises PoplarError for one of another kind."""
+        """Set the fields of an object; raises PoplarError for an object of another kind."""
         cls = self.classes[kind]
         for name, accepted, value in zip(field_names(cls), checks(cls), values, strict=True):
             item = self._node(value) if isinstance(value, list) else value
@@ -332,7 +332,7 @@ class _Reader:
             object.__setattr__(instance, name, item)
 
     def fill_function(self, function: FunctionType, *parts: Any) -> None:
-        """Give a function its defaults and the values that it refers to."""
+        """Set the defaults of a function and the values that it refers to."""
         *_, names, values = parts
         code = function.__code__
         if list(code.co_freevars) != names:
@@ -382,7 +382,7 @@ def _steps(kind: np.dtype[np.generic], count: int, first: int, step: int) -> Cal
 
 
 def _fits(kind: np.dtype[np.generic], number: int) -> bool:
-    """Find whether a whole number is one of a type of such."""
+    """Return whether a whole number is one of a whole-number type."""
     bits = 8 * kind.itemsize - (kind.kind == "i")
     return (-1 << bits if kind.kind == "i" else 0) <= number < 1 << bits
 

@@ -217,7 +217,7 @@ def _instead(name: str, value: OptionValue) -> str:
 
 
 def as_texts(options: Mapping[str, OptionValue]) -> dict[str, str]:
-    """Find options as texts for a report; of a path only its name, so that no machine's is kept."""
+    """Return options as texts for a report; of a path its name alone, not the machine's folders."""
     shown = {
         name: PurePath(str(options[name])).name or KNOWN[name].default
         for name in _PATHS

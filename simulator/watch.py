@@ -28,14 +28,14 @@ _listeners: list[Listener] = []
 
 
 def tell(event: Event) -> None:
-    """Tell all listeners."""
+    """Call all listeners."""
     for listener in _listeners:
         listener(event)
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Tell this listener too, for as long as the block lasts."""
+    """Call this listener as well, within the block."""
     _listeners.append(listener)
     try:
         yield

@@ -130,7 +130,7 @@ MIN_SYNC_DELAY, RELATIVE_SYNC_DELAY = 20, np.array([0, 4, 8, 12, 16])
 
 
 def code(table: str, column: str, text: str) -> int:
-    """Give the code that stands for a text in a column of codes."""
+    """Return the code that stands for a text in a column of codes."""
     return schema.TABLE[table].column(column).values.index(text)
 
 
@@ -273,7 +273,7 @@ def _debug_contexts() -> Columns:
 
 
 def _live_at() -> Values:
-    """Tell which variables are live at which step: [liveness step][variable]."""
+    """Return which variables are live at which step: [liveness step][variable]."""
     live = np.zeros((len(LIVENESS), len(VARIABLES)), dtype=bool)
     for variable, begin, end in INTERVALS:
         live[begin:end, variable] = True
@@ -281,7 +281,7 @@ def _live_at() -> Values:
 
 
 def _bytes_on_tiles() -> Values:
-    """Give the bytes of variables on tiles: [variable][tile]."""
+    """Return the bytes of variables on tiles: [variable][tile]."""
     sizes = np.zeros((len(VARIABLES), TILES), dtype=np.int64)
     for row, (*_, tiles, _address, length, _region) in enumerate(VARIABLES):
         sizes[row, list(tiles)] = length
@@ -289,7 +289,7 @@ def _bytes_on_tiles() -> Values:
 
 
 def _always_live() -> Values:
-    """Give the bytes that are always live on each tile."""
+    """Return the bytes that are always live on each tile."""
     always = np.array([variable[4] for variable in VARIABLES])
     return sum(CODE.values()) + _bytes_on_tiles()[always].sum(axis=0)
 
@@ -325,7 +325,7 @@ def _memory_tables() -> dict[str, Columns]:
 
 
 def _memory_by_tile() -> Columns:
-    """Give the memory of each tile, worked out by hand from VARIABLES and CODE.
+    """Return the memory of each tile, worked out by hand from VARIABLES and CODE.
 
     Each tile has its code, then w, x, product (8 bytes each) and the message (4, on tile 0 in the
     same place as y); tile 0 has the constant after a gap; tiles 0 and 5 the partials.
@@ -370,7 +370,7 @@ def _memory_by_category() -> Values:
 
 
 def _vertex_memory(owner: str, types: tuple[int, ...]) -> dict[str, Values]:
-    """Give the vertex memory of owners, whose vertices are of `types`; one vertex where it runs."""
+    """Return the vertex memory of owners with vertices of `types`; one vertex where it runs."""
     runs = np.array([np.ones(TILES, dtype=int), EVEN, HEADS])[list(types)]
     state = np.array([size for _, size in VERTEX_TYPES])[list(types)]
     parts = {
@@ -405,7 +405,7 @@ def _graph_arrays() -> dict[str, Values]:
 
 
 def _phase(program: int, clock: Values) -> tuple[Values, Values, Values]:
-    """Give each tile's duration in a step, and the bytes it receives and sends."""
+    """Return each tile's duration in a step, and the bytes it receives and sends."""
     kind, _, more = PROGRAMS[program]
     nothing = np.zeros(TILES, dtype=np.int64)
     if kind == "OnTileExecute":
@@ -488,7 +488,7 @@ def _execution_tables() -> dict[str, Columns]:
 
 
 def _execution_arrays() -> dict[str, Values]:
-    """Give the clocks, and what instrumentation of every kind would have measured."""
+    """Return the clocks, and what instrumentation of every kind would have measured."""
     types = [row for row, count in ((0, 10), (1, 1), (2, 2), (1, 5)) for _ in range(count)]
     return {
         "tile_clock": np.zeros((1, TILES), dtype=np.int64),

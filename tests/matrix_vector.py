@@ -83,7 +83,7 @@ def tutorial() -> Executable:
 
 
 def user_cycles(executable: Executable) -> int:
-    """Give the cycles of a run from the end of the control programs before the user's."""
+    """Return the cycles of a run from the end of the control programs before the user's."""
     record = Runner(executable, NoValues()).run(0, "run", record=True)
     begin = np.flatnonzero(record.steps > executable.lowered.user_programs[0])[0]
     return int(record.replay.cycles_to[-1] - record.replay.cycles_from[begin])

@@ -27,7 +27,7 @@ Walk = Generator[CrossReplicaCopy, None, None]
 
 
 def live_variables(executable: Executable) -> npt.NDArray[np.bool_]:
-    """Tell which variables are live at which step, [step][variable]; the last: the fixed data."""
+    """Return which variables are live at which step, [step][variable]; the last: the fixed data."""
     live = executable.liveness
     at = np.zeros((len(live.program), len(live.always_live) + 1), dtype=bool)
     for variable, begin, end in zip(live.variable, live.begin, live.end, strict=True):

@@ -201,7 +201,7 @@ class Drawn:
 
     # Variables
     def new_view(self, tensor: poplar.Tensor) -> View:
-        """Give a tensor a place of its own in the model."""
+        """Add a place of its own in the model for a tensor."""
         name, count = str(tensor.dtype), tensor.numElements()
         first = self.sizes[name]
         self.sizes[name] += count
@@ -361,7 +361,7 @@ class Drawn:
 
     # The model
     def model(self) -> Machine:
-        """Give the state before the first run."""
+        """Return the state before the first run."""
         machine = Machine(
             [
                 {str(dtype): np.zeros(self.sizes[str(dtype)], dtype.numpy) for dtype in TYPES}

@@ -39,7 +39,7 @@ class Lengths:
     foreign: bool = False
 
     def has(self, name: str) -> bool:
-        """Tell whether there will be such a table."""
+        """Return whether there will be such a table."""
         return name in self.rows
 
     def length(self, table: str) -> int:
@@ -47,7 +47,7 @@ class Lengths:
         return _count(table, self.rows)
 
     def axis(self, axis: str) -> int:
-        """Tell how long an index is."""
+        """Return how long an index is."""
         counted = schema.DIMENSIONS.get(axis, "")
         if isinstance(counted, int):
             return counted
@@ -159,7 +159,7 @@ def _order(name: str, columns: dict[str, list[Any]]) -> None:
 
 
 def _refers_to_nothing(array: schema.Array, lengths: Lengths) -> bool:
-    """Tell whether an array refers to rows of a table that has none."""
+    """Return whether an array refers to rows of a table that has none."""
     return array.name in ARRAY_ROWS and lengths.axis(ARRAY_ROWS[array.name]) == 0
 
 

@@ -229,18 +229,18 @@ def imports(module: str) -> tuple[Import, ...]:
 
 
 def under(name: str, prefixes: tuple[str, ...]) -> bool:
-    """Tell whether a module is one of the prefixes or inside it."""
+    """Return whether a module is one of the prefixes or inside it."""
     return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
 
 
 def row_of(module: str) -> tuple[str, Row]:
-    """Find the row of a module."""
+    """Return the row of a module."""
     prefix = max((p for p in TABLE if under(module, (p,))), key=len)
     return prefix, TABLE[prefix]
 
 
 def allowed(found: Import) -> bool:
-    """Tell whether the table allows an import."""
+    """Return whether the table allows an import."""
     if found.target.split(".")[0] in sys.stdlib_module_names:
         return True
     prefix, row = row_of(found.module)

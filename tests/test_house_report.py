@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from tools.house_report import (
     MAX_ANY,
+    MAX_VAGUE,
+    ROOT,
+    VAGUE_VERBS,
     bound_names,
     depth,
     report,
     row,
     share_of_any,
+    share_of_vague,
     sources,
+    vague_docstrings,
 )
 
 SOURCE = """
@@ -60,3 +66,17 @@ def test_any_counts_in_arguments_and_results_also_inside_and_quoted() -> None:
 def test_few_functions_have_any_in_their_signature() -> None:
     share = share_of_any(map(ast.parse, sources().values()))
     assert share < MAX_ANY, f"{share:.2%} have Any: name the type, or object if nothing is asked"
+
+
+def test_few_bound_names_are_vague() -> None:
+    assert share_of_vague([ast.parse("found = 1; rows = 2")]) == 1 / 2
+    assert share_of_vague(map(ast.parse, sources().values())) < MAX_VAGUE
+
+
+def test_no_docstring_begins_with_a_verb_that_says_nothing() -> None:
+    text = 'def f():\n    """Tell:\n    it."""\ndef g():\n    """Tellurium."""'
+    assert list(vague_docstrings(ast.parse(text))) == ["Tell:"]
+    tests = (file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py"))
+    begins = re.compile(rf'"""({"|".join(VAGUE_VERBS)})\b')  # to parse few files
+    texts = (text for text in (*sources().values(), *tests) if begins.search(text))
+    assert [line for text in texts for line in vague_docstrings(ast.parse(text))] == []

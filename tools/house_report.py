@@ -53,7 +53,12 @@ VAGUE = frozenset(
         "done",
     ]
 )
-MAX_ANY = 0.05  # of the functions: the limit of the tests
+# Verbs that do not say what a function does: at the begin of no docstring.
+VAGUE_VERBS = frozenset(
+    {"Find", "Finds", "Give", "Gives", "Tell", "Tells", "Say", "Says", "Have", "Has"}
+)
+MAX_ANY = 0.05  # of the functions: a limit of the tests, as the next
+MAX_VAGUE = 0.01  # of the bound names
 BLOCKS = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -84,6 +89,21 @@ def bound_names(tree: ast.AST) -> Iterator[str]:
             yield node.arg
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
+
+
+def share_of_vague(trees: Iterable[ast.AST]) -> float:
+    """Return the fraction of bound names that do not say what they name."""
+    names = [name for tree in trees for name in bound_names(tree)]
+    return sum(name in VAGUE for name in names) / max(len(names), 1)
+
+
+def vague_docstrings(tree: ast.AST) -> Iterator[str]:
+    """Yield the first line of each docstring that begins with one of VAGUE_VERBS."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(tree):
+        text = (ast.get_docstring(node) or "") if isinstance(node, documented) else ""
+        if re.split(r"\W", text, maxsplit=1)[0] in VAGUE_VERBS:
+            yield text.partition("\n")[0]
 
 
 def has_any(function: Function) -> bool:

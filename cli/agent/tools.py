@@ -279,7 +279,7 @@ class Tools:
         return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
 
     def _model(self, path: str) -> Path:
-        """Find a model below the paths given at start; raises NotFoundError."""
+        """Look up a model below the paths given at start; raises NotFoundError."""
         file = Path(path)
         if file.suffix == MODEL and file.is_file() and self._store.holds(file):
             return file

@@ -135,7 +135,7 @@ def _slug(heading: str, counts: dict[str, int]) -> str:
 
 
 def place_of(target: str, chapter: str) -> tuple[str, str] | None:
-    """Find to which chapter and section a link of a document leads; None when it leads outside."""
+    """Return the chapter and section that a link leads to; None when it leads outside."""
     file, _, part = target.partition("#")
     if re.match(r"[a-z]+:", target):
         return None

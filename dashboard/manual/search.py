@@ -32,7 +32,7 @@ def _plain(text: str) -> str:
 
 
 def search(chapters: Sequence[Chapter], text: str) -> list[Hit]:
-    """Find the sections that have all words of a text, in any case; those of a title first."""
+    """List the sections that have all words of a text, in any case; those of a title first."""
     words = words_of(text)
     hits: list[tuple[int, Hit]] = []
     for chapter in chapters if words else ():

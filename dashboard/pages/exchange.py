@@ -184,7 +184,7 @@ def answer(store: Store, state: Address, _theme: Theme) -> Element:
 
 
 def _between(store: Store, state: Address, row: dict[str, object]) -> str:
-    """Find from where to where an exchange goes: IPUs, how many tiles, and the busiest of them."""
+    """Return the ends of an exchange in words: IPUs, how many tiles, and the busiest of them."""
     report = store.report(state.report)
     spread = exchange_spread(report).frame()
     is_row = (spread["kind"] == row["kind"]) & (spread["exchange"] == row["exchange"])

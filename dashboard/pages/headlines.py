@@ -103,7 +103,7 @@ def known_run(report: Report) -> MainRun | None:
 
 
 def items_words(run: MainRun) -> str:
-    """Find how many items the runs took in, and how many a second; empty where it is not known."""
+    """Return the items of the runs and their rate in words; empty where they are not known."""
     if not run.items_per_second > 0:
         return ""
     words = f" for {counted(run.items, 'item')}: {units.rate(run.items_per_second)}"

@@ -214,7 +214,7 @@ def axis_of(text: str) -> Axis:
 
 
 def alignment(store: Store, report: str) -> Alignment:
-    """Find the runs of a report in its host trace; raises PvaError."""
+    """Match the runs of a report to its host trace; raises PvaError."""
     return store.derived(
         report, "alignment", lambda: align(store.report(report), host_trace(store, report))
     )

@@ -20,7 +20,7 @@ MAX_CHOSEN = 1000  # of the chosen event
 
 
 def flows_of(trace: Trace, timeline: Timeline) -> HostFlows:
-    """Find the events of a timeline of threads that the flows of its trace lead between."""
+    """Return the events of a timeline of threads that the flows of its trace join."""
     threads = [(0, 0)] * len(trace.threads)
     lanes = (lane for lane in timeline.lanes if "derived" not in lane.kinds)
     for (number, _, _), lane in zip(threads_in_order(trace), lanes, strict=True):

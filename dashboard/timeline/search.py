@@ -16,7 +16,7 @@ SEARCHED = ("step", "io", "block", "event", "flag")  # kinds of rows
 
 
 def search(timeline: Timeline, text: str, rank: int | None = None) -> dict[str, Any]:
-    """Find the events whose label holds a text, large or small letters alike, in order of begin.
+    """Search the events whose label contains a text, in any case, in order of begin.
 
     Gives `total` and, by row, begin, length and item, at most MAX_HITS events spread evenly over
     those found; or with `rank` the one event of that rank.

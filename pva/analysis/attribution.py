@@ -63,7 +63,7 @@ def phases(report: Report) -> Integers:
 
 
 def elapsed(report: Report) -> Integers:
-    """Find by how many cycles each step made its run longer; 0 where its clock was not recorded."""
+    """Return the cycles by which each step made its run longer; 0 where no clock was recorded."""
     begin, end = (report.dataset.column("steps", name) for name in ("cycles_from", "cycles_to"))
     return np.where((begin >= 0) & (end >= begin), end - begin, 0)
 
@@ -201,7 +201,7 @@ def _scopes(report: Report) -> dict[int, str]:
 
 
 def _by_path(name: str, operations: set[str]) -> str:
-    """Find the operation of a name among those that are known, else take its last stage away."""
+    """Return the known operation that a name is of, else the name without its last stage."""
     parts = name.split("/")
     for length in range(len(parts), 0, -1):
         path = "/".join(parts[:length])

@@ -71,7 +71,7 @@ def tiles_of(
     replica: int | None = None,
     tile: int | None = None,
 ) -> slice:
-    """Find one tile, the tiles of an IPU, or all when none is named; of any replica the same ones.
+    """Return one tile, the tiles of an IPU, or by default all; of any replica the same ones.
 
     Raises SelectionError when it is not there, or has no tiles.
     """

@@ -24,7 +24,7 @@ def grouped(begin: Integers, end: Integers, codes: Integers) -> tuple[Integers, 
 
 
 def bridged(codes: Integers, open_places: Truths) -> Integers:
-    """Find the open places between two equal codes that code, so that a span runs through them."""
+    """Fill the open places between two equal codes with that code, so that a span covers them."""
     opened = np.flatnonzero(open_places)
     coded = np.flatnonzero(~open_places)
     if not len(coded) or not len(opened):

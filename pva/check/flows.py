@@ -51,7 +51,7 @@ def _recorded(data: Dataset, *ways: str) -> Iterator[str]:
 
 
 def _on_tiles(data: Dataset, name: str, end: str, by_tile: Values) -> Iterator[Violation]:
-    """Find groups that end behind the last tile."""
+    """Yield groups that end behind the last tile."""
     column = f"{end}_end"
     ends = data.column(f"{name}_flows", column)
     yield from at_most(ends, by_tile.shape[1], f"{name}_flows.{column}", "row")

@@ -98,7 +98,7 @@ def _edges(data: Dataset) -> dict[int, list[int]]:
 
 
 def _circular(below: dict[int, list[int]], count: int) -> set[int]:
-    """Find the programs that are left when all that contain nothing are taken away in turn."""
+    """Return the programs left when all that contain nothing are removed in turn."""
     remaining = {program: len(inside) for program, inside in below.items()}
     above: dict[int, list[int]] = defaultdict(list)
     for parent, inside in below.items():

@@ -97,7 +97,7 @@ def exchanges_have_no_more_code_than_the_tile(data: Dataset) -> Iterator[Violati
 
 
 def _category(data: Dataset, name: str) -> Values:
-    """Find the bytes of a category on each tile, where it has a place of its own or shares one."""
+    """Return the bytes of a category on each tile, overlapped or not."""
     by_tile: Values = data.array("memory_by_category")[schema.CATEGORIES.index(name)].sum(
         axis=(0, 1)
     )
@@ -198,7 +198,7 @@ def _boxes(data: Dataset) -> Values:
 
 
 def _touching(boxes: Values) -> Values:
-    """Find the boxes that share an address with another on their tile, at whatever time."""
+    """Return the boxes that share an address with another on their tile, at any time."""
     tile, address, stop = boxes[:3]
     order = np.lexsort((address, tile))
     base = tile[order] * (max(int(stop.max(initial=0)), 1) + 1)
@@ -220,7 +220,7 @@ def _borders(tiles: Values) -> list[int]:
 
 
 def _collision(boxes: Values) -> tuple[int, int] | None:
-    """Find two boxes of one tile that overlap, given by begin; what is alive is kept by address."""
+    """Return two boxes of a tile that overlap; `boxes` are sorted by begin."""
     starts: list[int] = []  # of what is alive, ascending
     alive: list[tuple[int, int]] = []  # end and variable of each of them
     leaving: list[tuple[int, int]] = []  # a heap: end of life, address

@@ -124,7 +124,7 @@ PARTS = tuple(chain.from_iterable(DIRECTORY.values()))  # patterns of what is re
 
 
 def detect(path: str | PathLike[str]) -> Format:
-    """Find the format of a file by its first bytes; where these tell nothing, by its suffix.
+    """Detect the format of a file by its first bytes, else by its suffix.
 
     Raises NotFoundError, UnknownFormatError (which lists the formats) and DamagedFileError (empty).
     """
@@ -242,7 +242,7 @@ def encoded(value: object, format: str, *, pretty: bool = False) -> bytes:
 
 
 def directory_files(directory: Path) -> dict[str, Path]:
-    """Find the files of a report directory by what they are; raises PvaError."""
+    """Return the files of a report directory by what they are; raises PvaError."""
     try:
         names = sorted(entry for entry in directory.iterdir() if entry.is_file())
     except OSError as error:

@@ -232,7 +232,7 @@ def _numbered(paths: Iterable[Path]) -> list[tuple[int, Path]]:
 
 
 def _report_places(path: Path) -> Iterator[Path]:
-    """Find the reports of an instance: its directory, or the named ones below it."""
+    """Yield the reports of an instance: its directory, or the named ones below it."""
     if not path.is_dir():
         if path.exists():
             yield path

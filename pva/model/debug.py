@@ -63,7 +63,7 @@ class DebugContext(Item):
 
 
 def context(data: Dataset, number: int) -> DebugContext | None:
-    """Find a context by its id; None for an id that is not there.
+    """Return a context by its id; None for an id that is not there.
 
     Raises NotRecordedError when the report has no debug information.
     """

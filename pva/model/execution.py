@@ -220,7 +220,7 @@ def _is_every_place(step: npt.NDArray[np.integer], ipu: npt.NDArray[np.integer])
 
 
 def _rows_by_ipu(data: Dataset) -> tuple[int, Sequence[int], Callable[[int], IpuStep]]:
-    """Find the row of each step on each IPU, [step * IPUs + IPU]; ~place where it took no part.
+    """Return the row of each step on each IPU, [step * IPUs + IPU]; ~place where it took no part.
 
     None are given where the row is the place, as in most reports.
     """

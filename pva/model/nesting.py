@@ -71,7 +71,7 @@ def begin_order(begin: Integers) -> Integers:
 
 
 def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = None) -> Nesting:
-    """Find depth, parent and self time of events sorted by `begin_order`; `into` is filled."""
+    """Compute depth, parent and self time of events sorted by `begin_order`; fills `into`."""
     count = len(begin)
     depth, parent, self_times_ns = into or (
         np.empty(count, np.int32),
@@ -92,7 +92,7 @@ def nest(begin: Integers, end: Integers, check: Check, into: Nesting | None = No
 
 
 def self_times(begin: Integers, end: Integers, check: Check) -> Integers:
-    """Find the self time alone, in half of the memory of `nest`."""
+    """Compute the self time alone, in half of the memory of `nest`."""
     self_times_ns = np.empty(len(begin), np.int64)
     if _swept(begin, end, self_times_ns):
         return self_times_ns
@@ -131,7 +131,7 @@ def lying_across(begin: Integers, end: Integers, parent: Rows) -> npt.NDArray[np
 
 
 def _below(mask: npt.NDArray[np.bool_], parent: Rows) -> npt.NDArray[np.bool_]:
-    """Find which events are chosen, or inside of one that is, looking twice as far up each time."""
+    """Return which events are chosen, or inside of one, looking twice as far up each time."""
     is_below, up = mask.copy(), parent.copy()
     rows = np.flatnonzero(~is_below & (up >= 0)) if is_below.any() else up[:0]
     while len(rows):
@@ -176,7 +176,7 @@ def parts(begin: Integers, end: Integers, check: Check) -> Iterator[Part]:
 
 
 def _held(begins: Integers, ends: Integers, parent: Integers, window: tuple[int, int]) -> Integers:
-    """Find how long in a window each event, which holds what is in it, was without that.
+    """Compute the self time of each event in a window, for events that hold what is in them.
 
     Sums below 2**53 ns (104 days) are exact in the doubles that bincount adds.
     """
@@ -186,7 +186,7 @@ def _held(begins: Integers, ends: Integers, parent: Integers, window: tuple[int,
 
 
 def _on_top(begins: Integers, ends: Integers, window: tuple[int, int]) -> Integers:
-    """Find how long in a window each event was the last begun of those open."""
+    """Compute how long in a window each event was the last begun of those open."""
     since, until = window[0], min(window[1], int(ends.max()))
     times = np.concatenate((begins, ends, window))
     edges = np.sort(times[(times >= since) & (times <= until)])
@@ -197,7 +197,7 @@ def _on_top(begins: Integers, ends: Integers, window: tuple[int, int]) -> Intege
 
 
 def _placed(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers, bool]:
-    """Find depth and parent, and whether each holds what is in it.
+    """Compute depth and parent, and whether each event holds what is in it.
 
     The first events were carried over, with these depths.
     """
@@ -222,7 +222,7 @@ def _ended(ends: Integers, begins: Integers) -> Integers:
 
 
 def _last_less_deep(depth: Integers) -> Integers:
-    """Find the last event before each that is one less deep; the first is of depth 0."""
+    """Return the last event before each that is one less deep; the first is of depth 0."""
     deepest = int(depth.max(initial=0))
     # Of 8 and 16-bit numbers NumPy sorts by radix: many times as fast.
     small = depth.astype(np.uint8 if deepest < 1 << 8 else np.uint16 if deepest < 1 << 16 else int)
@@ -239,7 +239,7 @@ def _last_less_deep(depth: Integers) -> Integers:
 
 
 def _overlapping(begins: Integers, ends: Integers, carried: Integers) -> tuple[Integers, Integers]:
-    """Find depth and parent of events that need not hold each other."""
+    """Compute depth and parent of events that need not hold each other."""
     parent = _last_open(ends[:-1], np.arange(len(begins)), begins)
     parent[: len(carried)] = -1
     depth = np.zeros(len(begins), np.int64)
@@ -256,7 +256,7 @@ def _overlapping(begins: Integers, ends: Integers, carried: Integers) -> tuple[I
 
 
 def _last_open(ends: Integers, places: Integers, times: Integers) -> Integers:
-    """Find the last event before each place that ends after a time, -1 where there is none.
+    """Return the last event before each place that ends after a time, -1 where there is none.
 
     By halves, in a tree of maxima.
     """

@@ -356,7 +356,7 @@ def _control_code(data: Dataset, row: int) -> npt.NDArray[np.int64]:
 
 
 def _below(data: Dataset, row: int) -> npt.NDArray[np.int64]:
-    """Find a program and all below it, level by level."""
+    """Return a program and all below it, level by level."""
     program_class = level = np.array([row])
     while True:
         rows = data.rows_among("program_children", "program", level)

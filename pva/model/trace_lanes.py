@@ -269,7 +269,7 @@ class Lanes:
 
 
 def _nest_together(lanes: list[ThreadColumns]) -> None:
-    """Find how the events of lanes nest in one sweep."""
+    """Compute how the events of lanes nest, in one sweep."""
     stretch = _stretch(lanes)
     nesting = nest(stretch.begin, stretch.end, lanes[0].check)
     row = 0

@@ -125,7 +125,7 @@ def taken(rows: Columns, selection: npt.NDArray[np.integer | np.bool_] | slice) 
 def rows_of_events(
     begin: Integers, label: npt.NDArray[np.int32], begins: Integers, labels: Integers
 ) -> Integers:
-    """Find the events with these begins and labels, -1 where there is none; `begin` ascends.
+    """Look up events by begin and label, -1 where there is none; `begin` ascends.
 
     Of several that are alike the first goes to the first, and so on.
     """

@@ -217,7 +217,7 @@ def _steps(report: Report, labels: Labels, kinds: list[str], modules: bool) -> _
 
 
 def layer_codes(names: list[str], labels: Labels) -> list[Integers]:
-    """Give, from the outermost layer inwards, the label of each name's layer, or -1.
+    """Return, from the outermost layer inwards, the label of each name's layer, or -1.
 
     A layer is a beginning `a/b` that names share up to a slash; a name that is itself such a
     beginning lies in its own layer.
@@ -243,7 +243,7 @@ def layer_codes(names: list[str], labels: Labels) -> list[Integers]:
 
 
 def module_codes(report: Report, programs: Integers, labels: Labels) -> list[Integers]:
-    """Give, from the outermost module inwards, the label of each program's module, or -1."""
+    """Return, from the outermost module inwards, the label of each program's module, or -1."""
     root = name_of_whole(modules_of(report))
     owners = owners_in(report, MODULE)[programs]
     paths = [around(name, root) if name != OUTSIDE else [] for name in owners.tolist()]

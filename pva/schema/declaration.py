@@ -121,7 +121,7 @@ class Table:
     wide: bool = False
 
     def column(self, name: str) -> Column:
-        """Find a column by name; raises KeyError."""
+        """Return a column by name; raises KeyError."""
         return {column.name: column for column in self.columns}[name]
 
 

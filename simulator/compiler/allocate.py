@@ -97,7 +97,7 @@ def allocate(
     interleaved_base: int,
     element_bytes: int = ALIGNMENT,
 ) -> Allocation:
-    """Find an address for every piece, in the order of `_order`."""
+    """Assign an address to every piece, in the order of `_order`."""
     count = len(demand.interleaved)
     unit = np.where(demand.is_code[demand.variable], element_bytes, ALIGNMENT)
     sizes = -(-demand.bytes // unit) * unit
@@ -193,7 +193,7 @@ class _Memory:
         return [row for partner in partners for row in self.placed.get((partner, where), ())]
 
     def _lower(self, wanted: _Wanted, top: IntArray, on: IntArray, size: IntArray) -> IntArray:
-        """Find the first gap where there is one, and where a piece does not fit on top.
+        """Return the first gap where there is one, and where a piece does not fit on top.
 
         A message that has none begins in the next element, and ends in the next region.
         """
@@ -276,7 +276,7 @@ def first_gaps(
     limit: int,
     taken: Sequence[tuple[IntArray, ...]],
 ) -> IntArray:
-    """Find on each of the tiles `on` the first address from `floor` with `size` free bytes.
+    """Return on each of the tiles `on` the first address from `floor` with `size` free bytes.
 
     `taken` are tiles, begins and ends of what is there; above it all is free.
     """
@@ -361,7 +361,7 @@ def _in_other_elements(
 def _is_near(
     high: IntArray, size: IntArray, stack: _Stack, tile: IntArray, element: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Tell whether elements up to `high` are near enough to what is always live on the tiles."""
+    """Return whether elements up to `high` are near enough to the always-live ones of the tiles."""
     always = (stack.with_all[tile] - stack.base) // element
     near: np.ndarray[tuple[int], np.dtype[np.bool_]]
     near = high <= always + ELEMENTS_APART + size // element

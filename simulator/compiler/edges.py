@@ -143,12 +143,12 @@ class _Reach:
 
 
 def touch(layout: Layout, group: VertexGroup, item: Field) -> Touch:
-    """Find the pieces of memory that a field of a group of vertices touches."""
+    """Return the pieces of memory that a field of a group of vertices touches."""
     return _touch(layout, _reach(group, item))
 
 
 def brought(layout: Layout, group: VertexGroup, item: Field) -> Brought:
-    """Find what a field of a group of vertices takes in, and from where."""
+    """Return the bytes that a field of a group of vertices receives, and their sources."""
     return _brought(layout, _reach(group, item))
 
 
@@ -258,7 +258,7 @@ def _columns(layout: Layout, reach: _Reach) -> Arrays:
 
 
 def _scattered(edge: IntArray, home: IntArray, size: IntArray, breaks: BoolArray) -> BoolArray:
-    """Find the pieces of edges that come in the order of the senders' memory, and are copied then.
+    """Return the pieces of edges that arrive in the order of the senders' memory, then are copied.
 
     They take in a byte several times, as those of a broadcast tensor, or they are of short
     fragments of which senders hold two or more in one row: our estimate of a rule not published.

@@ -167,7 +167,7 @@ def _sorted_out(
 
 
 def _latency(target: Target) -> IntArray:
-    """Find the cycles before a tile's first word; a larger part has its tiles on the same line."""
+    """Return the cycles before a tile's first word; tiles of a larger part share a line."""
     in_line = bool(target.relative_sync_delay.any())
     line = target.exchange_latency_tiles, target.exchange_latency
     return _latencies(target.num_tiles, target.tiles_per_ipu, in_line, *line)

@@ -123,7 +123,7 @@ def fixed_data(
     instrumentation: Instrumentation = NO_INSTRUMENTATION,
     stacks: Stacks = COMPUTED_STACKS,
 ) -> dict[str, IntArray]:
-    """Find the bytes of each category (pva.schema.CATEGORIES) by tile; all of it is always live."""
+    """Return the bytes of each category (pva.schema.CATEGORIES) by tile; all are always live."""
     tiles = graph.target.num_tiles
     result = {
         "vertexInstanceState": np.zeros(tiles, dtype=np.int64),

@@ -63,7 +63,7 @@ def counter_cycles(instrumentation: Instrumentation, target: Target, lowered: Lo
 
 
 def counted_exchanges(exchanges: Sequence[Exchange], counted: bool) -> list[Exchange]:
-    """Find exchanges with the cycles that they take when each tile that takes part counts them."""
+    """Return exchanges with the cycles that they take when each of their tiles counts them."""
     if not counted:
         return list(exchanges)
     return [

@@ -155,7 +155,7 @@ class _Flow:
 
 
 def find_liveness(graph: Graph, lowered: Lowered, pieces: Pieces) -> Liveness:
-    """Find when each variable is live, and how many bytes that makes at each step."""
+    """Compute when each variable is live, and the live bytes of each step."""
     graph_count, count = len(graph.variables), len(graph.variables) + len(lowered.variables)
     flow = _Flow(lowered, count)
     host_reads, host_touched = _host_variables(graph, count)

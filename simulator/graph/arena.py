@@ -41,7 +41,7 @@ class Arena:
         return self._bounds.of(self.variables)
 
     def variable_at(self, byte: int) -> Variable:
-        """Find the variable that holds a byte of the arena."""
+        """Return the variable that holds a byte of the arena."""
         return self.variables[int(np.searchsorted(self.variable_bounds()[0], byte, "right")) - 1]
 
     def _place(

@@ -63,7 +63,7 @@ class DebugInfo(DebugName):
 
 
 def users_location() -> Location:
-    """Find the innermost line that called the simulator; none where it is one of our commands."""
+    """Return the innermost line that called the simulator; none where it is one of our commands."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_simulator(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back

@@ -143,7 +143,7 @@ def listed_by_tile(
 def settled_mapping(
     arena: Arena, table: MappingTable, variables: Iterable[int] | None = None
 ) -> Mapping:
-    """Find the mapped bytes of variables (of all, when none are named), cut where the tile changes.
+    """Return the mapped bytes of variables (by default of all), cut where the tile changes.
 
     On a CPU everything is on its one tile, mapped or not.
     """

@@ -115,7 +115,7 @@ def run_user_vertices(vertex: type[Vertex], operands: Operands, where: str) -> d
 
 
 def _workers(vertex: type[Vertex], group: VertexGroup) -> list[tuple[int, ...]]:
-    """Find the arguments of each call of `compute`: none, or a MultiVertex's numbers of workers."""
+    """Return the arguments of each call of `compute`: none, or the workers of a MultiVertex."""
     takes_number = issubclass(vertex, MultiVertex) and len(signature(vertex.compute).parameters) > 1
     if not takes_number:
         return [()]

@@ -120,7 +120,7 @@ def add(batch: Batch) -> VertexRef:
 
 
 def _first_value(kind: Type | Vector) -> object:
-    """Find what an initial-value field holds when it is not set; None for a vector of any size."""
+    """Return the default of an initial-value field; None for a vector of any size."""
     if isinstance(kind, Type):
         return 0
     return None if kind.length is None else np.zeros(kind.length, dtype=kind.dtype.numpy)
@@ -259,7 +259,7 @@ def set_size(reference: FieldRef, size: int) -> None:
 
 
 def _parts(reference: FieldRef) -> list[Tensor | None]:
-    """Find what the elements of a field are joined to; checks the number of the element."""
+    """Return the tensors joined to the elements of a field; checks the number of the element."""
     batch, index = reference.vertex.batch, reference.vertex.index
     length = batch.edges[reference.name].length
     if (reference.name, index) not in batch.parts:

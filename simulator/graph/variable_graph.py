@@ -178,7 +178,7 @@ class VariableGraph(Arena):
         return placement.listed_by_tile(self, self._mapping, tensor)
 
     def mapping_table(self, variables: list[int] | None = None) -> Mapping:
-        """Find the mapped bytes of variables (all, when none are named), cut at them and tiles."""
+        """Return the mapped bytes of variables (by default of all), cut at variables and tiles."""
         if variables is not None:
             return placement.settled_mapping(self, self._mapping, variables)
         version = (self._mapping.version, len(self.variables))

@@ -51,7 +51,7 @@ class Variable:
 
 
 def method_and_name(method: object, name: str) -> tuple[VariableMappingMethod, str]:
-    """Tell a mapping method from a name in its place; raises PoplarError for two names."""
+    """Separate a mapping method from a name in its place; raises PoplarError for two names."""
     if isinstance(method, VariableMappingMethod):
         return method, name
     if name:

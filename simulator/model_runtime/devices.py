@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class DeviceManager:
-    """Gives devices: a model of the machine of a program, or IPUs of the simulated system."""
+    """Opens devices: a model of the machine of a program, or IPUs of the simulated system."""
 
     def getDevice(self, executable: Executable) -> Device:
         """Return a device of the machine that a program was compiled for; nobody else has it."""

@@ -127,7 +127,7 @@ def seeded(
 
 
 def direct_ways(ir: Ir, anchors: Container[str]) -> dict[str, str]:
-    """Give, by the likelihoods that alone read what a softmax makes, the input of the softmax.
+    """Return the input of each softmax that a likelihood alone reads, by the likelihood.
 
     Their gradients go there at once: nothing is divided by small probabilities. Not those of
     probabilities whose own gradient is asked for.

@@ -126,7 +126,7 @@ class Ir:
         return [name for name in dict.fromkeys(read) if name and name not in produced]
 
     def consumers(self) -> dict[str, list[tuple[Node, int]]]:
-        """Give, for each tensor, the nodes that read it and as which input."""
+        """Return, for each tensor, the nodes that read it and as which input."""
         readers: dict[str, list[tuple[Node, int]]] = {}
         for node in self.nodes:
             for place, name in enumerate(node.inputs):

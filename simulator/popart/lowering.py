@@ -237,7 +237,7 @@ class Lowering:
         return tensor
 
     def wanted(self, node: Node, place: int) -> bool:
-        """Find whether an input is needed on the device: not if its values go into the program."""
+        """Return whether an input is needed on the device: not if its values are in the program."""
         return place not in OPERATORS[node.key].static
 
     def call(self, node: Node, prog: Program, place_name: str = "") -> Call:

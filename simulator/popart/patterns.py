@@ -23,7 +23,7 @@ class PatternsLevel(Enum):
 
 
 def _single(node: Node, ir: Ir, training: bool) -> bool:
-    """Tell a Concat, Sum, Mean, Max or Min of one tensor."""
+    """Return whether a node is a Concat, Sum, Mean, Max or Min of one tensor."""
     foldable = ("Concat", "Sum", "Mean", "Max", "Min")
     return node.operator in foldable and len(node.inputs) == 1
 

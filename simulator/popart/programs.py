@@ -190,7 +190,7 @@ def add_anchor(
 
 
 def fill(graph: Graph, inputs: Mapping[str, Tensor], mode: SyntheticDataMode) -> None:
-    """Give inputs the values that they have for good: random ones, or zero."""
+    """Fill inputs with their final values: random ones, or zero."""
     random = np.random.default_rng(1)
     draws: dict[SyntheticDataMode, Callable[..., Array]] = {
         SyntheticDataMode.RandomNormal: lambda shape: np.asarray(random.normal(size=shape)),

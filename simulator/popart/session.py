@@ -169,7 +169,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     @property
     def _accumulates(self) -> bool:
-        """Find whether a pipeline runs empty between changes of the weights, also with factor 1."""
+        """Return whether a pipeline drains between updates of the weights, also with factor 1."""
         return self.training and self._options.enableGradientAccumulation
 
     @property

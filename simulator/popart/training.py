@@ -177,7 +177,7 @@ class TrainingSession(InferenceSession):
                 lowering.made[name] = copy
 
     def _begin_kept(self, updates: Updates) -> None:
-        """Give what the optimiser keeps its first values, but for what the model has of it."""
+        """Set the optimiser's state to its first values, except what the model has of it."""
         rows = {}
         self._kept = {}
         for label, (key, name, tensor) in updates.kept.items():

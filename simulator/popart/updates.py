@@ -202,7 +202,7 @@ class Updates:
         return self.lowering.brought(total.reshape([1]), home, step.prog, name)
 
     def loss_scaling(self, share: float = 1.0) -> list[Number]:
-        """Find what the gradient of a loss is on each IPU; what it is of gradients, by a share."""
+        """Return the gradient of a loss on each IPU; of gradients by a share."""
         return self.number(scaling_of(self.optimizer, share))
 
 

@@ -195,7 +195,7 @@ def _graph_of(folder: Path) -> str:
 
 
 def die_with(parent: int, number: int) -> None:
-    """Have this process sent a signal when its parent dies, also when that is killed (Linux)."""
+    """Request a signal for this process when its parent dies, also when that is killed (Linux)."""
     import ctypes
 
     with suppress(OSError, AttributeError):

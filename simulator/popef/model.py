@@ -32,7 +32,7 @@ class Model:
 
 
 class ModelBuilder:
-    """Finds the parts of a model among what a Reader has read."""
+    """Collects the parts of a model from a Reader."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

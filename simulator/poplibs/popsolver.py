@@ -226,7 +226,7 @@ class Model:
         return self._follow(Kind(columns), variables, name)
 
     def minimize(self, variables: Variable | Sequence[Variable]) -> Solution:
-        """Find the least value of a variable; of several, of the first, then of the second...
+        """Minimize a variable; of several the first, then the second...
 
         Among solutions that cost the same, it takes the first in the order of the values chosen.
         """
@@ -259,7 +259,7 @@ class _Search:
         self.parts = {v: nodes[v].kind.ends(nodes[v].parts) for v in {*chain(*self.ahead)}}
 
     def minimum(self) -> tuple[int, ...]:
-        """Find the values of all variables with the least cost; none if there is no solution."""
+        """Return the values of all variables with the least cost; none if there is no solution."""
         waiting: list[tuple[int, Table, int]] = [(0, {}, 1)]
         if not all(node.ends[1] for node in self.nodes if node.kind.holds):
             return ()

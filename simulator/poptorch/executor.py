@@ -329,7 +329,7 @@ class PoplarExecutor:
         self.copyWeightsToDevice()
 
     def detachFromDevice(self) -> None:
-        """Give the device back; the weights come into the module first."""
+        """Release the device, after its weights are copied into the module."""
         self._compiled("detachFromDevice")
         if not self._attached:
             raise Error("detachFromDevice: the device is not attached")

@@ -67,7 +67,7 @@ def _nodes_of(
 
 
 def _note_training(program: ExportedProgram, model: onnx.ModelProto) -> None:
-    """Tell batch norms in training, which the exporter does not: the flag is an argument."""
+    """Mark batch norms in training, which the exporter does not: the flag is an argument."""
     for proto, node in _nodes_of(program, model):
         if proto.op_type == "BatchNormalization":
             flags = [value for value in (*node.args, *node.kwargs.values()) if value is True]

@@ -108,7 +108,7 @@ def _silent_log() -> Iterator[None]:
 
 
 def _in_graphs(modules: Mapping[str, object], error: BaseException, operator: str) -> Origin | None:
-    """Find an operator in the graphs that the exporter had in hand when it failed.
+    """Look up an operator in the graphs of the exporter that failed.
 
     A node knows its scope, a::b/c::b.0, and its lines.
     """

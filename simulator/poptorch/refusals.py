@@ -82,7 +82,7 @@ def cause_of(error: BaseException) -> str:
 
 
 def _where(module: torch.nn.Module, find: Find | None, error: BaseException) -> Origin:
-    """Find the module and the user's line where an exporter failed."""
+    """Return the module and the user's line where an exporter failed."""
     named = _OPERATOR.search(" ".join(str(one) for one in _chain(error)))
     place = find(error, named["name"].replace("::", ".")) if find is not None and named else None
     if place is not None:
@@ -115,7 +115,7 @@ def _in_traceback(
 
 
 def in_program(program: ExportedProgram, _: BaseException, operator: str) -> Origin | None:
-    """Find an operator in an exported program."""
+    """Look up an operator in an exported program."""
     nodes = [node for node in program.graph.nodes if node.op == "call_function"]
     same = [node for node in nodes if short(node.target).rpartition(".")[0] == operator]
     near = [

@@ -60,7 +60,7 @@ def program_contexts(executable: Executable) -> list[int]:
 
 
 def _nearest(name: str, named: Mapping[str, int]) -> int:
-    """Find the longest path of a name that is known; -1 when none is."""
+    """Return the longest known path of a name; -1 when none is known."""
     while name and name not in named:
         name = name.rpartition("/")[0]
     return named.get(name, -1)

@@ -32,7 +32,7 @@ def graph_profile_value(executable: Executable, options: Mapping[str, bool | int
 def execution_profile_value(
     executable: Executable, records: Sequence[RunRecord], *, profiled: bool = True
 ) -> Value:
-    """Find the execution profile of some runs that follow each other, such as those since a reset.
+    """Return the execution profile of some consecutive runs, such as those since a reset.
 
     Equal to what `execution.json` holds when these are all runs; the clock begins with the first of
     them. One that is not `profiled` has the mode NONE and no steps.

@@ -158,7 +158,7 @@ def _claimed(directory: Path) -> Claim:
 
 
 def _is_text(name: str) -> bool:
-    """Find whether a name can stand in a file; one of other bytes has surrogates in their place."""
+    """Return whether a name is valid UTF-8; other bytes appear as surrogates."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -97,7 +97,7 @@ class ValueRunner:
         self._text = text
 
     def tell_clocks(self, clocks: tuple[IntArray, IntArray]) -> None:
-        """Say what the clocks of all tiles are before and after what runs next."""
+        """Emit the clocks of all tiles before and after the next program."""
         self._registers[CLOCKS] = clocks
 
     def run(self, action: Program) -> None:

@@ -60,7 +60,7 @@ def places_of(values: Array, begins: IntArray, lengths: IntArray) -> Places:
 
 
 def _block(begins: IntArray, lengths: IntArray) -> int:
-    """Find the most elements of which all lengths, and ways from begin to begin, are multiples."""
+    """Return the largest number that divides all lengths and all distances between begins."""
     block = int(lengths.min())
     if (lengths != block).any():
         block = 1 if block == 1 else int(np.gcd.reduce(lengths))

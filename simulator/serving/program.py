@@ -116,7 +116,7 @@ class Program:
     def _matched(
         self, tensors: tuple[Tensor, ...], descs: list[DataDesc], kind: str
     ) -> dict[Tensor, DataDesc]:
-        """Find each tensor of the configuration in the executable; raises PvaError."""
+        """Match each tensor of the configuration to the executable; raises PvaError."""
         by_name = {desc.name: desc for desc in descs}
         client = self.version.names
         matched = {}

@@ -47,7 +47,7 @@ def never_run() -> Report:
 
 
 def rows(report: Report, table: str) -> list[dict[str, Any]]:
-    """Give the rows of a table one by one, codes as texts."""
+    """Return the rows of a table one by one, codes as texts."""
     data = report.dataset
     columns = {
         column.name: (
@@ -61,7 +61,7 @@ def rows(report: Report, table: str) -> list[dict[str, Any]]:
 
 
 def executed(report: Report) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """Give each executed step: its type, its row, and the row of its compute set or exchange."""
+    """Return each executed step: its type, its row, and the row of its compute set or exchange."""
     programs = rows(report, "programs")
     for step in rows(report, "steps"):
         program = programs[step["program"]]
@@ -70,5 +70,5 @@ def executed(report: Report) -> Iterator[tuple[str, dict[str, Any], int]]:
 
 
 def longer(step: dict[str, Any]) -> int:
-    """Give by how many cycles a step made its run longer."""
+    """Return by how many cycles a step made its run longer."""
     return int(step["cycles_to"] - step["cycles_from"])

@@ -34,7 +34,7 @@ TRACE: Any = SimpleNamespace(
 
 
 def report(**changes: Any) -> Report:
-    """Give a report of three runs at 1 GHz."""
+    """Return a report of three runs at 1 GHz."""
     data = small_report()
     runs = {name: np.resize(values, 3).copy() for name, values in data.table("runs").items()}
     runs |= {
@@ -144,7 +144,7 @@ def test_a_trace_of_something_else_is_refused() -> None:
 
 
 def traced(metadata: list[str | None]) -> Any:
-    """Give a trace of three events of runs, 0 to 10, 20 to 30 and 40 to 50, that tell this."""
+    """Return a trace of three events of runs, 0 to 10, 20 to 30 and 40 to 50, that tell this."""
     rows = np.flatnonzero([text is not None for text in metadata])
     times = np.array([0, 20, 40]), np.array([10, 30, 50])
     texts = [text for text in metadata if text is not None]

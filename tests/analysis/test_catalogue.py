@@ -51,7 +51,7 @@ QUESTIONS = {
 
 
 def required(analysis: Any) -> dict[str, int]:
-    """Give 0 for every option that has no default."""
+    """Return 0 for every option that has no default."""
     parameters = list(inspect.signature(analysis).parameters.values())[1:]
     return {p.name: 0 for p in parameters if p.default is inspect.Parameter.empty}
 
@@ -62,7 +62,7 @@ def asked(name: str, report: Report) -> Any:
 
 @cache
 def answered(name: str, sample: str) -> Any:
-    """Give the answer on a sample, or the error that says what was not recorded."""
+    """Return the answer on a sample, or the error that says what was not recorded."""
     try:
         return asked(name, opened(sample))
     except NotRecordedError as error:

@@ -158,7 +158,7 @@ class Brute:
 
 
 def told(frame: Any, *columns: str) -> Counter[tuple[Any, ...]]:
-    """Give a table as a count of the last of its columns by the others."""
+    """Return a table as a count of the last of its columns by the others."""
     counted: Counter[tuple[Any, ...]] = Counter()
     for *key, value in frame[list(columns)].itertuples(index=False):
         counted[tuple(key)] += value

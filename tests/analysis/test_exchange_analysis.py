@@ -69,7 +69,7 @@ def test_two_ipus_tell_exactly_who_sent_to_whom() -> None:
 
 
 def of_five_ipus(received: list[int], sent: list[int]) -> set[tuple[int, ...]]:
-    """Give the bounds on one exchange between five IPUs of two tiles."""
+    """Return the bounds on one exchange between five IPUs of two tiles."""
     target = dict(small().dataset.table("target")) | {"num_ipus": [5], "tiles_per_ipu": [2]}
     report = Report.of(
         Dataset.of(

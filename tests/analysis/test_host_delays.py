@@ -38,7 +38,7 @@ EVENTS = [
 
 
 def planted(events: list[tuple[int, int, int]] = EVENTS) -> Any:
-    """Give a trace of one thread of these events: begin, end and label."""
+    """Return a trace of one thread of these events: begin, end and label."""
     begin, end, label = (np.array(column) for column in zip(*events, strict=True))
     names = Names(LABELS, ("Poplar",), np.zeros(len(LABELS), np.int32))
     kinds, nothing = np.zeros(len(begin), np.uint8), np.zeros(0, np.int64)
@@ -51,7 +51,7 @@ def planted(events: list[tuple[int, int, int]] = EVENTS) -> Any:
 
 
 def delayed(monkeypatch: pytest.MonkeyPatch, trace: Any, **changes: Any) -> Report:
-    """Give the report of three runs with a trace beside it."""
+    """Return the report of three runs with a trace beside it."""
     found = report(**changes)
     monkeypatch.setattr(delays, "_traced", lambda _: (trace, align(found, trace)))
     return found

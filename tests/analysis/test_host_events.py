@@ -33,7 +33,7 @@ def numbers(*values: int) -> np.ndarray:
 
 
 def thread() -> Tracks:
-    """Give the thread above: events 0 and 1 of depth 0, 2 to 4 of depth 1, 5 of depth 2."""
+    """Return the thread above: events 0 and 1 of depth 0, 2 to 4 of depth 1, 5 of depth 2."""
     return build(
         [
             (numbers(0, 70), numbers(60, 100), numbers(A, A)),
@@ -45,7 +45,7 @@ def thread() -> Tracks:
 
 
 def nodes(tree: CallTree) -> dict[tuple[int, ...], tuple[int, int, int]]:
-    """Give count, total and self time by path."""
+    """Return count, total and self time by path."""
     paths: list[tuple[int, ...]] = []
     for parent, label in zip(tree.parent.tolist(), tree.label.tolist(), strict=True):
         paths.append((*(paths[parent] if parent >= 0 else ()), label))

@@ -27,7 +27,7 @@ DATA = small_report()
 
 
 def table(table: str, /, **columns: Any) -> dict[str, Any]:
-    """Give a table of the small report with columns replaced."""
+    """Return a table of the small report with columns replaced."""
     return {table: dict(DATA.table(table)) | columns}
 
 
@@ -40,14 +40,14 @@ def needed(values: Any) -> dict[str, Any]:
 
 
 def lasting(cycles: int, *types: str) -> dict[str, Any]:
-    """Have every step of the types make its run longer by so many cycles."""
+    """Set the cycles by which every step of the types makes its run longer."""
     here = np.isin(DATA.texts("steps", "type"), types)
     begin, end = (DATA.column("steps", name) for name in ("cycles_from", "cycles_to"))
     return table("steps", cycles_to=np.where(here, begin + cycles, end))
 
 
 def spread(**pieces: int) -> dict[str, Any]:
-    """Give every piece of a variable so many bytes."""
+    """Return every piece of a variable so many bytes."""
     names = DATA.column("variables", "name")[DATA.column("variable_pieces", "variable")]
     sizes = DATA.column("variable_pieces", "bytes")
     for name, size in pieces.items():
@@ -60,7 +60,7 @@ LITTLE_ALWAYS = {"always_live_bytes": np.full(TILES, 8) + 4 * (np.arange(TILES) 
 
 
 def kept_over_the_peak() -> dict[str, Any]:
-    """Have add (step 9) read x in place of multiply (step 6): nothing uses it in steps 6 to 8."""
+    """Make add (step 9) read x in place of multiply (step 6): nothing uses it in steps 6 to 8."""
     programs = DATA.column("access", "program").copy()
     moved = (programs == 6) & (DATA.column("access", "variable") == 0)
     programs[moved] = 12
@@ -68,7 +68,7 @@ def kept_over_the_peak() -> dict[str, Any]:
 
 
 def vertices(count: int) -> dict[str, Any]:
-    """Give multiply so many vertices on its 10 tiles, of 440 bytes of state in all."""
+    """Set the number of vertices of multiply on its 10 tiles, of 440 bytes of state in all."""
     counts = DATA.column("compute_set_vertices", "count").copy()
     counts[0] = count
     data = DATA.array("memory_by_compute_set_vertex_data").copy()
@@ -77,7 +77,7 @@ def vertices(count: int) -> dict[str, Any]:
 
 
 def convolution(flops: int) -> dict[str, Any]:
-    """Have multiply run on the matrix units."""
+    """Make multiply run on the matrix units."""
     names = ["poplin::ConvPartial1x1Out<float>", *DATA.column("vertex_types", "name")[1:]]
     return table("vertex_types", name=names) | table("compute_sets", flops=[flops, 8, 10])
 

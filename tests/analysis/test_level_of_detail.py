@@ -85,7 +85,7 @@ def touching(one: Row, begin: int, end: int) -> list[int]:
 
 
 def rows_of(found: Rectangles, number: int) -> list[tuple[int, int]]:
-    """Give of each rectangle of a row its first event and the one behind its last."""
+    """Return of each rectangle of a row its first event and the one behind its last."""
     here = found.row == number
     first = found.event[here]
     return list(zip(first.tolist(), (first + found.count[here]).tolist(), strict=True))
@@ -272,7 +272,7 @@ def test_rows_are_answered_in_the_order_asked_for() -> None:
 
 
 def spans_of(tracks: Tracks, begin: int, end: int) -> list[tuple[int, ...]]:
-    """Give the cut events of the first row."""
+    """Return the cut events of the first row."""
     return list(zip(*(part.tolist() for part in tracks.spans(0, begin, end)), strict=True))
 
 

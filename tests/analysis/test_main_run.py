@@ -15,7 +15,7 @@ from tests.builders import small_report
 
 
 def runs_with(**columns: Any) -> dict[str, Any]:
-    """Give the two runs of the small report with other values."""
+    """Return the two runs of the small report with other values."""
     return dict(small_report().table("runs")) | columns
 
 

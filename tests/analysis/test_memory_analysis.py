@@ -179,5 +179,5 @@ def test_a_report_without_any_code_says_that_it_was_not_counted() -> None:
 
 
 def recorded(report: Any) -> bool:
-    """Tell whether the table of what was recorded has code."""
+    """Return whether the table of what was recorded has code."""
     return bool(recorded_parts(report).set_index("part")["recorded"]["code"])

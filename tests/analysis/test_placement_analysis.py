@@ -19,7 +19,7 @@ def peak_of(name: str) -> int:
 
 
 def live_at(name: str, step: int) -> set[int]:
-    """Find the variables that are live at a program step, those always live among them."""
+    """Return the variables that are live at a program step, those always live among them."""
     always = {i for i, row in enumerate(rows(opened(name), "variables")) if row["always_live"]}
     spans = rows(opened(name), "variable_intervals")
     return always | {row["variable"] for row in spans if row["begin"] <= step < row["end"]}

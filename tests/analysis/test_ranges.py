@@ -101,7 +101,7 @@ def test_a_range_that_cannot_be_is_refused(begin: int, end: int | None, words: s
 
 
 def varied(cycles: list[int]) -> Report:
-    """Give a report whose steps of the first program of the trace take these cycles."""
+    """Return a report whose steps of the first program of the trace take these cycles."""
     steps = dict(DATA.table("steps"))
     places = np.flatnonzero(steps["program"] == TRACE[1])[: len(cycles)]
     changed, program = steps["cycles"].copy(), np.full(len(steps["program"]), TRACE[0])

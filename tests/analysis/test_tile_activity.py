@@ -17,12 +17,12 @@ SAMPLES = Path(__file__).parents[2] / "sample_reports"
 
 @pytest.fixture(scope="module", params=["mlp_digits_tiny", "newton_pipeline_replicas"])
 def report(request: pytest.FixtureRequest) -> Report:
-    """Give reports of one IPU and of several."""
+    """Return reports of one IPU and of several."""
     return openReport(str(SAMPLES / request.param))
 
 
 def clocks(report: Report, steps: slice) -> tuple[np.ndarray, np.ndarray]:
-    """Give when steps begin and end on each tile."""
+    """Return when steps begin and end on each tile."""
     tiles = slice(0, report.dataset.of_replica("num_tiles"))
     first, clock = module._anchored(report, steps.start, tiles)
     cost, _ = module._costs(report, slice(first, steps.stop), tiles)

@@ -105,7 +105,7 @@ def _reports(folder: Path) -> Path:
 
 @pytest.fixture
 def contexts() -> dict[str, Any]:
-    """Give the browser's contexts; skip without Chromium, and fail where CI=true."""
+    """Return the browser's contexts; skip without Chromium, and fail where CI=true."""
     return _contexts()
 
 
@@ -116,13 +116,13 @@ def reports_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def address(reports_folder: Path) -> str:
-    """Give the URL at which the reports are served."""
+    """Return the URL at which the reports are served."""
     return _address(reports_folder)
 
 
 @pytest.fixture
 def open_page(contexts: dict[str, Any], address: str) -> Iterator[Opener]:
-    """Give a function that opens a link; at the end nothing may have gone wrong on any page."""
+    """Return a function that opens a link; at the end nothing may have gone wrong on any page."""
     wrong: list[str] = []
     pages: list[Any] = []
 

@@ -51,7 +51,7 @@ FITS = "() => document.documentElement.scrollWidth <= innerWidth"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory, reports_folder: Path) -> Iterator[str]:
-    """Give the URL of a server of a report of each kind."""
+    """Return the URL of a server of a report of each kind."""
     folder = tmp_path_factory.mktemp("kinds")
     shutil.copytree(ROOT / "sample_reports" / "newton_pipeline_replicas", folder / "pipeline")
     (folder / "large").mkdir()

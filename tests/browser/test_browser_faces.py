@@ -54,7 +54,7 @@ def address(paths: dict[str, Path]) -> Iterator[str]:
 
 
 def figures_by_page() -> dict[str, set[tuple[str, str]]]:
-    """Give (label of a card or "" for the headline, figure) by page."""
+    """Return (label of a card or "" for the headline, figure) by page."""
     found = {page: {("", name) for name in names} for page, names in MORE.items()}
     for name, figure in FIGURES.items():
         for page, label in figure.pages:

@@ -46,7 +46,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture
 def open_file(contexts: dict[str, Any], files: dict[str, Path]) -> Iterator[OpenFile]:
-    """Give a function that opens a page of a file; nothing may go wrong or be asked for."""
+    """Return a function that opens a page of a file; nothing may go wrong or be asked for."""
     wrong: list[str] = []
     pages: list[Any] = []
 

@@ -82,13 +82,13 @@ def click_plot(page: Any, plot: str, share: float) -> None:
 
 
 def ready_canvas(page: Any) -> Any:
-    """Give the canvas of the timeline once something is drawn on it."""
+    """Return the canvas of the timeline once something is drawn on it."""
     page.wait_for_function(IS_PAINTED)
     return page.locator(".timeline-canvas")
 
 
 def row_top(page: Any, row: int) -> float:
-    """Give where a row of the timeline stands below the ruler."""
+    """Return where a row of the timeline stands below the ruler."""
     top: float = page.wait_for_function(ROW_TOP, arg=row).json_value()["top"]
     return top
 

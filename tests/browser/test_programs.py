@@ -19,7 +19,7 @@ LINES = "#programs-tree .program-line"
 
 
 def line(page: Any, text: str) -> Any:
-    """Find a line of the tree by its text."""
+    """Return a line of the tree by its text."""
     return page.locator(LINES, has_text=text).first
 
 

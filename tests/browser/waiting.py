@@ -78,13 +78,13 @@ def not_in_address(page: Any, text: str) -> None:
 
 
 def box_of(locator: Any) -> dict[str, float]:
-    """Give where an element stands, once it no longer moves."""
+    """Return where an element stands, once it no longer moves."""
     box: dict[str, float] = locator.evaluate(SAME_PLACE)
     return box
 
 
 def at(locator: Any, across: float, down: float = 0.5) -> Callable[[], tuple[float, float]]:
-    """Give a function to a point of an element, as shares of its width and height."""
+    """Return a function to a point of an element, as shares of its width and height."""
 
     def point() -> tuple[float, float]:
         box = box_of(locator)
@@ -110,5 +110,5 @@ def hover(page: Any, point: Callable[[], tuple[float, float]], seen: str) -> tup
 
 
 def named(page: Any, table: str, column: str = "name") -> Any:
-    """Find the cells of a column of a table; totals are not among them."""
+    """Return the cells of a column of a table; totals are not among them."""
     return page.locator(f"#{table} .ag-center-cols-viewport [col-id={column}].ag-cell")

@@ -41,7 +41,7 @@ CALLS = {declared.name: declared.calls for declared in DECLARED if declared.call
 
 
 def answers(command: str) -> str:
-    """Give all calls of a command with what they print, as a terminal session."""
+    """Return all calls of a command with what they print, as a terminal session."""
     return "\n".join(_answer(call) for call in CALLS[command])
 
 

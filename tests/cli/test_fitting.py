@@ -27,7 +27,7 @@ Terminal = Callable[[int], None]
 
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Give a function that makes stdout a terminal so wide."""
+    """Return a function that makes stdout a terminal so wide."""
 
     def of_width(width: int) -> None:
         monkeypatch.setattr(fitting, "terminal_width", lambda: width)

@@ -32,7 +32,7 @@ def _joined(texts: Iterator[str]) -> str:
 
 
 def parts(element: Any) -> Iterator[Any]:
-    """Give an element and all that lies in it."""
+    """Return an element and all that lies in it."""
     if isinstance(element, list | tuple):
         for each in element:
             yield from parts(each)
@@ -42,5 +42,5 @@ def parts(element: Any) -> Iterator[Any]:
 
 
 def grid(element: Any, identifier: str) -> Any:
-    """Find the part of a layout that has an id."""
+    """Return the part of a layout that has an id."""
     return next(part for part in parts(element) if getattr(part, "id", None) == identifier)

@@ -24,7 +24,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give a client of the server, without a browser."""
+    """Return a client of the server, without a browser."""
     report = write_report(tmp_path_factory.mktemp("access") / "small")
     return create_app([report]).server.test_client()
 
@@ -63,7 +63,7 @@ def test_request_from_another_site_or_port_is_refused(client: Any, site: str) ->
 
 @pytest.fixture(scope="module")
 def far(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Give a server that other machines may ask."""
+    """Return a server that other machines may ask."""
     report = write_report(tmp_path_factory.mktemp("far") / "small")
     return create_app([report], host="machine.example", token="secret").server
 

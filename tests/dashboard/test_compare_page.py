@@ -30,7 +30,7 @@ DATA_NEEDED = DATA.column("memory_by_tile", "total_including_gaps")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Give a store of the small report, one in which w is smaller, and one that was not run."""
+    """Return a store of the small report, one in which w is smaller, and one that was not run."""
     folder = tmp_path_factory.mktemp("reports")
     variables = dict(DATA.table("variables"))
     names, sizes = variables["name"].copy(), variables["bytes"].copy()

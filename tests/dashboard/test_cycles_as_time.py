@@ -24,7 +24,7 @@ from tests.dashboard.layouts import words
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """Give a store of the small report, read by who wants time: a cycle takes a nanosecond."""
+    """Return a store of the small report, read by who wants time: a cycle takes a nanosecond."""
     write_as(Writing(clock=1e9))
     yield Store([write_report(tmp_path / "small")])
     write_as(Writing())

@@ -30,7 +30,7 @@ from tests.dashboard.layouts import parts, words
 
 @pytest.fixture(scope="module")
 def store() -> Store:
-    """Give a store of a report whose source lines were recorded."""
+    """Return a store of a report whose source lines were recorded."""
     return Store([SAMPLES / "mlp_digits_tiny"])
 
 

@@ -25,7 +25,7 @@ PIPELINE = "newton_pipeline_replicas"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Give a store of a pipeline, and of one program whose second IPU works longer."""
+    """Return a store of a pipeline, and of one program whose second IPU works longer."""
     folder = tmp_path_factory.mktemp("execution") / "uneven"
     report_of(folder, [(0, "a/Run", 1000), (1, "b/Run", 4000)])
     return Store([SAMPLES / PIPELINE, folder])

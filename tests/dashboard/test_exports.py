@@ -21,7 +21,7 @@ LABELS = ["<b>run</b>", "a,b", "c\n\ud800"]
 
 
 def whole() -> Timeline:
-    """Give two lanes: an outer and an inner row, and a row of one event, at 2 cycles a ns."""
+    """Return two lanes: an outer and an inner row, and a row of one event, at 2 cycles a ns."""
     rows = [
         (np.array([0, 100]), np.array([80, 160]), np.array([0, 0])),
         (np.array([10]), np.array([30]), np.array([1])),

@@ -26,7 +26,7 @@ SMALL = Flame(
 
 @pytest.fixture(scope="module")
 def store() -> Store:
-    """Give a store of a report with code, steps and a host trace."""
+    """Return a store of a report with code, steps and a host trace."""
     return Store([SAMPLES / "mlp_digits_tiny"])
 
 

@@ -21,7 +21,7 @@ from tests.dashboard.layouts import grid, words
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Give a store of the small report, and of one whose programs touch nothing."""
+    """Return a store of the small report, and of one whose programs touch nothing."""
     folder = tmp_path_factory.mktemp("reports")
     none = {name: np.zeros(0, dtype=np.int64) for name in ("program", "variable", "write")}
     return Store(

@@ -22,7 +22,7 @@ Event = tuple[int, int, int]  # begin, end, label
 
 
 def nested(seed: int, first: int) -> list[Event]:
-    """Give events of one thread from a moment on to the tenth second, each in the one around it."""
+    """Return nested events of one thread, from a moment on to the tenth second."""
     random = np.random.default_rng(seed)
     events, around = [], []
     for time in np.unique(random.integers(first, 10 * SECOND, 600)).tolist():
@@ -71,7 +71,7 @@ def write(path: Path, threads: list[list[Event]], now: int) -> Path:
 
 
 def told(made: HostTimeline) -> tuple[Any, ...]:
-    """Give all that a page shows of a timeline, but for the number of rows never used again."""
+    """Return all that a page shows of a timeline, but for the number of rows never used again."""
     tracks = made.timeline.tracks
     rows = [
         (tracks.begin[low:high].tolist(), tracks.ends(np.arange(low, high)).tolist(),

@@ -23,7 +23,7 @@ from tests.dashboard.layouts import parts, words
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Give a store of the small report, one that does not fit, and one that was not run."""
+    """Return a store of the small report, one that does not fit, and one that was not run."""
     folder = tmp_path_factory.mktemp("reports")
     target = dict(small_report().table("target"))
     gone: dict[str, Any] = dict.fromkeys(("steps", "steps_by_ipu", "runs", "tile_cycles"))

@@ -25,13 +25,13 @@ from tests.io_tiles import clocks, report_of
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Give a store of the small report."""
+    """Return a store of the small report."""
     return Store([write_report(tmp_path_factory.mktemp("lanes") / "small")])
 
 
 @pytest.fixture(scope="module")
 def device(store: Store) -> Timeline:
-    """Give the device timeline of the small report: two IPUs, two runs of twelve steps."""
+    """Return the device timeline of the small report: two IPUs, two runs of twelve steps."""
     return endpoint.timeline(store, "device", "")
 
 
@@ -46,7 +46,7 @@ def rows_of(whole: Timeline, kind: str) -> list[int]:
 
 
 def items_of(whole: Timeline, row: int) -> list[int]:
-    """Give the numbers of the events of a row."""
+    """Return the numbers of the events of a row."""
     events = np.arange(*whole.tracks.offset[row : row + 2])
     return whole.item(events).tolist()
 
@@ -60,7 +60,7 @@ def test_each_ipu_is_a_lane_of_runs_layers_steps_and_blocks(device: Timeline) ->
 
 
 def steps_of(whole: Timeline) -> list[list[int]]:
-    """Give of each IPU the steps of its rows, those beside other work too."""
+    """Return of each IPU the steps of its rows, those beside other work too."""
     rows = zip(rows_of(whole, "step"), rows_of(whole, "io"), strict=True)
     return [sorted(items_of(whole, step) + items_of(whole, io)) for step, io in rows]
 

@@ -37,12 +37,12 @@ def curve(names: list[str], moving: list[int], always: int = 100) -> pd.DataFram
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Give a store of the small report."""
+    """Return a store of the small report."""
     return Store([write_report(tmp_path_factory.mktemp("reports") / "small")])
 
 
 def shown(store: Store, search: str) -> Any:
-    """Give the panel below the curve."""
+    """Return the panel below the curve."""
     return liveness.details(store, address.parse("/liveness", search), "light")
 
 

@@ -139,7 +139,7 @@ def test_every_control_says_what_it_does(store: Store) -> None:
 
 
 def control_of(part: Any) -> str | None:
-    """Give the key of the address that a part sets."""
+    """Return the key of the address that a part sets."""
     known = part.id if isinstance(getattr(part, "id", None), dict) else {}
     return next((known[kind] for kind in ("address", "switch", "box") if kind in known), None)
 

@@ -32,11 +32,11 @@ class OneReport:
         self._derived: dict[str, Any] = {}
 
     def report(self, key: str = "") -> Report:
-        """Give the report, whatever its key."""
+        """Return the report, whatever its key."""
         return self._report
 
     def derived(self, key: str, name: str, make: Callable[[], Any]) -> Any:
-        """Give what was made under a name."""
+        """Return what was made under a name."""
         if name not in self._derived:
             self._derived[name] = make()
         return self._derived[name]

@@ -25,7 +25,7 @@ from tests.dashboard.test_programs_page import find, rows
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Give a store of the small report."""
+    """Return a store of the small report."""
     return Store([write_report(tmp_path / "small")])
 
 

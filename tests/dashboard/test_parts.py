@@ -132,7 +132,7 @@ def test_every_token_has_a_colour_in_both_themes() -> None:
 
 
 def luminance(colour: str) -> float:
-    """Give the relative luminance of #rrggbb (WCAG 2, relative luminance)."""
+    """Return the relative luminance of #rrggbb (WCAG 2, relative luminance)."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -26,7 +26,7 @@ MARKUP = "<script>alert('x')</script>"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Give a store of the small report."""
+    """Return a store of the small report."""
     return Store([write_report(tmp_path / "small")])
 
 
@@ -54,12 +54,12 @@ def test_bar_of_the_stages_tells_the_shares_of_the_sentence() -> None:
 
 
 def rows(element: Any) -> list[dict[str, Any]]:
-    """Find the rows of the first table of a layout."""
+    """Return the rows of the first table of a layout."""
     return find(element, "rowData").rowData
 
 
 def find(element: Any, attribute: str) -> Any:
-    """Find the first part of a layout that has an attribute."""
+    """Return the first part of a layout that has an attribute."""
     if hasattr(element, attribute):
         return element
     children = getattr(element, "children", None)

@@ -34,7 +34,7 @@ from tests.fuzz.seeds import write_trace
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Give a store of the small report."""
+    """Return a store of the small report."""
     return Store([write_report(tmp_path / "small")])
 
 

@@ -24,7 +24,7 @@ EVENTS = [(0, 0, 100, 0), (0, 10, 30, 1), (0, 40, 50, 1), (1, 0, 5, 1)]
 
 @pytest.fixture
 def served(tmp_path: Path) -> Any:
-    """Give a client of a report, and of a trace as `?report=t.pvti`."""
+    """Return a client of a report, and of a trace as `?report=t.pvti`."""
     report = write_report(tmp_path / "small", small_report(engine_options=OPTIONS))
     (report / "app.json").write_text(json.dumps({"text": LONG, "other": 1}))
     app = create_app([report, write(tmp_path / "t.pvti", EVENTS, ["a", "b"])])

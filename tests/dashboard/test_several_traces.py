@@ -38,7 +38,7 @@ def chrome(path: Path) -> Path:
 
 @pytest.fixture
 def three(tmp_path: Path) -> list[Path]:
-    """Give two traces that begin ten nanoseconds apart, and one of Chrome."""
+    """Return two traces that begin ten nanoseconds apart, and one of Chrome."""
     one = [(0, 0, 4, 0), (1, 2, 6, 0)]
     return [
         write(tmp_path / "a.pvti", one, ["x"], pid=1),
@@ -48,7 +48,7 @@ def three(tmp_path: Path) -> list[Path]:
 
 
 def begins(whole: Any) -> list[int]:
-    """Give when each lane begins."""
+    """Return when each lane begins."""
     return [int(whole.tracks.begin[whole.tracks.offset[lane.first]]) for lane in whole.lanes]
 
 

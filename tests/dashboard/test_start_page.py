@@ -28,7 +28,7 @@ from tests.dashboard.layouts import words
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """Give a store of two reports, a damaged one, and one that does not fit."""
+    """Return a store of two reports, a damaged one, and one that does not fit."""
     write_report(tmp_path / "good")
     target = dict(small_report().table("target")) | {"bytes_per_tile": [600]}
     write_report(tmp_path / "tight", small_report(target=target))

@@ -40,7 +40,7 @@ def numbers(*values: int) -> Any:
 
 
 def device() -> Timeline:
-    """Give a lane of two runs recorded in full and four steps of them, on the device's clock."""
+    """Return a lane of two runs recorded in full and four steps of them, on the device's clock."""
     rows = [
         (numbers(0, 50), numbers(50, 150), numbers(0, 0)),
         (numbers(0, 25, 50, 100), numbers(25, 50, 100, 150), numbers(1, 2, 1, 2)),
@@ -53,7 +53,7 @@ def device() -> Timeline:
 
 
 def host() -> Timeline:
-    """Give a thread with work before, between and after, and the simulator's own phases."""
+    """Return a thread with work before, between and after, and the simulator's own phases."""
     rows = [
         (numbers(0, 100, 400, 450, 900), numbers(100, 400, 450, 650, 1000), numbers(0, 1, 0, 1, 0)),
         (numbers(110, 250), numbers(240, 390), numbers(2, 3)),
@@ -64,7 +64,7 @@ def host() -> Timeline:
 
 
 def shown(whole: Timeline, row: int) -> list[tuple[int, int, str, int]]:
-    """Give begin, end, label and item of the events of a row."""
+    """Return begin, end, label and item of the events of a row."""
     events = np.arange(*whole.tracks.offset[row : row + 2])
     columns = (whole.tracks.begin[events], whole.tracks.ends(events), whole.tracks.label[events])
     return [

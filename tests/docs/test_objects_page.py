@@ -27,7 +27,7 @@ def sections() -> dict[str, str]:
 
 
 def named(kind: type) -> set[str]:
-    """Give the attributes that the page has for a class, those of the classes above it too."""
+    """Return the attributes that the page has for a class, those of the classes above it too."""
     texts = [
         text for name, text in sections().items() if name in {k.__name__ for k in kind.__mro__}
     ]
@@ -38,7 +38,7 @@ def named(kind: type) -> set[str]:
 
 
 def objects() -> Iterator[Any]:
-    """Give one object of each section, as the path in the section gets there."""
+    """Return one object of each section, as the path in the section gets there."""
     paths = [path for path, _, _ in SECTIONS if not path.startswith("program,")]
     scope: dict[str, Any] = {"pva": pva, "path": SAMPLE, "tile": 0}
     for path in paths:

@@ -53,7 +53,7 @@ class Figure:
 
 
 def needs(report: Report) -> list[int]:
-    """Give what each tile of one replica needs, in bytes, gaps included."""
+    """Return what each tile of one replica needs, in bytes, gaps included."""
     one = report.compilation.target.tilesPerReplica
     return [tile.memory.total.includingGaps for tile in report.compilation.tiles[:one]]
 
@@ -69,7 +69,7 @@ def peak(report: Report) -> int:
 
 
 def compute_share(report: Report) -> float:
-    """Give the share of all tile cycles in which a tile computed."""
+    """Return the share of all tile cycles in which a tile computed."""
     steps = [step for step in report.execution.steps if step.program.type.name == COMPUTE]
     spent = sum(sum(step.cyclesByTile) for step in steps)
     tiles = report.compilation.target.tilesPerReplica
@@ -82,14 +82,14 @@ def compute_share_of_frames(frames: Frames) -> float:
 
 
 def elapsed(frames: Frames) -> dict[int, int]:
-    """Give by how many cycles each program made the runs longer."""
+    """Return by how many cycles each program made the runs longer."""
     steps = frames.steps()
     spent = (steps["cycles_to"] - steps["cycles_from"]).groupby(steps["program"]).sum()
     return {int(program): int(cycles) for program, cycles in spent.items()}
 
 
 def elapsed_of_objects(report: Report) -> dict[int, int]:
-    """Give the same from when each step began and ended on any IPU."""
+    """Return the same from when each step began and ended on any IPU."""
     spent: dict[int, int] = {}
     clock = 0
     for step in report.execution.steps:
@@ -105,7 +105,7 @@ def of_written(spent: dict[int, int], frames: Frames) -> int:
 
 
 def items_a_second(items: list[int], cycles: int, clock: float) -> float:
-    """Give 0 where a run does not tell its items."""
+    """Return 0 where a run does not tell its items."""
     return sum(items) * clock / cycles if min(items) >= 0 else 0
 
 
@@ -310,7 +310,7 @@ class Faces:
         return self._rows[command]
 
     def numbers(self, figure: Figure) -> Iterator[tuple[str, float]]:
-        """Give the number of each face that has it to the last digit."""
+        """Return the number of each face that has it to the last digit."""
         if figure.summary:
             found = re.search(figure.summary, self.summary)
             assert found, f"{figure.summary} is not in the summary"

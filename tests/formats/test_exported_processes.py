@@ -14,7 +14,7 @@ from pva.trace import Trace, openTrace
 
 
 def of_one_identifier(tmp_path: Path) -> Trace:
-    """Give three files with a thread and a counter each: processes 1, 1 and 2, as of containers."""
+    """Return three files with a thread and a counter each, of processes 1, 1 and 2."""
     paths = []
     for rank, pid in enumerate((1, 1, 2)):
         common = {"pid": pid, "tid": 7, "cat": "c"}

@@ -226,7 +226,7 @@ def padded(write: Writer) -> Writer:
 
 
 def repeated(table: str, keyed: str = "") -> Writer:
-    """Tell the rows of a table of a report very often; `keyed` numbers them."""
+    """Repeat the rows of a table of a report very often; `keyed` numbers them."""
 
     def write(path: Path, size: int) -> None:
         if path.suffix == ".pvti":
@@ -249,7 +249,7 @@ def repeated(table: str, keyed: str = "") -> Writer:
 
 
 def other_rows(table: str) -> Writer:
-    """Tell rows of a host trace of which each has a text of its own."""
+    """Write rows of a host trace, each with a text of its own."""
 
     def write(path: Path, size: int) -> None:
         write_trace(path)
@@ -263,7 +263,7 @@ def other_rows(table: str) -> Writer:
 
 
 def in_place(table: str, value: str, *, bytes_each: int) -> Writer:
-    """Tell very many rows of which all columns are of one value, an expression over `i`."""
+    """Write very many rows whose columns have one value each, an expression over `i`."""
 
     def write(path: Path, size: int) -> None:
         registry.write(small_report(), path)

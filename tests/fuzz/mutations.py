@@ -159,7 +159,7 @@ def _place(root: Any, below: Below) -> tuple[Any, Any]:
 
 
 def _retagged(root: Any, tag: cbor2.CBORTag, below: Below) -> Any:
-    """Give a tag another number, or other content."""
+    """Change the number of a tag, or its content."""
     number = one_of(
         below, (tag.tag, *range(64, 88), 40, 41, 1040, 2, 4, 24, 30, 35, 258, 260, 1001)
     )
@@ -327,7 +327,7 @@ def packed_changed(content: bytes, below: Below) -> bytes:
 
 
 def repeated(content: bytes, below: Below) -> bytes:
-    """Tell a part of the text many times."""
+    """Repeat a part of the text many times."""
     begin = below(len(content) + 1)
     length = 1 + below(200)
     return content[:begin] + content[begin : begin + length] * (1 + below(5000)) + content[begin:]

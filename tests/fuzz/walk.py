@@ -74,7 +74,7 @@ class Walk:
         self._left = VISITS
 
     def attempt(self, place: str, action: Callable[[], Any]) -> Any:
-        """Give what `action` gives; None when it raises, which is a fault unless a PvaError."""
+        """Return what `action` gives; None when it raises, which is a fault unless a PvaError."""
         try:
             return action()
         except PvaError as error:
@@ -192,7 +192,7 @@ def _report(found: Walk, report: Report, analyses: Collection[str]) -> None:
 
 
 def _is_trace(path: Path) -> bool:
-    """Tell the seeds that are traces, whatever became of them."""
+    """Return whether a seed was a trace, whatever became of it."""
     return path.suffix in (".pvti", ".trace", ".gz") or path.name == "trace.json"
 
 
@@ -253,7 +253,7 @@ def _engines(found: Walk, report: Report) -> None:
 
 
 def _arguments(method: Callable[..., Any]) -> dict[str, Any] | None:
-    """Give arguments for a method; None when it wants something else."""
+    """Return arguments for a method; None when it wants something else."""
     needed = [
         parameter.name
         for parameter in inspect.signature(method).parameters.values()
@@ -276,7 +276,7 @@ def _first(items: Sequence[Any]) -> list[Any]:
 
 
 def _where(error: Exception) -> str:
-    """Say what was raised, and where in the code."""
+    """Return what was raised, and where in the code."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "/tests/" not in frame.filename] or list(frames)
     last = [f for f in ours if "site-packages" not in f.filename and "/pva/" in f.filename]

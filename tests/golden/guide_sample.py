@@ -86,7 +86,7 @@ INTERNAL, EXTERNAL = ({"type": "sync", "syncType": kind} for kind in ("Internal"
 
 
 def published(part: str) -> dict[str, int]:
-    """Give the whole numbers of one part of the sample by their labels."""
+    """Return the whole numbers of one part of the sample by their labels."""
     with PUBLISHED.open(newline="", encoding="utf-8") as stream:
         rows = [row for row in csv.DictReader(stream) if row["part"] == part]
     return {row["label"]: int(row["value"]) for row in rows if row["value"].isdecimal()}
@@ -151,7 +151,7 @@ def _memory_by_category(by_tile: dict[str, Ints]) -> Value:
 
 
 def _memory_by_vertex_type() -> Value:
-    """Give each part of each type, evenly on all tiles: [vertex type][tile]."""
+    """Return each part of each type, evenly on all tiles: [vertex type][tile]."""
     totals, parts = published("bytes by type"), published("vertex data")
     sizes = np.array([totals[name] for name in published("instances")])
     data = np.array([parts[label] for label in VERTEX_PARTS])
@@ -218,7 +218,7 @@ def _liveness() -> Value:
 
 
 def graph_profile() -> Value:
-    """Give the graph profile; arrays are NumPy's."""
+    """Return the graph profile; arrays are NumPy's."""
     graph, by_tile = published("graph"), _memory_by_tile()
     types = list(published("instances"))
     return {
@@ -261,7 +261,7 @@ def _step(program: int, clock: tuple[int, int], cycles: int, active: int, **more
 
 
 def execution_profile() -> Value:
-    """Give the execution profile: the steps of the sample, the totals of the whole run."""
+    """Return the execution profile: the steps of the sample, the totals of the whole run."""
     spent, one = published("execution"), 1 / TILES
     host, bus, exchange, convolve = 1, 3, 10, 11
     steps = [

@@ -28,7 +28,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def shown(notebook: Any, kind: str) -> list[Any]:
-    """Give what the cells show of one kind, in order."""
+    """Return what the cells show of one kind, in order."""
     return [o.data[kind] for o in outputs(notebook) if kind in o.get("data", {})]
 
 

@@ -45,7 +45,7 @@ def model(
 
 
 def tiny(ipus: int = 1) -> popart.DeviceInfo:
-    """Give a machine of 4 tiles an IPU, without code, which takes a while to lay out."""
+    """Return a machine of 4 tiles an IPU, without code, which takes a while to lay out."""
     options = {"ipuVersion": "tiny", "numIPUs": ipus, "compileIPUCode": False}
     return popart.DeviceManager().createIpuModelDevice(options)
 
@@ -61,7 +61,7 @@ def prepared(proto: Any, anchors: Any, batches: int = 1, **engine: Any) -> popar
 
 
 def outcome(proto: Any, inputs: Mapping[str, Array], *names: str) -> list[Array]:
-    """Give the values of tensors after one batch."""
+    """Return the values of tensors after one batch."""
     session = prepared(proto, list(names))
     anchors = session.initAnchorArrays()
     session.run(popart.PyStepIO(inputs, anchors))

@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
 
 @cache
 def cases() -> list[Any]:
-    """Give all node tests."""
+    """Return all node tests."""
     from onnx.backend.test.loader import load_model_tests
 
     with warnings.catch_warnings():
@@ -68,7 +68,7 @@ def cases() -> list[Any]:
 
 @cache
 def operators() -> dict[str, tuple[str, str]]:
-    """Give the operator that each test is of: that of its node, also where this is expanded."""
+    """Return the operator that each test is of: that of its node, also where this is expanded."""
     domains = {"": "ai.onnx"}
     single = {case.name: case.model.graph.node for case in cases()}
     found = {}
@@ -116,7 +116,7 @@ def _compared(pairs: Sequence[tuple[Any, Any]], case: Any) -> str:
 
 
 def _flat(values: Sequence[Any]) -> list[Any]:
-    """Give all arrays of outputs, also of those that are sequences."""
+    """Return all arrays of outputs, also of those that are sequences."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, list | tuple):
@@ -129,7 +129,7 @@ def _flat(values: Sequence[Any]) -> list[Any]:
 
 
 def _short(message: str) -> str:
-    """Give the reason of a refusal without the names of the model's tensors."""
+    """Return the reason of a refusal without the names of the model's tensors."""
     kind = re.search(r"element type (\w+) of ONNX", message)
     if kind:
         return f"type {kind[1]}"
@@ -144,7 +144,7 @@ def outcomes() -> list[Outcome]:
 
 
 def rows(found: Sequence[Outcome]) -> Iterator[str]:
-    """Give a row for each operator: versions, tests that pass, tests there are."""
+    """Return a row for each operator: versions, tests that pass, tests there are."""
     names = {*OPERATORS, *(o.operator for o in found)}
     for domain, name in sorted(names | {*COMPOSITES, *(("ai.onnx", name) for name in DEFINED)}):
         tests = [o for o in found if o.operator == (domain, name)]
@@ -166,7 +166,7 @@ def _versions(domain: str, name: str) -> str:
 
 
 def not_passed(found: Sequence[Outcome]) -> Iterator[str]:
-    """Give each test that does not pass, grouped by how it ended and why."""
+    """Return each test that does not pass, grouped by how it ended and why."""
     groups: dict[tuple[str, str], list[str]] = {}
     for o in found:
         if o.ended != "passed":
@@ -180,7 +180,7 @@ def not_passed(found: Sequence[Outcome]) -> Iterator[str]:
 
 
 def markdown(found: Sequence[Outcome]) -> str:
-    """Give the page."""
+    """Return the page."""
     ended = Counter(o.ended for o in found)
     lines = [
         "# ONNX operators",

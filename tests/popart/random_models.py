@@ -41,7 +41,7 @@ class Growing:
         return int(self.random.integers(end))
 
     def pick(self, *ranks: int) -> tuple[str, Array]:
-        """Give a number that nodes may read, later ones more often, and its value."""
+        """Return a number that nodes may read, later ones more often, and its value."""
         fitting = [n for n in self.floats if not ranks or self.values[n].ndim in ranks]
         if not fitting:
             raise UnfitError
@@ -79,7 +79,7 @@ class Growing:
 def evaluated(
     nodes: list[onnx.NodeProto], given: dict[str, Array], wanted: list[str]
 ) -> list[Array]:
-    """Give tensors by the reference evaluator, in double precision."""
+    """Return tensors by the reference evaluator, in double precision."""
     inputs, outputs = (
         [helper.make_value_info(name, onnx.TypeProto()) for name in names]
         for names in (given, wanted)
@@ -282,7 +282,7 @@ def grown(number: int) -> Growing:
 
 
 def slope(g: Growing, weight: str, direction: Array) -> float | None:
-    """Give how the sum of "z" changes along a direction of a weight; None next to a corner."""
+    """Return how the sum of "z" changes along a direction of a weight; None next to a corner."""
 
     def total(step: float) -> float:
         moved = g.weights[weight].astype(np.float64) + step * direction

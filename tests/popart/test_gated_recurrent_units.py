@@ -18,7 +18,7 @@ WEIGHTS = {name: RANDOM.normal(size=shape).astype(np.float32) for name, shape in
 
 
 def by_hand(x: Array, way: int, after: int) -> Array:
-    """Give the output of each step of a direction: gates z, r, then the candidate."""
+    """Return the output of each step of a direction: gates z, r, then the candidate."""
     w, r, b, h = (WEIGHTS[name][way].astype(np.float64) for name in "wrbh")
     inputs, states = np.split(w, 3), np.split(r, 3)
     own, other = np.split(b[: 3 * SIZE], 3), np.split(b[3 * SIZE :], 3)

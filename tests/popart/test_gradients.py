@@ -22,7 +22,7 @@ STEP = 1e-5
 
 
 def values(*shape: int) -> Array:
-    """Give numbers away from 0 and from each other, where functions with corners have none."""
+    """Return numbers away from 0 and from each other, where functions with corners have none."""
     order = RANDOM.permutation(int(np.prod(shape)))
     signs = np.where(order % 2, 1.0, -1.0)
     return ((0.3 + order / len(order)) * signs).reshape(shape).astype(np.float32)

@@ -18,7 +18,7 @@ FLOW = popart.DataFlow(1, [])
 
 
 def refused(proto: object) -> str:
-    """Give the error that importing a model ends with."""
+    """Return the error that importing a model ends with."""
     with pytest.raises(popart.popart_exception) as found:
         popart.InferenceSession(proto, FLOW, tiny())
     assert "\n" not in str(found.value)

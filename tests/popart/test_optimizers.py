@@ -71,7 +71,7 @@ def assert_alike(found: Mapping[str, Array], expected: Mapping[str, Array]) -> N
 def sgd(
     rate: float, momentum: float = 0, dampening: float = 0, decay: float = 0, nesterov: bool = False
 ) -> Rule:
-    """Give the rule of torch.optim.SGD, whose velocity begins with zeros here."""
+    """Return the rule of torch.optim.SGD, whose velocity begins with zeros here."""
 
     def rule(w: Array, g: Array, kept: dict[str, Any], t: int) -> Array:
         g = g + decay * w
@@ -161,7 +161,7 @@ def test_values_that_are_not_constant_change_between_steps() -> None:
 
 
 def adam(mode: str, decay: float, *, added: bool) -> Rule:
-    """Give the rules of Kingma and Ba, Loshchilov and Hutter, and You and others."""
+    """Return the rules of Kingma and Ba, Loshchilov and Hutter, and You and others."""
     rate, b1, b2, eps = 0.05, 0.7, 0.8, 1e-3
 
     def rule(w: Array, g: Array, kept: dict[str, Any], t: int) -> Array:
@@ -201,7 +201,7 @@ def test_adam_and_its_kin_are_those_of_their_papers(
 
 
 def adaptive(mode: str, momentum: float, *, added: bool) -> Rule:
-    """Give the rules of torch.optim's Adagrad, RMSprop and Adadelta."""
+    """Return the rules of torch.optim's Adagrad, RMSprop and Adadelta."""
     rate, alpha, eps, decay = 0.05, 0.8, 1e-3, 0.1
 
     def rule(w: Array, g: Array, kept: dict[str, Any], t: int) -> Array:

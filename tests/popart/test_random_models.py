@@ -60,7 +60,7 @@ def test_a_random_model_is_trained_alike_by_the_stages_of_a_pipeline(number: int
 def changed(
     nodes: Any, inputs: dict[str, Array], weights: dict[str, Array], optimizer: Any, stages: int
 ) -> dict[str, Array]:
-    """Give the weights after training."""
+    """Return the weights after training."""
     options = popart.SessionOptions(
         autoVirtualGraph=stages > 1, enablePipelining=stages > 1,
         enableGradientAccumulation=True, accumulationFactor=2,

@@ -62,7 +62,7 @@ def weights_of(session: popart.TrainingSession) -> Array:
 
 
 def by_hand(weights: Array) -> tuple[float, Array]:
-    """Give the loss and the gradient of the weights: x' (p - one-hot)."""
+    """Return the loss and the gradient of the weights: x' (p - one-hot)."""
     powers = np.exp(DATA @ weights)
     probs = powers / powers.sum(axis=1, keepdims=True)
     loss = -np.log(probs[np.arange(2), LABELS]).sum()

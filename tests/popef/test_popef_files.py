@@ -122,7 +122,7 @@ def test_every_cut_and_every_flipped_bit_is_refused(path):
 
 
 def spoils(spoilt, content):
-    """Find whether what is read is refused; a byte between blobs belongs to none."""
+    """Return whether what is read is refused; a byte between blobs belongs to none."""
     try:
         whole = contents(spoilt)
     except PvaError:

@@ -50,13 +50,13 @@ def _only(value: Any, keys: tuple[str, ...]) -> Any:
 
 
 def graph_profile(data: Dataset) -> dict[str, Any]:
-    """Give the graph profile as the chapter shows it."""
+    """Return the graph profile as the chapter shows it."""
     whole = registry.value_of(data, "graph")
     return {key: _only(whole[key], keys) for key, keys in GRAPH_KEYS.items() if key in whole}
 
 
 def execution_profile(data: Dataset) -> dict[str, Any]:
-    """Give the execution profile as the chapter shows it, with its own slip for syncs."""
+    """Return the execution profile as the chapter shows it, with its own slip for syncs."""
     whole = _only(registry.value_of(data, "execution"), EXECUTION_KEYS)
     simulation = _only(whole["simulation"], SIMULATION_KEYS)
     simulation["tileCycles"] = _only(simulation["tileCycles"], ACTIVITIES)

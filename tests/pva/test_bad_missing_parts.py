@@ -84,7 +84,7 @@ def test_an_analysis_on_the_command_line_names_the_missing_part(
 
 
 def _lacks(report: Report, name: str, part: str) -> bool:
-    """Tell whether an analysis that needs no more than the report asks for the part."""
+    """Return whether an analysis that needs no more than the report asks for the part."""
     analysis: Any = CATALOGUE[name]
     try:
         analysis(report)

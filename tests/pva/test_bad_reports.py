@@ -37,7 +37,7 @@ MANY = settings(
 
 @pytest.fixture(scope="session")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """Give the bytes of the small report in each format."""
+    """Return the bytes of the small report in each format."""
     directory = tmp_path_factory.mktemp("written")
     names = {
         "pop": "report.pop",
@@ -60,7 +60,7 @@ def read_all(path: Path) -> None:
 
 
 def fault(action: Callable[[], Any]) -> PvaError:
-    """Give the error that is raised, which is a single line."""
+    """Return the error that is raised, which is a single line."""
     with pytest.raises(PvaError) as caught:
         action()
     assert "\n" not in str(caught.value)

@@ -22,7 +22,7 @@ from tests.builders import small_report
 
 
 def changed(table: str, column: str, row: int, value: Any) -> Dataset:
-    """Give the small report with one other value."""
+    """Return the small report with one other value."""
     columns = {name: values.copy() for name, values in small_report().table(table).items()}
     columns[column][row] = value
     return small_report(**{table: columns})

@@ -26,7 +26,7 @@ def sample(name: str) -> Dataset:
 
 
 def spoiled(name: str, item: str, change: Change) -> Dataset:
-    """Give a sample with one array, or one column `table.column`, changed."""
+    """Return a sample with one array, or one column `table.column`, changed."""
     whole = sample(name)
     tables = {table: dict(whole.table(table)) for table in whole.tables}
     arrays = {array: whole.array(array) for array in whole.arrays}

@@ -222,13 +222,13 @@ PUBLIC = [
 
 
 def program_of(report: pva.Report, kind: str) -> pva.Program:
-    """Find the first program of a type."""
+    """Return the first program of a type."""
     wanted = pva.Program.Type[kind]
     return next(program for program in report.compilation.programs if program.type == wanted)
 
 
 def compute_step(report: pva.Report) -> pva.ExecutionStep:
-    """Find the first step that ran a compute set."""
+    """Return the first step that ran a compute set."""
     return next(step for step in report.execution.steps if len(step.computeSets))
 
 

@@ -16,7 +16,7 @@ STEP = 1000
 
 
 class FakeClock:
-    """Gives 0, 1000, 2000, ...; `skip` lets time pass."""
+    """Returns 0, 1000, 2000, ...; `skip` lets time pass."""
 
     def __init__(self) -> None:
         self.now = 1_000_000

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 
 
 def recorded(folder: Path) -> dict[str, list[str]]:
-    """Give the labels of each file, by the process in its name."""
+    """Return the labels of each file, by the process in its name."""
     found = {}
     for path in folder.glob("*.pvti"):
         trace = openTrace(path)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSI
 
 
 def recorded(folder: Path) -> tuple[list[str], bool]:
-    """Give the labels of the only trace, and whether it is finished."""
+    """Return the labels of the only trace, and whether it is finished."""
     trace = openTrace(folder)
     found = labels(trace), trace.is_finished
     trace.close()

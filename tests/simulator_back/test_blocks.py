@@ -78,7 +78,7 @@ def listed(engine: poplar.Engine, run: int = 0) -> list[tuple[Any, ...]]:
 
 
 def flush_cycles(buffer: int) -> int:
-    """Give the cycles of sending a buffer: 5, and what a link of 8 GB/s takes at 1.33 GHz.
+    """Return the cycles of sending a buffer: 5, and what a link of 8 GB/s takes at 1.33 GHz.
 
     No less than two a word of the first packet, of 128 bytes.
     """

@@ -43,7 +43,7 @@ def control_code(report: pva.Report, program: int) -> npt.NDArray[np.int64]:
 
 
 def row_of(report: pva.Report, tag: str) -> int:
-    """Find the last program of a type."""
+    """Return the last program of a type."""
     return int(np.flatnonzero(report.dataset.texts("programs", "type") == tag)[-1])
 
 

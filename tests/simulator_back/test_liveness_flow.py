@@ -37,7 +37,7 @@ trees = st.recursive(
 
 
 def flatten(branches):
-    """Give the programs, accesses and functions of a Switch over `branches`."""
+    """Return the programs, accesses and functions of a Switch over `branches`."""
     programs, access, functions = [], [], []
 
     def add(node):
@@ -90,7 +90,7 @@ def along(parts):
 
 
 def interpret(programs, functions, access, host_reads):
-    """Find what is alive at each leaf on any path of three rounds, by going back along each."""
+    """Return what is alive at each leaf on any path of three rounds, by going back along each."""
     alive = {}
     rows = zip(access.program, access.variable, access.write, access.whole, strict=True)
     effects = {}
@@ -112,7 +112,7 @@ def interpret(programs, functions, access, host_reads):
 
 
 def found(programs, functions, access, host_reads):
-    """Give what `find_liveness` calls alive at each leaf; always-live ones included."""
+    """Return what `find_liveness` calls alive at each leaf; always-live ones included."""
     graph = Graph(TARGETS["tiny"])
     for number, name in enumerate(NAMES):
         tensor = graph.addVariable(FLOAT, [1], name)

@@ -76,7 +76,7 @@ class Session:
             run_together(runs, self.values, self.executable.lowered.user_programs[index])
 
     def results(self) -> dict[str, Any]:
-        """Give all that the host sees."""
+        """Return all that the host sees."""
         found: dict[str, Any] = {"text": self.text.getvalue()}
         for handle in self.drawn.reads:
             found[handle] = self.engine.readTensor(handle)
@@ -92,7 +92,7 @@ class Session:
 
 
 def wanted(drawn: Drawn, machine: Machine) -> dict[str, Any]:
-    """Give what the host must see, by the model."""
+    """Return what the host must see, by the model."""
     found: dict[str, Any] = {"text": machine.text}
     for handle, variable in drawn.reads.items():
         found[handle] = _of_replicas(drawn, machine, variable)

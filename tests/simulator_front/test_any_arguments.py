@@ -39,7 +39,7 @@ LEFT_OUT = {"printProfileSummary"}
 
 
 def everything() -> dict[str, Any]:
-    """Give an engine that is ready to run, and all that it is made of."""
+    """Return an engine that is ready to run, and all that it is made of."""
     device = poplar.IPUModel("tiny").createDevice()
     graph = poplar.Graph(device.getTarget())
     found: dict[str, Any] = {"device": device, "graph": graph, "target": device.getTarget()}

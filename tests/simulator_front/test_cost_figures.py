@@ -26,7 +26,7 @@ def n(*values: int) -> Any:
 
 
 def one(cycles: Any) -> int:
-    """Give the cycles of the only vertex."""
+    """Return the cycles of the only vertex."""
     assert len(cycles) == 1
     return int(cycles[0])
 

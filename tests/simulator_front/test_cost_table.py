@@ -58,7 +58,7 @@ def function_of(entry: VertexType) -> Any:
 
 
 def arguments(entry: VertexType) -> tuple[list[str], dict[str, Any]]:
-    """Give the names of the array arguments, and values for the others."""
+    """Return the names of the array arguments, and values for the others."""
     parameters = inspect.signature(function_of(entry)).parameters.values()
     arrays = [p.name for p in parameters if p.annotation == "IntArray"]
     arrays += [p.name for p in parameters if p.annotation == "Any" and p.name in SIZES]

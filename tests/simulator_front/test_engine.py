@@ -12,7 +12,7 @@ from simulator.poplar import FLOAT, PoplarError, program
 
 
 def engine(options: dict[str, Any] | None = None, elements: int = 4) -> poplar.Engine:
-    """Give an engine that doubles `x` in its first program and negates it in its second."""
+    """Return an engine that doubles `x` in its first program and negates it in its second."""
     device = poplar.IPUModel("tiny").createDevice()
     graph = poplar.Graph(device.getTarget())
     x = graph.addVariable(FLOAT, [elements], "x")

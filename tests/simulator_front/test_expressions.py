@@ -22,7 +22,7 @@ SEPARATE = {"enableGenerateCodelet": False}
 
 
 def run(expression: Any, *arrays: Any, options: Any = None) -> tuple[Any, list[str]]:
-    """Give the values of an expression and the names of the vertex types that computed it."""
+    """Return the values of an expression and the names of the vertex types that computed it."""
     values = Values()
     kinds = {"f": FLOAT, "i": INT, "b": BOOL}
     tensors = [

@@ -37,7 +37,7 @@ def test_an_initial_value_may_stand_among_a_vertexs_connections():
 
 
 class Annotated(Fill):
-    """Has a field that is none."""
+    """An object with a field that is None."""
 
     more: poplar.Input(INT)
 

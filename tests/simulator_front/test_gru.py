@@ -24,7 +24,7 @@ def sigmoid(x: Any) -> Any:
 
 
 def reference(data: Any, state: Any, weights: Any, after: bool, gate: Any = sigmoid) -> Any:
-    """Give the outputs of all steps; units are reset, update, candidate."""
+    """Return the outputs of all steps; units are reset, update, candidate."""
     inputs, states, biases = (part.astype(float) for part in weights)
     own, other = (biases[:, 0], biases[:, 1]) if after else (biases, 0 * biases)
     outputs = []

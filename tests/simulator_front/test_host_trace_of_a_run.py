@@ -26,7 +26,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> pva.Trace:
 
 @pytest.fixture(scope="module")
 def events(trace: pva.Trace) -> list[tuple[str, str, str]]:
-    """Give channel, label and the label around it of every event."""
+    """Return channel, label and the label around it of every event."""
     threads = [thread for process in trace.processes for thread in process.threads]
     return [row for thread in threads for event in thread.events for row in below(event, "")]
 

@@ -36,7 +36,7 @@ def small(dtype: Type, shape: tuple[int, ...], seed: int = 0) -> Any:
 
 
 def drawn_plan(data: st.DataObject, groups: int, offsets: int, update: str = "add") -> Any:
-    """Give no plan, or one with splits of any number."""
+    """Return no plan, or one with splits of any number."""
     if groups == 1 and data.draw(st.booleans()):
         return NO_PLAN
     splits = [data.draw(st.integers(1, most)) for most in (4, 5, 4, groups)]
@@ -60,7 +60,7 @@ def mapped(data: st.DataObject, run: DeviceProgram, array: Any, dtype: Type, pla
 
 
 def looked_up(array: Any, offsets: Any) -> Any:
-    """Give the rows at offsets, zeros where there is none: [offset][1][column]."""
+    """Return the rows at offsets, zeros where there is none: [offset][1][column]."""
     rows = np.zeros((len(offsets), 1, array.shape[1]), array.dtype)
     inside = offsets < len(array)
     rows[inside, 0] = array[offsets[inside]]
@@ -366,7 +366,7 @@ GROUPS = [(group, part) for group in range(2) for part in range(3)]
 
 
 def codelets() -> list[Codelet]:
-    """Give the vertex types of indexing."""
+    """Return the vertex types of indexing."""
     forms = [(update, several) for update in (False, True) for several in (False, True)]
     return [
         *(dynamic_slice_codelet(FLOAT, update=u, several=s) for u, s in forms),

@@ -89,7 +89,7 @@ def test_a_gather_stops_at_indices_outside_when_they_are_validated() -> None:
 
 
 def element_of(place: Any, array: Any, indices: Any, form: dict[str, Any]) -> tuple[int, ...]:
-    """Find the element that belongs to a place in the output of XLA's Gather."""
+    """Return the element that belongs to a place in the output of XLA's Gather."""
     kept = [dim for dim in range(array.ndim) if dim not in form["collapsedSliceDims"]]
     batch = [n for dim, n in enumerate(place) if dim not in form["offsetDims"]]
     if form["indexVectorDim"] < indices.ndim:
@@ -102,7 +102,7 @@ def element_of(place: Any, array: Any, indices: Any, form: dict[str, Any]) -> tu
 
 
 def xla_gather(array: Any, indices: Any, form: dict[str, Any], shape: Any) -> Any:
-    """Find every element of the output by the definition of XLA's Gather."""
+    """Return every element of the output by the definition of XLA's Gather."""
     out = np.zeros(shape, array.dtype)
     for place in product(*map(range, shape)):
         out[place] = array[element_of(place, array, indices, form)]

@@ -26,7 +26,7 @@ def numbers(dtype: Type, shape: tuple[int, ...], seed: int = 0) -> Any:
 
 
 def indexes(shape: tuple[int, ...], dims: list[int], sizes: list[int], offsets: list[int]) -> Any:
-    """Give NumPy's index of a slice that goes on at the begin when it comes to the end."""
+    """Return NumPy's index of a slice that goes on at the begin when it comes to the end."""
     rows = [np.arange(size) for size in shape]
     for dim, size, offset in zip(dims, sizes, offsets, strict=True):
         rows[dim] = (offset + np.arange(size)) % shape[dim]

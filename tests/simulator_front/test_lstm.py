@@ -24,7 +24,7 @@ def sigmoid(x: Any) -> Any:
 
 
 def reference(data: Any, output: Any, cell: Any, weights: Any) -> Any:
-    """Give the outputs and the last cell; units are forget, input, candidate, output."""
+    """Return the outputs and the last cell; units are forget, input, candidate, output."""
     outputs = []
     for step in data.astype(float):
         forget, given, candidate, shown = (

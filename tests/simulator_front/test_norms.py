@@ -24,7 +24,7 @@ EPS = 1e-3
 
 
 def split(array: Any, groups: int, strided: bool = False) -> Any:
-    """Give [statistic][value]: of each group of each sample, or (0) of each channel."""
+    """Return [statistic][value]: of each group of each sample, or (0) of each channel."""
     samples, channels = array.shape[:2]
     if not groups:
         return np.moveaxis(array, 1, 0).reshape(channels, -1)
@@ -60,7 +60,7 @@ class Reference:
         self.whitened = join(self.rows, *self.shape)
 
     def gradient(self, gradient: Any, gamma: Any) -> Any:
-        """Give the gradient of the activations."""
+        """Return the gradient of the activations."""
         acts, groups, strided = self.shape
         rows = split(gradient * by_channel(gamma, acts), groups, strided)
         mean, along = rows.mean(axis=1), (rows * self.rows).mean(axis=1)

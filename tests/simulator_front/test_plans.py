@@ -26,7 +26,7 @@ MK1 = TARGETS["mk1"]
 
 
 def cost(problem: Problem, parts: tuple[int, ...], limit: int) -> int:
-    """Give the fewest cycles of a cut of a product, by all methods; a huge number if none fits."""
+    """Return the least cycles of a cut of a product, by all methods; huge if none fits."""
     found = [1 << 60]
     for method in methods_of(MK1, problem, Settings(MK1.tiles_per_ipu)):
         grains, sizes = method.grains(problem), problem.sizes()

@@ -51,7 +51,7 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def evaluated(problem: dict[str, Any], leaves: Sequence[int]) -> list[int] | None:
-    """Give all values that follow from those of the variables; None when something fails."""
+    """Return all values that follow from those of the variables; None when something fails."""
     values = [*leaves]
     for kind, parts in problem["made"]:
         found = MADE[kind](*(values[part] for part in parts))

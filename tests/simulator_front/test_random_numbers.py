@@ -155,7 +155,7 @@ def test_the_seed_is_read_when_the_program_runs() -> None:
 
 
 def distance(sample: Any, cumulative: Any) -> float:
-    """Give how far a sample's distribution is from a cumulative one (Kolmogorov, Smirnov)."""
+    """Return how far a sample's distribution is from a cumulative one (Kolmogorov, Smirnov)."""
     order = np.sort(sample.astype(np.float64))
     expected = cumulative(order)
     ranks = np.arange(len(order))

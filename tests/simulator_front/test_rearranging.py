@@ -22,7 +22,7 @@ MK1, MK2 = TARGETS["mk1"], TARGETS["mk2"]
 
 
 def channels_last(values: Values, shape: tuple[int, int], dtype: Any) -> tuple[Tensor, Any]:
-    """Give a tensor [rows, columns] that lies column by column, and its values."""
+    """Return a tensor [rows, columns] that lies column by column, and its values."""
     rows, columns = shape
     array = np.arange(rows * columns).reshape(rows, columns) % 2000
     tensor = values.tensor(array.T, dtype=dtype).transpose()

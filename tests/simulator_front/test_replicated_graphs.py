@@ -26,7 +26,7 @@ def device_of(ipus=REPLICAS):
 
 @pytest.fixture(params=["a view of a graph", "a graph from its start"])
 def replicated(request):
-    """Give a device, the graph of its replicas and the graph for the engine."""
+    """Return a device, the graph of its replicas and the graph for the engine."""
     device = device_of()
     if request.param == "a view of a graph":
         whole = poplar.Graph(device.getTarget())

@@ -22,7 +22,7 @@ MK1 = TARGETS["mk1"]
 
 
 def shuffled(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
-    """Give whole numbers of which some are equal."""
+    """Return whole numbers of which some are equal."""
     count = int(np.prod(shape))
     draw = np.random.default_rng(seed).integers(0, max(count, 2), shape)
     return (draw if dtype == UNSIGNED_INT else draw - count // 2).astype(dtype.numpy)

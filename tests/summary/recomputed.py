@@ -32,13 +32,13 @@ KB, MB = 1024, 1024 * 1024
 
 
 def plain(text: str) -> list[str]:
-    """Give the lines that say something, with single spaces and without stars."""
+    """Return the lines that say something, with single spaces and without stars."""
     lines = (" ".join(line.replace("*", " ").split()) for line in text.splitlines())
     return [line for line in lines if line]
 
 
 def lines(data: Dataset) -> Iterator[str]:
-    """Give the lines of a summary with all options."""
+    """Return the lines of a summary with all options."""
     yield from _target(data)
     yield from _graph(data)
     tiles = int(data.value("target", "num_tiles")) // _replicas(data)

@@ -31,12 +31,12 @@ def report(**changes: Any) -> Any:
 
 
 def changed(table: str, **columns: Any) -> dict[str, Any]:
-    """Give a table of the hand-made report with other values in some columns."""
+    """Return a table of the hand-made report with other values in some columns."""
     return {table: dict(small_report().table(table)) | columns}
 
 
 def golden(name: str, text: str) -> str:
-    """Give the golden text of a name; write it first when that is asked for."""
+    """Return the golden text of a name; write it first when that is asked for."""
     file = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(text, encoding="utf-8")

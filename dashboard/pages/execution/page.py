@@ -241,7 +241,7 @@ def _layers(report: Report) -> tuple[tuple[str, str], ...]:
 
 
 def _more(store: Store, state: Address) -> str:
-    """Find what is not counted, and answer the question for the second report, if there is one."""
+    """Name what is not counted, and answer the question for the second report, if there is one."""
     sentence = other_runs_sentence(store.report(state.report))
     if not state.against:
         return sentence

@@ -36,7 +36,7 @@ _HUES = [hue for hue in SERIES if hue not in ("#ccbb44", "#ddcc77")]  # they loo
 
 
 def line_words(lines: Frame, roles: Texts | None = None) -> pd.Series[str]:
-    """Find what each line does: its type in words, with how often, which function, which branch."""
+    """Describe each line: its type in words, with how often, which function, which branch."""
     words = lines["type"].map(step_words)
     count, called = lines["count"], lines["function"]
     words = words.where(count < 0, words + " " + count.map("{:,}".format) + " times")

@@ -184,7 +184,7 @@ Opened = tuple[Element, Any, Any]
 
 
 def opened(store: Store, text: str) -> Opened:
-    """Find a report by its path: nothing to say, and the page to go to; raises PvaError."""
+    """Open a report by its path: no message, and the page to go to; raises PvaError."""
     key = store.find(text)
     path, question, search = summary_link(key).partition("?")
     return None, path, question + search

@@ -98,7 +98,7 @@ def _hash(report: Report) -> str:
 
 
 def _first_difference(report: Report, usual: Report) -> dict[str, Any]:
-    """Find the first column, and its first row, in which two graphs differ."""
+    """Return the first column, and its first row, in which two graphs differ."""
     for table, column in dict.fromkeys((*graph_columns(usual.dataset),
                                         *graph_columns(report.dataset))):  # fmt: skip
         place = {"table": table, "column": column}

@@ -145,7 +145,7 @@ def thread_balance(report: Report) -> Columns:
     "max_cycles:cycles balance:fraction"
 )
 def slowest_vertices(report: Report) -> pd.DataFrame:
-    """Find which vertices of a compute set take longest, as instrumentation measured each of them.
+    """List the vertices of compute sets that take longest, by type, as instrumentation measured.
 
     Of the `vertices` of one type in one compute set that were executed: the least, mean and most
     cycles when last executed, and `balance`, mean / most: a tile waits for the longest of its six

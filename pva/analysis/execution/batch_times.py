@@ -59,7 +59,7 @@ class BatchTimes:
 
 
 def batch_times(report: Report, run: int, batches: int) -> BatchTimes:
-    """Find when the batches of a recorded run began and ended.
+    """Return when the batches of a recorded run began and ended.
 
     A micro-batch begins with the first of its inputs that a stream brings, and ends with the last
     of its outputs that one takes away; a stream that moves less often than once a batch is of the

@@ -43,7 +43,7 @@ KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy
     "bytes_per_cycle:bytes/cycle code_bytes:bytes"
 )
 def largest_exchanges(report: Report) -> pd.DataFrame:
-    """Find which exchanges move the most: bytes and cycles of one execution, the most bytes first.
+    """List the exchanges: bytes and cycles of one execution, the most bytes first.
 
     `kind` is internal (on an IPU), between IPUs, or host; `exchange` the row among its kind. More
     bytes are received than sent where a tile sends to several at once. `cycles` are those of the
@@ -64,7 +64,7 @@ def largest_exchanges(report: Report) -> pd.DataFrame:
     "send_balance:fraction"
 )
 def exchange_spread(report: Report) -> pd.DataFrame:
-    """Find how evenly each exchange lies on the tiles: senders, receivers, and the busiest of each.
+    """Return how even each exchange is over the tiles: senders, receivers, the busiest of each.
 
     `fan_out` is bytes received / bytes sent: to how many tiles a byte goes on average (0 for data
     from or to the host). `receive_balance` and `send_balance` are mean / most over the tiles that
@@ -261,7 +261,7 @@ def traffic_by_tile(report: Report) -> Columns:
     "send_with_put_format:bytes send_with_put_mux:bytes"
 )
 def exchange_code(report: Report) -> Columns:
-    """Find what the code of each exchange consists of: bytes by kind of instruction, largest first.
+    """Return the code of each exchange: bytes by kind of instruction, largest first.
 
     All tiles together. Many `receive_mux` are many sources a tile; `delay` waits for the other
     tiles. Raises NotRecordedError.

@@ -107,7 +107,7 @@ class Alignment:
 
 
 def align(report: Report, trace: Trace) -> Alignment:
-    """Find the runs of a report in a host trace; raises NotRecordedError when none is in it.
+    """Match the runs of a report to a host trace; raises NotRecordedError when none is in it.
 
     An event `Engine::run` tells in its metadata which run of which report it is. Runs of which none
     does are placed by the clock that the report tells, and, when it tells none, in order, if there
@@ -156,7 +156,7 @@ def align(report: Report, trace: Trace) -> Alignment:
 
 
 def _own_work(trace: Trace, begins: Integers, ends: Integers) -> Integers:
-    """Find what the simulator does for itself outside runs, as spans that do not overlap."""
+    """Return the simulator's own work outside runs, as spans that do not overlap."""
     labels = np.flatnonzero(np.isin(np.array(trace.labels, dtype=object), PHASES))
     parts = [np.zeros((0, 2), dtype=np.int64)]
     for thread in trace.threads if len(labels) else ():
@@ -202,7 +202,7 @@ def _name(report: Report) -> str:
 
 
 def run_events(trace: Trace, name: str) -> tuple[dict[RunKey, tuple[int, int]], Integers]:
-    """Find the events of runs: begin and end of those told to be of the report of this name.
+    """Return begin and end of the events of runs that name this report.
 
     When no event names it, but all name one other, that report was renamed, and is meant. Also
     gives begin and end of the events that tell nothing, one a row, in order.

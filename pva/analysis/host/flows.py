@@ -37,7 +37,7 @@ class HostFlows:
 
 
 def host_flows(trace: Trace, tracks: Tracks, threads: list[Rows]) -> HostFlows:
-    """Find the events of all flows of a trace; one that meets no event at an end is left out.
+    """List the events of all flows of a trace; a flow without an event at an end is left out.
 
     `threads` are the rows of each thread of the trace, one a depth, the outermost first.
     """

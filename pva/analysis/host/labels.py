@@ -72,7 +72,7 @@ _EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "
 
 
 def _longest(trace: Trace, thread: Thread, count: int) -> pd.DataFrame:
-    """Find the events of one thread with the most self time."""
+    """List the events of one thread with the most self time."""
     columns = thread.columns
     rows = np.argsort(-columns.self_ns, kind="stable")[:count]
     labels = columns.label[rows]

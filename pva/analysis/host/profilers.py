@@ -62,7 +62,7 @@ class LongestLabel:
 
 
 def longest_label(trace: Trace, self_time: Integers) -> LongestLabel | None:
-    """Find the label with most self time that is work of the program; None without any.
+    """Return the label of the program's work with the most self time; None without any.
 
     What only wraps others, and what the simulator does for itself in and between runs, is apart.
     `self_time` is in ns by label, and last that of what has no label.

@@ -27,7 +27,7 @@ NAMED = 3  # IPUs whose waits are written out
 
 
 def bound_by_an_ipu(report: Report) -> list[Finding]:
-    """Find which IPU the others wait for, and which layers could move."""
+    """Report the IPU that the others wait for, and layers that could move."""
     balance = ipu_balance(report).frame()
     total = _all_cycles(balance)
     own_cycles = balance["own_cycles"]
@@ -107,7 +107,7 @@ def _move(move: pd.Series | None, ipu: int, own_cycles: pd.Series) -> str:
 
 
 def ipus_in_turn(report: Report) -> list[Finding]:
-    """Find where hardly two IPUs work at the same time."""
+    """Report that hardly two IPUs work at the same time."""
     balance = ipu_balance(report).frame()
     total, own_cycles = _all_cycles(balance), balance["own_cycles"]
     if len(balance) < 2 or own_cycles.sum() >= IN_TURN * total:
@@ -131,7 +131,7 @@ def ipus_in_turn(report: Report) -> list[Finding]:
 
 
 def on_the_critical_path(report: Report) -> list[Finding]:
-    """Find which operation the runs are long by."""
+    """Report the operation with the most cycles of the critical path."""
     path = critical_path(report).frame()
     total = int(path["cycles"].sum())
     steps = path[path["type"] != SYNC]
@@ -160,7 +160,7 @@ def on_the_critical_path(report: Report) -> list[Finding]:
 
 
 def delayed_by_host(report: Report) -> list[Finding]:
-    """Find which function of the host the device waits for, between runs or in callbacks."""
+    """Report the function of the host that the device waits for, between runs or in callbacks."""
     delays = host_delays(report).frame()
     if not len(delays) or delays["share"].iloc[0] <= WORTH_A_LOOK:
         return []

@@ -31,7 +31,7 @@ FULL_PRECISION = "float"
 
 
 def largest_at_peak(report: Report) -> list[Finding]:
-    """Find which variable that is not always live takes the most where liveness peaks."""
+    """Report the largest of the variables live at the peak that are not always live."""
     live, variables = _peak(report)
     if not len(variables):
         return []
@@ -62,7 +62,7 @@ def largest_at_peak(report: Report) -> list[Finding]:
 
 
 def idle_at_peak(report: Report) -> list[Finding]:
-    """Find what is kept over the peak of liveness, used before and after but not there."""
+    """Report variables that are live at the peak but used only before and after it."""
     live, variables = _peak(report)
     first, last = _idle_stretch(report, variables, live.peak_step)
     idle = variables[first <= last]
@@ -122,7 +122,7 @@ def _idle_stretch(report: Report, variables: Bytes, peak: int) -> tuple[Bytes, B
 
 
 def full_precision_at_peak(report: Report) -> list[Finding]:
-    """Find what float variables take where liveness peaks, and what half precision would save."""
+    """Report the float variables live at the peak, and what half precision would save."""
     data = report.dataset
     live, variables = _peak(report)
     of_type = data.column("variables", "type") == FULL_PRECISION
@@ -161,7 +161,7 @@ def full_precision_at_peak(report: Report) -> list[Finding]:
 
 
 def mostly_always_live(report: Report) -> list[Finding]:
-    """Find where little is not always live, so that shortening lives cannot help."""
+    """Report that most memory is always live, so that shorter lives cannot help."""
     live = liveness_overview(report)
     if live.always_live <= MOSTLY * live.max_live or not live.max_live:
         return []

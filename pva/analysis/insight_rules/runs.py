@@ -18,7 +18,7 @@ WORTH_A_LOOK = 0.05  # of the cycles of the run
 
 
 def how_long_it_takes(report: Report) -> list[Finding]:
-    """Find how long the model's run takes, set-up aside, and how many items it does a second."""
+    """Report how long the model's run takes without set-up, and its items a second."""
     run = main_run(report)
     if run.runs <= 0 or run.cycles < 0:
         return []
@@ -55,7 +55,7 @@ def _parts(run: MainRun) -> list[str]:
 
 
 def pipeline_rarely_full(report: Report) -> list[Finding]:
-    """Find where filling and draining its pipeline takes a good part of a run."""
+    """Report that filling and draining the pipeline take a large part of a run."""
     run = main_run(report)
     full = run.batches * run.steady_cycles
     cycles = part(run.cycles, run.runs)

@@ -48,7 +48,7 @@ WORKERS = 6  # threads of a tile that run vertices
 
 
 def does_it_fit(report: Report) -> list[Finding]:
-    """Find whether every tile has enough memory, and what is spare or lacking on the fullest."""
+    """Report whether every tile has enough memory, and what is spare or lacking on the fullest."""
     memory = memory_overview(report)
     spare = memory.bytes_per_tile - memory.fullest_bytes
     tile = f"tile {memory.fullest_tile:,}"
@@ -81,7 +81,7 @@ def _tiles(number: int) -> str:
 
 
 def uneven_tiles(report: Report) -> list[Finding]:
-    """Find where the fullest tile needs far more than the mean one."""
+    """Report that the fullest tile needs far more than the mean one."""
     memory = memory_overview(report)
     if memory.mean_bytes >= EVEN_ENOUGH * memory.fullest_bytes:
         return []
@@ -107,7 +107,7 @@ def uneven_tiles(report: Report) -> list[Finding]:
 
 
 def gaps_on_fullest_tile(report: Report) -> list[Finding]:
-    """Find where gaps take a part of the fullest tile."""
+    """Report the part of the fullest tile that gaps take."""
     memory = memory_overview(report)
     row = memory_by_tile(report).frame().iloc[memory.fullest_tile]
     gaps = int(row["total_including_gaps"] - row["total"])
@@ -133,7 +133,7 @@ def gaps_on_fullest_tile(report: Report) -> list[Finding]:
 
 
 def variable_on_few_tiles(report: Report) -> list[Finding]:
-    """Find which variable fills one tile more than an even share of it would.
+    """Report the variable that fills one tile far above an even share.
 
     What lies on I/O tiles has to lie on few.
     """
@@ -171,7 +171,7 @@ def variable_on_few_tiles(report: Report) -> list[Finding]:
 
 
 def code_of_exchanges(report: Report) -> list[Finding]:
-    """Find where the code that moves data takes a part of memory."""
+    """Report the part of memory that the code of exchanges takes."""
     check_code(report)
     usage = memory_usage(report)
     by_category = usage.not_overlapped_by_category
@@ -207,7 +207,7 @@ def code_of_exchanges(report: Report) -> list[Finding]:
 
 
 def many_vertices(report: Report) -> list[Finding]:
-    """Find which compute set has so many small vertices that their state takes memory."""
+    """Report the compute set whose many small vertices take memory by their state."""
     total = memory_overview(report).total
     table = memory_by_compute_set(report).frame()
     tiles = (report.dataset.array("compute_set_cycles_by_tile") > 0).sum(axis=1)

@@ -49,7 +49,7 @@ def _named(row: pd.Series) -> str:
 
 
 def uneven_work(report: Report) -> list[Finding]:
-    """Find where tiles wait for others that have more to compute."""
+    """Report that tiles wait for others that have more to compute."""
     total = _cycles(report)
     table = tile_balance(report).frame()
     table = table[table["type"] == "OnTileExecute"]
@@ -76,7 +76,7 @@ def uneven_work(report: Report) -> list[Finding]:
 
 
 def bound_by_sync(report: Report) -> list[Finding]:
-    """Find where syncs take a good part of the time."""
+    """Report that syncs take a large part of the time."""
     total, spent = _cycles(report), _of_phase(report, SYNC)
     waits = sync_waits(report).frame()
     if spent <= SYNC_BOUND * total or not len(waits):
@@ -99,7 +99,7 @@ def bound_by_sync(report: Report) -> list[Finding]:
 
 
 def bound_by_exchange(report: Report) -> list[Finding]:
-    """Find where data that moves between tiles takes a good part of the time."""
+    """Report that data that moves between tiles takes a large part of the time."""
     total, spent = _cycles(report), _of_phase(report, "exchange")
     table = tile_balance(report).frame()
     table = table[table["type"].isin(EXCHANGES)]
@@ -123,7 +123,7 @@ def bound_by_exchange(report: Report) -> list[Finding]:
 
 
 def bound_by_host(report: Report) -> list[Finding]:
-    """Find where the tiles wait for the host."""
+    """Report that the tiles wait for the host."""
     total, spent = _cycles(report), _of_phase(report, "host exchange")
     if spent <= HOST_BOUND * total:
         return []
@@ -166,7 +166,7 @@ def _advice_on_io(report: Report) -> str:
 
 
 def one_thread_busy(report: Report) -> list[Finding]:
-    """Find where compute sets keep one or two of the six worker threads of a tile busy."""
+    """Report compute sets that keep one or two of the six worker threads of a tile busy."""
     total = _cycles(report)
     threads = thread_balance(report).frame()
     longest = report.dataset.row_maxima("compute_set_cycles_by_tile")
@@ -195,7 +195,7 @@ def one_thread_busy(report: Report) -> list[Finding]:
 
 
 def poor_use_of_matrix_units(report: Report) -> list[Finding]:
-    """Find where convolutions and matrix products stay far below what the matrix units can do."""
+    """Report convolutions and matrix products far below the peak of the matrix units."""
     total = _cycles(report)
     table = flops_by_compute_set(report).frame()
     table = table[table["compute_set"].isin(_matrix_sets(report)) & (table["flops"] > 0)]
@@ -236,7 +236,7 @@ def _matrix_sets(report: Report) -> Integers:
 
 
 def many_tiny_steps(report: Report) -> list[Finding]:
-    """Find where most compute steps take less time than a sync."""
+    """Report that most compute steps take less time than a sync."""
     total, phase, spent = _cycles(report), phases(report), elapsed(report)
     syncs, computes = phase == PHASES.index(SYNC), phase == PHASES.index("compute")
     mean = part(float(spent[syncs].sum()), float(syncs.sum()))

@@ -140,7 +140,7 @@ def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]
 
 
 def sizes_on(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Rows:
-    """Find the bytes of each variable on all tiles, one IPU or one tile; raises SelectionError."""
+    """Return the bytes of each variable on all tiles, an IPU or a tile; raises SelectionError."""
     data = report.dataset
     if tile is None and ipu is None:
         everywhere: Rows = data.column("variables", "bytes")
@@ -191,7 +191,7 @@ def always_live_columns(
 
 
 def _always_live_on(report: Report, ipu: int | None, tile: int | None) -> dict[str, object]:
-    """Find what is always live on some tiles: the categories that are so as a whole, and variables.
+    """Return the always-live memory of some tiles: whole categories, and variables.
 
     That a category is always live follows from its being in the table of what is on all tiles.
     """
@@ -362,7 +362,7 @@ def liveness_by_ipu(report: Report) -> Columns:
     "variable name category bytes:bytes steps first_step last_step at_peak byte_steps:bytes*steps"
 )
 def variable_lifetimes(report: Report) -> Columns:
-    """Find which variables are kept the longest for their size, of those that are not always live.
+    """List the variables that are not always live, by bytes times steps, the most first.
 
     `steps` is at how many program steps a variable is live, from `first_step` to `last_step` with
     or without breaks; `byte_steps` is `bytes` times `steps`, the most first. Those `at_peak` are

@@ -56,7 +56,7 @@ def live_at_peak_truths(report: Report) -> Truths:
 
 @analysis("type variables bytes:bytes always_live_bytes:bytes peak_bytes:bytes")
 def memory_by_type(report: Report) -> Columns:
-    """Find what variables of each element type take: what half precision could save, largest first.
+    """Return the bytes of the variables of each element type, the largest first.
 
     `variables` of the type, their `bytes`, those of them that are `always_live_bytes`, and
     `peak_bytes`, live where liveness peaks (the always live among them). Raises NotRecordedError.
@@ -102,7 +102,7 @@ def _sums(report: Report, place: Integers, count: int) -> dict[str, Integers]:
     "excess_bytes:bytes"
 )
 def variable_spread(report: Report) -> Columns:
-    """Find which variables lie unevenly on the tiles: what a better mapping would take off a tile.
+    """List the variables that are uneven over the tiles: what a better mapping would save.
 
     On `tiles` of them, `most_bytes` on tile `fullest_tile`; `balance` is mean / most over the tiles
     that it lies on, and `excess_bytes` what the fullest holds above an even share of all tiles, the

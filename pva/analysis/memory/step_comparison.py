@@ -116,7 +116,7 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
 
 @analysis("step type name cycles:cycles mean_cycles:cycles active_tiles slowest_tile")
 def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
-    """Find the cycles of a program step and the steps inside it, once each; without one, the peak.
+    """Return the cycles of a program step and the steps inside it, once each; by default the peak.
 
     Compute sets and exchanges at or below the step: `cycles` of the slowest tile, `slowest_tile`,
     the `mean_cycles` of all tiles and `active_tiles`. A Repeat counts what it holds once. The most
@@ -134,7 +134,7 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
 
 @analysis("variable name bytes:bytes begin end")
 def lifetime_intervals(report: Report, *, variables: Sequence[int] = ()) -> Columns:
-    """Find when chosen variables are live, by their row; without any, of the ten largest that move.
+    """Return when variables are live, by their row; by default the ten largest that move.
 
     A row for each interval, `end` is the step after the last one; variables in the order chosen.
     One that is always live has one interval, of all steps. Raises SelectionError, NotRecordedError.

@@ -172,7 +172,7 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> Columns:
 
 
 def _in_place(report: Report) -> Bytes:
-    """Find bytes by [category][tile] that share their place with nothing, and last what is shared.
+    """Return bytes by [category][tile] that nothing overlaps, and last the overlapped ones.
 
     The rows of a tile add up to its total.
     """

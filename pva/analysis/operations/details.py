@@ -63,7 +63,7 @@ def _names(report: Report, layer: str) -> list[str]:
     "float_peak_share:fraction"
 )
 def operation_compute_sets(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Columns:
-    """Find the compute sets of an operation: vertices, cycles, and how near they come to the peak.
+    """List the compute sets of an operation: vertices, cycles, and their share of the peak.
 
     `cycles` are by how many a compute set made the recorded runs longer, `estimated_cycles` those
     of the slowest tile in one execution, as are `flops`; `float_peak_share` is of what all tiles
@@ -191,7 +191,7 @@ def _control_code(report: Report, programs: Integers, tiles: int) -> Integers:
 def operation_contexts(
     report: Report, *, operation: str = "", layer: str = DEFAULT
 ) -> pd.DataFrame:
-    """Find where an operation was made: its debug contexts and those around them, outermost first.
+    """Return the debug contexts of an operation and those around them, outermost first.
 
     `file`, `function` and `line` are of the source, empty and 0 where they are not told; `json` are
     further keys of the layer, such as the arguments of a call. `programs` of the operation were

@@ -232,7 +232,7 @@ def _ends(up: Integers) -> Integers:
 
 
 def _rows_of(ids: npt.NDArray[np.int64], keys: Integers) -> Integers:
-    """Find the row of each id, -1 for those that are not there."""
+    """Look up the row of each id, -1 for those that are not there."""
     order = np.argsort(ids, kind="stable")
     place = np.minimum(np.searchsorted(ids[order], keys), len(ids) - 1)
     rows: Integers = order[place] if len(ids) else np.zeros(len(keys), dtype=np.int64)

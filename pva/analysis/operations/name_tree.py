@@ -22,7 +22,7 @@ OUTERMOST = -1
 
 @analysis("path parent total:cycles own:cycles")
 def cycles_by_name(report: Report) -> pd.DataFrame:
-    """Find what the layers of the names of programs take of the recorded runs, and what is in them.
+    """Return the cycles of the layers of programs' names in the recorded runs, as a tree.
 
     A row is a name, or what names share up to a slash: `path`, which lies in the row `parent` (-1
     for none, never behind the row). `total` is by how many cycles its steps made the runs longer,

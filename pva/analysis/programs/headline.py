@@ -91,7 +91,7 @@ def stages_inside(stages: pd.DataFrame) -> list[dict[Any, Any]]:
 
 
 def stage_order(stages: pd.DataFrame, limit: int, notable: float) -> StageOrder:
-    """Find the `limit` stages that take most, those below the share `notable` left out if cut."""
+    """Return the `limit` stages that take most, without those below the share `notable` if cut."""
     parts = stages[stages["role"] == PART]
     named = parts[(parts["name"] != SYNC) & (parts["share"] >= _LEAST)]
     candidates = named if len(named) <= limit else named[named["share"] >= notable]

@@ -49,7 +49,7 @@ def found_lines(tree: pd.DataFrame, text: str) -> Integers:
 
 
 def following(lines: Integers, line: int, *, backwards: bool = False) -> int:
-    """Find the next line of some that were found, or the one before, round the end; -1 of none."""
+    """Return the next of some lines, or the one before, round the end; -1 of none."""
     if not len(lines):
         return -1
     if backwards:

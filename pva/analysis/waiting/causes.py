@@ -208,7 +208,7 @@ def why_idle(report: Report) -> pd.DataFrame:
 
 
 def _longest(frame: pd.DataFrame, by: list[str]) -> dict[str, dict[Any, Any]]:
-    """Find for each IPU what it waits for longest: the values of `by`, each by IPU."""
+    """Return what each IPU waits for longest: the values of `by`, each by IPU."""
     spent = frame.groupby(["ipu", *by])["tile_cycles"].sum().reset_index()
     spent = spent.sort_values("tile_cycles", ascending=False, kind="stable")
     first = spent.drop_duplicates("ipu").set_index("ipu")

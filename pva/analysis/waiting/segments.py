@@ -270,7 +270,7 @@ def costs_of(report: Report, programs: Integers) -> Integers:
 def _compared(
     costs: Integers, bounds: Integers, ways: tuple[Halves, Halves, Flags], ipus: int
 ) -> list[Integers]:
-    """Find who arrives last, and what it does while the others wait, for some kinds."""
+    """Return the tile that arrives last, and its work while the others wait, for some kinds."""
     released, requested, of_set = ways
     tiles = costs.shape[1]
     per_ipu = tiles // ipus

@@ -180,7 +180,7 @@ class ChunkReader:
     def _misplaced(
         self, place: str, rows: Sequence[Row], expected: int, inner: tuple[int, ...]
     ) -> DamagedFileError:
-        """Find the first of some chunks that does not fit."""
+        """Return the error of the first chunk that does not fit."""
         for row in rows:
             if _columns([row], expected, inner) is None:
                 break

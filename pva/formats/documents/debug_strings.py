@@ -90,7 +90,7 @@ def shared(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _spread(context: dict[str, Any]) -> dict[str, Any]:
-    """Find the further keys, where gathering them again gives the same text; else keep the text."""
+    """Parse the further keys, where writing them again gives the same text; else keep the text."""
     text = context.get(JSON_KEY, "")
     try:
         further = orjson.loads(text)

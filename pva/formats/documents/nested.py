@@ -35,7 +35,7 @@ def put(root: dict[str, Any], place: str, value: object, *, merge: bool = False)
 
 
 def look_up(file: object, root: object, place: str) -> Any:
-    """Find the value at a dotted place; None when a key is not there.
+    """Return the value at a dotted place; None when a key is not there.
 
     Raises DamagedFileError when something other than an object or a list stands on the way.
     """

@@ -99,7 +99,7 @@ def operands(data: Dataset, column: str) -> Values:
 
 
 def sync_codes(data: Dataset) -> Values:
-    """Find the kinds of the syncs of steps, as codes; where a step does not tell, its program's."""
+    """Return the kinds of the syncs of steps, as codes; of the program where a step has none."""
     recorded = data.column("steps", "sync_type")
     return np.where(recorded == UNTOLD, operands(data, "sync_type").clip(UNTOLD), recorded)
 

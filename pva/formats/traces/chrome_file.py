@@ -330,7 +330,7 @@ class _Columns:
         self.first = min(firsts, default=0)
 
     def at(self, phases: Sequence[int]) -> Integers:
-        """Find the events of some phases, in the order of the file."""
+        """Return the events of some phases, in the order of the file."""
         of_one = self.phase == phases[0]
         for phase in phases[1:]:
             of_one |= self.phase == phase
@@ -352,7 +352,7 @@ class _Columns:
 
 
 def _about(array: Array) -> dict[str, int]:
-    """Find what a file tells of its clock: our own its wall clock, PyTorch's what times add to."""
+    """Return the clock of a file: of ours its wall clock, of PyTorch's the base of its times."""
     fields = array.before | array.after
     facts: dict[str, int] = {}
     for name, key in ((OTHER, ""), ("baseTimeNanoseconds", "base")):

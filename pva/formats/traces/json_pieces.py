@@ -158,7 +158,7 @@ class Array:
         raise self._unknown(f"no array {self._key!r}")
 
     def _after_key(self, text: bytes, place: int, sign: bytes) -> bytes | None:
-        """Find the text of the array when its key stands here, and not inside of something else."""
+        """Return the text of the array if its key is here, at the top level."""
         value = text[place + len(sign) :].lstrip(_BLANK)
         if not value.startswith(b":") or not value[1:].lstrip(_BLANK).startswith(b"["):
             return None
@@ -222,7 +222,7 @@ def _object(text: bytes) -> dict[str, Any] | None:
 
 
 def scan(text: bytes) -> Scan:
-    """Find where the elements of an array end that are objects or arrays, and where it ends."""
+    """Scan an array for the ends of its elements that are objects or arrays, and for its end."""
     if kernels.compiled:
         ends, closed = kernels.compiled.scan(text)
         return Scan(np.frombuffer(ends, np.int32), closed)

@@ -228,7 +228,7 @@ def _width(parts: Sequence[Bytes]) -> int:
 def _thread(
     thread: Thread, main: int, tracks: _Tracks, packets: _Packets
 ) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Find begins and ends of a thread's events in their order, and how many events were before."""
+    """Yield begins and ends of a thread's events in order, and how many events came before."""
     columns = thread.columns
     if not len(columns):
         return

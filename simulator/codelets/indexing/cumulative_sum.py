@@ -84,7 +84,7 @@ def _additions(group: VertexGroup) -> IntArray:
 
 
 def _blocks(operands: Operands) -> list[tuple[IntArray, IntArray]]:
-    """Give, for all blocks of one size, the places of their elements and of their columns.
+    """Return, for all blocks of one size, the places of their elements and of their columns.
 
     [block][row][column] and [block][column]; there are only a few sizes.
     """

@@ -209,7 +209,7 @@ _COMBINE: dict[UpdateKind, Callable[[Array, Any, Array], None]] = {
 
 
 def _hits(operands: Operands) -> tuple[IntArray, IntArray, IntArray]:
-    """Find the places in `baseT` and in `subT` of the rows that a vertex holds, and their offsets.
+    """Return the places in `baseT` and `subT` of the rows that a vertex holds, and their offsets.
 
     The first two are by element, the last by row: the number of its offset among all.
     """

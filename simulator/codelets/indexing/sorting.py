@@ -143,7 +143,7 @@ def compare_and_swap_codelet(
 
 
 def _places(operands: Operands) -> dict[str, IntArray]:
-    """Find where the two elements of each pair lie among the elements of all vertices."""
+    """Return the places of the two elements of each pair among the elements of all vertices."""
     parameters = operands.group.parameters
     distance, mirrored, rows, batch = (int(parameters[name][0]) for name in Step._fields)
     step = Step(distance, bool(mirrored), rows, batch)

@@ -128,7 +128,7 @@ def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Co
 
 
 def class_sparse_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:
-    """Find the vertex that finds the best of its `activations`, and which of its `labels` it is."""
+    """Return the vertex that selects the best of its `activations`, with its label of `labels`."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         begins = offsets_of(operands.counts["activations"])[:-1]

@@ -28,7 +28,7 @@ CHANNELS, PADDED = 3, 4
 
 @cache
 def normalise_image_codelet(dtype: Type, out: Type) -> Codelet:
-    """Find the supervisor of out = (in * inScale - offset) * scale by channel, and a zero more."""
+    """Return the supervisor of out = (in * inScale - offset) * scale by channel, and a zero."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         arrays, vertices = operands.arrays, len(operands.group)

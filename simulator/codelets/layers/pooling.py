@@ -153,7 +153,7 @@ def sum_pooling(dtype: Type, inputs: list[IntArray]) -> Codelet:
 
 
 def max_pooling_gradient(dtype: Type, inputs: list[IntArray]) -> Codelet:
-    """Find the vertex that adds to each input of a maximum the gradients of outputs equal to it."""
+    """Return the vertex that adds to each input of a maximum the gradients of equal outputs."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         gradient = _rows(operands, "in").astype(np.float32)

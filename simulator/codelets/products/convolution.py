@@ -225,7 +225,7 @@ def _runs(
 def conv_codelet(
     vertex: str, dtype: Type, partials: Type, layouts: dict[str, Layout], steps: Steps
 ) -> Codelet:
-    """Find the codelet of parts of convolutions; `layouts` are those of `in`, `weights`, `out`."""
+    """Return the codelet of parts of convolutions; `layouts` are of `in`, `weights`, `out`."""
 
     def operations(group: VertexGroup) -> IntArray:
         p = group.parameters
@@ -321,7 +321,7 @@ def _windows(source: Array, block: Block, steps: Steps) -> Array:
 
 
 def _stretched(source: Array, axis: int, step: int, first: int, span: int) -> Array:
-    """Find so many places of a dimension, whose elements lie at multiples of `step`; else zeros."""
+    """Return places of a dimension whose elements lie at multiples of `step`; else zeros."""
     before = (slice(None),) * axis
     size = source.shape[axis]
     if step == 1 and first >= 0 and first + span <= size:

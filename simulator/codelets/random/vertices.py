@@ -141,7 +141,7 @@ def random_codelet(kind: str, dtype: Type, target: Target) -> Codelet:
 
 @cache
 def dropout_codelet(dtype: Type, target: Target) -> Codelet:
-    """Find the supervisor that keeps `in` with probability `prob`, times `scale`, else gives 0."""
+    """Return the supervisor that keeps `in` with probability `prob`, times `scale`, else 0."""
 
     def compute(operands: Operands) -> dict[str, Array]:
         parameters, values = _given(operands.group), operands.arrays["in"]

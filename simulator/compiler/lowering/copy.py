@@ -56,7 +56,7 @@ class Fragments:
 
 
 def side_of(building: Building, tensor: Tensor) -> Side:
-    """Find where the bytes of a tensor lie, in the tensor's order."""
+    """Return where the bytes of a tensor lie, in the tensor's order."""
     begins = tensor.begins * tensor.dtype.size
     lengths = tensor.lengths * tensor.dtype.size
     source, low, high, tile = building.owners(begins, begins + lengths)
@@ -146,7 +146,7 @@ def _homes(building: Building, moved: Fragments) -> IntArray:
 
 
 def _come_again(building: Building, moved: Fragments, inside: BoolArray) -> BoolArray:
-    """Find the fragments of tiles that take a byte several times, all in whole 64-bit words.
+    """Return the fragments of tiles that take a byte several times, all in whole 64-bit words.
 
     Such a tile receives each byte once and copies it, as for edges of vertices: our estimate.
     """

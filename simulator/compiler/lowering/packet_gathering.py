@@ -33,7 +33,7 @@ def lower_gathered(
 
 
 def _is_thin(side: Side, target: Target, limit: int) -> bool:
-    """Find whether every tile has less than a packet, and all together one transfer of packets."""
+    """Return whether each tile has less than a packet, and all together one transfer of packets."""
     size = np.bincount(side.tile, weights=side.high - side.low, minlength=target.num_tiles)
     by_ipu = size.reshape(-1, target.tiles_per_ipu).sum(axis=1)
     packet = target.host_packet_bytes

@@ -73,7 +73,7 @@ class Reuse:
         return parts
 
     def _case(self, number: int) -> _Case | None:
-        """Find the variables that vertices use; None where an interval is in two of them."""
+        """Return the variables that vertices use; None where an interval is in two of them."""
         groups = self.building.graph.groups_of(number)
         uses, variables = [], [np.zeros(0, dtype=np.int64)]
         for group in groups:

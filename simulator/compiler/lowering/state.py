@@ -181,7 +181,7 @@ class Building:
         return Part(LoweredProgram("OnTileExecute", name, compute_set=number))
 
     def variables_at(self, low: IntArray) -> IntArray:
-        """Find the graph's variable that holds each byte of the arena."""
+        """Return the graph's variable that holds each byte of the arena."""
         begins, _ = self.graph.variable_bounds()
         return np.searchsorted(begins, low, side="right") - 1
 

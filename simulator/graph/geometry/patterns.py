@@ -113,7 +113,7 @@ def relative(places: Shifted, mapping: Mapping, size: int) -> Hashable:
 
 
 def packed(upward: IntArray) -> Pattern:
-    """Find the pattern of elements that lie together; `upward` is the order in which they go up."""
+    """Return the pattern of adjacent elements; `upward` is the order in which they ascend."""
     elements = np.empty(len(upward), dtype=np.int64)
     elements[upward] = np.arange(len(upward))
     return Pattern(*from_elements(elements), True)

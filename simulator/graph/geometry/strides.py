@@ -45,7 +45,7 @@ class Strides(NamedTuple):
         return self.first + low, self.first + sum(reaches) - low + 1
 
     def intervals(self) -> tuple[IntArray, IntArray]:
-        """Find begins and lengths of the elements' intervals, as many as they need and no more."""
+        """Return begins and lengths of the elements' intervals, the fewest that there are."""
         count, length = self.reach()
         if not count * length:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)

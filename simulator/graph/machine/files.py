@@ -207,7 +207,7 @@ def _sync_delays(values: Mapping[str, Any], base: Machine | None) -> object:
 
 
 def differences(machine: Machine, base: Machine) -> Iterator[tuple[str, object, object]]:
-    """Find the constants of a machine that are not those of another: name, its own, the other's."""
+    """Yield the constants of a machine that differ from another's: name, its own, the other's."""
     for name in (ARCHITECTURE, *CONSTANTS):
         value, base_value = (
             one.min_sync_delay + int(one.relative_sync_delay.max(initial=0))

@@ -62,7 +62,7 @@ def gelu(call: Call) -> Tensor:
 
 
 def is_inf(call: Call) -> Tensor:
-    """Tell infinite elements, of both signs or of one."""
+    """Return which elements are infinite, of both signs or of one."""
     signs = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
     if all(signs):
         return call.apply("IS_INF", call[0])
@@ -261,7 +261,7 @@ def same_bits(call: Call) -> Tensor:
 
 
 def other_width(node: Node, ir: Ir) -> str:
-    """Say that a BitCast is of a type that the device holds in another width."""
+    """Return the refusal of a BitCast of a type that the device holds in another width."""
     info = ir.infos[node.inputs[0]]
     if info.host.itemsize == info.device.size:
         return ""

@@ -112,7 +112,7 @@ def _inside(at: Expr, padding: str, size: int, *, aligned: bool) -> Expr:
 
 
 def _cubic() -> list[Expr]:
-    """Find the weights of the four elements around a coordinate, by its distance to the second."""
+    """Return the weights of the four elements near a coordinate, by its distance to the second."""
     a = CUBIC
 
     def near(x: Expr) -> Expr:

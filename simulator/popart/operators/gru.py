@@ -70,7 +70,7 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
 
 
 def _biases(call: Call, place: int, size: int, after: bool) -> Tensor:
-    """Find the biases of each gate: those of input and state apart with `after`, else their sum."""
+    """Return the biases of each gate: of input and state apart with `after`, else their sum."""
     dtype = call[0].dtype
     if not call.has(3):
         shape = (GATES, 2, size) if after else (GATES, size)

@@ -97,7 +97,7 @@ def of_average_pool(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
 
 
 def of_local_response(call: Call, outputs: Tensors, grads: Tensors) -> Grads:
-    """Find g base^-beta - 2 alpha beta / size x sum(g y / base), the sum over the mirrored window.
+    """Compute g base^-beta - 2 alpha beta / size x sum(g y / base), over the mirrored window.
 
     The base is bias + alpha / size * sum of squares, as in the forward pass.
     """

@@ -33,7 +33,7 @@ def dequantised(call: Call) -> Tensor:
 
 
 def _scale_and_zero(call: Call) -> tuple[Tensor, Tensor]:
-    """Find both as floats in the shape of the input: one, one a row of an axis, or one a block."""
+    """Return both as floats in the shape of the input: one, one a row of an axis, one a block."""
     shape = call.info().dims
     zero = call[2] if call.has(2) else call.constant(0, INT, "zero")
     scale, zero = call.cast(call[1], FLOAT), _real(call, zero)

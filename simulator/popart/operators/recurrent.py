@@ -72,7 +72,7 @@ class Step(NamedTuple):
 
 
 def directions(call: Call) -> list[bool]:
-    """Tell, for each direction, whether time runs backward."""
+    """Return, for each direction, whether time runs backward."""
     kind = call.attribute("direction", "forward")
     return {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[kind]
 

@@ -21,7 +21,7 @@ def _carried(node: Node) -> int:
 
 
 def _keeps(node: Node) -> bool:
-    """Find whether slices keep their axis, of size 1, and outputs are joined along theirs.
+    """Return whether slices keep their axis, of size 1, and outputs are joined along theirs.
 
     So PopART's builder means a Scan (popart, `willow/src/op/scan.cpp`); ONNX drops the axis.
     """

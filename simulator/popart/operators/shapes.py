@@ -50,7 +50,7 @@ def expanded(call: Call) -> Tensor:
 
 
 def _blocks(call: Call) -> tuple[list[int], list[int]]:
-    """Find the input's sizes with blocks of channels, or squares of the image, apart; their order.
+    """Return the input's sizes with blocks of channels or of the image apart, and their order.
 
     In the order is what the output joins to its dimensions.
     """

@@ -44,7 +44,7 @@ def _unknown_activation(node: Node, ir: Ir) -> str:
 
 
 def _whole_numbers(node: Node, ir: Ir) -> str:
-    """Say that a logarithm of whole numbers is none."""
+    """Return the refusal of a logarithm of whole numbers."""
     info = ir.infos[node.inputs[0]]
     if info.device.numpy.kind == "f":
         return reductions.wrong_axes(node, ir)

@@ -11,7 +11,7 @@ from simulator.poplibs import poplin, popops
 
 
 def params_of(call: Call) -> poplin.ConvParams:
-    """Find the convolution whose input is what a ConvTranspose makes, and whose output it reads."""
+    """Return the convolution whose input a ConvTranspose computes, and whose output it reads."""
     data, weights, groups = call.info(0), call.info(1), int(call.attribute("group", 1))
     kernel, dims = weights.dims[2:], call.outputs[0].dims
     ones = [1] * len(kernel)

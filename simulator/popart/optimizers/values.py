@@ -156,7 +156,7 @@ class Optimizer:
         self._check_together(self._values, kind)
 
     def insertSpecific(self, tensor: str, values: Mapping[str, Given]) -> None:
-        """Give a weight values of its own: insertSpecific("w", {"learningRate": (0.2, False)})."""
+        """Set values of one weight: insertSpecific("w", {"learningRate": (0.2, False)})."""
         kind = f"{type(self).__name__}.insertSpecific"
         parameters = [name for name in self.DEFAULTS if name != LOSS_SCALING]
         unknown = [name for name in values if name not in parameters]

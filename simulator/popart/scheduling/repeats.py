@@ -172,7 +172,7 @@ class _Choice:
         return True
 
     def _overlaps(self, repeat: Repeat) -> bool:
-        """Find whether it begins again before it ends; then look at what comes once in between."""
+        """Return whether it begins again before it ends; then look at what is once in between."""
         length, starts = repeat
         gaps = set(np.diff(starts).tolist())
         if min(gaps) >= length:
@@ -192,7 +192,7 @@ class _Choice:
         return True
 
     def _differs(self, repeat: Repeat) -> bool:
-        """Find whether nodes are not connected alike; then look at those that are, and shorter."""
+        """Return whether nodes are connected differently; then look at the others, and shorter."""
         self.work -= repeat.length * len(repeat.starts)
         parts = self.alike(repeat) if self.work > 0 else []
         if len(parts) == 1:

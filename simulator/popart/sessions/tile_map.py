@@ -16,7 +16,7 @@ VARIABLE = "POPART_TENSOR_TILE_MAP"
 
 
 def tile_map(graph: Graph, tensors: Mapping[str, Tensor]) -> dict[str, list[list[int]]]:
-    """Give, for each tensor, rows of [tile, begin, end): positions of the flattened tensor."""
+    """Return, for each tensor, rows of [tile, begin, end): positions of the flattened tensor."""
     intervals = {}
     for name, tensor in tensors.items():
         low, high, tiles = graph.tile_ranges(tensor)

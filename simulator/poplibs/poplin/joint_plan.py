@@ -45,7 +45,7 @@ PLACES = (G, K, N, M)
 
 
 def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
-    """Find the plan of a convolution, or of a product that is a pass of a fully connected layer."""
+    """Return the plan of a convolution, or of a product as a pass of a fully connected layer."""
     which = settings.fully_connected
     alone = replace(settings, fully_connected="", is_joint=None)
     if not which or problem.axes:
@@ -145,7 +145,7 @@ def _joint(
     problems: dict[str, Problem],
     methods: dict[str, Method],
 ) -> dict[str, Plan] | None:
-    """Find the parts that are cheapest for all passes; none if nothing fits.
+    """Return the parts that are cheapest for all passes; none if nothing fits.
 
     The weights, or what takes their place, stream by in every pass, and the batch is not cut: so
     each weight is used on one tile.

@@ -124,7 +124,7 @@ def matMulGrouped(
 def _sorted(
     output_type: Type | str | None, context: Any, options: Options
 ) -> tuple[Type | None, str, Options]:
-    """Tell an output's type from a debug context in its place, after which the options come."""
+    """Separate an output's type from a debug context in its place, before the options."""
     if not isinstance(output_type, str):
         return output_type, context, options
     if isinstance(context, Mapping):

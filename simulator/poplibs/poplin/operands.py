@@ -47,7 +47,7 @@ class Operand:
 
 
 def operand_of(tensor: Tensor, channel: int, grains: tuple[int, ...]) -> Operand:
-    """Find how a tensor lies in memory, whose parts take `grains` of each dimension at a time."""
+    """Return how a tensor lies in memory, whose parts take `grains` of each dimension at a time."""
     runs = [run_of(tensor, axis) for axis in range(tensor.rank())]
     innermost = channel if runs[channel] > 1 else int(np.argmax(runs))
     size, run = tensor.shape[innermost], runs[innermost]
@@ -157,7 +157,7 @@ def map_to_readers(
 
 
 def blocks_in_order(rows: Rows, places: IntArray) -> tuple[IntArray, IntArray]:
-    """Find the intervals of a tensor, in its order, whose boxes lie at `places` one after another.
+    """Return the intervals of a tensor, in its order, whose boxes lie at `places` in turn.
 
     `rows` are the rows of all boxes, which together are the whole tensor, `places` where each box
     begins in the arena.

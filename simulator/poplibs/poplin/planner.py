@@ -63,7 +63,7 @@ class Settings:
 
 @lru_cache(maxsize=512)
 def plan_convolution(target: Target, problem: Problem, settings: Settings) -> Plan:
-    """Find the cheapest plan among those of all forms of a problem, within the least limit.
+    """Return the cheapest plan of all forms of a problem, within the least limit.
 
     To save time, other forms than the plain one are tried on the matrix units as they are alone.
     """
@@ -96,7 +96,7 @@ def allowed_bytes(target: Target, settings: Settings) -> int:
 def _plans_of_forms(
     target: Target, problem: Problem, settings: Settings, limit: int
 ) -> Iterator[Plan]:
-    """Find the cheapest plan of each form that has one within a limit."""
+    """Yield the cheapest plan of each form that has one within a limit."""
     trained = settings.purpose.startswith(TRAINING)
     for form in transforms_of(target, problem, trained=trained):
         form_problem = form.problem(problem)
@@ -118,7 +118,7 @@ def _plan_of_form(
     methods: list[Method],
     form: Transform = AS_IT_IS,
 ) -> Plan | None:
-    """Find the cheapest plan whose temporary data fits into a limit; None if there is none.
+    """Return the cheapest plan whose temporary data fits into a limit; None if there is none.
 
     Ways of few slices come first. Those that cannot be cheaper than the best so far are left out,
     and so are more slices of a dimension once they cost no less than fewer.

@@ -44,7 +44,7 @@ class Axis:
     def window(
         self, first: IntArray, end: IntArray, tap: IntArray, tap_end: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """Find the inputs [low, high) that outputs [first, end) read with kernel [tap, tap_end)."""
+        """Return the inputs [low, high) of outputs [first, end) with kernel [tap, tap_end)."""
         low = first * self.stride + tap * self.kernel_step - self.padding
         high = (end - 1) * self.stride + (tap_end - 1) * self.kernel_step - self.padding
         begin = np.clip(-(-low // self.input_step), 0, self.input)

@@ -42,7 +42,7 @@ _OF_SEVERAL = (*_SOFTMAXES, NonLinearityType.HARD_SIGMOID)
 
 @library_call("POPNN")
 def getNonLinearityScaling(nonLinearityType: NonLinearityType) -> float:
-    """Tell by what the outputs are multiplied: 62,000 for SOFTMAX_SCALED, else 1.
+    """Return the factor of the outputs: 62,000 for SOFTMAX_SCALED, else 1.
 
     PopLibs gives it by a reference argument, `nonLinearityScaling`.
     """

@@ -393,7 +393,7 @@ class _Search:
     def _sorted(
         self, candidates: dict[str, Tensor], stage: Stage, number: int, prog: Sequence
     ) -> dict[str, Tensor]:
-        """Find the best candidates of each group: rank all by parts, and add up the parts."""
+        """Return the best candidates of each group: rank all by parts, and add up the parts."""
         plan, beams, label = self.plan, self.beams, f"sort{number}"
         total = candidates["total"].dim(1)
         size, parts = ceil_div(total, stage.groups), stage.rankPartitions

@@ -145,7 +145,7 @@ def calcLoss(
 def _sorted(
     arguments: tuple[Any, ...], named: dict[str, Any]
 ) -> tuple[LossType, str, dict[str, Tensor]]:
-    """Tell apart what stands after the deltas: tensors, the type of the loss, the name."""
+    """Separate the arguments after the deltas: tensors, the type of the loss, the name."""
     count = next((i for i, x in enumerate(arguments) if not isinstance(x, Tensor)), len(arguments))
     if count not in _TENSORS:
         raise poplibs_error(f"calcLoss: {count} tensors after the deltas; 0 to 3 are needed")

@@ -24,7 +24,7 @@ LEAST_GRAINS = 4  # a vertex; fewer would not pay for it
 def encodeOneHot(
     graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, debugContext: str = ""
 ) -> None:
-    """Give row i of `encoded` a one at class `indices[i]` and zeros elsewhere.
+    """Write a one into row i of `encoded` at class `indices[i]`, and zeros elsewhere.
 
     Indices are [rows] of integers, `encoded` is [rows, classes] and mapped already; an index
     outside the classes leaves its row zero.
@@ -44,7 +44,7 @@ def encodeOneHot(
 def _add_vertices(
     graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, context: str, name: str
 ) -> None:
-    """Give each tile the next few elements, row by row, from tile 0 on.
+    """Map the next few elements to each tile, row by row, from tile 0 on.
 
     PopLibs lib/popops/Encoding.cpp of 2019: whole grains of a vector, at least four of them.
     """

@@ -115,7 +115,7 @@ def sparse_plan(
 
 @cache
 def _grid(target: Target, params: Params, dtype: Type) -> tuple[int, int, int]:
-    """Find the parts for which exchange, products and sums take the least together."""
+    """Return the parts for which exchange, products and sums take the least together."""
     block, tiles = params.sparsityParams.block, target.tiles_per_ipu
     sizes = (params.rows // block, params.inner // block, params.columns)
     x, y, z = (axis.reshape(-1) for axis in np.meshgrid(*(_ways(size, tiles) for size in sizes)))

@@ -142,7 +142,7 @@ def getTileImbalance(
 ) -> int: ...
 @library_call("POPUTIL")
 def getTileImbalance(*arguments: Any, **named: Any) -> int:
-    """Find how many elements the fullest tile has above an even share, of a tensor or a mapping."""
+    """Count the elements of the fullest tile above an even share, of a tensor or a mapping."""
     has_graph = "graph" in named or isinstance(arguments[0], Graph)
     first = ["graph", "t"] if has_graph else ["mapping"]
     names = [*first, "minElementsPerTile", "grainSize"]

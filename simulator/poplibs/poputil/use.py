@@ -118,7 +118,7 @@ def joint_broadcast_operand(
 
 
 def _uses(graph: Graph, tensor: Tensor, dim: int) -> Uses:
-    """Find which tiles hold an element of which index of a dimension, each pair once."""
+    """Return which tiles hold an element of which index of a dimension, each pair once."""
     size, stride = tensor.dim(dim), graph.target.num_tiles
     low, high, tile = graph.tile_ranges(tensor)
     inner = max(element_count(tensor.shape[dim + 1 :]), 1)
@@ -148,7 +148,7 @@ class TensorUseTracker:
     _uses: list[tuple[Tensor, int]] = field(default_factory=list)
 
     def add(self, graph: Graph, tile: int, t: Tensor) -> None:
-        """Tell that a tile uses a tensor; its constants do not count."""
+        """Record that a tile uses a tensor; its constants do not count."""
         if not isinstance(tile, int | np.integer) or not 0 <= tile < self.numTiles:
             raise poplibs_error(f"TensorUseTracker.add: tile {tile!r} of {self.numTiles}")
         self._uses.append((t, int(tile)))

@@ -112,7 +112,7 @@ class Options(Part):
         self, short_name: str, long_name: str, output_mode: OutputMode | None = None,
         output_return_period: int = 1,
     ) -> Self:  # fmt: skip
-        """Have a tensor of the model given back by getAnchoredTensor(short_name)."""
+        """Anchor a tensor of the model, which getAnchoredTensor(short_name) then returns."""
         row = (long_name, output_mode, self._count("anchorTensor", output_return_period))
         return self._set(anchors={**self.value("anchors"), short_name: row})
 
@@ -131,7 +131,7 @@ class Options(Part):
         return self._set(target=target, ipus=self._count("setTarget", ipus))
 
     def enableProfiling(self, profile_dir: str | os.PathLike[str] | None = None) -> Self:
-        """Have reports written to a directory; POPLAR_ENGINE_OPTIONS wins over it."""
+        """Write reports to a directory; POPLAR_ENGINE_OPTIONS takes precedence."""
         if "autoReport.directory" in os.environ.get(ENGINE, ""):
             logger.warning(
                 f"Options.enableProfiling: {ENGINE} names a directory of its own, which is used"
@@ -139,7 +139,7 @@ class Options(Part):
         return self._set(profile=str(Path(profile_dir or ".")))
 
     def disableProfiling(self) -> Self:
-        """Have no reports written."""
+        """Write no reports."""
         return self._set(profile=None)
 
     def logCycleCount(self, log_cycle_count: bool) -> Self:

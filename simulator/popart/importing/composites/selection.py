@@ -24,7 +24,7 @@ def compressed(body: Body) -> None:
 
 
 def non_zero(body: Body) -> None:
-    """Give the places of elements that are not 0, one behind another (NonZero)."""
+    """Write the places of elements that are not 0, one after another (NonZero)."""
     dims = body.dims()
     count = prod(dims)
     if not dims or not count:

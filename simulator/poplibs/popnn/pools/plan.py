@@ -68,7 +68,7 @@ def preferred_channels(dtype: Type) -> int:
 
 
 def cheapest(problem: Problem, least_channels: int = 1, most_grains: int = 0) -> Plan | None:
-    """Find the cheapest partition; None when no group of channels is large enough.
+    """Return the cheapest partition; None when no group of channels is large enough.
 
     Without `most_grains`, groups grow up to those that lie together in the input.
     """
@@ -129,7 +129,7 @@ def _options(problem: Problem) -> _Options:
 
 
 def _cheapest_of(problem: Problem, channels: int, options: _Options) -> Plan:
-    """Find the cheapest partition with groups of so many channels."""
+    """Return the cheapest partition with groups of this many channels."""
     shape, target = problem.shape, problem.target
     splits, largest = _shares(ceil_div(shape.channels, channels), target.num_tiles)
     vectors = channels // problem.grain

@@ -66,7 +66,7 @@ def make_lists(parts: Parts, rows: Rows, items: Items, workers: int) -> WorkList
 
 
 def _different(piece: IntArray, counts: IntArray, work: Array) -> tuple[IntArray, IntArray]:
-    """Find the different lists of each piece: the number of each row's, and a row of each list."""
+    """Return the different lists of each piece: the number of each row's, a row of each list."""
     table = np.zeros((len(counts), 2 + 3 * int(counts.max(initial=0))), dtype=np.int64)
     table[:, 0], table[:, 1] = piece, counts
     row = np.repeat(np.arange(len(counts)), counts)

@@ -87,7 +87,7 @@ def _sort_out(
     named: dict[str, Any],
     value: dict[str, object],
 ) -> None:
-    """Find out which form of `fill` or `zero` is called, and do it."""
+    """Dispatch to the form of `fill` or `zero` that is called."""
     first = next(iter(arguments), None)
     where = f"{function}CS"
     if isinstance(first, Sequence) or "prog" in named:

@@ -189,7 +189,7 @@ def _positions(pieces: Regions) -> IntArray:
 
 
 def _along(work: Work, regions: Regions) -> Patterns:
-    """Find the vectors that lie along the data, on the tiles that have no others."""
+    """Return the vectors that lie along the data, on the tiles that have no others."""
     begins, lengths, starts = cut(*work.vector(), regions.low, regions.high)
     sizes = regions.high - regions.low
     counts = np.diff(starts)
@@ -268,7 +268,7 @@ def _add_outer_1d(work: Work, rows: Rows, by_row: bool, misaligned: bool) -> Non
 
 
 def _rows(work: Work, regions: Regions) -> Rows | None:
-    """Find regions that are rows of as many columns, on tiles with no others, one a worker."""
+    """Return regions that are rows of as many columns, on tiles with no others, one a worker."""
     begins, lengths, starts = cut(*work.vector(), regions.low, regions.high)
     sizes, number = regions.high - regions.low, np.cumsum(np.diff(regions.tile, prepend=-1) != 0)
     are_few = np.bincount(number)[number] <= work.graph.target.workers

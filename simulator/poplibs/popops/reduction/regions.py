@@ -139,7 +139,7 @@ def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]
 def find_slots(
     partials: Partials, number: IntArray, tile: IntArray, rank: IntArray | None
 ) -> tuple[Slots, IntArray]:
-    """Find the outputs of a stage that computes each value on `tile`, and the values of each.
+    """Return the outputs of a stage that computes each value on `tile`, and the values of each.
 
     `number` is each value's place among the memory's elements. Outputs on a tile are in the order
     of `rank`, by column; without it in the order of their first values.
@@ -158,7 +158,7 @@ def find_slots(
 def find_blocks(
     partials: Partials, number: IntArray, place: IntArray, rank: IntArray | None
 ) -> tuple[int, Partials, IntArray]:
-    """Find the size of blocks of values for outputs that follow one another, as memory has them.
+    """Return the size of blocks of values for consecutive outputs, as memory has them.
 
     Gives the blocks as values of their first columns, and the number of each one's first value. The
     size is 1 where there are none, and the values are as they came.

@@ -187,7 +187,7 @@ class _Work:
 def _work_of(
     graph: Graph, partials: Partials, tile: IntArray, result: Result | None
 ) -> tuple[_Work, bool]:
-    """Find the work of a stage, and whether it only reduces the runs of outputs in memory."""
+    """Return the work of a stage, and whether it only reduces the runs of outputs in memory."""
     memory, number = in_memory(graph, partials.values)
     place = result.place if result else None
     if not (partials.tile == tile).all():

@@ -222,7 +222,7 @@ def _row_heads(stage: Stage, regions: Regions, width: IntArray) -> Array:
 def _list_field(
     values: Tensor, low: IntArray, high: IntArray, ranges: IntArray, edges: IntArray
 ) -> Field:
-    """Find vertex v the next `edges[v]` edges, each of the next `ranges[edge]` position ranges."""
+    """Connect vertex v to the next `edges[v]` edges, each of the next `ranges[edge]` ranges."""
     begins, lengths, pieces = cut(values.begins, values.lengths, low, high)
     bounds = offsets_of(ranges)
     starts = pieces[bounds[offsets_of(edges)]]

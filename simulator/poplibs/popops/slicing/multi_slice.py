@@ -105,7 +105,7 @@ def groupedMultiSlice(
     options: Options = None,
     debugContext: str = "",
 ) -> Tensor:
-    """Find slices of each of several matrices: tensors and offsets have a first dimension more."""
+    """Slice each of several matrices: tensors and offsets have a first dimension more."""
     name = debug_name(debugContext, "groupedMultiSlice")
     settings = _checked(_Call(name, t, offsets, dims, sizes, plan, True), options)
     with graph.debug_scope(name, "popops"):

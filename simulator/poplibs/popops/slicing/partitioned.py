@@ -87,7 +87,7 @@ class Partition:
         return begins + first, lengths
 
     def _loops(self) -> list[tuple[int, int]]:
-        """Find the loops over the elements of parts that are all alike: by dimension, two each."""
+        """Return the loops over the elements of equal parts: by dimension, two each."""
         counts = (*self.parts, *self.steps)  # in the order of memory, the outermost first
         steps = [prod(counts[place + 1 :]) for place in range(len(counts))]
         pairs = list(zip(counts, steps, strict=True))
