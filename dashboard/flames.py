@@ -18,7 +18,7 @@ from dashboard.address import Address
 from dashboard.components import OBJECT, Element
 from dashboard.objects import VARIABLE
 from pva import units
-from pva.analysis.attribution import Integers
+from pva.array_types import Integers
 
 KEY = "frame"
 HUES = 12  # series colours that frames take, by the words of their name

@@ -8,9 +8,9 @@ import numpy as np
 
 from dashboard.components import Frame
 from dashboard.store import Report
-from pva.analysis.attribution import Integers
 from pva.analysis.execution.exchanges import KINDS
 from pva.analysis.memory.one_variable import variable_figures
+from pva.array_types import Integers
 
 
 def first_programs(report: Report, tag: str, column: str, rows: Integers) -> Integers:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dash import html
 
 from dashboard.components import Element
-from dashboard.still import Still
+from dashboard.still import Node, Still
 
 POINTS, HEIGHT = 400, 100  # what a strip is drawn with: stretches, each with its highest, and units
 ACTS = (
@@ -54,16 +54,16 @@ def magnifier(plot: str) -> Element:
     acts = [_act(*action) for action in ACTS]
     typed = {"className": "magnification", "inputMode": "decimal", "autoComplete": "off",
              "spellCheck": "false", "aria-label": "Magnification in percent"}  # fmt: skip
-    words = ["span", {"className": "note"}, "Magnification"]
+    words: Node = ["span", {"className": "note"}, "Magnification"]
     group = {"className": "magnifier-panel", "role": "group", "aria-label": "Magnification"}
-    panel = ["div", group, words, acts[0], ["input", typed], *acts[1:]]
+    panel: Node = ["div", group, words, acts[0], ["input", typed], *acts[1:]]
     fold = {"className": "magnifier-fold", "data-magnifier": "fold", "aria-expanded": "false",
             "title": "Magnification (z)"}  # fmt: skip
     attributes = {"className": "magnifier", "data-magnifies": plot}
     return Still([["div", attributes, ["button", fold, "100 %"], panel]])
 
 
-def _act(name: str, words: str, hint: str) -> list[object]:
+def _act(name: str, words: str, hint: str) -> Node:
     data = {"data-magnifier": name, "title": hint, "aria-label": hint}
     return ["button", {"className": "button small", **data}, words]
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, overload
+from typing import cast, overload
 
 from dash.development.base_component import Component
 
 from dashboard.components import Element
+from pva.json_types import Json
 
 HTML, LINK = "dash_html_components", ("dash_core_components", "Link")
 LINK_PROPERTIES = frozenset(("children", "href", "className", "title"))
-Node = Any  # text, or [tag, properties, node, ...]
+Node = Json  # text, or [tag, properties, node, ...]
 
 
 class Still(Component):  # type: ignore[misc]  # Dash has no types
@@ -54,7 +55,7 @@ def _grouped(parts: Iterable[tuple[bool, object]]) -> list[Element]:
     for still, run in groupby(parts, key=lambda part: part[0]):
         nodes = [part for _, part in run]
         plain = not still or all(isinstance(part, str) for part in nodes)
-        groups += nodes if plain else [Still(nodes)]
+        groups += nodes if plain else [Still(cast(list[Node], nodes))]
     return groups
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema, validation
+from pva.array_types import Values
 from pva.errors import InconsistentDataError, NotRecordedError
 from pva.sources import Joined, Memory, Source, Spend, Spending
 
-Values = npt.NDArray[Any]
 T = TypeVar("T")
 NOTHING: Any = object()
 

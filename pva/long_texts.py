@@ -11,13 +11,12 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.sources import Source, Spend
 
-Values = npt.NDArray[Any]
 JSON = ("debug_contexts", "json")  # the column of texts that are read as JSON
 
 

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Integers, Values
 from pva.dataset import DTYPES, Dataset
 from pva.sources import Spend
 
-Values = npt.NDArray[Any]
-Integers = npt.NDArray[np.int64]
 RUNS, STEPS, OTHERS, TOTALS = "runs", "steps", "other_runs", "tile_cycles"
 CLOCK = "tile_clock"
 # What refers to rows that are numbered anew, and to rows of which table.

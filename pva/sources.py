@@ -7,13 +7,11 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-import numpy.typing as npt
-
+from pva.array_types import Values
 from pva.errors import DamagedFileError
 
-Values = npt.NDArray[Any]
 TEXT_COST = 16  # times as long as a byte of an array takes to be read again (variables.name: 13)
 Spend = Callable[[int, str], None]  # bytes that are about to be taken, and what takes them
 

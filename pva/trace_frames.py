@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.errors import nearest
 from pva.frames import DTYPES
 from pva.lazy import pandas as pd
@@ -26,7 +27,7 @@ from pva.model.trace_content import TraceContent
 
 NAMES = tuple(schema.TRACE_TABLE)
 Columns = dict[str, Any]
-_Coded = tuple[npt.NDArray[Any], Any]  # the code of each label, and the type of the codes
+_Coded = tuple[Values, Any]  # the code of each label, and the type of the codes
 _CODED: WeakKeyDictionary[TraceContent, tuple[Names, _Coded, _Coded]] = WeakKeyDictionary()
 
 BLOCK = 1 << 16  # rows that are looked at at once
@@ -87,7 +88,7 @@ def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
 def window(content: TraceContent, begin_ns: int, end_ns: int) -> pd.DataFrame:
     """Return the events that are open at some time of a window; reads no others."""
     lanes = content.lanes.window((begin_ns, end_ns), content.names)
-    parts: dict[str, Sequence[npt.NDArray[Any]]] = {
+    parts: dict[str, Sequence[Values]] = {
         "begin_ns": [lane.begin_ns for lane in lanes],
         "duration_ns": [lane.duration_ns for lane in lanes],
         "depth": [lane.depth for lane in lanes],
@@ -126,7 +127,7 @@ def _categories(texts: Any) -> pd.CategoricalDtype:
     return texts if is_type else pd.CategoricalDtype(pd.Index(texts, dtype="str"))
 
 
-def _joined(parts: Sequence[npt.NDArray[Any]], dtype: Any) -> npt.NDArray[Any]:
+def _joined(parts: Sequence[Values], dtype: Any) -> Values:
     """Put arrays after each other in one of a type."""
     joined = np.empty(sum(map(len, parts)), dtype)
     place = 0
@@ -182,7 +183,7 @@ def _coded(names: Names) -> tuple[_Coded, _Coded]:
     return (codes, _categories(texts)), (of_labels, _categories(of_channels))
 
 
-def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _looked_up(table: Values, places: Values) -> Values:
     """Return the value at each place, some at a time: NumPy makes places of eight bytes of them."""
     values = np.empty(len(places), table.dtype)
     for first in range(0, len(places), BLOCK):
@@ -192,7 +193,7 @@ def _looked_up(table: npt.NDArray[Any], places: npt.NDArray[Any]) -> npt.NDArray
 
 def _told(
     numbers: _Distinct, places: Any, texts: Iterable[str], count: int
-) -> tuple[npt.NDArray[Any], list[str]]:
+) -> tuple[Values, list[str]]:
     """Return texts of some of `count` rows as codes, -1 where there is none."""
     codes = np.fromiter(map(numbers.__getitem__, map(str, texts)), np.int32, len(places))
     codes_of_rows = np.full(count, -1, _code_type(len(numbers)))
@@ -374,7 +375,7 @@ def _heatmaps(content: TraceContent) -> Columns:
     }
 
 
-def _cells(one: Heatmap) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+def _cells(one: Heatmap) -> Iterator[tuple[Values, ...]]:
     """Return time, lower and upper edge, and count of the cells that hold a value."""
     edges = np.concatenate(([-np.inf], one.edges, [np.inf]))
     step = max(BLOCK // len(edges), 1)

@@ -7,15 +7,13 @@ agree with each other is a matter of `pva.check`.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.errors import InconsistentDataError
-
-Values = npt.NDArray[Any]
 
 LENGTHS = {"memory_by_tile": "tile"}
 ASCENDING = {"steps_by_ipu.step"}  # searched by halves

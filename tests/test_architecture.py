@@ -25,6 +25,7 @@ class Row:
     numpy: bool = True
 
 
+ARRAYS = ("numpy", "pva.array_types", "pva.json_types")  # the last two name types and no more
 MIDDLE = ("pva.version", "pva.errors", "pva.plain_file",
           "pva.units", "pva.schema", "pva.validation",
           "pva.sources", "pva.dataset", "pva.long_texts", "pva.progress", "pva.kernels",
@@ -56,6 +57,8 @@ TABLE = {
     "pva.dask_client": Row(("pva.errors",), ("distributed",)),
     "pva.later": Row(("pva.errors",)),
     "pva.collector": Row(numpy=False),
+    "pva.array_types": Row(),
+    "pva.json_types": Row(numpy=False),
     "pva.lazy": Row(lazy=("pandas",), numpy=False),
     "pva.formats": Row(
         (*MIDDLE, "pvti.schema", "cbor2", "orjson", "msgspec"), ("pyarrow", "perfetto")
@@ -245,7 +248,7 @@ def allowed(found: Import) -> bool:
         return True
     prefix, row = row_of(found.module)
     own = (prefix,) if prefix != "pva" else ()
-    permitted = own + row.eager + (("numpy",) if row.numpy else ())
+    permitted = own + row.eager + (ARRAYS if row.numpy else ())
     return under(found.target, permitted) or (found.lazy and under(found.target, row.lazy))
 
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import orjson
 
-Integers = npt.NDArray[Any]
+from pva.array_types import Integers
 
 LEVEL = 6  # of zlib; 9 takes three times as long for one part in a hundred
 

@@ -30,9 +30,10 @@ from dashboard.pages import PAGES
 from dashboard.shell import Page
 from dashboard.still import Still
 from dashboard.store import Store
+from pva.json_types import Json
 from pva.plot.theme import THEMES, Theme
 
-Node = Any  # text, or [tag, properties, node, ...]
+Node = Json  # text, or [tag, properties, node, ...]
 
 MOST_ROWS = 1000  # of a table
 # The pages, and the choices of each that the file has; none named: all that the page offers.
@@ -126,7 +127,7 @@ class _Making:
         if isinstance(element, list | tuple):
             return ["@parts", {}, *self._nodes(element, theme, choices)]
         if isinstance(element, Still):
-            return ["@parts", {}, *filter(None, map(_without_server, element.nodes))]
+            return ["@parts", {}, *(node for node in map(_without_server, element.nodes) if node)]
         return self._component(element, theme, choices)
 
     def _nodes(self, elements: Any, theme: Theme, choices: dict[str, str]) -> list[Node]:

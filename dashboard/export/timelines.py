@@ -19,10 +19,9 @@ from dashboard.export import packed
 from dashboard.timeline.charts import chart_list, charts_in
 from dashboard.timeline.packing import shortened
 from pva.analysis.timeline.viewport import Rectangles, viewport
+from pva.array_types import Integers
 from pva.plot.lanes import Timeline
 from pva.trace import Trace
-
-Integers = npt.NDArray[Any]
 
 LEAST = 8  # rectangles of a row, however little room there is
 OF_LANES = 2 / 3  # of the rectangles, those of the rows of steps, or of outermost events

@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from pva.array_types import Texts, Truths
 from pva.lazy import pandas as pd
 from pva.plot.axes import byte_axis, escaped, shortened
 from pva.plot.theme import SERIES, Theme, plot_layout, token
 
 Floats = npt.NDArray[np.floating[Any]]
-Texts = npt.NDArray[np.object_]
-Mask = npt.NDArray[np.bool_]
 WIDE = 50  # times the least value: an axis of more is logarithmic
 MOST_COLOURS = 12  # values of a lever; those of more share the last colour
 EDGE = 0.04  # of an axis: where points without a value on it stand
@@ -91,7 +90,7 @@ def _symbols(frame: pd.DataFrame) -> Texts:
     return np.where(fits, FIT, np.where(failed, FAILED, MISS)).astype(object)
 
 
-def _groups(frame: pd.DataFrame, colour: str) -> dict[str, Mask]:
+def _groups(frame: pd.DataFrame, colour: str) -> dict[str, Truths]:
     """Return which points have each value of a column, in its order."""
     if not colour:
         return {"points": np.ones(len(frame), dtype=bool)}
@@ -150,7 +149,7 @@ def _front(figure: go.Figure, x: Floats, y: Floats, theme: Theme) -> None:
                            line=line, hoverinfo="skip")  # fmt: skip
 
 
-def _ring(figure: go.Figure, x: Floats, y: Floats, mask: Mask, theme: Theme) -> None:
+def _ring(figure: go.Figure, x: Floats, y: Floats, mask: Truths, theme: Theme) -> None:
     """Draw a ring around the points that are chosen, larger than those of the best."""
     if mask.any():
         ring = {"symbol": "circle-open", "size": 22, "color": token("accent", theme),

@@ -10,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
-from pva.plot.axes import Numbers, escaped, shortened
+from pva.plot.axes import escaped, shortened
 from pva.plot.theme import Theme, plot_layout, step_colour, step_words, token
 
 VARIABLE = "variable"
@@ -54,7 +55,7 @@ def neighbourhood(nodes: pd.DataFrame, edges: pd.DataFrame, *, theme: Theme) -> 
     return figure.update_layout(meta=figure.layout.meta | {"boxes": boxes})
 
 
-def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
+def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Values, Values]:
     """Assign each node its layer, and a place in it, 1 apart and around 0."""
     layer = nodes["layer"].to_numpy(dtype=np.int64)
     rows = {key: row for row, key in enumerate(nodes["key"].tolist())}
@@ -73,7 +74,7 @@ def places(nodes: pd.DataFrame, edges: pd.DataFrame) -> tuple[Numbers, Numbers]:
     return layer.astype(float), place
 
 
-def _spread(targets: Numbers, layer: Numbers) -> Numbers:
+def _spread(targets: Values, layer: Values) -> Values:
     """Put the nodes of each layer 1 apart and around 0, in the order that is wanted."""
     place = np.zeros(len(layer))
     for number in np.unique(layer):
@@ -87,8 +88,8 @@ def _draw_edges(
     figure: go.Figure,
     nodes: pd.DataFrame,
     edges: pd.DataFrame,
-    x: Numbers,
-    y: Numbers,
+    x: Values,
+    y: Values,
     theme: Theme,
 ) -> None:
     """Draw edges as curves from the right of a box to the left of another, with arrows."""
@@ -150,9 +151,7 @@ def _ink(nodes: pd.DataFrame, theme: Theme) -> list[str]:
     return [token("text" if kind == VARIABLE else "on-colour", theme) for kind in nodes["kind"]]
 
 
-def _draw_boxes(
-    figure: go.Figure, nodes: pd.DataFrame, x: Numbers, y: Numbers, theme: Theme
-) -> None:
+def _draw_boxes(figure: go.Figure, nodes: pd.DataFrame, x: Values, y: Values, theme: Theme) -> None:
     """Draw the box of each node over the edges; those that are opened have a strong border."""
     alike = nodes.assign(place=np.arange(len(nodes))).groupby(["kind", "opened"], sort=False)
     for (kind, opened), group in alike["place"]:
@@ -171,7 +170,7 @@ def _draw_boxes(
         )
 
 
-def _outline(x: float, y: float, *, rounded: bool) -> tuple[Numbers, Numbers]:
+def _outline(x: float, y: float, *, rounded: bool) -> tuple[Values, Values]:
     """Return the corners of a box around a point, those of a rounded one as arcs; then a gap."""
     turns = np.linspace(0, np.pi / 2, 6) if rounded else np.zeros(1)
     across, down = (ROUND * 0.4, ROUND) if rounded else (0.0, 0.0)
@@ -185,7 +184,7 @@ def _outline(x: float, y: float, *, rounded: bool) -> tuple[Numbers, Numbers]:
     return first, second
 
 
-def _layout(x: Numbers, y: Numbers, theme: Theme, keys: list[str]) -> dict[str, object]:
+def _layout(x: Values, y: Values, theme: Theme, keys: list[str]) -> dict[str, object]:
     """Hide the axes, and show all boxes."""
     bare = {"visible": False, "showgrid": False, "zeroline": False}
     reach = max(float(np.abs(y).max(initial=0)) + 0.6, 1.6)

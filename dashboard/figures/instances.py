@@ -9,8 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
-from pva.plot.axes import Numbers, escaped, nice_step
+from pva.plot.axes import escaped, nice_step
 from pva.plot.floor import colours
 from pva.plot.theme import Theme, plot_layout, token
 
@@ -67,7 +68,7 @@ def utilisation_map(
 _TIMES = ("begin_ns", "end_ns")
 
 
-def _round_times(begin: Numbers, end: Numbers) -> tuple[Numbers, Numbers]:
+def _round_times(begin: Values, end: Values) -> tuple[Values, Values]:
     """Return round times between the first part's begin and the last one's end, and their places.
 
     A part is 1 wide, and the first one's middle is at 0.

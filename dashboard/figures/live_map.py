@@ -6,8 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
-from pva.plot.axes import Numbers, escaped, picking, scale_of, shortened
+from pva.plot.axes import escaped, picking, scale_of, shortened
 from pva.plot.floor import colours
 from pva.plot.liveness import mark_steps
 from pva.plot.theme import Theme, plot_layout, token
@@ -50,7 +51,7 @@ def live_map(frame: pd.DataFrame, *, always: bool, capacity: int, theme: Theme) 
 def mark_object(
     figure: go.Figure,
     frame: pd.DataFrame,
-    tiles: Numbers,
+    tiles: Values,
     life: tuple[int, int, str] | None,
     *,
     theme: Theme,

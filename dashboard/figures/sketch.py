@@ -5,12 +5,11 @@ Each is a plain SVG element as `dashboard.still.Still` takes it: [tag, propertie
 
 from __future__ import annotations
 
-from typing import Any
-
 from pva import units
+from pva.json_types import Json
 from pva.lazy import pandas as pd
 
-Node = Any
+Node = Json  # text, or [tag, properties, node, ...]
 HEIGHT = 30  # units of a picture; its width is that of its values
 PHASE_COLOURS = {
     "compute": "step-OnTileExecute",
@@ -31,7 +30,7 @@ def sketch(frame: pd.DataFrame) -> list[Node]:
 
 def _picture(words: str, note: str, width: float, *shapes: Node) -> Node:
     box = {"viewBox": f"0 0 {width:g} {HEIGHT}", "preserveAspectRatio": "none", "role": "img"}
-    picture = ["svg", box | {"aria-label": note}, ["title", {}, note], *shapes]
+    picture: Node = ["svg", box | {"aria-label": note}, ["title", {}, note], *shapes]
     return ["div", {"className": "sketch"}, ["span", {"className": "note"}, words], picture]
 
 
@@ -49,8 +48,8 @@ def _tiles(part: pd.DataFrame) -> Node:
         for place, share in enumerate(shares)
     ]
     limit = f"M0 {HEIGHT - HEIGHT / top:g}H{len(bars)}"
-    line = ["path", {"d": limit, "stroke": "var(--quiet)", "vectorEffect": "non-scaling-stroke",
-                     "strokeDasharray": "3 3", "fill": "none"}]  # fmt: skip
+    style = {"stroke": "var(--quiet)", "strokeDasharray": "3 3", "fill": "none"}
+    line: Node = ["path", {"d": limit, "vectorEffect": "non-scaling-stroke", **style}]
     note = f"The fullest tile needs {units.size(max(amounts))}, {units.share(max(shares))} of it"
     return _picture("Tiles", note, len(bars), *bars, line)
 
@@ -72,6 +71,6 @@ def _steps(part: pd.DataFrame) -> Node:
     """Draw what is live as steps."""
     heights = [HEIGHT * (1 - 0.94 * share) for share in part["share"].tolist()]
     path = "".join(f"V{y:g}H{end}" for end, y in enumerate(heights, 1))
-    curve = ["path", {"d": f"M0 {HEIGHT}{path}V{HEIGHT}Z", "fill": "var(--not-always-live)"}]
+    curve: Node = ["path", {"d": f"M0 {HEIGHT}{path}V{HEIGHT}Z", "fill": "var(--not-always-live)"}]
     note = f"At most {units.size(int(part['amount'].max()))} are live at once"
     return _picture("Liveness", note, len(heights), curve)

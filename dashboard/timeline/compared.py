@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Integers
 from pva.plot.lanes import Lane, RowItems, Timeline
-
-Integers = npt.NDArray[Any]
 
 
 def compared_timeline(one: Timeline, second: Timeline, names: tuple[str, str]) -> Timeline:

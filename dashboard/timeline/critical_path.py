@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dashboard.store import Report
 from pva.analysis.timeline.pyramid import build
 from pva.analysis.waiting.causes import path_steps
+from pva.array_types import Values
 from pva.plot.lanes import Lane, RowItems, Timeline
 from pva.plot.theme import STEP_COLOURS, step_words
 
-Integers = npt.NDArray[Any]
 NAME = "Critical path"
 
 
@@ -48,8 +46,8 @@ def with_critical_path(timeline: Timeline, report: Report) -> Timeline:
 
 
 def _rows(
-    timeline: Timeline, path: tuple[Integers, Integers, Integers]
-) -> Iterator[tuple[Integers, Integers, Integers]]:
+    timeline: Timeline, path: tuple[Values, Values, Values]
+) -> Iterator[tuple[Values, Values, Values]]:
     tracks = timeline.tracks
     for row in range(tracks.rows):
         events = np.arange(*tracks.offset[row : row + 2])

@@ -10,19 +10,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.filters import Filter, parse_filter, texts_matching
 from pva.analysis.spans import first_places
 from pva.analysis.timeline.level_of_detail import Tracks
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Integers, Truths
 from pva.plot.lanes import Lane, RowItems, Timeline
-
-Integers = npt.NDArray[Any]
-Mask = npt.NDArray[np.bool_]
 
 COLUMN = "name"  # of the table of programs, which the same filter goes through
 MAX_KEPT = 16
@@ -61,7 +57,7 @@ def filtered_timeline(timeline: Timeline, condition: Filter) -> Timeline:
     """Leave out the steps and blocks that a filter does not let through; raises FilterError."""
     tracks = timeline.tracks
     holds = texts_matching(timeline.labels, condition)
-    kept: list[Mask | None] = [None] * tracks.rows
+    kept: list[Truths | None] = [None] * tracks.rows
     for lane in timeline.lanes:
         _leave_out(timeline, lane, holds, kept)
     counts, items = _numbered(timeline, kept)
@@ -71,7 +67,9 @@ def filtered_timeline(timeline: Timeline, condition: Filter) -> Timeline:
     return replace(timeline, tracks=matching, items=items, found=counts, bounds=timeline.extent)
 
 
-def _row(tracks: Tracks, row: int, kept: Mask | None = None) -> tuple[Integers, Integers, Integers]:
+def _row(
+    tracks: Tracks, row: int, kept: Truths | None = None
+) -> tuple[Integers, Integers, Integers]:
     """Return begin, end and label of those events of a row that are kept, or of all."""
     first, stop = tracks.offset[row : row + 2].tolist()
     columns = tracks.begin[first:stop], np.diff(tracks.before[first : stop + 1])
@@ -81,7 +79,7 @@ def _row(tracks: Tracks, row: int, kept: Mask | None = None) -> tuple[Integers, 
     return begin, begin + length, label
 
 
-def _leave_out(timeline: Timeline, lane: Lane, holds: Mask, kept: list[Mask | None]) -> None:
+def _leave_out(timeline: Timeline, lane: Lane, holds: Truths, kept: list[Truths | None]) -> None:
     """Take out of the rows of a lane what a filter does not let through."""
     tracks, begins = timeline.tracks, [np.zeros(0, dtype=np.int64)]
     rows = list(zip(range(lane.first, lane.stop), lane.kinds, strict=True))
@@ -101,7 +99,7 @@ def _leave_out(timeline: Timeline, lane: Lane, holds: Mask, kept: list[Mask | No
 
 
 def _numbered(
-    timeline: Timeline, kept: list[Mask | None]
+    timeline: Timeline, kept: list[Truths | None]
 ) -> tuple[tuple[int, int], tuple[RowItems, ...]]:
     """Return the numbers of what is kept, by row.
 

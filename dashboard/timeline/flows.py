@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from dashboard.store import Trace
 from pva.analysis.host.flows import HostFlows, host_flows
+from pva.array_types import Integers
 from pva.plot.host import threads_in_order
 from pva.plot.lanes import Lane, Timeline
-
-Integers = npt.NDArray[Any]
 
 MAX_DRAWN = 200  # the longest that touch a window
 MAX_CHOSEN = 1000  # of the chosen event

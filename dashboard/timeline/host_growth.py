@@ -15,9 +15,9 @@ from dashboard.store import Trace
 from pva.analysis.timeline.growth import joined
 from pva.analysis.timeline.level_of_detail import Tracks
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Values
 from pva.plot.host import (
     HostTimeline,
-    Integers,
     Known,
     Making,
     host_timeline,
@@ -75,7 +75,7 @@ def _has_grown(trace: Trace, former: HostTimeline) -> bool:
     )
 
 
-def _places(before: Sequence[Known], now: Sequence[Known], rows: int) -> Integers:
+def _places(before: Sequence[Known], now: Sequence[Known], rows: int) -> Values:
     """Return which rows those of before are now."""
     sizes = [thread.flags + thread.depths for thread in now]
     firsts = np.append(0, np.cumsum(sizes)).tolist()
@@ -104,7 +104,7 @@ def _is_whole(trace: Trace, former: HostTimeline, columns: Sequence[Any]) -> boo
     return True
 
 
-def _follows(first: Tracks, places: Integers, second: Tracks) -> bool:
+def _follows(first: Tracks, places: Values, second: Tracks) -> bool:
     """Return whether in each row all that came begins when what was has ended."""
     came = second.offset[places] < second.offset[places + 1]
     both = np.flatnonzero((first.seam > first.offset[:-1]) & came)
@@ -112,7 +112,7 @@ def _follows(first: Tracks, places: Integers, second: Tracks) -> bool:
     return bool((second.begin[second.offset[places[both]]] >= ends).all())
 
 
-def _carry(former: HostTimeline, places: Integers, grown: Tracks, metadata: dict[int, str]) -> None:
+def _carry(former: HostTimeline, places: Values, grown: Tracks, metadata: dict[int, str]) -> None:
     """Add what was attached to the events that stay, by their numbers now."""
     tracks = former.timeline.tracks
     numbers = np.fromiter(former.metadata, np.int64, len(former.metadata))

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.spans import without_overlap
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Integers
 from pva.plot.host import flag_names
 from pva.plot.lanes import Lane, RowItems, Timeline
 
-Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
 
 

@@ -19,9 +19,9 @@ import json
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.timeline.viewport import Rectangles
+from pva.array_types import Values
 
 MAGIC = b"TSV2"
 COLUMNS = (
@@ -32,10 +32,8 @@ NO_LABEL = 0xFFFF
 LABEL_BYTES = 9_000  # of texts in one answer
 LABEL_LETTERS = 300  # of one text
 
-Column = npt.NDArray[Any]
 
-
-def pack(rectangles: Rectangles, texts: object, item: Column, header: dict[str, object]) -> bytes:
+def pack(rectangles: Rectangles, texts: object, item: Values, header: dict[str, object]) -> bytes:
     """Write an answer; of the labels `texts` those of the widest rectangles are sent.
 
     `item` is the number of the first event of each rectangle.
@@ -66,7 +64,7 @@ def pack(rectangles: Rectangles, texts: object, item: Column, header: dict[str, 
     return MAGIC + len(head).to_bytes(4, "little") + head + body
 
 
-def _labels_in_room(rectangles: Rectangles, texts: Any) -> tuple[Column, list[str]]:
+def _labels_in_room(rectangles: Rectangles, texts: Any) -> tuple[Values, list[str]]:
     """Number the labels of this answer anew, those of the widest rectangles first."""
     widest = np.argsort(rectangles.begin - rectangles.end, kind="stable")
     label = rectangles.label[widest]
@@ -95,7 +93,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= LABEL_LETTERS else f"{text[:half]}…{text[-half:]}"
 
 
-def unpack(answer: bytes) -> tuple[dict[str, object], dict[str, Column]]:
+def unpack(answer: bytes) -> tuple[dict[str, object], dict[str, Values]]:
     """Read an answer back, as timeline.js does; with the `row` of each rectangle."""
     if answer[:4] != MAGIC:
         raise ValueError(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.plot.lanes import Timeline
-
-Integers = npt.NDArray[Any]
 
 MAX_HITS = 1000
 SEARCHED = ("step", "io", "block", "event", "flag")  # kinds of rows

@@ -12,14 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.host.alignment import PHASES, Alignment, Axis
 from pva.analysis.spans import without_overlap
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Integers
 from pva.plot.lanes import Lane, RowItems, Timeline
 
-Integers = npt.NDArray[Any]
 Row = tuple[Integers, Integers, Integers]
 
 DEVICE, HOST = "Device", "Host"

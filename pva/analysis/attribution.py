@@ -13,12 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.selection import tile_count
+from pva.array_types import Integers, Texts
 
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
-Texts = npt.NDArray[np.object_]
 
 # Words for the kinds of step, as in the summary of the user guide; all others are syncs.
 STEP_WORDS = {

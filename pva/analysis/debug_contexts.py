@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.attribution import Integers
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

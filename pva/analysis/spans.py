@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from pva import kernels
-
-Integers = npt.NDArray[Any]
-Truths = npt.NDArray[np.bool_]
+from pva.array_types import Integers, Truths
 
 
 def grouped(begin: Integers, end: Integers, codes: Integers) -> tuple[Integers, Integers, Integers]:

@@ -16,9 +16,10 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, Values]
 Columns = Mapping[str, object]  # of arrays, of lists, and of single values for all rows
 ANY = "*"  # the columns that depend on the report
 MAX_ROWS, ENDS = (
@@ -128,7 +129,7 @@ class Table:
         """Return the DataFrame, under the name by which plotly.express asks for it."""
         return self.frame()
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
         return np.array(self.frame(), dtype=dtype)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -158,7 +159,7 @@ class Table:
         return f"<table><tr>{''.join(heads)}</tr>{body}</table>{note}"
 
 
-def _frozen(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+def _frozen(columns: Columns) -> dict[str, Values]:
     """Return read-only views of the columns."""
     views = {name: values.view() for name, values in arrays_of(columns).items()}
     for view in views.values():
@@ -172,26 +173,26 @@ def _text(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 
-def _values(column: pd.Series[Any]) -> npt.NDArray[Any]:
+def _values(column: pd.Series[Any]) -> Values:
     """Return the values of a column of a DataFrame: where types of pandas alone lack one, None."""
     if isinstance(column.dtype, np.dtype) or not column.hasnans:
         return np.asarray(column)
     return np.asarray(column.astype(object).where(column.notna(), None))
 
 
-def _typed(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _typed(values: Values) -> Values:
     """Return values of which pandas sees that they are texts, also where there are none."""
     return values if len(values) or values.dtype != object else values.astype(str)
 
 
-def arrays_of(columns: Columns) -> dict[str, npt.NDArray[Any]]:
+def arrays_of(columns: Columns) -> dict[str, Values]:
     """Return columns as arrays of one length: texts as objects, one value for all rows repeated."""
     arrays = {name: _array(values) for name, values in columns.items()}
     rows = max((len(values) for values in arrays.values() if values.ndim), default=0)
     return {name: values if values.ndim else values.repeat(rows) for name, values in arrays.items()}
 
 
-def rows_of(columns: Columns, rows: npt.NDArray[Any] | slice) -> Arrays:
+def rows_of(columns: Columns, rows: Values | slice) -> Arrays:
     """Return some of the rows, by number, or by a truth for each."""
     return {name: values[rows] for name, values in arrays_of(columns).items()}
 
@@ -205,12 +206,12 @@ def largest_first(columns: Columns, *keys: str) -> Arrays:
     return rows_of(arrays, np.lexsort([_falling(arrays[key]) for key in reversed(keys)]))
 
 
-def _array(values: object) -> npt.NDArray[Any]:
+def _array(values: object) -> Values:
     array = np.asarray(values)
     is_empty = isinstance(values, list) and not values  # of texts, most likely
     return array.astype(object) if is_empty or array.dtype.kind in "US" else array
 
 
-def _falling(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _falling(values: Values) -> Values:
     """Return numbers that ascend as the values descend."""
     return -values.astype(np.int64) if values.dtype.kind in "ub" else -values

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.array_types import Values
+from pva.check.law import Laws, Violation, at_most, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.check.by_row import of_ipus, on_ipus
 from pva.check.execution import EXCHANGES
 from pva.check.graph import OPERANDS
-from pva.check.law import Laws, Values, Violation, at_most, equal, near, share
+from pva.check.law import Laws, Violation, at_most, equal, near, share
 from pva.dataset import Dataset
 
 LAWS = Laws()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pva.check.law import Values
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.errors import InconsistentDataError
 

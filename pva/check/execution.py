@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.check.by_row import of_tiles
 from pva.check.graph import OPERANDS
-from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.check.law import Laws, Violation, at_most, equal
 from pva.dataset import Dataset
 from pva.tile_sets import tiles_of_sets
 

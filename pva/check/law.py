@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.errors import InconsistentDataError
 
-Values = npt.NDArray[Any]
 CLOSE = 1e-6  # of a share, whichever way it was summed up
 
 

@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 
 from pva import schema
-from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.array_types import Values
+from pva.check.law import Laws, Violation, at_most, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
-from pva.check.law import Laws, Values, Violation, equal
+from pva.array_types import Values
+from pva.check.law import Laws, Violation, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()

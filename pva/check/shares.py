@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Truths
 from pva.check.by_row import of_tiles
 from pva.check.execution import EXCHANGES, rows_of_steps
 from pva.check.graph import OPERANDS
@@ -18,7 +18,6 @@ LAWS = Laws()
 BY_IPU = "steps_by_ipu"
 SYNCS = ("Sync", "SyncAns", "Sans")
 WAITS = ("StreamCopyBegin", "StreamCopyEnd")
-Truths = npt.NDArray[np.bool_]
 ORDERED = (
     ("from_min", "from_max"), ("to_min", "to_max"), ("from_min", "to_min"), ("from_max", "to_max"),
 )  # fmt: skip

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.check.by_row import of_tiles
-from pva.check.law import Laws, Values, Violation, at_most, equal
+from pva.check.law import Laws, Violation, at_most, equal
 from pva.dataset import Dataset
 
 LAWS = Laws()

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from pva.array_types import Integers, Values
+
 Codes = npt.NDArray[np.int32]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -60,7 +61,7 @@ class Growing:
     def __len__(self) -> int:
         return len(self._data) // self._dtype.itemsize
 
-    def taken(self) -> npt.NDArray[Any]:
+    def taken(self) -> Values:
         """Return all values as an array, and keep none."""
         data, self._data = self._data, bytearray()
         return np.frombuffer(data, self._dtype) if data else np.zeros(0, self._dtype)

@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import DTYPES, Dataset
 from pva.errors import (
     DamagedFileError,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
-Values = npt.NDArray[Any]
 
 WHAT = "tables in Parquet"
 INSTALL = "pip install 'tilescope[parquet]'"

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import DTYPES
 from pva.errors import DamagedFileError
 from pva.sources import Spend
 
-Values = npt.NDArray[Any]
 Rows = Sequence[Any] | Values  # one value a row
 
 # What other writers call a tag: the user guide's own slips, and libpva's name.

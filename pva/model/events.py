@@ -10,12 +10,11 @@ from typing import Any, Never, overload
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.errors import PvaError
 from pva.model.nesting import Check, Nesting, lying_across, nest, self_times
 from pva.model.show import Shown, table
 from pva.model.views import Listed
-
-Integers = npt.NDArray[np.int64]
 
 NANOSECONDS_A_MICROSECOND = 1000
 

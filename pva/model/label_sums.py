@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import kernels
+from pva.array_types import Integers, Values
 from pva.model import nesting
 from pva.model.nesting import Check, Part, parts
 from pva.model.trace_lanes import Stretch
 
-Integers = npt.NDArray[np.int64]
 Fractions = npt.NDArray[np.float64]
 
 BLOCK = 1 << 15  # events that are looked at at once
@@ -71,7 +70,7 @@ def _places(count: Integers) -> Integers:
     return np.stack([np.zeros_like(last), last, *between])
 
 
-def _order(grouped: npt.NDArray[Any], starts: Integers) -> None:
+def _order(grouped: Values, starts: Integers) -> None:
     """Sort the durations of each label."""
     if len(starts) > FEW:
         number = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
@@ -114,7 +113,7 @@ def _add(columns: Stretch, part: Part, sums: tuple[Integers, Integers, Integers]
     self_time += np.bincount(label, part.own, bins).astype(np.int64)
 
 
-def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
+def _by_label(lanes: Sequence[Stretch], starts: Integers) -> Values:
     """Return the durations label after label."""
     longest = max((int(d.max()) for c in lanes for _, d in _blocks(c)), default=0)
     grouped = np.empty(int(starts[-1]), np.uint32 if longest < SHORT else np.int64)
@@ -137,7 +136,7 @@ def _by_label(lanes: Sequence[Stretch], starts: Integers) -> npt.NDArray[Any]:
     return grouped
 
 
-def _placed(columns: Stretch, free: Integers, grouped: npt.NDArray[Any]) -> bool:
+def _placed(columns: Stretch, free: Integers, grouped: Values) -> bool:
     """Put durations at the next free places of their labels; return whether C could."""
     events = columns.begin, columns.end, columns.label
     return kernels.compiled.group(*events, free, grouped) is not None

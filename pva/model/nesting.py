@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import kernels
+from pva.array_types import Integers
 
-Integers = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger[Any]]
 Check = Callable[[int], None]  # raises PvaError when so many bytes are too many
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.model.show import Shown
-
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers, Values
 from pva.errors import DamagedFileError
 from pva.long_texts import cut_tables
 from pva.model.events import Names, Process, Thread
@@ -16,8 +16,6 @@ from pva.model.label_sums import LabelSums, label_sums
 from pva.model.series import Flows, Heatmap, Instants, Series, no_flows
 from pva.model.trace_lanes import Clocks, Lanes, loader
 from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering
-
-Integers = npt.NDArray[np.int64]
 
 # Bytes that are taken beside the tables: of a thread with its objects, of an instant, of a value of
 # a series, of a column of a heatmap beside its counts, and to sum up, of an event and of a label.
@@ -219,7 +217,7 @@ class TraceContent:
             return owners
         return [0] * len(rows["id"])
 
-    def _numbers(self, data: bytes, dtype: str, count: int, table: str) -> npt.NDArray[Any]:
+    def _numbers(self, data: bytes, dtype: str, count: int, table: str) -> Values:
         if len(data) != 8 * count or count < 1:
             raise self._damaged(f"{len(data)} bytes of numbers", f"{8 * max(count, 1)}", table)
         return np.frombuffer(data, dtype)

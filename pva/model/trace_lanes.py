@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers, Values
 from pva.model.events import Metadata, Names, Thread, ThreadColumns
 from pva.model.nesting import Nesting, begin_order, nest
 from pva.model.trace_rows import Columns, EventFile, Grouped, Numbering, rows_of_events, taken
 
-Integers = npt.NDArray[np.int64]
 Window = tuple[int, int]
 
 KEPT_BYTES = 24 << 20
@@ -337,6 +337,6 @@ def _meets(begin: Integers, end: Integers, window: Window) -> npt.NDArray[np.boo
     return (begin < stop) & ((end > first) | (begin >= first))
 
 
-def _join(first: npt.NDArray[Any], *arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _join(first: Values, *arrays: Values) -> Values:
     """Put arrays after each other; the first itself when the others are empty."""
     return np.concatenate((first, *arrays)) if any(map(len, arrays)) else first

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.errors import DamagedFileError
 
-Integers = npt.NDArray[np.int64]
 BLOCK = 1 << 16
 Columns = dict[str, Any]  # arrays by name; texts may be another sequence that takes rows
 

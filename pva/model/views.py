@@ -6,8 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy.typing as npt
-
+from pva.array_types import Values
 from pva.model.completion import complete, complete_behind_items
 from pva.model.rows import Row, Rows
 from pva.model.show import Shown, table
@@ -88,7 +87,7 @@ class Items(Rows[T], Listed[T]):
 class Numbers(list[int]):
     """A row of an array as a list, of which the first few are shown when it is printed."""
 
-    def __init__(self, values: npt.NDArray[Any]) -> None:
+    def __init__(self, values: Values) -> None:
         super().__init__(values.tolist())
 
     def __reduce__(self) -> tuple[type, tuple[list[int]]]:

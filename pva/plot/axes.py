@@ -7,13 +7,12 @@ from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 
-Numbers = npt.NDArray[Any]
 Figure = go.Figure
 
 TICKS = 24  # of an axis over tiles or steps
@@ -108,7 +107,7 @@ ENDS = dict.fromkeys("\u202a\u202b\u202d\u202e", "\u202c") | dict.fromkeys(
 )
 
 
-def shown_places(values: Numbers, most: int = MAX_POINTS) -> Numbers:
+def shown_places(values: Values, most: int = MAX_POINTS) -> Values:
     """Choose at most `most` places to draw: of each stretch the highest, and first and last."""
     size = len(values)
     if size <= most:
@@ -120,7 +119,7 @@ def shown_places(values: Numbers, most: int = MAX_POINTS) -> Numbers:
     return np.union1d(order[first], [0, size - 1])
 
 
-def widened(places: Numbers, count: int) -> tuple[Numbers, Numbers]:
+def widened(places: Values, count: int) -> tuple[Values, Values]:
     """Return x and places with both ends drawn half a step further, so that each step is whole.
 
     The outer points still round to the first and the last step.

@@ -9,9 +9,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 from pva.plot.axes import (
-    Numbers,
     byte_axis,
     cycle_axis,
     escaped,
@@ -35,7 +35,7 @@ class Curve(NamedTuple):
     """A line: the name of its report, its values, and words for each value."""
 
     name: str
-    values: Numbers
+    values: Values
     words: list[str] | None = None
 
 
@@ -68,7 +68,7 @@ def two_curves(
     return figure
 
 
-def _hover(curve: Curve, shown: Numbers) -> list[str]:
+def _hover(curve: Curve, shown: Values) -> list[str]:
     sizes = [units.size(value) for value in curve.values[shown].tolist()]
     if curve.words is None:
         return sizes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +14,12 @@ from pva.analysis.operations.modules import around, modules_of, name_of_whole
 from pva.analysis.selection import program_texts
 from pva.analysis.spans import bridged, depths, grouped, without_overlap
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Integers, Truths
 from pva.plot.lanes import Labels, Lane, RowItems, Timeline
 from pva.plot.theme import STEP_COLOURS, step_words
 from pva.report import Report
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
-Integers = npt.NDArray[Any]
-Flags = npt.NDArray[np.bool_]
 Row = tuple[Integers, Integers, Integers]
 
 MAX_LAYERS = 5  # rows of layers a lane
@@ -137,13 +135,13 @@ def _step_rows(report: Report, ipu: int, steps: _Steps, making: _Making) -> Iter
         yield making.row("I/O tiles" if apart else "Overlapped I/O", "io", row, mine[aside])
 
 
-def overlapped(begin: Integers, end: Integers, host: Flags, work: Flags) -> Flags:
+def overlapped(begin: Integers, end: Integers, host: Truths, work: Truths) -> Truths:
     """Return which exchanges with the host go on, for half of their time, beside other work."""
     before = np.maximum.accumulate(np.where(work, end, 0))
     behind = np.where(work, begin, np.iinfo(np.int64).max)
     behind = np.minimum.accumulate(behind[::-1])[::-1]
     beside = np.maximum(np.minimum(before, end) - begin, end - np.maximum(behind, begin))
-    overlaps: Flags = host & (2 * beside > end - begin)
+    overlaps: Truths = host & (2 * beside > end - begin)
     return overlaps
 
 
@@ -256,7 +254,9 @@ def module_codes(report: Report, programs: Integers, labels: Labels) -> list[Int
     ]
 
 
-def _layer(begin: Integers, end: Integers, codes: Integers, of_step: tuple[Integers, Flags]) -> Row:
+def _layer(
+    begin: Integers, end: Integers, codes: Integers, of_step: tuple[Integers, Truths]
+) -> Row:
     """Join the steps of one layer to spans; syncs between them belong, other runs do not."""
     run, unnamed = of_step
     codes = bridged(codes, unnamed)

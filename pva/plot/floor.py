@@ -10,8 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
-from pva.plot.axes import Numbers, byte_axis, escaped, point_ids, scale_of, shortened
+from pva.plot.axes import byte_axis, escaped, point_ids, scale_of, shortened
 from pva.plot.theme import THEMES, Theme, category_colour, plot_layout, token
 
 SCALES = ("blue", "heat", "cividis", "viridis")
@@ -66,7 +67,7 @@ def tile_map(frame: pd.DataFrame, *, words: str, scale: str, top: float, theme: 
 
 
 def mark_tiles(
-    figure: go.Figure, frame: pd.DataFrame, tiles: Numbers, name: str, theme: Theme
+    figure: go.Figure, frame: pd.DataFrame, tiles: Values, name: str, theme: Theme
 ) -> None:
     """Frame the tiles of the chosen object on a map; those beside each other have one frame."""
     x, y, *_ = _places(frame, _side(frame))
@@ -95,7 +96,7 @@ def _side(frame: pd.DataFrame) -> int:
     return max(int(np.ceil(np.sqrt(len(frame) / MAX_CELLS))), 1)
 
 
-def _places(frame: pd.DataFrame, side: int) -> tuple[Numbers, Numbers, int, tuple[int, int], int]:
+def _places(frame: pd.DataFrame, side: int) -> tuple[Values, Values, int, tuple[int, int], int]:
     """Return where the cell of each tile lies on a map, its x and y, and how IPUs lie.
 
     That is how many are beside each other, from where to where the next one is, and how high one.
@@ -135,14 +136,14 @@ def colours(scale: str, theme: Theme) -> Any:
     return [[place / (len(colours) - 1), colour] for place, colour in enumerate(colours)]
 
 
-def _grid(shape: tuple[int, int], x: Numbers, y: Numbers, values: Numbers, empty: float) -> Numbers:
+def _grid(shape: tuple[int, int], x: Values, y: Values, values: Values, empty: float) -> Values:
     grid = np.full(shape, empty, dtype=np.float64)
     grid[y, x] = values
     return grid
 
 
 def _mark_lacking(
-    figure: go.Figure, frame: pd.DataFrame, x: Numbers, y: Numbers, theme: Theme
+    figure: go.Figure, frame: pd.DataFrame, x: Values, y: Values, theme: Theme
 ) -> None:
     lacking = frame["free"].to_numpy() < 0
     if lacking.any():

@@ -21,13 +21,13 @@ from pva.analysis.spans import without_overlap
 from pva.analysis.timeline.growth import joined
 from pva.analysis.timeline.level_of_detail import Tracks
 from pva.analysis.timeline.pyramid import build
+from pva.array_types import Values
 from pva.plain_file import as_text
 from pva.plot.lanes import Lane, Timeline
 from pva.plot.theme import SERIES
 from pva.trace import ThreadColumns, Trace
 
-Integers = npt.NDArray[Any]
-Row = tuple[Integers, Integers, Integers]
+Row = tuple[Values, Values, Values]
 
 NANOSECONDS = 1e9  # a second
 NUMBERED = re.compile(r"thread \d+ \((.+)\)")  # the name of a thread around its number
@@ -55,10 +55,10 @@ class HostTimeline:
     timeline: Timeline
     metadata: Mapping[int, str]
     still_open: frozenset[int]
-    self_time: Integers
+    self_time: Values
     events: int
     until: int
-    settled: Integers
+    settled: Values
     threads: tuple[Known, ...]
 
 
@@ -72,8 +72,8 @@ class Making:
     self_time: npt.NDArray[np.float64]
     since: int = -1
     lanes: list[Lane] = field(default_factory=list)
-    metadata: list[tuple[Integers, Integers, Iterable[str]]] = field(default_factory=list)
-    still_open: list[tuple[Integers, Integers]] = field(default_factory=list)
+    metadata: list[tuple[Values, Values, Iterable[str]]] = field(default_factory=list)
+    still_open: list[tuple[Values, Values]] = field(default_factory=list)
     threads: list[Known] = field(default_factory=list)
     runs: list[Row] = field(default_factory=list)
     rows: int = 0
@@ -103,7 +103,7 @@ def made(
     making: Making,
     tracks: Tracks,
     noted: tuple[dict[int, str], set[int]],
-    settled: tuple[int, Integers],
+    settled: tuple[int, Values],
     from_start: bool = False,
 ) -> HostTimeline:
     """Put the timeline together."""
@@ -127,7 +127,7 @@ def kinds_of(trace: Trace) -> Any:
     return lambda: [*trace.label_channels.tolist(), 0]
 
 
-def numbered(making: Making, starts: Integers) -> tuple[dict[int, str], set[int]]:
+def numbered(making: Making, starts: Values) -> tuple[dict[int, str], set[int]]:
     """Number the events noted: those of each row from its start on."""
     metadata: dict[int, str] = {}
     for rows, places, texts in making.metadata:
@@ -222,7 +222,7 @@ def rows_of(
         making.lanes.insert(0, lane)
 
 
-def _flags(trace: Trace) -> list[Integers]:
+def _flags(trace: Trace) -> list[Values]:
     """Return the instants of each thread."""
     thread = trace.instants.thread
     by_thread = np.argsort(thread, kind="stable")
@@ -230,7 +230,7 @@ def _flags(trace: Trace) -> list[Integers]:
     return np.split(by_thread, edges)
 
 
-def _flag_row(trace: Trace, flags: Integers, making: Making) -> Row:
+def _flag_row(trace: Trace, flags: Values, making: Making) -> Row:
     instants = trace.instants
     flags = flags[instants.time_ns[flags] >= making.since]
     times = instants.time_ns[flags]

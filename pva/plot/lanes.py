@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.timeline.level_of_detail import Tracks
-
-Integers = npt.NDArray[Any]
+from pva.array_types import Integers
 
 
 @dataclass(frozen=True, slots=True)

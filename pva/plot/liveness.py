@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 from pva.plot.axes import (
-    Numbers,
     Window,
     byte_axis,
     escaped,
@@ -36,7 +36,7 @@ def liveness_curve(
     *,
     theme: Theme,
     always: bool = True,
-    matches: Numbers | None = None,
+    matches: Values | None = None,
     window: Window | None = None,
 ) -> go.Figure:
     """Draw always-live and not-always-live bytes as stacked steps, with the peak marked.
@@ -77,7 +77,7 @@ def liveness_curve(
     return picking(figure)
 
 
-def _show_matches(figure: go.Figure, x: Numbers, heights: Numbers, theme: Theme) -> None:
+def _show_matches(figure: go.Figure, x: Values, heights: Values, theme: Theme) -> None:
     """Fill the steps that a filter lets through."""
     figure.add_scatter(
         x=x,
@@ -106,9 +106,7 @@ def _hover_rows(part: pd.DataFrame, column: str) -> list[str]:
     ]
 
 
-def _finish(
-    figure: go.Figure, heights: Numbers, theme: Theme, window: Window | None = None
-) -> None:
+def _finish(figure: go.Figure, heights: Values, theme: Theme, window: Window | None = None) -> None:
     """Add axes and the peak."""
     layout = plot_layout(theme)
     layout["yaxis"] = layout["yaxis"] | byte_axis(float(heights.max(initial=1)) * HEADROOM)
@@ -120,7 +118,7 @@ def _finish(
         figure.add_annotation(_peak_note(heights, theme))
 
 
-def _peak_note(heights: Numbers, theme: Theme) -> dict[str, object]:
+def _peak_note(heights: Values, theme: Theme) -> dict[str, object]:
     """Point at the highest step."""
     peak = int(heights.argmax())
     side = 1 if peak < len(heights) / 2 else -1

@@ -10,9 +10,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from pva import units
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 from pva.plot.axes import (
-    Numbers,
     Window,
     escaped,
     number_axis,
@@ -86,7 +86,7 @@ def over_tiles(
     window: Window | None = None,
     numbers: list[Any] | None = None,
     stacked: bool = True,
-    lacking: Numbers | None = None,
+    lacking: Values | None = None,
     ipus: int = 0,
 ) -> go.Figure:
     """Draw columns of bytes over tiles or IPUs, as filled steps, stacked or one before the other.
@@ -117,18 +117,18 @@ def over_tiles(
     return picking(figure, numbers)
 
 
-def _heights(columns: list[Numbers], count: int, *, stacked: bool) -> Numbers:
+def _heights(columns: list[Values], count: int, *, stacked: bool) -> Values:
     if not columns:
         return np.zeros(count)
-    together: Numbers = np.sum(columns, axis=0) if stacked else np.max(columns, axis=0)
+    together: Values = np.sum(columns, axis=0) if stacked else np.max(columns, axis=0)
     return together
 
 
 def _add(
     figure: go.Figure,
     one: Series,
-    values: Numbers,
-    places: Numbers,
+    values: Values,
+    places: Values,
     height: float,
     *,
     stacked: bool,
@@ -196,7 +196,7 @@ def add_ipu_borders(figure: go.Figure, tiles: int, tiles_per_ipu: int, theme: Th
     )
 
 
-def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, theme: Theme) -> None:
+def _add_lacking(figure: go.Figure, lacking: Values | None, height: float, theme: Theme) -> None:
     """Mark the places that are out of memory, above the plot."""
     if lacking is None or not len(lacking):
         return
@@ -211,7 +211,7 @@ def _add_lacking(figure: go.Figure, lacking: Numbers | None, height: float, them
     )
 
 
-def mark_tiles(figure: go.Figure, tiles: Numbers, name: str, theme: Theme) -> None:
+def mark_tiles(figure: go.Figure, tiles: Values, name: str, theme: Theme) -> None:
     """Mark tiles below a plot by tile as those of the chosen object, some of many."""
     shown = tiles[:: max(len(tiles) // POINTS, 1)]
     figure.add_scatter(

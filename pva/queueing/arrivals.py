@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from pva.array_types import Integers
 from pva.errors import DamagedFileError, PvaError, UnknownFormatError
 from pva.formats.traces import triton_trace
 from pva.plain_file import contents, opened
-from pva.queueing.replay import Arrivals, Integers
+from pva.queueing.replay import Arrivals
 
 POISSON = "poisson:"
 REQUESTS = 100_000  # of a Poisson process, unless more or fewer are asked for

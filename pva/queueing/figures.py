@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pva.queueing.replay import DONE, REFUSED, REJECTED, Integers, Outcome, queue_lengths
+from pva.array_types import Integers
+from pva.queueing.replay import DONE, REFUSED, REJECTED, Outcome, queue_lengths
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
 

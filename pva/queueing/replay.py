@@ -19,13 +19,12 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
 
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.errors import PvaError
 from pva.queueing.rules import Rules, batch_of
 from pva.queueing.waiting import NEVER, Request, Waiting
 
-Integers = npt.NDArray[np.int64]
 DONE, REJECTED, REFUSED = 0, 1, 2  # ways a request leaves: answered, timed out, queue full
 MOST_ROWS = 50_000_000  # of all requests that an asynchronous device takes one by one
 

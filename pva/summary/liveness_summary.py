@@ -8,9 +8,9 @@ from itertools import pairwise, repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.memory import liveness
+from pva.array_types import Integers, Texts
 from pva.summary.layout import LONGEST_NAME, NAME_GAP, Block, names, printable
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 SHARES = 64  # of the names of variables
 HEADS = 8  # for which texts are held at once
-Rows = npt.NDArray[np.int64]
-Texts = npt.NDArray[np.object_]
 
 ANONYMOUS = "<anon>"
 # What variables of these categories are called that have no name; the others have their category.
@@ -112,7 +110,9 @@ def live_lines(report: Report, heads: list[str]) -> Iterator[Block]:
         yield Block(texts)
 
 
-def _widths(labels: list[str], when: Rows, rows: Rows, sizes: Rows, steps: int) -> list[int]:
+def _widths(
+    labels: list[str], when: Integers, rows: Integers, sizes: Integers, steps: int
+) -> list[int]:
     """Return how wide the longest name that is live is at each step."""
     order = np.lexsort((when, rows))
     begins = np.append(True, np.diff(rows[order]) != 0)[: len(order)]

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.executable import BoolArray, Lowered
+from simulator.compiler.executable import Lowered
 from simulator.graph.geometry.intervals import among, ascending, present
 from simulator.graph.graph import Graph
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 FIELDS = ("in", "weights")  # of vertices of which one field alone lies apart from the outputs
 PAIRS_OF_A_SET = 64  # of larger compute sets, those of several operations, no pairs are listed

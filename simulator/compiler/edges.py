@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.compiler.executable import BoolArray
 from simulator.graph import kernels
 from simulator.graph.geometry.intervals import (
     ascending,
@@ -21,7 +20,7 @@ from simulator.graph.geometry.intervals import (
 )
 from simulator.graph.graph import Graph
 from simulator.graph.mapping import Mapping
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 from simulator.graph.vertex import Field, VertexGroup
 
 Arrays = tuple[IntArray, ...]

@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.compiler.allocate import Allocation
 from simulator.compiler.instrumentation import Instrumentation
 from simulator.graph.deferred import DeferredFields
 from simulator.graph.graph import Graph
 from simulator.graph.program import Program
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True, eq=False)

@@ -13,7 +13,6 @@ import numpy as np
 
 from simulator.compiler.executable import (
     Access,
-    BoolArray,
     Liveness,
     Lowered,
     LoweredProgram,
@@ -23,7 +22,7 @@ from simulator.graph import kernels
 from simulator.graph.errors import PoplarError
 from simulator.graph.geometry.intervals import ascending, spread
 from simulator.graph.graph import Graph
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 CHOICES = (
     "Switch",

@@ -9,11 +9,11 @@ import numpy as np
 
 from pva import schema
 from simulator.compiler.allocate import Allocation, shares_its_place, union_bytes
-from simulator.compiler.executable import BoolArray, Liveness, Lowered, MemoryUse, Pieces
+from simulator.compiler.executable import Liveness, Lowered, MemoryUse, Pieces
 from simulator.compiler.fixed_data import CODE_CATEGORIES, types_on_tiles, vertex_bytes
 from simulator.graph.geometry.intervals import among, present
 from simulator.graph.graph import Graph
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 from simulator.graph.vertex import Codelet, VertexGroup
 
 PARTS = ("copy_pointers", "descriptors", "edge_pointers", "padding", "vertex_data")

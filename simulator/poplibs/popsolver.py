@@ -20,21 +20,20 @@ from functools import reduce
 from itertools import chain, cycle
 from math import prod
 from operator import index
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import PoplarError
-from simulator.graph.types import IntArray
+from simulator.graph.types import Array, IntArray
 
 LARGEST = (1 << 62) - 2  # of any variable
 BEYOND = LARGEST + 1  # stands for what is larger, or not allowed; twice that is an int64 still
 MAX_ROWS = 1 << 16  # of a chunk; its columns stay in a processor's cache
 MAX_VALUES = 1 << 20  # of a variable that is chosen
 
-Column: TypeAlias = NDArray[Any]
+Column: TypeAlias = Array
 Table: TypeAlias = dict[int, Column]
 Ends: TypeAlias = list[tuple[int, bool]]  # nodes, and whether the most of each
 

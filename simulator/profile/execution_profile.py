@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import schema
-from simulator.compiler.executable import BoolArray, Executable, LoweredProgram
-from simulator.graph.types import Array, IntArray
+from simulator.compiler.executable import Executable, LoweredProgram
+from simulator.graph.types import Array, BoolArray, IntArray
 from simulator.profile.graph_profile import code
 from simulator.profile.measured import Measured, profiler_mode
 from simulator.runtime.blocks import BlockRows

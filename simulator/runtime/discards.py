@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.compiler.executable import BoolArray, Executable, LoweredProgram
+from simulator.compiler.executable import Executable, LoweredProgram
 from simulator.graph.program import Program
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 LEAST_BYTES = 1 << 20  # of a variable; smaller ones cost more to fault in anew at each turn
 CHOICES = ("Switch", "OnEveryTileSwitch", "If", "IfElse")

@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from pva.plain_file import contents
+from simulator.graph.types import Array
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.served import RequestError
-from simulator.serving.tensors import Array, objects
+from simulator.serving.tensors import objects
 
 LIMIT = 16 << 20  # bytes of a file of labels
 

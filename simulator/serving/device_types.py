@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.serving.tensors import DATATYPES, Array, TensorError
+from simulator.graph.types import Array
+from simulator.serving.tensors import DATATYPES, TensorError
 
 HELD = {"INT64": "<i4", "UINT64": "<u4", "FP64": "<f4", "BF16": "<f4"}
 UPPER = np.uint32(16)  # bits of FP32 below those of BF16

@@ -16,6 +16,7 @@ import numpy as np
 
 from pva.errors import MissingPackageError, PvaError
 from pva.version import VERSION
+from simulator.graph.types import Array
 from simulator.serving import classification
 from simulator.serving.descriptions import model_metadata, statistics_of
 from simulator.serving.http import FAILED
@@ -43,7 +44,6 @@ from simulator.serving.server import (
 from simulator.serving.settings import SettingError, Settings
 from simulator.serving.tensors import (
     DATATYPES,
-    Array,
     TensorError,
     elements_of,
     from_bytes,

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from simulator.graph.types import Array
 from simulator.serving import classification
 from simulator.serving.http_calls import HEADER, Call, Reply, parsed
 from simulator.serving.served import RequestError, Served
 from simulator.serving.server import MOST_ELEMENTS, InferRequest, InferResponse, Server
 from simulator.serving.tensors import (
     DATATYPES,
-    Array,
     elements_of,
     from_bytes,
     from_values,

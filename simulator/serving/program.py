@@ -16,6 +16,7 @@ import numpy as np
 
 from pva.errors import PvaError
 from simulator.graph.errors import PoplarError
+from simulator.graph.types import Array
 from simulator.model_runtime import (
     DataDesc,
     ModelRunner,
@@ -28,7 +29,6 @@ from simulator.popef import load_model
 from simulator.serving.device_types import is_held, to_client, to_device
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Version
-from simulator.serving.tensors import Array
 
 RUNS = 100  # of a report: the first ones, warm-up among them, with all of their steps
 RING = 1024  # transfers that wait at a runner: its callers wait their turn in the batcher

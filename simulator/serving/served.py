@@ -20,13 +20,13 @@ from threading import Condition, Event, Thread
 import numpy as np
 
 from pva.queueing.waiting import NEVER, Request, Waiting
+from simulator.graph.types import Array
 from simulator.model_runtime.memory import OutputMemory
 from simulator.model_runtime.spans import event, is_recorded, span
 from simulator.serving.model_config import Settings
 from simulator.serving.program import Answer, Program, load_program
 from simulator.serving.repository import Model, Version
 from simulator.serving.statistics import Statistics
-from simulator.serving.tensors import Array
 
 NS = 1e9
 LONGEST_WAIT = 3600.0  # seconds

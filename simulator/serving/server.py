@@ -19,12 +19,13 @@ from typing import Any
 from pva.errors import PvaError
 from pva.queueing.waiting import Request
 from simulator.graph.errors import PoplarError
+from simulator.graph.types import Array
 from simulator.model_runtime.spans import span
 from simulator.serving import warmup
 from simulator.serving.model_config import Settings, Tensor
 from simulator.serving.repository import Model, model_names, read_model
 from simulator.serving.served import Pending, RequestError, Result, Served
-from simulator.serving.tensors import DATATYPES, Array, TensorError
+from simulator.serving.tensors import DATATYPES, TensorError
 
 NAME = "tilescope"
 EXTENSIONS = ("classification", "model_repository", "schedule_policy", "model_configuration",

@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from simulator.graph.types import Array
 
 # Of each datatype: its number in config.pbtxt, how its bytes are read, the contents of gRPC that
 # hold it.

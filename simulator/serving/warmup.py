@@ -13,9 +13,10 @@ import numpy as np
 from pva.errors import PvaError
 from pva.plain_file import contents
 from simulator.graph.errors import PoplarError
+from simulator.graph.types import Array
 from simulator.serving.message_types import WarmupInput, WarmupSample
 from simulator.serving.served import Served
-from simulator.serving.tensors import DATATYPES, Array, TensorError, datatype_of, from_bytes
+from simulator.serving.tensors import DATATYPES, TensorError, datatype_of, from_bytes
 
 FOLDER, LIMIT = "warmup", 1 << 30
 

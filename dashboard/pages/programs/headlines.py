@@ -12,7 +12,6 @@ from dashboard.address import Address
 from dashboard.components import Element, Frame
 from dashboard.pages.headlines import counted
 from pva import units
-from pva.analysis.attribution import Texts
 from pva.analysis.programs.headline import (
     SYNC,
     CompilationTotals,
@@ -25,6 +24,7 @@ from pva.analysis.programs.headline import (
     tree_size,
     widest_stages,
 )
+from pva.array_types import Texts
 from pva.lazy import pandas as pd
 from pva.plot.theme import SERIES, step_words
 

@@ -16,10 +16,10 @@ from pva.analysis.columns import analysis
 from pva.analysis.distributed.events import (
     COLLECTIVE,
     Events,
-    Integers,
     SeveralInstances,
     host_events,
 )
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 ORDER = 450  # of its analyses in the catalogue

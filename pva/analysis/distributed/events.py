@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
+
+from pva.array_types import Integers
 
 if TYPE_CHECKING:
     from pva.report import Report
     from pva.trace import Trace
 
-Integers = npt.NDArray[np.int64]
 
 RUN, CALLBACK, COLLECTIVE = "run", "callback", "collective"
 KINDS = {

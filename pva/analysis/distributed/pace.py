@@ -8,9 +8,10 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.distributed.clocks import Clock, compared, residual_ns
-from pva.analysis.distributed.events import KINDS, Events, Integers, SeveralInstances, host_events
+from pva.analysis.distributed.events import KINDS, Events, SeveralInstances, host_events
 from pva.analysis.selection import rows_wanted
 from pva.analysis.spans import merged
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 ORDER = 440  # of its analyses in the catalogue

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.columns import analysis
 from pva.analysis.distributed.events import (
@@ -24,10 +23,10 @@ from pva.analysis.distributed.events import (
     SeveralInstances,
     host_events,
 )
+from pva.array_types import Floats
 from pva.lazy import pandas as pd
 
 ORDER = 430  # of its analyses in the catalogue
-Floats = npt.NDArray[np.float64]
 
 FEWEST_STEPS = 4
 IMPACT = 0.05  # of the run that others must wait for an instance

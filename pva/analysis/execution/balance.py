@@ -10,7 +10,6 @@ from pva.analysis.attribution import (
     OPERANDS,
     PHASES,
     SYNC,
-    Integers,
     elapsed,
     executions,
     executions_of_rows,
@@ -20,6 +19,7 @@ from pva.analysis.attribution import (
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count
 from pva.analysis.table import Columns, largest_first, rows_of
+from pva.array_types import Integers
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 

@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.attribution import moved_bytes
+from pva.array_types import Integers, Truths
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 STREAM_COPY = "StreamCopy"
 UNKNOWN = -1
 NEVER = np.iinfo(np.int64).max
@@ -97,16 +96,16 @@ def clocks_of_steps(report: Report) -> tuple[Integers, Integers]:
     return begin, end
 
 
-def _moves(report: Report, programs: Integers, by_tile: Integers) -> Flags:
+def _moves(report: Report, programs: Integers, by_tile: Integers) -> Truths:
     """Return which stream copies move anything, in one of the two directions."""
     moving = np.append(by_tile.any(axis=1), False)
     rows = np.append(report.dataset.column("programs", "exchange"), -1)[programs]
-    moves: Flags = moving[np.where((rows >= 0) & (rows < len(by_tile)), rows, -1)]
+    moves: Truths = moving[np.where((rows >= 0) & (rows < len(by_tile)), rows, -1)]
     return moves
 
 
 def _by_name(
-    names: npt.NDArray[np.object_], mask: Flags, times: Integers, batches: int
+    names: npt.NDArray[np.object_], mask: Truths, times: Integers, batches: int
 ) -> list[Integers]:
     """Return the times of each named stream that moves in every batch."""
     of_name = [times[mask & (names == name)] for name in np.unique(names[mask]) if name]

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.attribution import PHASES, Integers, elapsed, phases, summed
+from pva.analysis.attribution import PHASES, elapsed, phases, summed
 from pva.analysis.columns import analysis
 from pva.analysis.table import Columns
+from pva.array_types import Integers
 
 if TYPE_CHECKING:
     from pva.report import Report

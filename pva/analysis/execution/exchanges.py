@@ -15,8 +15,6 @@ import numpy as np
 from pva.analysis.attribution import (
     EXCHANGES,
     OPERANDS,
-    Integers,
-    Texts,
     elapsed,
     executions_of_rows,
     labels,
@@ -28,6 +26,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.memory.code import code_of_exchanges
 from pva.analysis.selection import tile_count
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Integers, Texts
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

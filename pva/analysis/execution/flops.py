@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, elapsed, executions_of_rows, phases
+from pva.analysis.attribution import elapsed, executions_of_rows, phases
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import tile_count
+from pva.array_types import Integers
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 

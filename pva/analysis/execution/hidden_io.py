@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.attribution import PHASES, Integers, moved_bytes, phases
+from pva.analysis.attribution import PHASES, moved_bytes, phases
 from pva.analysis.columns import analysis
 from pva.analysis.spans import common, length, merged
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.columns import analysis
-from pva.analysis.execution.batch_times import NONE, BatchTimes, Integers, batch_times
+from pva.analysis.execution.batch_times import NONE, BatchTimes, batch_times
 from pva.analysis.execution.steady import steady_state
 from pva.analysis.facts import Facts
+from pva.array_types import Integers
 from pva.errors import NotRecordedError
 
 if TYPE_CHECKING:

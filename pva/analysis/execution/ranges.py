@@ -13,14 +13,13 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Floats, Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
 
 ORDER = 380  # of its analyses in the catalogue
-Integers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 _FARTHEST = 2**62  # cycle of any report: differences of two are in int64
 FAR = 1.5  # times the distance between the quartiles, from the nearer one: an outlier (Tukey)

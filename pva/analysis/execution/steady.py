@@ -11,16 +11,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.attribution import OPERANDS
 from pva.analysis.execution.tile_activity import tile_ends
 from pva.analysis.selection import SelectionError
+from pva.array_types import Integers
 
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 COUNTED = STEADY, ALL = ("steady", "all")
 ACTIVITIES = {
     "OnTileExecute": "compute",

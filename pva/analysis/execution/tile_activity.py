@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.attribution import OPERANDS
 from pva.analysis.selection import tiles_of
+from pva.array_types import Floats, Values
 from pva.tile_sets import sets_of_steps, tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 
 # What a tile may do; the first stands for all that none of the others is.
 ACTIVITIES = ("wait", "OnTileExecute", "DoExchange", "GlobalExchange", "StreamCopy")
@@ -42,7 +40,7 @@ class TileActivity:
     """
 
     shares: Floats
-    tiles: Integers
+    tiles: Values
     by_step: bool
 
 
@@ -96,7 +94,7 @@ def _covered(begin: Any, end: Any, window: tuple[int, int], columns: int) -> Flo
 
 
 def _spread(
-    row: Integers, begin: Floats, end: Floats, rows: int, columns: int, weight: Any = None
+    row: Values, begin: Floats, end: Floats, rows: int, columns: int, weight: Any = None
 ) -> Floats:
     """Add up spans, given in columns, over [row][column]: how much of a column each covers."""
     weight = np.ones(len(row)) if weight is None else weight
@@ -112,7 +110,7 @@ def _spread(
 
 
 def _by_step(
-    report: Report, span: slice, window: tuple[int, int], edges: Integers, shares: Floats
+    report: Report, span: slice, window: tuple[int, int], edges: Values, shares: Floats
 ) -> None:
     """Place each step on each tile."""
     tiles = slice(int(edges[0]), int(edges[-1]))
@@ -131,7 +129,7 @@ def _by_step(
         shares[number] += _spread(place, left.ravel(), right.ravel(), size, columns, weights)
 
 
-def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Integers]:
+def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Values]:
     """Return a step no later, before which the clock of each tile is known, and these clocks."""
     data = report.dataset
     count = tiles.stop - tiles.start
@@ -141,14 +139,14 @@ def _anchored(report: Report, step: int, tiles: slice) -> tuple[int, Integers]:
     return snapshot * CLOCK_INTERVAL, data.row("tile_clock", snapshot)[tiles].astype(np.int64)
 
 
-def tile_ends(report: Report, step: int) -> Integers:
+def tile_ends(report: Report, step: int) -> Values:
     """Return when each tile ends a step; raises NotRecordedError."""
     tiles = tiles_of(report)
     every = slice(tiles.start, tiles.stop)
     first, clock = _anchored(report, step, every)
     steps = slice(first, step + 1)
     cost, _ = _costs(report, steps, every)
-    last: Integers = (_begins(report, steps, every, clock, cost) + cost)[-1]
+    last: Values = (_begins(report, steps, every, clock, cost) + cost)[-1]
     if report.dataset.texts("steps", "type")[step] in SYNCS:
         _, release, ipu = sync_delays(report)
         ends = ends_by_ipu(report, np.array([step]))[0]
@@ -158,7 +156,7 @@ def tile_ends(report: Report, step: int) -> Integers:
     return last
 
 
-def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Integers]:
+def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Values, Values]:
     """Return cycles [step][tile], and what each step does."""
     data = report.dataset
     programs, place = np.unique(data.column("steps", "program")[steps], return_inverse=True)
@@ -166,7 +164,7 @@ def _costs(report: Report, steps: slice, tiles: slice) -> tuple[Integers, Intege
     return table[place], activity[place]
 
 
-def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, Integers]:
+def _table(report: Report, programs: Values, tiles: slice) -> tuple[Values, Values]:
     """Return cycles [program][tile] of some programs, and what they do."""
     table = np.zeros((len(programs), tiles.stop - tiles.start), dtype=np.int64)
     activity = np.zeros(len(programs), dtype=np.int64)
@@ -177,7 +175,7 @@ def _table(report: Report, programs: Integers, tiles: slice) -> tuple[Integers, 
     return table, activity
 
 
-def _means(report: Report, programs: Integers, edges: Integers) -> tuple[Floats, Integers]:
+def _means(report: Report, programs: Values, edges: Values) -> tuple[Floats, Values]:
     """Return the mean cycles [program][range of tiles] of some programs, and what they do.
 
     Programs share compute sets and exchanges: each of these is added up once.
@@ -194,7 +192,7 @@ def _means(report: Report, programs: Integers, edges: Integers) -> tuple[Floats,
     return means, activity
 
 
-def _operands(report: Report, programs: Integers) -> Iterator[tuple[int, Integers, str, Integers]]:
+def _operands(report: Report, programs: Values) -> Iterator[tuple[int, Values, str, Values]]:
     """Return of each activity its programs, by place, the array of their cycles, and their rows.
 
     These are -1 where there is none.
@@ -209,9 +207,7 @@ def _operands(report: Report, programs: Integers) -> Iterator[tuple[int, Integer
             yield ACTIVITIES.index(tag), mine, array, rows
 
 
-def _begins(
-    report: Report, steps: slice, tiles: slice, clock: Integers, cost: Integers
-) -> Integers:
+def _begins(report: Report, steps: slice, tiles: slice, clock: Values, cost: Values) -> Values:
     """Return when each step begins on each tile: what was run since the last sync, behind it.
 
     A sync lets the tiles that it joins go at a time that is known for the last of them.
@@ -235,11 +231,11 @@ def _begins(
         sync = np.append(-1, sync[:-1])  # a sync itself begins where its tile came from
         at = released[sync] - run[sync][:, mine]
         since[:, mine] = np.where((sync >= 0)[:, None], at, clock[mine])
-    begins: Integers = since + run - cost
+    begins: Values = since + run - cost
     return begins
 
 
-def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
+def sync_delays(report: Report) -> tuple[Values, Values, Values]:
     """Return by tile how long it takes to ask for a sync and to be let go, and its IPU."""
     data = report.dataset
     per_ipu = max(int(data.value("target", "tiles_per_ipu")), 1)
@@ -251,7 +247,7 @@ def sync_delays(report: Report) -> tuple[Integers, Integers, Integers]:
     return (delay + 1) // 2, delay // 2, number // per_ipu
 
 
-def ends_by_ipu(report: Report, steps: Integers) -> Integers:
+def ends_by_ipu(report: Report, steps: Values) -> Values:
     """Return when each of some steps, in order, ended on the last tile of each IPU, [step][IPU]."""
     data = report.dataset
     ipus = data.of_replica("num_ipus")
@@ -272,7 +268,7 @@ def ends_by_ipu(report: Report, steps: Integers) -> Integers:
 
 
 def _by_program(
-    report: Report, span: slice, window: tuple[int, int], edges: Integers, shares: Floats
+    report: Report, span: slice, window: tuple[int, int], edges: Values, shares: Floats
 ) -> None:
     """Spread each step over the time that it took on any tile."""
     data = report.dataset

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import PHASES, Integers, elapsed, executions_of_rows, labels, phases
+from pva.analysis.attribution import PHASES, elapsed, executions_of_rows, labels, phases
 from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import device_microseconds
 from pva.analysis.selection import chosen, program_texts, rows_wanted
 from pva.analysis.spans import common, length, merged
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Floats, Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
 
 ORDER = 360  # of its analyses in the catalogue
-Floats = npt.NDArray[np.float64]
 
 
 @analysis(

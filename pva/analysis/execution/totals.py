@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, program_texts, tile_count
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def cycles_by_vertex_type(report: Report) -> Columns:
     return vertex_type_columns(report)
 
 
-def vertex_type_columns(report: Report) -> dict[str, npt.NDArray[Any]]:
+def vertex_type_columns(report: Report) -> dict[str, Values]:
     """Return the columns of `cycles_by_vertex_type`, for which nothing imports pandas."""
     data = report.dataset
     cycles: Cycles = data.array("compute_set_active_cycles_by_vertex_type")

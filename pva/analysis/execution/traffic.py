@@ -12,20 +12,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, executions_of_rows, moved_bytes
+from pva.analysis.attribution import executions_of_rows, moved_bytes
 from pva.analysis.columns import analysis
 from pva.analysis.execution.exchanges import KINDS, recorded_flows
 from pva.analysis.selection import SelectionError, chosen, rows_wanted, tile_count
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Floats, Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
 
 ORDER = 340  # of its analyses in the catalogue
-Floats = npt.NDArray[np.float64]
 TAGS = {words: tag for tag, words in KINDS.items() if tag != "StreamCopy"}
 TOGETHER = 256  # exchanges whose bounds are worked out at once
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers, Values
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pva.report import Dataset, Report
     from pva.trace import Trace
 
-Integers = npt.NDArray[Any]
 Axis = Literal["device", "simulated"]
 RunKey = tuple[str, int]  # kind and number of a run
 AXES: tuple[Axis, ...] = ("device", "simulated")
@@ -172,7 +171,7 @@ def _own_work(trace: Trace, begins: Integers, ends: Integers) -> Integers:
     return spans[spans[:, 1] > spans[:, 0]]
 
 
-def _all_runs(data: Dataset) -> dict[str, npt.NDArray[Any]]:
+def _all_runs(data: Dataset) -> dict[str, Values]:
     """Return the runs of the model and the other ones in one table, in the order of the clock."""
     tables = [data.table("runs")]
     if data.has("other_runs"):

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Integers = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
+from pva.array_types import Floats, Integers, Values
 
 LEAST_SHARE = 1e-4  # of the samples of a column: the lowest colour of a heat map
 
@@ -48,7 +44,7 @@ def held_until(times: Integers, until: int) -> int:
 
 
 def heat_columns(
-    times: Integers, counts: npt.NDArray[Any], begin: int, end: int, most: int, *, until: int
+    times: Integers, counts: Values, begin: int, end: int, most: int, *, until: int
 ) -> tuple[Integers, Integers, Floats]:
     """Return the columns of a heat map in a window: begin and end of each, shares [column][bin].
 

@@ -6,13 +6,14 @@ itself takes no time there (pva/analysis/host/alignment.py). Times are nanosecon
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.columns import analysis
 from pva.analysis.host.alignment import CALLBACK, PHASES, RUN, Alignment, align
+from pva.array_types import Values
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pva.report import Report
     from pva.trace import ThreadColumns, Trace
 
-Integers = npt.NDArray[Any]
 ORDER = 405  # of its analyses in the catalogue
 BETWEEN, IN_CALLBACK = "between runs", "stream callback"
 
@@ -121,7 +121,7 @@ def _callbacks(
     return _by_label(IN_CALLBACK, columns.label[rows], columns.duration_ns[rows], at)
 
 
-def _waited(alignment: Alignment, times: Integers) -> Integers:
+def _waited(alignment: Alignment, times: Values) -> Values:
     """Return how long the device has waited for the host by some times, since its first run."""
     runs = np.column_stack((alignment.begin, alignment.end))[alignment.first :]
     spans = np.concatenate((runs, alignment.own))
@@ -129,13 +129,11 @@ def _waited(alignment: Alignment, times: Integers) -> Integers:
     spans = spans[(spans[:, 0] >= runs[0, 0]) & (spans[:, 1] <= runs[-1, 1])]
     lengths = np.append(0, np.diff(spans.ravel()))
     lengths[1::2] = 0  # in a run, or in the simulator's own work
-    waited: Integers = np.rint(np.interp(times, spans.ravel(), np.cumsum(lengths)))
+    waited: Values = np.rint(np.interp(times, spans.ravel(), np.cumsum(lengths)))
     return waited.astype(np.int64)
 
 
-def _by_label(
-    where: str, label: Integers, spent: Integers, at: Integers
-) -> list[tuple[object, ...]]:
+def _by_label(where: str, label: Values, spent: Values, at: Values) -> list[tuple[object, ...]]:
     """Sum up events by label: count, time, the longest, and the place of the run of that one."""
     order = np.lexsort((-spent, label))
     labels, first, count = np.unique(label[order], return_index=True, return_counts=True)
@@ -149,7 +147,7 @@ def _are(texts: npt.NDArray[np.object_], names: tuple[str, ...]) -> npt.NDArray[
     return np.isin(texts, np.array(names, dtype=object))
 
 
-def _steps_of_streams(report: Report, functions: npt.NDArray[np.object_]) -> Integers:
+def _steps_of_streams(report: Report, functions: npt.NDArray[np.object_]) -> Values:
     """Return the first step that copies the stream of each callback, -1 for what is none."""
     data = report.dataset
     types, names = data.texts("programs", "type"), data.column("programs", "name")

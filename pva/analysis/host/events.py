@@ -8,16 +8,14 @@ Times in nanoseconds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.selection import chosen
 from pva.analysis.timeline.level_of_detail import Tracks
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
-Integers = npt.NDArray[Any]
 Rows = tuple[int, int]
 
 

@@ -7,15 +7,13 @@ and arrives in one alike; PyTorch's profiler leads so from a launch to its kerne
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.timeline.level_of_detail import Tracks
+from pva.array_types import Values
 from pva.trace import Trace
 
-Integers = npt.NDArray[Any]
 Rows = tuple[int, int]
 
 
@@ -27,13 +25,13 @@ class HostFlows:
     `label` is an index into the labels of the trace.
     """
 
-    label: Integers
-    event: Integers
-    row: Integers
-    time: Integers
-    to_event: Integers
-    to_row: Integers
-    to_time: Integers
+    label: Values
+    event: Values
+    row: Values
+    time: Values
+    to_event: Values
+    to_row: Values
+    to_time: Values
 
 
 def host_flows(trace: Trace, tracks: Tracks, threads: list[Rows]) -> HostFlows:
@@ -50,8 +48,8 @@ def host_flows(trace: Trace, tracks: Tracks, threads: list[Rows]) -> HostFlows:
 
 
 def _open_at(
-    tracks: Tracks, threads: list[Rows], thread: Integers, time: Integers
-) -> tuple[Integers, Integers]:
+    tracks: Tracks, threads: list[Rows], thread: Values, time: Values
+) -> tuple[Values, Values]:
     """Return the innermost event that is open on a thread at each moment, and its row; -1: none."""
     event, row_of_event = np.full(len(time), -1), np.full(len(time), -1)
     for number in np.unique(thread).tolist():

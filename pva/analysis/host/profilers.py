@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import Integers
 from pva.analysis.host.alignment import PHASES
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

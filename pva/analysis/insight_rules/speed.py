@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.attribution import PHASES, SYNC, elapsed, phases
 from pva.analysis.execution.balance import sync_waits, thread_balance, tile_balance
@@ -17,6 +16,7 @@ from pva.analysis.execution.flops import flop_utilisation, flops_by_compute_set
 from pva.analysis.execution.hidden_io import io_tiles_wanted
 from pva.analysis.insight_rules.finding import NOWHERE, RECORDED_RUNS, Finding, part
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
+from pva.array_types import Integers, Truths
 from pva.lazy import pandas as pd
 from pva.tile_sets import has_io_tiles
 from pva.units import count, cycles_in_words, share
@@ -24,8 +24,6 @@ from pva.units import count, cycles_in_words, share
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 WORTH_A_LOOK = 0.05  # of the cycles of the recorded runs
 SYNC_BOUND, EXCHANGE_BOUND, HOST_BOUND = 0.15, 0.3, 0.1  # of the cycles of the recorded runs
 ONE_THREAD = 0.35  # of what six threads could do: two busy ones are 0.33
@@ -263,7 +261,7 @@ def many_tiny_steps(report: Report) -> list[Finding]:
     ]
 
 
-def _between(report: Report, mask: Flags, members: Flags) -> Flags:
+def _between(report: Report, mask: Truths, members: Truths) -> Truths:
     """Return which steps are next to one of `mask` on both sides, among `members` of their run."""
     run = report.dataset.column("steps", "run")
     places, steps = np.flatnonzero(members), np.arange(len(members))

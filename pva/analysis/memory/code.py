@@ -9,7 +9,6 @@ import numpy as np
 from pva.analysis.attribution import (
     EXCHANGES,
     OPERANDS,
-    Integers,
     labels,
     layer_of,
     moved_by_exchange,
@@ -26,6 +25,7 @@ from pva.analysis.memory.totals import (
     counts_code,
 )
 from pva.analysis.table import Columns, largest_first, rows_of
+from pva.array_types import Integers
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import OPERANDS, Integers, labels, summed
+from pva.analysis.attribution import OPERANDS, labels, summed
 from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import vertices_by_compute_set
 from pva.analysis.memory.liveness import sizes_on
 from pva.analysis.selection import SelectionError, chosen, program_texts
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

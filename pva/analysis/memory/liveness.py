@@ -14,6 +14,7 @@ from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import CATEGORY_LABELS
 from pva.analysis.selection import chosen, program_texts, tiles_of
 from pva.analysis.table import Columns, largest_first, rows_of
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 ORDER = 110  # of its analyses in the catalogue
 Rows = npt.NDArray[np.int64]
-Names = npt.NDArray[Any]
+Names = Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, executions, labels, layer_of, owners, summed
+from pva.analysis.attribution import executions, labels, layer_of, owners, summed
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, program_texts, tile_count
 from pva.analysis.table import Columns, largest_first, rows_of
+from pva.array_types import Integers, Truths
 
 if TYPE_CHECKING:
     from pva.report import Report
 
 ORDER = 60  # of its analyses in the catalogue
-Truths = npt.NDArray[np.bool_]
 
 
 @analysis("variable name type shape category bytes:bytes share:fraction always_live at_peak")

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, summed
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, category_by_tile
 from pva.analysis.selection import SelectionError, several, tile_count
 from pva.analysis.table import Columns
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.analysis.table import Columns, largest_first, rows_of
+from pva.array_types import Values
 from pva.errors import NotRecordedError
 from pva.units import KILOBYTE
 
@@ -346,7 +347,7 @@ def vertex_type_columns(
     ipu: int | None = None,
     replica: int | None = None,
     tile: int | None = None,
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Values]:
     """Return the columns of `memory_by_vertex_type`, for which nothing imports pandas."""
     tiles = tiles_of(report, ipu=ipu, replica=replica, tile=tile)
     parts = {

@@ -11,7 +11,6 @@ import numpy as np
 from pva.analysis.attribution import (
     EXCHANGES,
     PHASES,
-    Integers,
     elapsed,
     executions,
     phases,
@@ -33,6 +32,7 @@ from pva.analysis.operations.layers import (
 from pva.analysis.operations.modules import by_subtree
 from pva.analysis.programs.hierarchy import step_estimates
 from pva.analysis.selection import SelectionError
+from pva.array_types import Integers
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 

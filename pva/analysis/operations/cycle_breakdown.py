@@ -8,8 +8,6 @@ import numpy as np
 
 from pva.analysis.attribution import (
     PHASES,
-    Integers,
-    Texts,
     elapsed,
     executions,
     layer_of,
@@ -19,6 +17,7 @@ from pva.analysis.attribution import (
 )
 from pva.analysis.columns import analysis
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Integers, Texts
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.attribution import EXCHANGES, OPERANDS, Integers, elapsed, executions, summed
+from pva.analysis.attribution import EXCHANGES, OPERANDS, elapsed, executions, summed
 from pva.analysis.columns import analysis
 from pva.analysis.debug_contexts import above, contexts_frame
 from pva.analysis.execution.flops import peak_of_tile
@@ -18,6 +18,7 @@ from pva.analysis.operations.layers import DEFAULT, MODULE, OUTSIDE, owners_in
 from pva.analysis.operations.modules import is_within, modules_of, name_of_whole
 from pva.analysis.selection import SelectionError, tile_count
 from pva.analysis.table import Columns, largest_first
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

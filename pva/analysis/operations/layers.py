@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, Texts, labels, layer_of, operations, owners
+from pva.analysis.attribution import labels, layer_of, operations, owners
 from pva.analysis.columns import analysis
 from pva.analysis.selection import SelectionError
 from pva.analysis.table import Columns
+from pva.array_types import Integers, Texts
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from pva.analysis.operations.layers import OUTSIDE, argument
+from pva.array_types import Integers
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 LAYER = "poptorch"  # of debug contexts
 SUMS_ONLY = ("operation", "kind", "share")
 

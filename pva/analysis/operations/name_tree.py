@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.attribution import Integers, elapsed, labels, summed
+from pva.analysis.attribution import elapsed, labels, summed
 from pva.analysis.columns import analysis
 from pva.analysis.memory.code import code_by_program
 from pva.analysis.memory.placement import live_at_peak_truths
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.attribution import Integers, Texts, elapsed, summed
+from pva.analysis.attribution import elapsed, summed
 from pva.analysis.columns import analysis
 from pva.analysis.programs.hierarchy import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs.written import origins_of, outermost
 from pva.analysis.selection import chosen
+from pva.array_types import Integers, Texts
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import (
     OPERANDS,
-    Integers,
     elapsed,
     executions,
     summed,
@@ -22,6 +21,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs.layout import CONTROL, FUNCTION, UNKNOWN, Tree, tree_of
 from pva.analysis.programs.written import written_tree
 from pva.analysis.selection import SelectionError
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import Integers
+from pva.array_types import Integers, Values
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -32,7 +32,7 @@ class Tree:
     levels: tuple[Integers, ...]
     line_of: Integers  # by program, -1 for what no control program or function holds
 
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
+    def columns(self) -> dict[str, Values]:
         """Return what a table says of the place of each line."""
         names = ("program", "parent", "depth", "end", "part", "number")
         return {name: getattr(self, name) for name in names}

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, Texts
+from pva.array_types import Integers, Texts, Truths
 from pva.lazy import pandas as pd
-
-Truths = npt.NDArray[np.bool_]
 
 
 def open_lines(tree: pd.DataFrame, *, level: int = 0, turned: Collection[int] = ()) -> Truths:

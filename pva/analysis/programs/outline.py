@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pva.analysis.attribution import Integers
 from pva.analysis.columns import analysis
 from pva.analysis.programs.hierarchy import CONTROL, program_tree
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pva.analysis.attribution import Integers, Texts
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.programs.layout import CONTROL, FUNCTION, UNKNOWN, Roots, laid_out, roots_of
 from pva.analysis.selection import chosen
+from pva.array_types import Floats, Integers, Texts
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
 
 ORDER = 250  # of its analyses in the catalogue
-Floats = npt.NDArray[np.float64]
 
 _MAX_CYCLES = 2.0**62  # what int64 still holds, whatever a file tells
 _NEVER = np.iinfo(np.int64).max

@@ -7,9 +7,10 @@ from itertools import zip_longest
 
 import numpy as np
 
-from pva.analysis.timeline.level_of_detail import Integers, Level, Tracks
+from pva.analysis.timeline.level_of_detail import Level, Tracks
 from pva.analysis.timeline.stepped import Column, shortened
 from pva.analysis.timeline.viewport import ranges
+from pva.array_types import Integers
 
 
 def joined(first: Tracks, places: Integers, second: Tracks) -> Tracks:

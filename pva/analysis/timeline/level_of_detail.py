@@ -11,14 +11,12 @@ begins in its cell. Rectangles of more than `SMALL` events are worked out once, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.timeline.stepped import Column, first_from
-
-Integers = npt.NDArray[Any]
+from pva.array_types import Values
 
 SMALL = 16  # events that are put together on demand
 
@@ -33,16 +31,16 @@ class Level:
     and `kind` has the largest share among the kinds.
     """
 
-    first: Integers
-    covered: Integers
-    label: Integers
-    label_time: Integers
-    kind: Integers
+    first: Values
+    covered: Values
+    label: Values
+    label_time: Values
+    kind: Values
 
-    def stop(self, places: Integers) -> Integers:
+    def stop(self, places: Values) -> Values:
         """Return one event behind the last of rectangles."""
         count = self.covered[places + 1] - self.covered[places]
-        stop: Integers = self.first[places].astype(np.int64) + count
+        stop: Values = self.first[places].astype(np.int64) + count
         return stop
 
 
@@ -65,10 +63,10 @@ class Tracks:
 
     begin: Column
     before: Column
-    label: Integers
-    kind: Integers
-    offset: Integers
-    seam: Integers
+    label: Values
+    kind: Values
+    offset: Values
+    seam: Values
     levels: tuple[Level, ...]
 
     @property
@@ -96,12 +94,12 @@ class Tracks:
         last = self.offset[filled + 1] - 1
         return begin, max(int(self.ends(last).max()), int(self.begin[last].max()) + 1)
 
-    def ends(self, events: Integers) -> Integers:
+    def ends(self, events: Values) -> Values:
         """Return when events end."""
-        end: Integers = self.begin[events] + self.before[events + 1] - self.before[events]
+        end: Values = self.begin[events] + self.before[events + 1] - self.before[events]
         return end
 
-    def touched(self, rows: Integers, begin: int, end: int) -> tuple[Integers, Integers]:
+    def touched(self, rows: Values, begin: int, end: int) -> tuple[Values, Values]:
         """Return the events of rows that touch a window: the first, and one behind the last."""
         low, high = self.offset[rows], self.offset[rows + 1]
         if end <= begin or not len(self.begin):
@@ -117,14 +115,14 @@ class Tracks:
         first, stop = self.touched(np.array([row]), begin, end)
         return int(first[0]), int(stop[0])
 
-    def spans(self, row: int, begin: int, end: int) -> tuple[Integers, Integers, Integers]:
+    def spans(self, row: int, begin: int, end: int) -> tuple[Values, Values, Values]:
         """Return begin, end and label of the events that touch a window, cut to it."""
         events = np.arange(*self.touching(row, begin, end))
         begins, ends = self.begin[events], self.ends(events)
         return np.maximum(begins, begin), np.minimum(ends, end), self.label[events]
 
 
-def group_starts(places: Integers, cell: Integers, alone: npt.NDArray[np.bool_]) -> Integers:
+def group_starts(places: Values, cell: Values, alone: npt.NDArray[np.bool_]) -> Values:
     """Return where each run of events begins that one rectangle stands for."""
     new = np.ones(len(cell), dtype=np.bool_)
     new[1:] = alone[1:] | alone[:-1] | (cell[1:] != cell[:-1]) | (places[1:] != places[:-1])
@@ -132,8 +130,8 @@ def group_starts(places: Integers, cell: Integers, alone: npt.NDArray[np.bool_])
 
 
 def tops(
-    starts: Integers, label: Integers, length: Integers, kind: Integers
-) -> tuple[Integers, Integers, Integers]:
+    starts: Values, label: Values, length: Values, kind: Values
+) -> tuple[Values, Values, Values]:
     """Return of each group its label with the most time, that time, and its kind with the most."""
     count = np.diff(np.append(starts, len(label)))
     top, top_time = label[starts].astype(np.int64), length[starts].astype(np.int64)
@@ -152,13 +150,13 @@ def tops(
 
 
 def summed_pairs(
-    group: Integers, label: Integers, time: Integers
-) -> tuple[tuple[Integers, Integers], Integers]:
+    group: Values, label: Values, time: Values
+) -> tuple[tuple[Values, Values], Values]:
     """Add up times by group and label; give the pairs in order, and their times."""
     bits = int(label.max(initial=0)).bit_length()
     size = int(group.max(initial=0)).bit_length() + bits
     # Of four bytes where they suffice: getting memory takes longer than the sums.
-    key: Integers = group.astype(np.uint32 if size <= 32 else np.int64)
+    key: Values = group.astype(np.uint32 if size <= 32 else np.int64)
     key = (key << bits) + label.astype(key.dtype, copy=False)
     order = np.argsort(key, kind="stable")
     key = key[order]
@@ -168,11 +166,11 @@ def summed_pairs(
     return ((pairs >> bits).astype(group.dtype, copy=False), labels), sums
 
 
-def largest(group: Integers, time: Integers) -> Integers:
+def largest(group: Values, time: Values) -> Values:
     """Return the place of the largest time of each group, the first of those alike."""
     starts = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
     count = np.diff(np.append(starts, len(group)))
     most = np.flatnonzero(time == np.repeat(np.maximum.reduceat(time, starts), count))
     of_group = group[most]
-    places: Integers = most[np.append(True, of_group[1:] != of_group[:-1])[: len(most)]]
+    places: Values = most[np.append(True, of_group[1:] != of_group[:-1])[: len(most)]]
     return places

@@ -21,8 +21,7 @@ from pva.analysis.timeline.level_of_detail import (
     summed_pairs,
 )
 from pva.analysis.timeline.stepped import shortened
-
-Integers = npt.NDArray[Any]
+from pva.array_types import Values
 
 PART = 1 << 18  # events
 
@@ -34,10 +33,10 @@ class _Items:
     `length` is 0 for a rectangle, as none of its events ever stands alone again.
     """
 
-    row: Integers
-    first: Integers
-    stop: Integers
-    length: Integers
+    row: Values
+    first: Values
+    stop: Values
+    length: Values
     known: npt.NDArray[np.bool_]
 
 
@@ -45,19 +44,19 @@ class _Items:
 class _Shares:
     """How long each label, or kind, is in each known rectangle: by rectangle, then label."""
 
-    group: Integers
-    label: Integers
-    time: Integers
+    group: Values
+    label: Values
+    time: Values
 
 
-def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None) -> Tracks:
+def build(rows: Iterable[tuple[Values, Values, Values]], kind: Any = None) -> Tracks:
     """Put rows together, each (begin, end, label) without overlap, and work out their levels.
 
     `kind` gives that of each label once all rows were given out; without it there is one kind.
     """
-    begins: list[Integers] = []
-    lengths: list[Integers] = []
-    labels: list[Integers] = []
+    begins: list[Values] = []
+    lengths: list[Values] = []
+    labels: list[Values] = []
     for begin, end, label in rows:
         begins.append(begin)
         lengths.append(_short(end - begin))
@@ -76,27 +75,27 @@ def build(rows: Iterable[tuple[Integers, Integers, Integers]], kind: Any = None)
     return Tracks(*shortened(begin, before), label, kinds, offset, offset[1:], levels)
 
 
-def _whole(parts: list[Integers], dtype: npt.DTypeLike) -> Integers:
+def _whole(parts: list[Values], dtype: npt.DTypeLike) -> Values:
     """Join columns to one of a type, or a wider one, and let go of the parts."""
     array = np.concatenate([np.zeros(0, dtype), *parts])
     parts.clear()
     return array
 
 
-def _narrow(values: Integers) -> Integers:
+def _narrow(values: Values) -> Values:
     """Convert whole numbers from 0 on to as few bytes as they need, 2 or 4."""
     most = int(values.max(initial=0))
     return values.astype(np.uint16 if most < 1 << 16 else np.uint32, copy=False)
 
 
-def _short(times: Integers) -> Integers:
+def _short(times: Values) -> Values:
     """Convert times to four bytes where they fit."""
     fit = int(times.min(initial=0)) >= 0 and int(times.max(initial=0)) < 1 << 32
     return times.astype(np.uint32, copy=False) if fit else times
 
 
 def _levels(
-    begin: Integers, before: Integers, labels: tuple[Integers, Integers], offset: Integers
+    begin: Values, before: Values, labels: tuple[Values, Values], offset: Values
 ) -> tuple[Level, ...]:
     """Work out the rectangles of more than SMALL events at every level."""
     if kernels.compiled:
@@ -107,14 +106,14 @@ def _levels(
 
 
 def _rectangles(
-    begin: Integers, before: Integers, labels: tuple[Integers, Integers], offset: Integers
-) -> tuple[list[Integers], int] | None:
+    begin: Values, before: Values, labels: tuple[Values, Values], offset: Values
+) -> tuple[list[Values], int] | None:
     """Return the columns of all rectangles, and the last end; None where C does not take these.
 
     Two halves of the rows are worked out at once.
     """
 
-    def half(rows: Integers) -> Any:
+    def half(rows: Values) -> Any:
         part = slice(first := int(offset[rows[0]]), stop := int(offset[rows[-1]]))
         of_part = begin[part], before[first : stop + 1], labels[0][part], labels[1]
         return kernels.compiled.levels(*of_part, offset[rows] - first, SMALL)
@@ -138,7 +137,7 @@ def _rectangles(
     return columns, max(ends)
 
 
-def _by_level(columns: list[Integers], end: int) -> tuple[Level, ...]:
+def _by_level(columns: list[Values], end: int) -> tuple[Level, ...]:
     """Put rectangles, which tell their first and last level, at each of these."""
     low, high, first, count, label, time, kind = columns
     made = np.bincount(low)
@@ -155,7 +154,7 @@ def _by_level(columns: list[Integers], end: int) -> tuple[Level, ...]:
 
 
 def _levels_by_parts(
-    begin: Integers, length: Integers, labels: tuple[Integers, Integers], offset: Integers
+    begin: Values, length: Values, labels: tuple[Values, Values], offset: Values
 ) -> tuple[Level, ...]:
     """Work the same out with NumPy, by parts of the rows.
 
@@ -176,7 +175,7 @@ def _levels_by_parts(
     return tuple(levels)
 
 
-def _parts(offset: Integers, size: int) -> list[Integers]:
+def _parts(offset: Values, size: int) -> list[Values]:
     """Cut rows into parts of about so many events: the numbers of their rows and of the next."""
     number = (offset[:-1] + np.diff(offset) // 2) // size
     cuts = np.flatnonzero(np.diff(number)) + 1
@@ -188,7 +187,7 @@ def _beside(parts: list[tuple[int, Level]]) -> Level:
     """Put the rectangles of parts of the rows together, each with the first of its events."""
     nothing = np.zeros(0, dtype=np.uint32)
 
-    def of_all(name: str) -> Integers:
+    def of_all(name: str) -> Values:
         return np.concatenate([*(getattr(level, name) for _, level in parts)] or [nothing])
 
     sizes = np.concatenate([nothing, *(np.diff(level.covered) for _, level in parts)])
@@ -202,10 +201,10 @@ def _beside(parts: list[tuple[int, Level]]) -> Level:
 
 
 def _levels_of(
-    begin: Integers,
-    length: Integers,
-    labels: tuple[Integers, Integers],
-    offset: Integers,
+    begin: Values,
+    length: Values,
+    labels: tuple[Values, Values],
+    offset: Values,
     top: int,
 ) -> list[Level]:
     """Work out the rectangles of some rows, up to a level."""
@@ -230,7 +229,7 @@ def _levels_of(
     return levels
 
 
-def _lowest(begin: Integers, row: Integers) -> int:
+def _lowest(begin: Values, row: Values) -> int:
     """Return the first level at which more than SMALL events of a row can begin in one cell."""
     apart = begin[SMALL:] - begin[:-SMALL] if len(begin) > SMALL else begin[:0]
     together = row[SMALL:] == row[:-SMALL] if len(apart) else np.zeros(0, dtype=np.bool_)
@@ -240,8 +239,8 @@ def _lowest(begin: Integers, row: Integers) -> int:
 def _risen(
     items: _Items,
     shares: tuple[_Shares, ...],
-    groups: tuple[Integers, Integers],
-    events: tuple[Integers, Integers, Integers],
+    groups: tuple[Values, Values],
+    events: tuple[Values, Values, Values],
 ) -> tuple[_Items, tuple[_Shares, ...]]:
     """Make rectangles of groups of items; give the items of the next level, and the shares."""
     starts, stops = groups
@@ -272,7 +271,7 @@ def _risen(
     return above, risen
 
 
-def _joined(shares: _Shares, places: Integers, added: _Shares) -> _Shares:
+def _joined(shares: _Shares, places: Values, added: _Shares) -> _Shares:
     """Add up shares whose rectangles are now those at some places, and more of the same."""
     pairs, time = summed_pairs(
         np.concatenate((places[shares.group], added.group)),

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from pva import kernels
-
-Integers = npt.NDArray[Any]
+from pva.array_types import Values
 
 LARGE = 1 << 20  # events; fewer take little as they are
 BLOCK = 1 << 18  # events that are looked at at once
@@ -31,10 +29,10 @@ class Stepped:
     counted  [place // WORD] bits that are set before
     """
 
-    above: Integers | Stepped
-    base: Integers
-    changes: Integers
-    counted: Integers
+    above: Values | Stepped
+    base: Values
+    changes: Values
+    counted: Values
     size: int
 
     def __len__(self) -> int:
@@ -53,7 +51,7 @@ class Stepped:
         change = self.counted[word] + np.bitwise_count(bits) - 1
         return self.base[change] + self.above[np.minimum(places, len(self.above) - 1)]
 
-    def _raised(self, places: Integers) -> Integers | None:
+    def _raised(self, places: Values) -> Values | None:
         """Return the numbers at places by the pass in C; None where one is no place."""
         above = None if isinstance(self.above, Stepped) else self.above
         numbers = np.empty(len(places), np.int64)
@@ -62,8 +60,8 @@ class Stepped:
         column = above, self.base, self.changes, self.counted
         return None if kernels.compiled.raised(*column, places, numbers) is None else numbers
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Integers:
-        numbers: Integers = self[:]
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Values:
+        numbers: Values = self[:]
         return numbers if dtype is None else numbers.astype(dtype)
 
     @property
@@ -77,7 +75,7 @@ class Stepped:
         parts = self.base.nbytes + self.changes.nbytes + self.counted.nbytes
         return parts + (0 if isinstance(self.above, Stepped) else self.above.nbytes)
 
-    def _between(self, first: int, stop: int) -> Integers:
+    def _between(self, first: int, stop: int) -> Values:
         """Return the numbers of places that follow each other."""
         word = first // WORD
         bits = self.changes[word : -(-stop // WORD)].view(np.uint8)
@@ -85,17 +83,17 @@ class Stepped:
         before = int(self.counted[word]) + int(np.searchsorted(changes, first, side="right"))
         edges = changes[(changes > first) & (changes < stop)]
         count = np.diff(edges, prepend=first, append=stop)
-        numbers: Integers = np.repeat(self.base[before - 1 : before + len(edges)], count)
+        numbers: Values = np.repeat(self.base[before - 1 : before + len(edges)], count)
         part = self.above[first:stop]
         numbers[: len(part)] += part
         numbers[len(part) :] += self.above[len(self.above) - 1]
         return numbers
 
 
-Column = Integers | Stepped
+Column = Values | Stepped
 
 
-def shortened(begin: Integers, before: Integers) -> tuple[Column, Column]:
+def shortened(begin: Values, before: Values) -> tuple[Column, Column]:
     """Return the columns of a timeline in few bytes, short ones as they are."""
     if len(begin) < LARGE:
         return begin, before
@@ -107,7 +105,7 @@ def shortened(begin: Integers, before: Integers) -> tuple[Column, Column]:
     return columns
 
 
-def stepped(numbers: Integers, above: Integers) -> Stepped:
+def stepped(numbers: Values, above: Values) -> Stepped:
     """Note what numbers are above others, whose last one is taken for all places behind it."""
     last = len(above) - 1
     changes = np.zeros(-(-(len(numbers) + 1) // WORD) * WORD, np.bool_)
@@ -129,7 +127,7 @@ def stepped(numbers: Integers, above: Integers) -> Stepped:
     return Stepped(above, np.concatenate(base), words, counted, len(numbers))
 
 
-def first_from(column: Column, low: Integers, high: Integers, number: Integers) -> Integers:
+def first_from(column: Column, low: Values, high: Values, number: Values) -> Values:
     """Return the first places from `low` to `high` with what is not below a number.
 
     Between these the column ascends; `number` may have several of each.

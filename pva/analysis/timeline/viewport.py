@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.timeline.level_of_detail import SMALL, Integers, Tracks, tops
+from pva.analysis.timeline.level_of_detail import SMALL, Tracks, tops
+from pva.array_types import Integers
 
 MAX_RECTANGLES = 2400  # an answer
 LOOKED_AT = 2  # times the rectangles of an answer: events, and rectangles worked out before

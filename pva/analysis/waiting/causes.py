@@ -14,7 +14,8 @@ from pva.analysis.operations.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.selection import rows_wanted
 from pva.analysis.table import Columns
 from pva.analysis.waiting.chains import Chain, Clocks, Items, clocks_of, items_of, walk
-from pva.analysis.waiting.segments import NEVER, Integers, recorded_runs
+from pva.analysis.waiting.segments import NEVER, recorded_runs
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 from pva.tile_sets import tiles_of_sets
 

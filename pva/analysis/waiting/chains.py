@@ -17,7 +17,6 @@ import numpy.typing as npt
 from pva.analysis.waiting.segments import (
     NEVER,
     NONE,
-    Integers,
     Joins,
     Kinds,
     Segments,
@@ -26,6 +25,7 @@ from pva.analysis.waiting.segments import (
     segments_of,
     used_sets,
 )
+from pva.array_types import Integers
 
 if TYPE_CHECKING:
     from pva.report import Report

@@ -11,7 +11,8 @@ from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
 from pva.analysis.table import Columns
 from pva.analysis.waiting.chains import Clocks, clocks_of
-from pva.analysis.waiting.segments import NONE, Integers
+from pva.analysis.waiting.segments import NONE
+from pva.array_types import Integers
 
 if TYPE_CHECKING:
     from pva.report import Report

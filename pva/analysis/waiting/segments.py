@@ -17,15 +17,14 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import OPERANDS
 from pva.analysis.execution.tile_activity import SYNCS, ends_by_ipu, sync_delays
+from pva.array_types import Integers, Truths
 from pva.errors import NotRecordedError
 from pva.tile_sets import ALL, COMPUTE, IO, has_io_tiles, sets_of_steps, tiles_of_sets
 
 if TYPE_CHECKING:
     from pva.report import Report
 
-Integers = npt.NDArray[np.int64]
 Halves = npt.NDArray[np.int32]
-Flags = npt.NDArray[np.bool_]
 NONE = -1
 NEVER = np.iinfo(np.int64).min // 4
 LATER = -NEVER  # than any time
@@ -244,7 +243,7 @@ def kinds_of(report: Report, segments: Segments, joins: Joins) -> Kinds:
 
 def _ways(
     report: Report, segments: Segments, joins: Joins, example: Integers
-) -> tuple[Halves, Halves, Flags]:
+) -> tuple[Halves, Halves, Truths]:
     """Return for each example [tile]: its release, its request, and whether it is of the set."""
     request, release, _ = sync_delays(report)
     sets = tiles_of_sets(report.dataset)
@@ -268,7 +267,7 @@ def costs_of(report: Report, programs: Integers) -> Integers:
 
 
 def _compared(
-    costs: Integers, bounds: Integers, ways: tuple[Halves, Halves, Flags], ipus: int
+    costs: Integers, bounds: Integers, ways: tuple[Halves, Halves, Truths], ipus: int
 ) -> list[Integers]:
     """Return the tile that arrives last, and its work while the others wait, for some kinds."""
     released, requested, of_set = ways

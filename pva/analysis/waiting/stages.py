@@ -13,6 +13,7 @@ from pva.analysis.execution.tile_activity import SYNCS
 from pva.analysis.operations.layers import OUTSIDE, owners_in
 from pva.analysis.waiting.causes import SYNC, waits
 from pva.analysis.waiting.segments import recorded_runs
+from pva.array_types import Floats
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 ORDER = 320  # of its analyses in the catalogue
 LAYER = "popart"  # in whose operations users place their layers on IPUs
-Numbers = npt.NDArray[np.float64]
 
 
 @analysis("ipu own_cycles:cycles waits:fraction waited_for:fraction")
@@ -84,7 +84,7 @@ def layer_moves(report: Report) -> pd.DataFrame:
     return frame.sort_values("saving", ascending=False, kind="stable", ignore_index=True)
 
 
-def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_], Numbers]:
+def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_], Floats]:
     """Return the layers that an IPU runs most of, in order, and how long their steps take there."""
     data = report.dataset
     owners = owners_in(report, LAYER)
@@ -102,9 +102,9 @@ def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_
     return names[order].astype(object), spent[order, ipu].astype(np.float64)
 
 
-def _sums(frame: pd.DataFrame, by: str, count: int) -> Numbers:
+def _sums(frame: pd.DataFrame, by: str, count: int) -> Floats:
     """Add up the cycles of waits by IPU."""
-    sums: Numbers = np.zeros(count)
+    sums: Floats = np.zeros(count)
     np.add.at(sums, frame[by].to_numpy(), frame["cycles"].to_numpy())
     return sums
 

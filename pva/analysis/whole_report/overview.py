@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pva.analysis.attribution import Integers
 from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import execution_overview
 from pva.analysis.facts import Facts
@@ -15,6 +14,7 @@ from pva.analysis.memory.totals import counts_code, memory_overview
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.analysis.selection import rows_wanted
 from pva.analysis.table import Columns
+from pva.array_types import Integers
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import EXCHANGES, OPERANDS, Integers, moved_bytes, summed
+from pva.analysis.attribution import EXCHANGES, OPERANDS, moved_bytes, summed
 from pva.analysis.columns import analysis
 from pva.analysis.execution.exchanges import KINDS, exchange_names
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, VERTEX_PARTS, code_if_counted, counts_code
 from pva.analysis.selection import several, tile_count
 from pva.analysis.table import Columns, largest_first, rows_of
+from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:

@@ -14,16 +14,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers, Values
 from pva.errors import DamagedFileError
 from pva.formats.checksum import crc32
 from pva.formats.database.chunks import CHUNK_BYTES, CHUNK_LIMIT, DTYPES
 from pva.formats.database.sqlite_file import Database, faults
-from pva.formats.values import Values
 from pva.sources import Room, Spend
 
-Integers = npt.NDArray[np.int64]
 Row = tuple[Any, ...]
 
 NAMES = tuple(sorted(DTYPES))

@@ -7,8 +7,9 @@ import zlib
 
 import numpy as np
 
+from pva.array_types import Values
 from pva.formats.checksum import crc32
-from pva.formats.values import Values, narrowed
+from pva.formats.values import narrowed
 
 SIGNED, UNSIGNED = ("i4", "i8"), ("u1", "u2", "u4", "i8")
 DTYPES = frozenset({"u1", "u2", "u4", "u8", "i4", "i8", "f4", "f8"})

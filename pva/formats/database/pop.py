@@ -14,12 +14,12 @@ from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pva import schema
+from pva.array_types import Values
 from pva.collector import collector_paused
 from pva.dataset import Dataset, completed, texts_of
 from pva.errors import DamagedFileError, OverwriteError, PvaError
@@ -42,7 +42,6 @@ from pva.formats.memory_limit import reading_limit
 from pva.formats.values import columns_in_parts, numbers_of
 from pva.sources import Room, Spend
 
-Values = npt.NDArray[Any]
 Columns = Mapping[str, npt.ArrayLike]
 
 WHAT = REPORT

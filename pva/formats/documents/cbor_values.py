@@ -13,11 +13,12 @@ from typing import IO, Any, NoReturn, cast
 import cbor2
 import numpy as np
 
+from pva.array_types import Values
 from pva.errors import DamagedFileError
 from pva.formats.documents import typed_arrays
 from pva.formats.documents.nested import FURTHER_KEYS, ROW_KEYS
 from pva.formats.memory_limit import ROW, Budget, ManyRows, compact, listed, weighed
-from pva.formats.values import Rows, Values, narrowed, shown
+from pva.formats.values import Rows, narrowed, shown
 
 BYTES, TEXT, LIST, MAP, TAG = 2, 3, 4, 5, 6  # major types (RFC 8949, section 3.1)
 INDEFINITE, BREAK = 31, b"\xff"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import DTYPES, Dataset
 from pva.formats.documents.replay import (
     CODES,
@@ -24,7 +25,6 @@ from pva.formats.documents.replay import (
     step_types,
     sync_codes,
 )
-from pva.formats.values import Values
 from pva.sources import Spend
 
 Columns = dict[str, Values]

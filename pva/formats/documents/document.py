@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.errors import (
     DamagedFileError,
@@ -25,7 +26,7 @@ from pva.formats.documents import places
 from pva.formats.documents.debug_strings import resolved
 from pva.formats.documents.nested import columns_of, look_up, put, rows_of
 from pva.formats.documents.steps import VERSION_KEY
-from pva.formats.values import Values, column_of, numbers_of, shown
+from pva.formats.values import column_of, numbers_of, shown
 
 Nested = dict[str, Any]
 Columns = dict[str, Values]

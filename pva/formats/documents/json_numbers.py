@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pva import kernels
+from pva.array_types import Values
 from pva.formats.documents.nested import FURTHER_KEYS, ROW_KEYS
 from pva.formats.memory_limit import Budget, ManyRows, keys_in
-from pva.formats.values import Values, narrowed
+from pva.formats.values import narrowed
 
 if TYPE_CHECKING:
     import msgspec

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.memory_limit import ManyRows, check_size, values_at
-from pva.formats.values import Rows, Values, column_of, shown
+from pva.formats.values import Rows, column_of, shown
 
 # What is read of lists of objects; keys of any name stand in debug contexts alone.
 ROW_KEYS = frozenset(

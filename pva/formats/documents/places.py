@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.documents.nested import column_values, columns_of, look_up, put, rows_of
 from pva.formats.documents.steps import read_steps, write_steps
-from pva.formats.values import Rows, Values, array_of, shown
+from pva.formats.values import Rows, array_of, shown
 
 Nested = dict[str, Any]
 Columns = dict[str, Values]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
-from pva.formats.values import Values
 from pva.tile_sets import sets_of_steps, tiles_of_sets
 
 # What a step of a type costs by tile: the column of its program, and arrays, the best first.

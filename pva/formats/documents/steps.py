@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from pva import schema
+from pva.array_types import Values
 from pva.dataset import Dataset
 from pva.errors import DamagedFileError
 from pva.formats.documents.nested import columns_of, look_up, put, rows_of
-from pva.formats.values import Values, column_of
+from pva.formats.values import column_of
 
 Nested = dict[str, Any]
 Columns = dict[str, Values]

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from cbor2 import CBORTag
 
-from pva.formats.values import Values, narrowed
+from pva.array_types import Values
+from pva.formats.values import narrowed
 
 SIGNED = ("i1", "i2", "i4", "i8")
 UNSIGNED = ("u1", "u2", "u4", "i8")

@@ -7,13 +7,11 @@ from contextlib import suppress
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.formats.builders import BLOCK, GrowingTexts, Texts
 from pva.formats.memory_limit import Budget
 from pva.formats.traces.chrome_events import KEY, object_of
-
-Integers = npt.NDArray[np.int64]
 
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 

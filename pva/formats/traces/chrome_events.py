@@ -22,12 +22,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.formats.builders import Codes, Growing, GrowingTexts, Numbers, Once
 from pva.formats.memory_limit import Budget
 from pva.formats.traces.chrome_flows import FlowPoints
 from pva.formats.traces.json_pieces import Piece
-
-Integers = npt.NDArray[np.int64]
 
 COMPLETE, BEGIN, END, INSTANT, ASYNC_BEGIN, ASYNC_END, ASYNC_INSTANT, COUNTER, METADATA = range(9)
 FLOWS = FLOW_START, FLOW_STEP, FLOW_END = range(METADATA + 1, METADATA + 4)

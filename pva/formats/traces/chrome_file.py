@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.errors import DamagedFileError
 from pva.formats.builders import IN_RUNS, Codes, GrowingTexts, Numbers, looked_up, used
 from pva.formats.memory_limit import SHORTER, Budget
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from pva.formats.traces.joined_traces import Events
 
 Scalar = TypeVar("Scalar", bound=np.generic)
-Integers = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 
 OTHER = "otherData"

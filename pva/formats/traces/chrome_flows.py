@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.formats.builders import Codes, Growing
-
-Integers = npt.NDArray[np.int64]
 
 # Of the table `flows`: which column refers to rows of which other table.
 REFERENCES = {"label": "labels", "thread": "threads", "to_thread": "threads"}

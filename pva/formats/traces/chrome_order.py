@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.formats.builders import Codes
 
-Integers = npt.NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 Rows = Sequence["slice | npt.NDArray[np.signedinteger]"]
 

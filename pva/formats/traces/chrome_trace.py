@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
+from pva.array_types import Integers
 from pva.formats.traces.identifiers import identifiers
 from pva.formats.traces.writable import Columns, Trace
 from pva.progress import WRITING, part_of
-
-Integers = npt.NDArray[np.int64]
 
 Known = tuple[int, int]  # identifiers of process and thread
 Track = tuple[Known, dict[int, bytes]]  # these, and ends of events that have one of their own

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import kernels
+from pva.array_types import Values
 from pva.errors import DamagedFileError, UnknownFormatError
 from pva.formats.beginnings import GZIP, JSON_MARK
 from pva.progress import reading, tell
@@ -242,7 +243,7 @@ def scan(text: bytes) -> Scan:
     return Scan(places[(depth == 0) & (step < 0)] + 1, closed)
 
 
-def _without_escapes(places: Integers, kinds: npt.NDArray[Any]) -> tuple[Integers, Any]:
+def _without_escapes(places: Integers, kinds: Values) -> tuple[Integers, Any]:
     """Leave out backslashes and the quotes behind an odd number of them."""
     escapes = places[kinds == _ESCAPE]
     begins = np.flatnonzero(np.diff(escapes, prepend=-2) != 1)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Values
+
 Rows = npt.NDArray[np.signedinteger[Any]]
 
 
@@ -25,7 +27,7 @@ def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.boo
     What happens at one time is in the order given. An end without an open begin stays alone.
     """
     rows = np.int32 if len(group) < 1 << 30 else np.int64
-    order: npt.NDArray[Any] = np.lexsort((time, group)).astype(rows)
+    order: Values = np.lexsort((time, group)).astype(rows)
     begins = begins[order]
     of: Rows = np.asarray(group[order], rows)
     level, alone = _levels(of, begins)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.errors import MissingPackageError
 from pva.formats.traces.identifiers import identifiers
 from pva.formats.traces.writable import Thread, Trace
@@ -29,7 +30,6 @@ from pva.progress import WRITING, part_of
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import TracePacket
 
-Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Texts = Sequence[str] | npt.NDArray[np.object_]
 

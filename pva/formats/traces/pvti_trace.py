@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva import kernels
+from pva.array_types import Integers, Values
 from pva.collector import collector_paused
 from pva.errors import DamagedFileError
 from pva.formats.builders import IN_RUNS, Growing, GrowingTexts
@@ -35,7 +36,6 @@ from pvti.schema import (
     Table,
 )
 
-Integers = npt.NDArray[np.int64]
 Columns = dict[str, Any]
 
 DECLARATION = Declaration(TRACE, APPLICATION_ID, FORMAT_VERSION, COLUMNS, OPTIONAL)
@@ -411,11 +411,11 @@ def _spread(data: bytes, events: RawEvents, sizes: Integers) -> Integers:
     return facts
 
 
-def _has_no_gaps(ascending: npt.NDArray[Any]) -> bool:
+def _has_no_gaps(ascending: Values) -> bool:
     return len(ascending) > 0 and int(ascending[-1]) - int(ascending[0]) == len(ascending) - 1
 
 
-def _is_in(numbers: npt.NDArray[Any], ascending: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _is_in(numbers: Values, ascending: Values) -> npt.NDArray[np.bool_]:
     """Return whether each number is among those that are there, which ascend."""
     if _has_no_gaps(ascending):
         return np.asarray((numbers >= ascending[0]) & (numbers <= ascending[-1]))

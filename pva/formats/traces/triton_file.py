@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.errors import UnknownFormatError
 from pva.formats.memory_limit import SHORTER, Budget
 from pva.formats.traces import chrome_events as events
@@ -23,8 +23,6 @@ from pva.formats.traces.chrome_events import Read
 from pva.formats.traces.chrome_file import TEXT, ChromeFile, tables_of_nothing
 from pva.formats.traces.triton_trace import MISSING, TritonRequests
 from pva.plain_file import opened
-
-Integers = npt.NDArray[np.int64]
 
 CHANNEL, REQUEST = "Serving", "request"
 # Spans inside of a request: from one stage to another.

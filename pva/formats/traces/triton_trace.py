@@ -16,16 +16,14 @@ from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from pva.array_types import Integers
 from pva.collector import collector_paused
 from pva.errors import DamagedFileError, UnknownFormatError
 from pva.formats.memory_limit import SHORTER, Budget
 from pva.formats.traces.json_pieces import Array
 from pva.plain_file import opened
 from pva.progress import part_of, reading
-
-Integers = npt.NDArray[np.int64]
 
 WHAT = "a trace of Triton"
 # Stages in their order, by the name of what is first of them in the file.

@@ -8,7 +8,8 @@ from typing import Protocol, overload
 import numpy as np
 import numpy.typing as npt
 
-Integers = npt.NDArray[np.int64]
+from pva.array_types import Integers
+
 Codes = npt.NDArray[np.int32]
 
 

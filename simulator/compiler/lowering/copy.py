@@ -8,14 +8,13 @@ import numpy as np
 
 from simulator.compiler.copies import WORD_BYTES
 from simulator.compiler.edges import Touch, fragments_of_senders, in_order_of_senders
-from simulator.compiler.executable import BoolArray
 from simulator.compiler.lowering.execute import MESSAGE
 from simulator.compiler.lowering.state import NONE, Building, Part, with_access
 from simulator.graph import kernels
 from simulator.graph.geometry.intervals import among, offsets_of, present
 from simulator.graph.geometry.strides import Strides
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,10 +20,10 @@ from simulator.compiler.edges import (
     touch,
     union_by_tile,
 )
-from simulator.compiler.executable import BoolArray, LoweredProgram
+from simulator.compiler.executable import LoweredProgram
 from simulator.compiler.lowering.state import NONE, Building, Part, sides_of, with_access
 from simulator.graph.geometry.intervals import among, kinds, present
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 
 MESSAGE, REARRANGED, OUTPUT_EDGE = "<message:{}>", "{}Rearranged", "<outputEdge:{}>"
 # The name of a copy of a variable, by its category.

@@ -12,7 +12,6 @@ from simulator.compiler.copies import WORD_BYTES, copy_vertices, short_copies
 from simulator.compiler.edges import Layout, sum_pairs
 from simulator.compiler.exchange import exchange_cost
 from simulator.compiler.executable import (
-    BoolArray,
     CompilerVariable,
     Exchange,
     LoweredProgram,
@@ -22,7 +21,7 @@ from simulator.graph import kernels
 from simulator.graph.geometry.intervals import crossings, kinds, present
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import IntArray
+from simulator.graph.types import BoolArray, IntArray
 from simulator.graph.vertex import VertexGroup
 
 NONE = np.zeros(0, dtype=np.int64)
