@@ -220,7 +220,7 @@ class Report(Shown):
     @property
     def insights(self) -> pd.DataFrame:
         """What stands out, as the analysis of this name returns it; raises NotRecordedError."""
-        frame: pd.DataFrame = later("analysis", "CATALOGUE")["insights"](self)
+        frame: pd.DataFrame = later("analysis", "CATALOGUE")["insights"](self).frame()
         return frame
 
     def compare(self, other: Report, table: str = "figures") -> pd.DataFrame:
