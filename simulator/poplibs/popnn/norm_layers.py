@@ -25,6 +25,7 @@ from simulator.poplibs.popops.regions import debug_name
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 Options = Mapping[str, object] | None
+Statistics = Callable[..., tuple[Tensor, Tensor]]
 OPTIONS = {
     "groupNormStridedChannelGrouping": Option(
         False, "channels of a group are as many apart as there are groups, instead of neighbours"
@@ -109,6 +110,30 @@ def statistics(
     return poplin.normStatistics(
         graph, grouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
     )
+
+
+def statistics_of(name: str, groups_of_sample: Callable[[Tensor], int]) -> Statistics:
+    """Make `statistics` of a name, whose activations tell the number of groups themselves."""
+
+    def call(
+        graph: Graph,
+        acts: Tensor,
+        eps: float,
+        prog: Sequence,
+        unbiasedVarEstimate: bool,
+        stableAlgo: bool = False,
+        partialsType: Type = FLOAT,
+        debugContext: str = "",
+        options: Mapping[str, object] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Return mean and inverse standard deviation of each group of each sample."""
+        groups = groups_of_sample(acts)
+        return statistics(
+            graph, acts, eps, prog, groups, unbiasedVarEstimate, stableAlgo, partialsType,
+            debugContext, options,
+        )  # fmt: skip
+
+    return public(call, name)
 
 
 def whiten(
