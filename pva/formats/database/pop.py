@@ -295,7 +295,7 @@ class _Pop:
             }
 
     def _last_rows(self, tables: list[str]) -> dict[str, int]:
-        """Find the last row of each table, by one query; by one each where a table is damaged."""
+        """Return the last row of each table, by one query; by one each where a table is damaged."""
         try:
             queries = [f'({LAST} "{table}")' for table in tables]
             rows = self._database.rows(f"SELECT {', '.join(queries)}")[0]
