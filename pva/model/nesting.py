@@ -56,12 +56,16 @@ class Part(NamedTuple):
 
 def begin_order(begin: Integers) -> Integers:
     """Sort events, given in the order of their end, by begin; of equal begins the longest first."""
+    order: Integers = np.empty(len(begin), np.int64)
+    if kernels.compiled and kernels.compiled.forward(begin, order):  # not where events overlap
+        return order
     last = len(begin) - 1
     bits = last.bit_length()
     least, most = (int(of(begin)) for of in (np.min, np.max)) if last > 0 else (0, 0)
     if (most - least).bit_length() + bits > KEY_BITS:
-        order: Integers = np.argsort(begin[::-1], kind="stable")
+        order = np.argsort(begin[::-1], kind="stable")
         return np.subtract(last, order, out=order)
+    del order
     # Numbers alone are sorted in vectors of the processor: below the begin stands the place.
     keys: Integers = (begin - least) << bits
     keys += np.arange(last, -1, -1)

@@ -280,6 +280,49 @@ def test_events_are_sorted_by_begin_the_last_to_end_first(begins: list[int]) -> 
     assert begin_order(np.array(begins, np.int64)).tolist() == ordered
 
 
+def _sorted(begin: Any) -> list[int]:
+    """Sort events by begin, the last first of equal ones, as Python sorts pairs."""
+    return sorted(range(len(begin)), key=lambda event: (begin[event], -event))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 6)), max_size=40))
+def test_events_by_their_end_are_turned_to_their_begin_or_overlap(
+    lengths: list[tuple[int, int]],
+) -> None:
+    spans = sorted(((b, b + d) for b, d in lengths), key=lambda pair: (pair[1], -pair[0]))
+    begin = np.array([b for b, _ in spans], np.int64)
+    order = np.empty(len(begin), np.int64)
+    if kernels.compiled.forward(begin, order):
+        assert order.tolist() == _sorted(begin.tolist())
+    assert begin_order(begin).tolist() == _sorted(begin.tolist())
+    # Those that begin within what ends before them, and those of no length, may be left to NumPy.
+    across = any(a < c < b for a, b in spans for c, d in spans if d > b)
+    empty = any(a == b for a, b in spans)
+    assert across or empty or kernels.compiled.forward(begin, order)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5000])
+def test_events_in_each_other_and_after_each_other_are_turned(count: int) -> None:
+    for begin in (np.arange(count), np.arange(count)[::-1], np.zeros(count, np.int64)):
+        order = np.empty(count, np.int64)
+        assert kernels.compiled.forward(begin, order)
+        assert order.tolist() == _sorted(begin.tolist())
+
+
+@pytest.mark.parametrize(
+    ("begin", "order"),
+    [
+        (np.zeros(3, np.int64), np.empty(2, np.int64)),
+        (np.zeros(3, np.int32), np.empty(3, np.int64)),
+        (np.zeros((3, 1), np.int64), np.empty(3, np.int64)),
+        (np.zeros(3, np.int64), np.empty(6, np.int64)[::2]),
+    ],
+)
+def test_columns_that_do_not_fit_are_not_turned(begin: Any, order: Any) -> None:
+    assert kernels.compiled.forward(begin, order) is None
+
+
 def test_pieces_keep_their_order_while_a_second_thread_parses_them() -> None:
     texts = [b"%d" % number for number in range(20)]
     pieces: Any = [Piece(text, np.zeros(0, np.int32)) for text in texts]
