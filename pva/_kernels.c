@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERFACE 11                        /* as in kernels.py */
+#define INTERFACE 12                        /* as in kernels.py */
 #define COMPLETE 0                          /* phases, as in chrome_events.py */
 #define INSTANT 3
 #define COUNTER 7
@@ -1613,6 +1613,35 @@ static int raised(const Stepped *column, const Column *places, int64_t *numbers)
     return 1;
 }
 
+/* Find, or raise, the numbers at places from `first` on; 0 where there is no such place. */
+static int stretched(const Stepped *column, int64_t first, int64_t *numbers, Py_ssize_t count)
+{
+    for (Py_ssize_t row = 0, run; row < count; row += run) {
+        int64_t place = first + row, base;
+        if (!base_at(column, place, &base))
+            return 0;
+        /* Up to the next change of this word, or its end. */
+        uint64_t later = ((uint64_t *)column->changes.first)[place / 64] >> place % 64 >> 1;
+        run = later ? bits_in((later & -later) - 1) + 1 : 64 - place % 64;
+        run = run < count - row ? run : count - row;
+        int64_t *to = numbers + row;
+        Py_ssize_t here = 0;
+        if (column->has_above) {
+            Py_ssize_t plain = column->above.count - place;
+            plain = plain < 0 ? 0 : plain < run ? plain : run;
+            const uint32_t *above = (uint32_t *)column->above.first + (plain ? place : 0);
+            for (; here < plain; here++)
+                to[here] = (int64_t)((uint64_t)base + above[here]);
+            for (; here < run; here++)
+                to[here] = (int64_t)((uint64_t)base + above_at(column, place + here));
+        }
+        else
+            for (; here < run; here++)
+                add(&to[here], base);
+    }
+    return 1;
+}
+
 /* Find the first place from each of `low` to `high` whose number is not below that of the row. */
 static int sought(const Stepped *column, const Column *high, const Column *numbers, int64_t *low)
 {
@@ -1701,6 +1730,32 @@ static PyObject *raised_of(PyObject *module, PyObject *const *given, Py_ssize_t 
     return answer(fit);
 }
 
+/* stretched(above, base, changes, counted, first, numbers): fill the last, from a place on
+
+   Without `above` what is in it is raised. None where a place is none. */
+static PyObject *stretched_of(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
+{
+    Stepped column = {0};
+    Column numbers = {0};
+    if (arguments != 6) {
+        PyErr_SetString(PyExc_TypeError, "a column, a place and numbers are needed");
+        return NULL;
+    }
+    Py_ssize_t first = PyNumber_AsSsize_t(given[4], PyExc_OverflowError);
+    if (first == -1 && PyErr_Occurred())
+        return NULL;
+    int fit = stepped_of(given, &column) && column_of(given[5], &numbers, 8, 1) && first >= 0
+        && numbers.count <= PTRDIFF_MAX - first;
+    if (fit) {
+        Py_BEGIN_ALLOW_THREADS
+        fit = stretched(&column, first, (int64_t *)numbers.first, numbers.count);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&numbers.view);
+    release(&column);
+    return answer(fit);
+}
+
 /* ---- the module ---- */
 
 static PyMethodDef methods[] = {
@@ -1714,6 +1769,7 @@ static PyMethodDef methods[] = {
     {"group", (PyCFunction)(void (*)(void))group, METH_FASTCALL, NULL},
     {"numbers", (PyCFunction)(void (*)(void))numbers, METH_FASTCALL, NULL},
     {"merge", (PyCFunction)(void (*)(void))merge, METH_FASTCALL, NULL},
+    {"stretched", (PyCFunction)(void (*)(void))stretched_of, METH_FASTCALL, NULL},
     {"raised", (PyCFunction)(void (*)(void))raised_of, METH_FASTCALL, NULL},
     {"sought", (PyCFunction)(void (*)(void))sought_of, METH_FASTCALL, NULL},
     {"levels", (PyCFunction)(void (*)(void))levels, METH_FASTCALL, NULL},

@@ -9,7 +9,7 @@ import os
 from importlib import import_module
 from typing import Any
 
-INTERFACE = 11  # as in _kernels.c
+INTERFACE = 12  # as in _kernels.c
 compiled: Any = None
 
 try:

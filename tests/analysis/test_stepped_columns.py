@@ -29,9 +29,9 @@ def test_each_number_stands_at_its_place(compiled: Any, values: Any, data: st.Da
         places = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20))
         wanted = np.array(places, np.int64)
         assert column[wanted].tolist() == values[wanted].tolist()
-    first, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(values))] * 2)))
-    assert column[first:stop].tolist() == values[first:stop].tolist()
-    assert np.asarray(column).tolist() == values.tolist()
+        first, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(values))] * 2)))
+        assert column[first:stop].tolist() == values[first:stop].tolist()
+        assert np.asarray(column).tolist() == values.tolist()
 
 
 @settings(max_examples=60, deadline=None)
@@ -45,6 +45,9 @@ def test_times_of_events_are_kept(gaps_and_lengths: list[tuple[int, int]]) -> No
     assert all(isinstance(column, Stepped) for column in columns)
     for column, values in zip(columns, (begin, before), strict=True):
         assert len(column) == len(values) and column[:].tolist() == values.tolist()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(kernels, "compiled", None)
+            assert column[:].tolist() == values.tolist()
 
 
 def test_events_without_gaps_take_little_more_than_their_begins() -> None:
@@ -80,3 +83,16 @@ def test_a_place_that_is_none_is_for_numpy(place: int) -> None:
     parts = column.above, column.base, column.changes, column.counted
     low, high, number = np.array([min(place, 0)]), np.array([4 * place]), np.array([1 << 40])
     assert kernels.compiled.sought(*parts, high, number, low) is None
+
+
+@pytest.mark.skipif(not kernels.compiled, reason="not built")
+@pytest.mark.parametrize("spoilt", [0, 1, 2, 3])
+@pytest.mark.parametrize("first", [-1, 0, 63, 1 << 40])
+def test_a_stretch_of_what_is_no_place_is_not_filled(spoilt: int, first: int) -> None:
+    values = np.arange(70) // 7 << 40
+    column = stepped.stepped(values, values.astype(np.uint32))
+    parts = [column.above, column.base, column.changes, column.counted]
+    empty = [part[:0] if place == spoilt else part for place, part in enumerate(parts)]
+    filled = np.zeros(129, np.int64)
+    assert kernels.compiled.stretched(*parts, first, filled) is None  # of 128 places
+    assert kernels.compiled.stretched(*empty, first, filled[:1]) is None

@@ -77,6 +77,16 @@ class Stepped:
 
     def _between(self, first: int, stop: int) -> Values:
         """Return the numbers of places that follow each other."""
+        if kernels.compiled:
+            above = None if isinstance(self.above, Stepped) else self.above
+            filled = np.empty(stop - first, np.int64)
+            if above is None:
+                part = self.above[first:stop]
+                filled[: len(part)] = part
+                filled[len(part) :] = self.above[len(self.above) - 1]
+            column = above, self.base, self.changes, self.counted
+            if kernels.compiled.stretched(*column, first, filled) is not None:
+                return filled
         word = first // WORD
         bits = self.changes[word : -(-stop // WORD)].view(np.uint8)
         changes = np.flatnonzero(np.unpackbits(bits, bitorder="little")) + word * WORD
