@@ -61,6 +61,7 @@ def test_events_without_gaps_take_little_more_than_their_begins() -> None:
 
 @pytest.mark.parametrize("compiled", KERNELS)
 @pytest.mark.parametrize("is_stepped", [False, True])
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1 << 33), min_size=1).map(sorted), st.integers(-1, 1 << 34))
 def test_a_number_is_found_between_two_places(
     is_stepped: bool, compiled: Any, ascending: list[int], number: int
