@@ -182,7 +182,7 @@ class _Memory:
             fits = base + size <= stack.limit
             self._note(wanted, where, waiting[fits], base[fits])
             waiting, base = waiting[~fits], base[~fits]
-            if where == NON_INTERLEAVED and wanted.message:
+            if where == NON_INTERLEAVED and wanted.message and len(waiting):
                 waiting = self._divide(wanted, waiting, base)
             if not len(waiting):
                 return

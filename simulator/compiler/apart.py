@@ -12,6 +12,7 @@ import numpy as np
 from simulator.compiler.executable import Lowered
 from simulator.graph.geometry.intervals import among, ascending, present
 from simulator.graph.graph import Graph
+from simulator.graph.regions import variables_met
 from simulator.graph.types import BoolArray, IntArray
 
 FIELDS = ("in", "weights")  # of vertices of which one field alone lies apart from the outputs
@@ -56,14 +57,13 @@ def operands_apart(
 
 def _single_fields(graph: Graph) -> dict[tuple[int, str], IntArray]:
     """List by compute set and rule the variables of the fields that lie apart from the outputs."""
-    begins, _ = graph.variable_bounds()
     variables: dict[tuple[int, str], list[IntArray]] = {}
     for group in graph.vertex_groups():
         rule = group.codelet.apart
         if rule in FIELDS:
             item = group.fields[rule]
-            first = np.searchsorted(begins, item.begins * item.dtype.size, side="right") - 1
-            variables.setdefault((group.compute_set, rule), []).append(present(first))
+            met = variables_met(graph, item.begins, item.lengths, item.dtype.size)
+            variables.setdefault((group.compute_set, rule), []).append(met)
     return {key: present(np.concatenate(parts)) for key, parts in variables.items()}
 
 

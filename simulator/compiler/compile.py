@@ -26,6 +26,7 @@ from simulator.compiler.memory import measure_memory
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Program
+from simulator.graph.regions import variables_met
 from simulator.graph.types import IntArray
 from simulator.graph.vertex import Codelet
 from simulator.logging import enabled, log
@@ -172,12 +173,11 @@ def _demand(graph: Graph, lowered: Lowered, liveness: Liveness, pieces: Pieces) 
     """Return what needs room; the fixed data and the code come last, and are always live."""
     variables = len(liveness.always_live)
     interleaved = np.zeros(variables + 2, dtype=bool)
-    begins, _ = graph.variable_bounds()
     for group in graph.vertex_groups():
         for item in group.fields.values():
             if item.interleaved:
-                first = item.begins * item.dtype.size
-                interleaved[np.searchsorted(begins, first, side="right") - 1] = True
+                size = item.dtype.size
+                interleaved[variables_met(graph, item.begins, item.lengths, size)] = True
     always_live = np.append(liveness.always_live, [True, True])
     conflicts = conflicts_of(always_live, liveness.variable, liveness.begin, liveness.end)
     is_code = np.arange(variables + 2) == variables + 1

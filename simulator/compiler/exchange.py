@@ -35,8 +35,18 @@ RECEIVE_SLOTS, SEND_SLOTS = 1, 1
 # lib/popops/DynamicSlice.cpp, mExchangeCodeBytes); of one that does not follow the one before it in
 # memory; of a tile that receives, which waits for the first and selects none at the end; of a sent
 # fragment; of a tile that sends, which waits for its turn.
-RECEIVE, PLACE, RECEIVER = {"receiveMux": 1}, {"receiveAddress": 1}, {"delay": 1, "receiveMux": 1}
-SEND, SENDER = {"send": 1}, {"delay": 1}
+INSTRUCTIONS = (
+    {"receiveMux": 1},
+    {"receiveAddress": 1},
+    {"delay": 1, "receiveMux": 1},
+    {"send": 1},
+    {"delay": 1},
+)
+# Bytes of code, [row of INSTRUCTIONS][kind but the sum of all].
+KINDS = EXCHANGE_INSTRUCTIONS[:-1]
+CODE_BYTES = INSTRUCTION_BYTES * np.array(
+    [[row.get(kind, 0) for kind in KINDS] for row in INSTRUCTIONS]
+)
 # Fit of the printed stream copies of 4 and 8 bytes, 7 and 9 cycles: five, and two a word of the
 # first packet of a tile. Larger ones take as long as the link needs.
 HOST_LATENCY, HOST_WORD_CYCLES = 5, 2
@@ -71,23 +81,11 @@ def exchange_cost(
     control = np.maximum(RECEIVE_SLOTS * receive_count, SEND_SLOTS * send_count)
     active = (sent > 0) | (received > 0)
     cycles = np.where(active, _latency(target) + np.maximum(payload, control), 0)
-    receivers, senders = ((count > 0).astype(np.int64) for count in (receive_count, send_count))
+    receivers, senders = receive_count > 0, send_count > 0
     places = receivers if in_rows else receive_count
-    instruction_counts = (
-        (RECEIVE, receive_count),
-        (PLACE, places),
-        (RECEIVER, receivers),
-        (SEND, send_count),
-        (SENDER, senders),
-    )
-    by_kind = dict.fromkeys(EXCHANGE_INSTRUCTIONS[:-1], 0)
-    code = np.zeros(tiles, dtype=np.int64)
-    for instruction_mix, counts in instruction_counts:
-        total = int(counts.sum())
-        for kind, instructions in instruction_mix.items():
-            by_kind[kind] += INSTRUCTION_BYTES * instructions * total
-        code += INSTRUCTION_BYTES * sum(instruction_mix.values()) * counts
-    kinds = by_kind.values()
+    counts = np.stack([receive_count, places, receivers, send_count, senders])
+    code = CODE_BYTES.sum(axis=1) @ counts
+    kinds = (counts.sum(axis=1) @ CODE_BYTES).tolist()
     moved = flows(target, source, destination, size)
     return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code, moved)
 

@@ -142,8 +142,9 @@ def fixed_data(
             ("vectorListDescriptor", sizes.list_descriptors),
             ("copyDescriptor", sizes.copy_descriptors),
         ):
-            by_tile = np.bincount(group.tile, weights=of_vertices, minlength=tiles)
-            result[category] += by_tile.astype(np.int64)
+            if of_vertices.any():
+                by_tile = np.bincount(group.tile, weights=of_vertices, minlength=tiles)
+                result[category] += by_tile.astype(np.int64)
     if graph.target.compile_ipu_code:
         used = types_on_tiles(tiles, lowered.groups, len(vertex_types), type_of_group)
         sizes_of_types = np.array([codelet.code_bytes for codelet in vertex_types], dtype=np.int64)

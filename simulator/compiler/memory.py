@@ -178,7 +178,10 @@ def _vertex_parts(
     for place, group in enumerate(groups):
         sizes = vertex_bytes(group, scaled_bytes)
         for part in PARTS:
-            by_tile = np.bincount(group.tile, weights=getattr(sizes, part), minlength=tiles)
+            sizes_of_part = getattr(sizes, part)
+            if not sizes_of_part.any():
+                continue
+            by_tile = np.bincount(group.tile, weights=sizes_of_part, minlength=tiles)
             for table, (rows, _) in zip(result, tables, strict=True):
                 table[part][rows[place]] += by_tile.astype(BYTES)
     return result

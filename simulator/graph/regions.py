@@ -134,8 +134,14 @@ def variables_of(tensor: Elements) -> list[int]:
     low, high = (byte * size for byte in tensor.extent())
     if high <= ends[first := int(np.searchsorted(bounds, low, side="right")) - 1]:
         return [first]
-    within: list[int] = np.flatnonzero(met(*tensor.intervals(), bounds, ends, size)).tolist()
+    within: list[int] = variables_met(tensor.graph, *tensor.intervals(), size).tolist()
     return within
+
+
+def variables_met(graph: Arena, begins: IntArray, lengths: IntArray, size: int) -> IntArray:
+    """Return the variables that intervals of elements of `size` bytes touch, ascending."""
+    bounds, ends = graph.variable_bounds()
+    return np.flatnonzero(met(begins, lengths, bounds, ends, size))
 
 
 def met(

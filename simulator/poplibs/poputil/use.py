@@ -119,15 +119,19 @@ def joint_broadcast_operand(
 
 def _uses(graph: Graph, tensor: Tensor, dim: int) -> Uses:
     """Return which tiles hold an element of which index of a dimension, each pair once."""
-    size, stride = tensor.dim(dim), graph.target.num_tiles
+    size, stride = max(tensor.dim(dim), 1), graph.target.num_tiles
     low, high, tile = graph.tile_ranges(tensor)
     inner = max(element_count(tensor.shape[dim + 1 :]), 1)
     first, last = low // inner, (high - 1) // inner  # rows of one index each
-    if (first != last).any():
-        counts = last - first + 1
-        first, tile = spread(first, counts), np.repeat(tile, counts)
-    pairs = present(first % max(size, 1) * stride + tile)
-    return Uses(pairs // stride, pairs % stride, size)
+    counts = np.minimum(last - first + 1, size)
+    # Most pieces are of the same indexes and tile as another one.
+    most = int(counts.max(initial=0)) + 1
+    pieces = present((first % size * stride + tile) * most + counts)
+    counts, pairs = pieces % most, pieces // most
+    if most > 2:
+        index, tile = spread(pairs // stride, counts) % size, np.repeat(pairs % stride, counts)
+        pairs = present(index * stride + tile)
+    return Uses(pairs // stride, pairs % stride, tensor.dim(dim))
 
 
 def _map_by_use(graph: Graph, out: Tensor, uses: Uses, dither: bool) -> None:
