@@ -114,3 +114,4 @@ def test_the_last_of_a_list_stands_after_and(texts: list[str], sentence: str) ->
 
 def test_a_clock_is_written_in_megahertz() -> None:
     assert units.frequency(1.85e9) == "1,850.0 MHz"
+    assert units.frequency(1e12) == "1,000,000.0 MHz"  # a megahertz is a million hertz exactly
