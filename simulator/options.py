@@ -123,6 +123,7 @@ _HOST = "the host's work takes no threads and no time in the model"
 _MACHINE = "it is a matter of hardware"
 NOT_MODELLED: dict[str, Option] = {
     "debug.loweredVarDumpFile": Option("", f"{_FILES}; see autoReport.outputLoweredVars"),
+    "debug.floatPointOpException": Option(False, "no operation raises an exception"),
     "debug.outputAllSymbols": Option(False, "no object code has symbols"),
     "debug.runtimeVerify": Option(False, "programs are checked before they run"),
     "debug.verify": Option(False, "programs are checked before they run"),

@@ -61,6 +61,7 @@ from simulator.graph.types import (
     UNSIGNED_LONGLONG,
     UNSIGNED_SHORT,
     Type,
+    equivalent_device_type,
 )
 from simulator.graph.variables import TensorCloneMethod, VariableMappingMethod
 from simulator.graph.vertex import (
@@ -211,6 +212,7 @@ __all__ = [
     "copyFloatToDeviceHalf",
     "cycleCount",
     "cycleStamp",
+    "equivalent_device_type",
     "getHwSeeds",
     "graph_connection_error",
     "graph_memory_allocation_error",

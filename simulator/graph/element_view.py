@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Self, TypeAlias
 
@@ -28,6 +28,13 @@ Intervals: TypeAlias = tuple[IntArray, IntArray]  # begins and lengths
 WHOLE = (int, np.integer)  # what counts as a whole number
 MAX_KEPT = 1 << 22  # elements, in order
 _LAST: list[tuple[object, IntArray]] = [(None, np.zeros(0, dtype=np.int64))]
+NOWHERE = object.__new__(Arena)  # of tensors that are not valid
+NOWHERE.variables = []
+NO_TYPE = Type("none", 1, "?")
+
+
+def _no_places() -> Intervals:
+    return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
 
 
 @partial(refuse_in, making=False)
@@ -39,10 +46,10 @@ class ElementView:
     intervals, or loops that lead to them, or a pattern of them.
     """
 
-    graph: Arena
-    dtype: Type
-    shape: tuple[int, ...]
-    places: Intervals | Strides | Shifted
+    graph: Arena = NOWHERE
+    dtype: Type = NO_TYPE
+    shape: tuple[int, ...] = (0,)
+    places: Intervals | Strides | Shifted = field(default_factory=_no_places)
 
     @property
     def begins(self) -> IntArray:
@@ -75,7 +82,8 @@ class ElementView:
         return self.describe()
 
     def valid(self) -> bool:
-        return True
+        """Return whether the tensor is of a graph; `Tensor()` is of none."""
+        return self.graph is not NOWHERE
 
     def elementType(self) -> Type:
         return self.dtype

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulator.graph.arena import Arena
 from simulator.graph.errors import TileMappingError
-from simulator.graph.geometry.intervals import as_int64, cut
+from simulator.graph.geometry.intervals import Interval, as_int64, cut
 from simulator.graph.geometry.patterns import Shifted, recent, relative
 from simulator.graph.mapping import Mapping, MappingTable, TileIntervals, listed_pieces
 from simulator.graph.regions import pieces_of, variables_of
@@ -125,18 +125,16 @@ def _ranges(arena: Arena, mapping: Mapping, tensor: Tensor) -> tuple[IntArray, I
     return (low, high, tiles) if seen.all() else (low[seen], high[seen], tiles[seen])
 
 
-def listed_by_tile(
-    arena: Arena, table: MappingTable, tensor: Tensor
-) -> list[list[tuple[int, int]]]:
+def listed_by_tile(arena: Arena, table: MappingTable, tensor: Tensor) -> list[list[Interval]]:
     """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
-    result: list[list[tuple[int, int]]] = [[] for _ in range(arena.target.num_tiles)]
+    result: list[list[Interval]] = [[] for _ in range(arena.target.num_tiles)]
     columns = (column.tolist() for column in tile_ranges(arena, table, tensor))
     for low, high, tile in zip(*columns, strict=True):
         parts = result[tile]
-        if parts and parts[-1][1] == low:
-            parts[-1] = (parts[-1][0], high)
+        if parts and parts[-1].end == low:
+            parts[-1] = Interval(parts[-1].begin, high)
         else:
-            parts.append((low, high))
+            parts.append(Interval(low, high))
     return result
 
 

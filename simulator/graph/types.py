@@ -52,6 +52,27 @@ FLOAT = Type("float", 4, "<f4")
 DOUBLE = Type("double", 8, "<f8")
 
 
+@dataclass(frozen=True, slots=True)
+class equivalent_device_type:  # noqa: N801 - Poplar's name
+    """The element type of values of a type of Python or NumPy: `equivalent_device_type(float)`."""
+
+    of: object
+
+    @property
+    def value(self) -> Type:
+        """Return the type; float is FLOAT and int is INT, as in C++."""
+        plain = {float: FLOAT, int: INT, bool: BOOL}
+        if isinstance(self.of, type) and self.of in plain:
+            return plain[self.of]
+        dtype = np.dtype(self.of)  # type: ignore[call-overload]
+        integers = (CHAR, UNSIGNED_CHAR, SHORT, UNSIGNED_SHORT, INT, UNSIGNED_INT)
+        longs = (LONGLONG, UNSIGNED_LONGLONG)
+        for one in (BOOL, *integers, *longs, HALF, FLOAT, DOUBLE):
+            if one.numpy == dtype:
+                return one
+        raise PoplarError(f"equivalent_device_type: no type of the device is as {self.of!r}")
+
+
 def element_count(shape: tuple[int, ...]) -> int:
     """Count the elements of a shape."""
     return prod(shape)

@@ -11,7 +11,8 @@ import numpy as np
 from simulator.graph import placement
 from simulator.graph.arena import Arena
 from simulator.graph.debug import DebugContext, inside, users_location
-from simulator.graph.errors import PoplarError
+from simulator.graph.errors import PoplarError, TileMappingError
+from simulator.graph.geometry.intervals import Interval
 from simulator.graph.geometry.patterns import Shifted, packed, placed
 from simulator.graph.geometry.strides import Strides, stepped
 from simulator.graph.machine.target import Target
@@ -173,9 +174,19 @@ class VariableGraph(Arena):
         """Return the positions [low, high) of a flattened tensor that lie on one tile, in order."""
         return placement.tile_ranges(self, self._mapping, tensor)
 
-    def getTileMapping(self, tensor: Tensor) -> list[list[tuple[int, int]]]:
-        """List, for each tile, the parts [begin, end) of the flattened tensor that it holds."""
-        return placement.listed_by_tile(self, self._mapping, tensor)
+    def getTileMapping(self, tensor: Tensor, requireComplete: bool = True) -> list[list[Interval]]:
+        """List, for each tile, the parts [begin, end) of the flattened tensor that it holds.
+
+        Raises TileMappingError if it is not mapped whole, unless that is not required; a view of a
+        graph gives what lies on its tiles.
+        """
+        listed = placement.listed_by_tile(self, self._mapping, tensor)
+        mapped, elements = sum(p.size() for parts in listed for p in parts), tensor.numElements()
+        if requireComplete and self is self.top and mapped < elements:
+            raise TileMappingError(
+                f"getTileMapping: {tensor!r}: {mapped} of {elements} elements are mapped"
+            )
+        return listed
 
     def mapping_table(self, variables: list[int] | None = None) -> Mapping:
         """Return the mapped bytes of variables (by default of all), cut at variables and tiles."""

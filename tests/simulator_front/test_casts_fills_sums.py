@@ -167,7 +167,7 @@ REFUSED: list[tuple[Any, str]] = [
         "net/AddTo: operands .* shape",
     ),
     (
-        lambda g, a, b, i, p: popops.scaledAddTo(g, i, i, 1.0, p),
+        lambda g, a, b, i, p: popops.scaledAddTo(g, g.clone(SHORT, i), i, 1.0, p),
         "AddTo: Tensor.*known for float, ha",
     ),
     (

@@ -205,7 +205,9 @@ def test_no_part_for_any_tile_maps_nothing() -> None:
     graph, *_ = setting()
     lonely = graph.addVariable(poplar.FLOAT, [2], "lonely")
     graph.setTileMapping(lonely, [[], []])
-    assert graph.getTileMapping(lonely) == [[], [], [], []]
+    assert graph.getTileMapping(lonely, False) == [[], [], [], []]
+    with pytest.raises(poplar.invalid_tile_mapping, match="lonely.*: 0 of 2 elements are mapped"):
+        graph.getTileMapping(lonely)
 
 
 def test_copy_to_an_element_that_stands_twice_in_the_tensor() -> None:

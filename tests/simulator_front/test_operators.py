@@ -66,6 +66,7 @@ UNARY_CASES: list[tuple[str, str, Any]] = [
     ("countLeadingZeros", "COUNT_LEADING_ZEROS", lambda x: [b.find("1") % 33 for b in _bits(x)]),
     ("erf", "ERF", _each(math.erf)),
     ("exp", "EXPONENT", np.exp),
+    ("exp2", "EXPONENT2", np.exp2),
     ("expm1", "EXPONENT_MINUS_ONE", np.expm1),
     ("floor", "FLOOR", np.floor),
     ("geluErf", "GELU_ERF", _each(lambda v: v / 2 * (1 + math.erf(v / math.sqrt(2))))),
@@ -76,7 +77,7 @@ UNARY_CASES: list[tuple[str, str, Any]] = [
     ("log", "LOGARITHM", np.log),
     ("log1p", "LOGARITHM_ONE_PLUS", np.log1p),
     ("logicalNot", "LOGICAL_NOT", np.logical_not),
-    ("nearbyInt", "NEARBY_INT", np.rint),
+    ("nearbyint", "NEARBY_INT", np.rint),
     ("neg", "NEGATE", np.negative),
     ("popcount", "POPCOUNT", lambda x: [b.count("1") for b in _bits(x)]),
     ("relu", "RELU", lambda x: np.where(x > 0, x, 0)),
@@ -241,7 +242,7 @@ def test_special_numbers_stay_what_they_are() -> None:
     values = Values()
     a = values.tensor([np.inf, -np.inf, np.nan, -0.5, 2.5])
     rounded = popops.round(values.graph, a, values.program)
-    even = popops.nearbyInt(values.graph, a, values.program)
+    even = popops.nearbyint(values.graph, a, values.program)
     kinds = [
         f(values.graph, a, values.program) for f in (popops.isFinite, popops.isInf, popops.isNaN)
     ]

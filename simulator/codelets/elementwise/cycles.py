@@ -16,7 +16,23 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.machine.target import Target
 from simulator.graph.types import CHAR, FLOAT, HALF, INT, SHORT, IntArray, Type
 
-CAST_2D, SCALED_ADD_2D, SCALED_ADD_2D_2019 = 5, 10, 9
+CAST_2D, SCALED_ADD_2D, SCALED_ADD_2D_2019, SCALED_ADD_2D_INTEGERS = 5, 10, 9, 9
+
+
+def scaled_add_integers(n: IntArray, *, subtract: bool = False) -> IntArray:
+    """73 + 26 for each three integers and each left over, of the tile (a 1D vertex).
+
+    PopLibs lib/popops/PerformanceEstimation.cpp, getScaledArithmeticSupervisorCycleEstimate.
+    """
+    cycles: IntArray = 73 + 26 * (n // 3 + n % 3) + subtract
+    return cycles
+
+
+def scaled_add_2d_integers(
+    lengths: IntArray, ranges: IntArray, *, subtract: bool = False
+) -> IntArray:
+    """9 + 7 a region + 5 an integer, a worker; popopsCycleEstimators.cpp."""
+    return SCALED_ADD_2D_INTEGERS + subtract + sum_by_vertex(7 + 5 * lengths, ranges)
 
 
 def _check_scaled(dtype: Type) -> None:

@@ -60,10 +60,10 @@ UNARY: Table = table(
     ),
     Operation("ERF", "erf", "Erf", values.erf, floats(Step(41, 1), Step(16, 1))),
     Operation("EXPONENT", "exp", "Exp", np.exp, floats(Step(6, 2), Step(4, 4)), start=33),
+    Operation("EXPONENT2", "exp2", "Exp2", np.exp2, floats(Step(6, 2), Step(4, 4)), start=33),
     Operation("EXPONENT_MINUS_ONE", "expm1", "Expm1", np.expm1, floats(scalar(4), vector(5))),
     Operation("FLOOR", "floor", "Floor", np.floor, _TWO),
-    # ESTIMATE: ERF, two products and a sum
-    Operation("GELU_ERF", "geluErf", "GeluErf", values.gelu, floats(Step(44, 1), Step(19, 1))),
+    Operation("GELU_ERF", "geluErf", "GeluErf", values.gelu, floats(Step(22, 1), Step(16, 1))),
     Operation("INVERSE", "inv", "Inv", np.reciprocal, floats(Step(6, 2), Step(15, 4))),
     Operation(
         "IS_FINITE", "isFinite", "IsFinite", np.isfinite, floats(vector(5), vector(5)), boolean=True
@@ -88,8 +88,7 @@ UNARY: Table = table(
         in_place={"bool": vector(17)},
         boolean=True,
     ),
-    # ESTIMATE: as ROUND
-    Operation("NEARBY_INT", "nearbyInt", "NearbyInt", np.rint, _TWO),
+    Operation("NEARBY_INT", "nearbyint", "NearbyInt", np.rint, _TWO),
     Operation(
         "NEGATE",
         "neg",

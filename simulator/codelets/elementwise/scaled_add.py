@@ -25,7 +25,7 @@ from simulator.codelets.vertex_type import (
     worker,
 )
 from simulator.graph.machine.target import Target
-from simulator.graph.types import Array, Type
+from simulator.graph.types import INT, UNSIGNED_INT, Array, Type
 from simulator.graph.vertex import Operands
 
 TYPES = VertexTypes(
@@ -50,6 +50,35 @@ TYPES = VertexTypes(
             elementwise_cycles.scaled_add_1d,
             POPOPS_ESTIMATES,
             ONE_REGION,
+        ),
+        supervisor(
+            "popops::ScaledAddSupervisor<type,type,constant> of integers",
+            "A B scale",
+            elementwise_cycles.scaled_add_integers,
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::ScaledAdd2D<type,constant> of integers",
+            "A B scale",
+            elementwise_cycles.scaled_add_2d_integers,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+        ),
+        supervisor(
+            "popops::XMinusaXPlusbYSupervisor<type,constant>",
+            "A B scaleA scaleB",
+            partial(elementwise_cycles.scaled_add_1d, axpby=True),
+            POPOPS_ESTIMATES,
+            ONE_REGION,
+        ),
+        worker(
+            "popops::XMinusaXPlusbY2D<type,constant>",
+            "A B scaleA scaleB",
+            elementwise_cycles.scaled_add_2d,
+            POPOPS_CYCLES,
+            SEVERAL_REGIONS,
+            exact=False,
         ),
         supervisor(
             "popops::ScaledSubtractSupervisor<type,type>",
@@ -111,16 +140,21 @@ TYPES = VertexTypes(
 class ScaledSum:
     """Which sum it is: A + scaleB B, with `subtract` A - scaleB B, with `both` scaleA A + scaleB B.
 
+    With `rest` too it is A - scaleA A + scaleB B.
+
     `constant`: the scales are numbers that the vertex holds, else tensors of one element.
     """
 
     constant: bool
     subtract: bool = False
     both: bool = False
+    rest: bool = False
 
     @property
     def family(self) -> str:
         """Return the name of the vertices in PopLibs."""
+        if self.rest:
+            return "XMinusaXPlusbY"
         if self.both:
             return "aXMinusbY" if self.subtract else "aXPlusbY"
         return "ScaledSubtract" if self.subtract else "ScaledAdd"
@@ -140,7 +174,8 @@ def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVert
 
     def compute(operands: Operands) -> dict[str, Array]:
         left = operands.arrays["out"]
-        left = scale(operands, "scaleA") * left if which.both else left
+        scaled = scale(operands, "scaleA") * left if which.both else left
+        left = left - scaled if which.rest else scaled
         right = scale(operands, "scaleB") * operands.arrays["in2"]
         return {"out": left - right if which.subtract else left + right}
 
@@ -160,6 +195,12 @@ def scaled_sum(which: ScaledSum, dtype: Type, target: Target) -> ElementwiseVert
 
 def _cycles(which: ScaledSum, dtype: Type, target: Target) -> tuple[Cycles, int, Cycles]:
     """Return the cycles of the 1D vertex, of the 2D one without its regions, and of a region."""
+    if dtype in (INT, UNSIGNED_INT):
+        return (
+            lambda n: elementwise_cycles.scaled_add_integers(n, subtract=which.subtract),
+            elementwise_cycles.SCALED_ADD_2D_INTEGERS + which.subtract,
+            lambda n: 7 + 5 * n,
+        )
     if which.subtract or which.both:
         return (
             lambda n: elementwise_cycles.scaled_add_1d(

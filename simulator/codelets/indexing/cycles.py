@@ -15,6 +15,11 @@ from simulator.graph.types import FLOAT, HALF, IntArray, Type
 ONE_HOT_INDEX = 100  # of the C++ codelet, an index
 
 
+def one_hot_levels(indices: IntArray) -> IntArray:
+    """100 an index, a worker: EncodeOneHotCustomValues."""
+    return ONE_HOT_INDEX * indices
+
+
 def dynamic_slice_1d(region: IntArray, slices: IntArray, dtype: Type, target: Target) -> IntArray:
     """25 + W * (39 + (24 + 2 a vector of a worker's share of the region) * slices); 1755-1783.
 

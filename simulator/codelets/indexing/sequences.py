@@ -61,7 +61,7 @@ TYPES = VertexTypes(
 def sequence_slice_codelet(dtype: Type) -> Codelet:
     """Return the supervisor that copies rows [from, from + n) to [to, to + n) of each sequence.
 
-    The first empty sequence ends them. Rows beyond either tensor are left out.
+    Rows beyond either tensor are left out.
     """
 
     def compute(operands: Operands) -> dict[str, Array]:
@@ -71,9 +71,7 @@ def sequence_slice_codelet(dtype: Type) -> Codelet:
             arrays[name].astype(np.int64)[:first]
             for name in ("nElementsT", "srcOffsetT", "dstOffsetT")
         )
-        used = np.cumprod(counts > 0).astype(bool)
-        counts = counts[used]
-        pairs = spread(source[used], counts), spread(target[used], counts)
+        pairs = spread(source, counts), spread(target, counts)
         limits = (operands.counts[name] // np.maximum(length, 1) for name in ("srcT", "dstT"))
         inside = [rows < limit[0] for rows, limit in zip(pairs, limits, strict=True)]
         rows_in, rows_out = (rows[inside[0] & inside[1]] for rows in pairs)

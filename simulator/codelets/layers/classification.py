@@ -38,6 +38,13 @@ TYPES = VertexTypes(
             (28, 120),
         ),
         worker(
+            "popops::EncodeOneHotCustomValues<index,out>",
+            "indices out offsets sliceLength On Off",
+            indexing_cycles.one_hot_levels,
+            POPOPS_CYCLES,
+            (36, 140),
+        ),
+        worker(
             "popops::EncodeOneHot<index,out>",
             "indices out",
             indexing_cycles.one_hot,
@@ -90,8 +97,10 @@ TYPES = VertexTypes(
 )
 
 
-def one_hot_codelet(index: Type, output: Type) -> Codelet:
+def one_hot_codelet(index: Type, output: Type, *, levels: bool = False) -> Codelet:
     """Return popops::EncodeOneHot: a one in each slice of `out` that has its row's label.
+
+    With `levels` what field `on` holds, and elsewhere what `off` holds.
 
     Slice i of a vertex has `sliceLength[i]` classes from `offsets[i]` on of the row that
     `indices[i]` labels.
@@ -101,9 +110,15 @@ def one_hot_codelet(index: Type, output: Type) -> Codelet:
         sizes = operands.arrays["sliceLength"].astype(np.int64)
         first = operands.arrays["offsets"].astype(np.int64)
         label = np.repeat(operands.arrays["indices"], sizes)
-        return {"out": (label == spread(first, sizes)).astype(output.numpy)}
+        chosen = label == spread(first, sizes)
+        if levels:
+            counts = operands.counts["out"]
+            on, off = (np.repeat(operands.arrays[key], counts) for key in ("on", "off"))
+            return {"out": np.where(chosen, on, off)}
+        return {"out": chosen.astype(output.numpy)}
 
-    return TYPES.codelet(f"popops::EncodeOneHot<{index},{output}>", compute)
+    family = "EncodeOneHotCustomValues" if levels else "EncodeOneHot"
+    return TYPES.codelet(f"popops::{family}<{index},{output}>", compute)
 
 
 def class_gather_codelet(dtype: Type, index: Type, *, largest: bool) -> tuple[Codelet, Cycles]:

@@ -20,6 +20,15 @@ class Interval(NamedTuple):
     begin: int
     end: int
 
+    def __repr__(self) -> str:
+        return f"({self.begin}, {self.end})"
+
+    def lower(self) -> int:
+        return self.begin
+
+    def upper(self) -> int:
+        return self.end
+
     def size(self) -> int:
         return self.end - self.begin
 

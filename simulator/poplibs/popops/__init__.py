@@ -7,6 +7,7 @@ from simulator.poplibs.popops import embedding as embedding
 from simulator.poplibs.popops import expr as expr
 from simulator.poplibs.popops import padding as padding
 from simulator.poplibs.popops import rearrange as rearrange
+from simulator.poplibs.popops.elementwise import deviations as _deviations
 from simulator.poplibs.popops.elementwise.cast import cast as cast
 from simulator.poplibs.popops.elementwise.cast import castWithOutput as castWithOutput
 from simulator.poplibs.popops.elementwise.fill import fill as fill
@@ -16,6 +17,9 @@ from simulator.poplibs.popops.elementwise.map import mapInPlace as mapInPlace
 from simulator.poplibs.popops.elementwise.map import mapWithOutput as mapWithOutput
 from simulator.poplibs.popops.elementwise.outputs import (
     createOutputForElementWiseOp as createOutputForElementWiseOp,
+)
+from simulator.poplibs.popops.elementwise.scaled_add import (
+    ScaledAddSpecialisation as ScaledAddSpecialisation,
 )
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo as scaledAddTo
 from simulator.poplibs.popops.elementwise.scaled_add import scaledSubtractFrom as scaledSubtractFrom
@@ -110,5 +114,9 @@ from simulator.poplibs.popops.sorting.topk import topK as topK
 from simulator.poplibs.popops.sorting.topk import topKKeyValue as topKKeyValue
 from simulator.poplibs.popops.sorting.topk import topKWithPermutation as topKWithPermutation
 from simulator.poplibs.poputil.values import checkAccuracyWhenCast as checkAccuracyWhenCast
+
+# With the type of the result, which the operators of these names have not.
+varianceToInvStdDev = _deviations.varianceToInvStdDev  # type: ignore[assignment]
+invStdDevToVariance = _deviations.invStdDevToVariance  # type: ignore[assignment]
 
 __all__ = sorted(name for name, item in globals().items() if callable(item))

@@ -7,6 +7,7 @@ once; the one with the fewest bytes is taken whose temporary data fits: PopLibs 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import lcm
 from typing import Any, overload
 
@@ -32,6 +33,19 @@ from simulator.poplibs.popops.slicing.slice_plan import (
 )
 
 NAME = "embedding::plan"
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePlanningParameters:
+    """The arguments of `plan`, of which `planMultiple` takes several."""
+
+    graph: Graph
+    dataType: Type
+    groupSize: int
+    numEntries: int
+    outputSize: int
+    numLookups: Sequence[int]
+    optionFlags: Options = None
 
 
 @overload
@@ -84,6 +98,23 @@ def plan(graph: Graph, dataType: Type, *arguments: object, **named: object) -> S
         f"Embedding plan {best_plan}\ntemporary bytes of a tile: {temporary}",
     )
     return best_plan
+
+
+@library_call("POPOPS")
+def planMultiple(params: Sequence[SlicePlanningParameters]) -> list[SlicePlan]:
+    """Plan slices and updates of several matrices; each plan is that of `plan`."""
+    return [
+        plan(
+            one.graph,
+            one.dataType,
+            one.groupSize,
+            one.numEntries,
+            one.outputSize,
+            one.numLookups,
+            one.optionFlags,
+        )
+        for one in params
+    ]
 
 
 def _problem(

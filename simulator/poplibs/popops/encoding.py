@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from simulator.codelets.costs import ceil_div
-from simulator.codelets.indexing.cycles import one_hot_2019
+from simulator.codelets.indexing.cycles import one_hot_2019, one_hot_levels
 from simulator.codelets.layers.classification import one_hot_codelet
 from simulator.graph.errors import poplibs_error
 from simulator.graph.geometry.intervals import offsets_of
@@ -15,6 +18,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.graph.vertex import VertexGroup, cut_field, cut_ranges
 from simulator.logging import library_call
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 
 LEAST_GRAINS = 4  # a vertex; fewer would not pay for it
@@ -22,14 +26,24 @@ LEAST_GRAINS = 4  # a vertex; fewer would not pay for it
 
 @library_call("POPOPS")
 def encodeOneHot(
-    graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, debugContext: str = ""
+    graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, *arguments: Any, **named: Any
 ) -> None:
     """Write a one into row i of `encoded` at class `indices[i]`, and zeros elsewhere.
+
+    With tensors of one element `on` and `off` it has their values there and elsewhere.
 
     Indices are [rows] of integers, `encoded` is [rows, classes] and mapped already; an index
     outside the classes leaves its row zero.
     """
-    name = debug_name(debugContext, "OneHot")
+    form: dict[str, object] = {"debugContext": ""}
+    if "on" in named or (arguments and isinstance(arguments[0], Tensor)):
+        form = {"on": NEEDED, "off": NEEDED, **form}
+    call_args = arguments_of("encodeOneHot", form, arguments, named)
+    name = debug_name(call_args["debugContext"], "OneHot")
+    levels: dict[str, Tensor] = {key: call_args[key] for key in ("on", "off") if key in form}
+    for key, level in levels.items():
+        if level.numElements() != 1 or level.dtype != encoded.dtype:
+            raise poplibs_error(f"{name}: {key} {level!r}; one {encoded.dtype} is needed")
     if encoded.rank() != 2 or indices.shape != encoded.shape[:1]:
         raise poplibs_error(f"{name}: {indices!r} does not label the rows of {encoded!r}")
     if indices.dtype not in (INT, UNSIGNED_INT):
@@ -38,11 +52,16 @@ def encodeOneHot(
         )
     with graph.debug_scope(name, "popops"):
         if encoded.numElements():
-            _add_vertices(graph, indices, encoded, prog, debugContext, name)
+            _add_vertices(graph, indices, encoded, levels, prog, name)
 
 
 def _add_vertices(
-    graph: Graph, indices: Tensor, encoded: Tensor, prog: Sequence, context: str, name: str
+    graph: Graph,
+    indices: Tensor,
+    encoded: Tensor,
+    levels: Mapping[str, Tensor],
+    prog: Sequence,
+    name: str,
 ) -> None:
     """Map the next few elements to each tile, row by row, from tile 0 on.
 
@@ -67,19 +86,23 @@ def _add_vertices(
         "out": cut_field("out", "output", encoded, low, np.append(low[1:], size)),
     }
     for field, (word, values) in tables.items():
-        constant = graph.addConstant(UNSIGNED_INT, [len(start)], values, debug_name(context, word))
+        constant = graph.addConstant(UNSIGNED_INT, [len(start)], values, f"{name}/{word}")
         graph.setTileMapping(constant, 0)
         fields[field] = cut_field(field, "input", constant, first[:-1], first[1:])
+    none = np.zeros_like(low)
+    for key, level in levels.items():
+        fields[key] = cut_field(key, "input", level.flatten(), none, none + 1)
     compute_set = graph.addComputeSet(f"{name}/OneHotEncode")
     outputs = np.diff(np.append(low, size))
+    cycles = one_hot_2019(slices, outputs, encoded.dtype, target)
     graph.add_vertices(
         VertexGroup(
             compute_set=compute_set.id,
-            codelet=one_hot_codelet(indices.dtype, encoded.dtype),
+            codelet=one_hot_codelet(indices.dtype, encoded.dtype, levels=bool(levels)),
             tile=np.arange(len(low), dtype=np.int64) % target.num_tiles,
             fields=fields,
             parameters={},
-            cycles=one_hot_2019(slices, outputs, encoded.dtype, target),
+            cycles=one_hot_levels(slices) if levels else cycles,
         )
     )
     prog.add(Execute(compute_set))

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simulator.codelets.costs import ceil_div, even_bounds
+from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Type, element_count
 from simulator.logging import library_call
 from simulator.poplibs.popops.regions import debug_name
+from simulator.poplibs.poputil.regions import balancedPartition
 
 # Bytes of a packet that the host writes and reads (PopLibs lib/popops/HostSliceTensor.cpp).
 WRITTEN, READ = 1024, 256
@@ -37,8 +38,9 @@ def createHostSliceableTensor(
 ) -> IndicesAndTensor:
     """Add a tensor [rows, elements] that lies in whole packets, and its indices [rows].
 
-    `isRead` says that the host reads it. Packets are dealt out in order from tile `offset` on;
-    PopLibs deals them out among exchange blocks, which the model has not.
+    `isRead` says that the host reads it. Packets of a row each are dealt out in order, an index
+    lies with the first of its row. `offset` are the bytes of tensors before it, whose packets took
+    the tiles before. PopLibs deals packets out among exchange blocks, which the model has not.
     """
     offset, debugContext = (0, offset) if isinstance(offset, str) else (offset, debugContext)
     name = debug_name(debugContext, "HostSliceAble")
@@ -46,15 +48,20 @@ def createHostSliceableTensor(
         raise poplibs_error(f"{name}: shape is {list(shape)}; [rows, elements] is needed")
     tensor = graph.addVariable(type, shape, name)
     packet = max((READ if isRead else WRITTEN) // type.size, 1)
-    elements, tiles = tensor.numElements(), graph.target.num_tiles
-    packets = ceil_div(elements, packet)
-    used = min(packets, tiles)
-    bounds = np.minimum(even_bounds(packets, max(used, 1)) * packet, elements)
-    graph.map_ranges(tensor, bounds[:-1], bounds[1:], (np.arange(used) + offset) % tiles)
+    tiles, (rows, columns) = graph.target.num_tiles, shape
+    first = np.arange(0, columns, packet, dtype=np.int64)
+    low = (np.arange(rows, dtype=np.int64)[:, None] * columns + first).reshape(-1)
+    high = np.minimum(low + packet, (low // max(columns, 1) + 1) * columns)
+    # As even as can be, the first tiles take one packet more.
+    share = np.array(balancedPartition(len(low), min(len(low), tiles) or 1), dtype=np.int64)
+    before = ceil_div(offset, READ if isRead else WRITTEN)
+    tile = (np.repeat(np.arange(len(share)), share) + before) % tiles
+    graph.map_ranges(tensor, low, high, tile)
     indices = graph.addVariable(
         UNSIGNED_INT, [shape[0]], debug_name(debugContext, "HostSliceIndices")
     )
-    graph.setTileMapping(indices, offset % tiles)
+    places, head = np.arange(rows, dtype=np.int64), np.arange(rows) * len(first)
+    graph.map_ranges(indices, places, places + 1, tile[head] if len(tile) else places * 0)
     return IndicesAndTensor(indices, tensor)
 
 

@@ -90,7 +90,8 @@ def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> 
     """Run a program with `count` from `initialCount` to below `countLimit` by `countStep`.
 
     A negative step counts down to above the limit. Each of the three numbers may be a tensor of
-    one element of the type of `count`; a count that is not given is made.
+    one element of the type of `count`. A count that is not given is made, of the type of the
+    tensors, else of int.
     """
     arguments, debugContext = _without_name(arguments, debugContext)
     name = debug_name(debugContext, "countedForLoop")
@@ -100,7 +101,9 @@ def countedForLoop(graph: Graph, /, *arguments: Any, debugContext: str = "") -> 
     if len(arguments) == 5:
         count = arguments[0]
     else:
-        count = graph.addVariable(INT, [1], f"{name}/count")
+        numbers = (limit, step, initial)
+        dtype = next((one.dtype for one in numbers if isinstance(one, Tensor)), INT)
+        count = graph.addVariable(dtype, [1], f"{name}/count")
         graph.setTileMapping(count, 0)
     if not isinstance(count, Tensor) or count.numElements() != 1:
         raise PoplarError(f"{name}: counts in {count!r}; a tensor of one element is needed")

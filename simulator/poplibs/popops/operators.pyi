@@ -36,6 +36,9 @@ erfWithOutput: UnaryTo
 exp: Unary[Tensor]
 expInPlace: Unary[None]
 expWithOutput: UnaryTo
+exp2: Unary[Tensor]
+exp2InPlace: Unary[None]
+exp2WithOutput: UnaryTo
 expm1: Unary[Tensor]
 expm1InPlace: Unary[None]
 expm1WithOutput: UnaryTo
@@ -63,9 +66,9 @@ log1pWithOutput: UnaryTo
 logicalNot: Unary[Tensor]
 logicalNotInPlace: Unary[None]
 logicalNotWithOutput: UnaryTo
-nearbyInt: Unary[Tensor]
-nearbyIntInPlace: Unary[None]
-nearbyIntWithOutput: UnaryTo
+nearbyint: Unary[Tensor]
+nearbyintInPlace: Unary[None]
+nearbyintWithOutput: UnaryTo
 neg: Unary[Tensor]
 negInPlace: Unary[None]
 negWithOutput: UnaryTo

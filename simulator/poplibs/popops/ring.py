@@ -9,6 +9,7 @@ import numpy as np
 from simulator.codelets.indexing import sequences as vertices
 from simulator.graph.arguments import refuse_in
 from simulator.graph.errors import poplibs_error
+from simulator.graph.geometry.intervals import Interval
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute
 from simulator.graph.program import Sequence as Program
@@ -92,6 +93,6 @@ class CircBuf:
         """Count the tensors that the ring holds."""
         return self._size
 
-    def getTileMapping(self) -> list[list[tuple[int, int]]]:
+    def getTileMapping(self) -> list[list[Interval]]:
         """List, for each tile, the parts of a tensor of the ring that it holds."""
         return getSliceMapping(self._graph, self._rows, [0], [1])

@@ -11,12 +11,14 @@ back. Unless `inlined`, every call runs the one program.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from simulator.graph.arguments import refuse_in
+from simulator.graph.debug import DebugName
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Copy, Program
@@ -38,7 +40,7 @@ __all__ = [
 ]
 
 Arguments: TypeAlias = list[Tensor | None]
-"""The tensors of a call or of the function; None for one that the function makes."""
+"""The tensors of a call or of the function; None or `Tensor()` for one that the function makes."""
 
 
 class ArgType(Enum):
@@ -91,8 +93,9 @@ class VoidFunction:
         self,
         graph: Graph,
         sig: Sequence[ArgSig],
-        f: Callable[[Arguments, ProgramSequence], object],
+        f: Callable[..., object],
         inlined: bool = True,
+        debugContext: str = "",
     ) -> None:
         self._graph, self._signature = graph, tuple(sig)
         self._inner: Arguments = [
@@ -100,13 +103,13 @@ class VoidFunction:
             for one in self._signature
         ]
         body = ProgramSequence()
-        f(self._inner, body)
+        _named(f, 2)(self._inner, body, DebugName(debugContext))
         for place, tensor in enumerate(self._inner):
             if not isinstance(tensor, Tensor):
                 raise poplibs_error(f"graphfn: argument {place} is {tensor!r} after the function")
         self._program: Program = body if inlined else Call(graph.addFunction(body))
 
-    def __call__(self, args: Arguments, seq: ProgramSequence) -> None:
+    def __call__(self, args: Arguments, seq: ProgramSequence, debugContext: str = "") -> None:
         """Add a call; what is created takes its place in the list of arguments."""
         if len(args) != len(self._signature):
             raise poplibs_error(
@@ -118,9 +121,19 @@ class VoidFunction:
         seq.add(self._program)
         for place, (one, inner) in enumerate(zip(self._signature, self._inner, strict=True)):
             if one.type is ArgType.CreatedArg and inner is not None:
-                args[place] = duplicate(self._graph, inner, seq, one.debugName)
+                name = "/".join(part for part in (debugContext, one.debugName) if part)
+                args[place] = duplicate(self._graph, inner, seq, name)
             elif one.type in (ArgType.OutputArg, ArgType.InOutArg):
                 seq.add(_copied(inner, args[place], one))
+
+
+def _named(f: Callable[..., Any], arguments: int) -> Callable[..., Any]:
+    """Return a function that takes a debug name behind its arguments; PopLibs' may, or may not."""
+    try:
+        inspect.signature(f).bind(*range(arguments + 1))
+    except TypeError:
+        return lambda *given: f(*given[:arguments])
+    return f
 
 
 def _copied(source: Tensor | None, destination: Tensor | None, one: ArgSig) -> Copy:
@@ -139,15 +152,19 @@ class ProgramFunction:
         self,
         graph: Graph,
         sig: Sequence[ArgSig],
-        f: Callable[[Arguments], Program],
+        f: Callable[..., Program],
         inlined: bool = True,
+        debugContext: str = "",
     ) -> None:
-        self._function = VoidFunction(graph, sig, lambda args, seq: seq.add(f(args)), inlined)
+        body = _named(f, 1)
+        self._function = VoidFunction(
+            graph, sig, lambda args, seq, name: seq.add(body(args, name)), inlined, debugContext
+        )
 
-    def __call__(self, args: Arguments) -> Program:
+    def __call__(self, args: Arguments, debugContext: str = "") -> Program:
         """Return the program of a call."""
         prog = ProgramSequence()
-        self._function(args, prog)
+        self._function(args, prog, debugContext)
         return prog
 
 
@@ -159,18 +176,21 @@ class TensorFunction:
         self,
         graph: Graph,
         sig: Sequence[ArgSig],
-        f: Callable[[Arguments, ProgramSequence], Tensor],
+        f: Callable[..., Tensor],
         inlined: bool = True,
+        debugContext: str = "",
     ) -> None:
-        def with_result(args: Arguments, seq: ProgramSequence) -> None:
-            args[-1] = f(args[:-1], seq)
+        body = _named(f, 2)
 
-        self._function = VoidFunction(graph, [*sig, created()], with_result, inlined)
+        def with_result(args: Arguments, seq: ProgramSequence, name: str) -> None:
+            args[-1] = body(args[:-1], seq, name)
 
-    def __call__(self, args: Arguments, prog: ProgramSequence) -> Tensor:
+        self._function = VoidFunction(graph, [*sig, created()], with_result, inlined, debugContext)
+
+    def __call__(self, args: Arguments, prog: ProgramSequence, debugContext: str = "") -> Tensor:
         """Add a call and give a copy of its result."""
         with_result = [*args, None]
-        self._function(with_result, prog)
+        self._function(with_result, prog, debugContext)
         result = with_result.pop()
         args[:] = with_result
         if result is None:

@@ -47,23 +47,35 @@ def _listed(begins: IntArray, lengths: IntArray) -> list[Interval]:
 
 @library_call("POPUTIL")
 def splitRegions(
-    regions: Regions,
+    regions: Regions | Sequence[Regions],
     grainSize: int,
     maxPartitions: int,
     minElementsPerPartition: int = 0,
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
-) -> list[list[Interval]]:
+) -> list[Any]:
     """Share the elements of regions among partitions as evenly as can be, in whole grains.
 
     There are no more partitions than it takes to keep the largest as small; `maxPartitions` gives
-    way when no partition may have more than so many elements.
+    way when no partition may have more than so many elements. Regions may be lists of intervals
+    that count as one region each, which is cut across them; each of a partition is a list then.
     """
+    if len(regions) and _is_list_of_pairs(regions[0]):
+        return _split_lists(
+            regions,  # type: ignore[arg-type]
+            (
+                grainSize,
+                maxPartitions,
+                minElementsPerPartition,
+                maxElementsPerPartition,
+                maxElementsPerRegion,
+            ),
+        )
     if grainSize < 1 or maxPartitions < 1:
         raise poplibs_error(
             f"splitRegions: grains of {grainSize}, {maxPartitions} partitions; at least 1 is needed"
         )
-    low, high, _ = listed_pieces([regions])
+    low, high, _ = listed_pieces([regions])  # type: ignore[list-item]
     total = int((high - low).sum())
     if not total:
         return []
@@ -77,10 +89,27 @@ def splitRegions(
     bounds = np.minimum(even_bounds(grains, ceil_div(grains, grains_per_part)) * grainSize, total)
     begins, lengths, starts = cut(low, high - low, bounds[:-1], bounds[1:])
     if maxElementsPerRegion is not None:
-        begins, lengths, starts = _short(begins, lengths, starts, maxElementsPerRegion)
+        most = maxElementsPerRegion // grainSize * grainSize
+        begins, lengths, starts = _short(begins, lengths, starts, most)
     parts = _listed(begins, lengths)
     places = starts.tolist()
     return [parts[first:end] for first, end in zip(places[:-1], places[1:], strict=True)]
+
+
+def _split_lists(regions: Sequence[Regions], limits: tuple[Any, ...]) -> list[Any]:
+    """Share lists of intervals among partitions: each list as one region, end to end."""
+    low, high, number = listed_pieces(regions)
+    lengths = high - low
+    ends = offsets_of(np.bincount(number, lengths, len(regions)).astype(np.int64))
+    pairs = list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+    partitions = splitRegions(pairs, *limits)
+    parts = [part for partition in partitions for part in partition]
+    begins, sizes, starts = cut(
+        low, lengths, as_int64([part.begin for part in parts]), as_int64([p.end for p in parts])
+    )
+    pieces, places = _listed(begins, sizes), starts.tolist()
+    lists = iter([pieces[first:end] for first, end in zip(places[:-1], places[1:], strict=True)])
+    return [[next(lists) for _ in partition] for partition in partitions]
 
 
 def _short(
@@ -101,12 +130,12 @@ def _short(
 @library_call("POPUTIL")
 def splitRegionsBetweenWorkers(
     target: Target,
-    regions: Regions,
+    regions: Regions | Sequence[Regions],
     grainSize: int,
     minElementsPerPartition: int = 0,
     maxElementsPerPartition: int | None = None,
     maxElementsPerRegion: int | None = None,
-) -> list[list[Interval]]:
+) -> list[Any]:
     """Share the elements of regions of a tile among its workers; see `splitRegions`."""
     return splitRegions(
         regions,

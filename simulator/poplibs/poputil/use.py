@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, ClassVar, TypeAlias, overload
 
 import numpy as np
 
@@ -18,6 +20,19 @@ from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.logging import library_call
 
 
+class HowMapped(Enum):
+    """How elements of several tiles are mapped where sets of tiles meet.
+
+    OptimizeHaloRegions: what both of two neighbouring sets use, and none else, goes with the one
+    before it. ConstrainMappingToUsedTiles: neighbouring sets that have a tile in common are one,
+    and grains are not shared. NONE (C++'s None): each set by itself.
+    """
+
+    OptimizeHaloRegions = 0
+    ConstrainMappingToUsedTiles = 1
+    NONE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Uses:
     """Pairs: which tile uses which element (of `elements`) of a tensor."""
@@ -27,27 +42,41 @@ class Uses:
     elements: int
 
 
-def spread_by_use(uses: Uses, grain: int, least: int, start: int = 0) -> IntArray:
+def spread_by_use(
+    uses: Uses,
+    grain: int,
+    least: int,
+    start: int = 0,
+    mapping_method: HowMapped = HowMapped.NONE,
+) -> IntArray:
     """Return a tile for each element: those that the same tiles use are shared out among these.
 
     Whole grains go together and to all tiles that use any of their elements. A tile of a set gets
     at least so many elements, so that the set's last tiles may get none; `start` is where in a set
     it begins. What no tile uses goes where the element before it goes, or else the next one.
     """
+    share = 1
+    if mapping_method is HowMapped.ConstrainMappingToUsedTiles:
+        grain, share = 1, grain
     count = ceil_div(uses.elements, grain)
     stride = int(uses.tile.max(initial=0)) + 1
     keys = present(uses.element // grain * stride + uses.tile)
     pairs = np.column_stack([keys // stride, keys % stride])
     used, sets = _sets(pairs)
     tiles, bounds = _tiles_of_sets(pairs, used, sets)
-    size = np.bincount(sets)
+    if mapping_method is HowMapped.OptimizeHaloRegions:
+        sets = _without_halos(used, sets, tiles, bounds)
+    elif share > 1 or mapping_method is HowMapped.ConstrainMappingToUsedTiles:
+        sets, tiles, bounds = _joined(sets, tiles, bounds)
+    size = np.bincount(sets, minlength=len(bounds) - 1)
     rank = np.empty(len(sets), dtype=np.int64)  # of a grain among those of its set
     rank[np.argsort(sets, kind="stable")] = spread(np.zeros_like(size), size)
     most = np.maximum(size // max(ceil_div(least, grain), 1), 1)
     parts = np.minimum(np.diff(bounds), most)
-    grains_per_part = ceil_div(size, parts)
+    grains_per_part = np.maximum(ceil_div(ceil_div(size, parts), share) * share, 1)
     parts = ceil_div(size, grains_per_part)
-    number = (rank * parts[sets] // size[sets] + start) % np.diff(bounds)[sets]
+    shares = ceil_div(size, share)[sets]
+    number = (rank // share * parts[sets] // shares + start) % np.diff(bounds)[sets]
     tile_of_grain = tiles[bounds[:-1][sets] + number]
     place = np.maximum(np.searchsorted(used, np.arange(count), side="right") - 1, 0)
     return np.repeat(tile_of_grain[place], grain)[: uses.elements]
@@ -70,6 +99,54 @@ def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
         sets[grains] = count + number.reshape(-1)
         count += len(distinct)
     return used, sets
+
+
+def _without_halos(used: IntArray, sets: IntArray, tiles: IntArray, bounds: IntArray) -> IntArray:
+    """Give grains of a halo the set before them: they are used by it and by the set behind it."""
+    heads = np.flatnonzero(np.diff(sets, prepend=-1) != 0)
+    run = sets[heads]
+    if len(run) < 3:
+        return sets
+    triples, which = np.unique(
+        np.column_stack([run[:-2], run[1:-1], run[2:]]), axis=0, return_inverse=True
+    )
+    groups = {n: {*tiles[bounds[n] : bounds[n + 1]].tolist()} for n in np.unique(run).tolist()}
+    halo = np.array(
+        [
+            len(groups[a]) + len(groups[c]) == len(groups[b]) and groups[a] | groups[c] == groups[b]
+            for a, b, c in triples.tolist()
+        ]
+    )
+    run = run.copy()
+    inside = np.flatnonzero(halo[which.reshape(-1)]) + 1
+    run[inside] = sets[heads][inside - 1]
+    return np.repeat(run, np.diff(np.append(heads, len(sets))))
+
+
+def _joined(
+    sets: IntArray, tiles: IntArray, bounds: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Join the sets of neighbouring grains as long as the next has a tile of those before it."""
+    heads = np.flatnonzero(np.diff(sets, prepend=-1) != 0)
+    groups: list[set[int]] = []
+    number = []
+    for one in sets[heads].tolist():  # each run depends on what was joined before
+        group = {*tiles[bounds[one] : bounds[one + 1]].tolist()}
+        if groups and groups[-1] & group:
+            groups[-1] |= group
+        else:
+            groups.append(group)
+        number.append(len(groups) - 1)
+    distinct = {tuple(sorted(group)): None for group in groups}
+    place = {group: n for n, group in enumerate(distinct)}
+    of_run = np.array([place[tuple(sorted(groups[n]))] for n in number], dtype=np.int64)
+    joined_tiles = np.array([tile for group in distinct for tile in group], dtype=np.int64)
+    lengths = np.array([len(group) for group in distinct], dtype=np.int64)
+    return (
+        np.repeat(of_run, np.diff(np.append(heads, len(sets)))),
+        joined_tiles,
+        offsets_of(lengths),
+    )
 
 
 def _tiles_of_sets(pairs: IntArray, used: IntArray, sets: IntArray) -> tuple[IntArray, IntArray]:
@@ -144,22 +221,82 @@ def _map_by_use(graph: Graph, out: Tensor, uses: Uses, dither: bool) -> None:
     graph.map_ranges(out, places, places + 1, spread_by_use(uses, 1, least, start))
 
 
+Ranges: TypeAlias = tuple[Array, Array, Array]  # first and last element, and the tile
+
+
 @dataclass(slots=True)
 class TensorUseTracker:
-    """Collects which tiles use what, and maps variables by it."""
+    """Collects which tiles use what, and maps variables by it.
+
+    Tiles are counted from `startTile` on, up or down, when variables are mapped.
+    """
+
+    MappingMethod: ClassVar[Any] = HowMapped
 
     numTiles: int
-    _uses: list[tuple[Tensor, int]] = field(default_factory=list)
+    startTile: int = 0
+    ascendingMappingOrder: bool = True
+    _uses: dict[int, list[Ranges]] = field(default_factory=dict)
 
-    def add(self, graph: Graph, tile: int, t: Tensor) -> None:
-        """Record that a tile uses a tensor; its constants do not count."""
+    @overload
+    def add(self, graph: Graph, tile: int, t: Tensor, /) -> None: ...
+    @overload
+    def add(self, other: TensorUseTracker, /) -> None: ...
+    def add(self, *arguments: Any) -> None:
+        """Record that a tile uses a tensor, but its constants, or all that another tracker has."""
+        if len(arguments) == 1:
+            (other,) = arguments
+            if other.numTiles != self.numTiles:
+                raise poplibs_error(
+                    f"TensorUseTracker.add: a tracker of {other.numTiles} tiles to one of "
+                    f"{self.numTiles}"
+                )
+            for number, ranges in other._uses.items():
+                self._uses.setdefault(number, []).extend(ranges)
+            return
+        graph, tile, t = arguments
         if not isinstance(tile, int | np.integer) or not 0 <= tile < self.numTiles:
             raise poplibs_error(f"TensorUseTracker.add: tile {tile!r} of {self.numTiles}")
-        self._uses.append((t, int(tile)))
+        parts = parts_of(t)
+        last = parts.first + parts.high - parts.low
+        for number in present(parts.variable).tolist():
+            if not graph.variables[number].constant:
+                rows = parts.variable == number
+                ranges = (parts.first[rows], last[rows], np.full(int(rows.sum()), int(tile)))
+                self._uses.setdefault(number, []).append(ranges)
 
     def empty(self) -> bool:
         """Return whether nothing has been added."""
         return not self._uses
+
+    def resolve(
+        self,
+        graph: Graph,
+        grainSize: int,
+        minElementsPerTile: int,
+        extendPartialUsage: bool = False,
+        mappingMethod: HowMapped = HowMapped.NONE,
+    ) -> None:
+        """Leave one tile to each element that is used: elements of several are shared out.
+
+        With `extendPartialUsage` the other elements of a variable go where their neighbours go.
+        """
+        if grainSize < 1:
+            raise poplibs_error(f"mapTensorsByUse: grains of {grainSize}; at least 1 is needed")
+        for number, ranges in self._uses.items():
+            first, last, tile = (np.concatenate(column) for column in zip(*ranges, strict=True))
+            element = spread(first, last - first)
+            elements = graph.variables[number].elements
+            uses = Uses(element, np.repeat(tile, last - first), elements)
+            tiles = spread_by_use(uses, grainSize, minElementsPerTile, mapping_method=mappingMethod)
+            places = np.arange(elements, dtype=np.int64)
+            if not extendPartialUsage:
+                places = np.unique(element)
+            tiles = tiles[places]
+            change = (np.diff(places, prepend=-2) != 1) | (np.diff(tiles, prepend=-1) != 0)
+            heads = np.flatnonzero(change)
+            ends = places[np.append(heads[1:], len(places)) - 1] + 1
+            self._uses[number] = [(places[heads], ends, tiles[heads])]
 
     def mapTensorsByUse(
         self,
@@ -167,41 +304,22 @@ class TensorUseTracker:
         grainSize: int,
         minElementsPerTile: int,
         extendPartialUsage: bool = False,
+        mappingMethod: HowMapped = HowMapped.NONE,
     ) -> None:
         """Map the elements that are used; with `extendPartialUsage` all of their variables'.
 
         Elements that several tiles use are shared out among these.
         """
-        if grainSize < 1:
-            raise poplibs_error(f"mapTensorsByUse: grains of {grainSize}; at least 1 is needed")
-        for number, (first, last, tile) in self._by_variable(graph).items():
+        self.resolve(graph, grainSize, minElementsPerTile, extendPartialUsage, mappingMethod)
+        tiles = graph.target.num_tiles
+        for number, ((first, last, tile),) in self._uses.items():
             variable = graph.variables[number]
-            element = spread(first, last - first)
-            uses = Uses(element, np.repeat(tile, last - first), variable.elements)
-            tiles = spread_by_use(uses, grainSize, minElementsPerTile)
-            places = np.arange(uses.elements, dtype=np.int64)
-            if not extendPartialUsage:
-                places = np.unique(element)
             flat = Tensor(
                 graph,
                 variable.dtype,
                 (variable.elements,),
                 stepped(variable.offset // variable.dtype.size, [(variable.elements, 1)]),
             )
-            graph.map_ranges(flat, places, places + 1, tiles[places])
-
-    def _by_variable(self, graph: Graph) -> dict[int, tuple[Array, Array, Array]]:
-        """Return the parts [first, last) of each variable that tiles use."""
-        rows: dict[int, list[tuple[int, int, int]]] = {}
-        for tensor, tile in self._uses:
-            parts = parts_of(tensor)
-            last = (parts.first + parts.high - parts.low).tolist()
-            numbers = zip(parts.variable.tolist(), parts.first.tolist(), last, strict=True)
-            for number, first, end in numbers:
-                if not graph.variables[number].constant:
-                    rows.setdefault(number, []).append((first, end, tile))
-        ranges = {}
-        for number, pieces in rows.items():
-            first, last, tile_of = np.array(pieces, dtype=np.int64).T
-            ranges[number] = (first, last, tile_of)
-        return ranges
+            up = self.ascendingMappingOrder
+            placed = tile + self.startTile if up else -self.startTile - tile
+            graph.map_ranges(flat, first, last, placed % tiles)

@@ -29,6 +29,14 @@ class Expr:
 
     __slots__ = ()
 
+    def deepEquals(self, other: Expr) -> bool:
+        """Return whether two expressions are the same, operand by operand."""
+        return type(self) is type(other) and self._key() == other._key()
+
+    def _key(self) -> tuple[object, ...]:
+        """Return what tells an expression from others of its kind."""
+        raise NotImplementedError
+
     def __bool__(self) -> bool:
         raise poplibs_error(f"expression {self} has no truth value; And, Or and Not combine them")
 
@@ -154,6 +162,15 @@ class Const(Expr):
     def __repr__(self) -> str:
         return f"{self.value:g}" if isinstance(self.value, float) else str(self.value)
 
+    def printValue(self) -> str:
+        """Write the number in digits that lead back to it."""
+        if self.own_type.numpy.kind == "f":
+            return str(np.float32(self.value))
+        return str(self.value).lower()
+
+    def _key(self) -> tuple[object, ...]:
+        return self.own_type, self.value
+
 
 def ConstHalf(value: float) -> Const:
     """Make a constant of type half."""
@@ -193,6 +210,9 @@ class PlaceHolder(Expr):
     def __repr__(self) -> str:
         return f"_{self.index}"
 
+    def _key(self) -> tuple[object, ...]:
+        return (self.index,)
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cast(Expr):
@@ -208,6 +228,9 @@ class Cast(Expr):
     def __repr__(self) -> str:
         return f"Cast({self.argument!r},{self.dtype})"
 
+    def _key(self) -> tuple[object, ...]:
+        return self.dtype, type(self.argument), self.argument._key()
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Operator(Expr):
@@ -218,6 +241,10 @@ class Operator(Expr):
 
     def __repr__(self) -> str:
         return f"{self.operation.debug_name}({','.join(map(repr, self.arguments))})"
+
+    def _key(self) -> tuple[object, ...]:
+        arguments = ((type(argument), argument._key()) for argument in self.arguments)
+        return self.operation.name, *arguments
 
 
 def term(value: Term) -> Expr:

@@ -10,7 +10,7 @@ from simulator.codelets.elementwise.fused import Node, fused
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import checked
-from simulator.graph.program import Execute, Sequence
+from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import BOOL, Type, checked_values
 from simulator.logging import library_call
@@ -49,6 +49,15 @@ def map(
 @overload
 def map(
     graph: Graph,
+    expr: list[Expr],
+    ts: Iterable[Tensor],
+    prog: Sequence,
+    debugContext: str = "",
+    options: Options = None,
+) -> list[Tensor]: ...
+@overload
+def map(
+    graph: Graph,
     expr: UnaryOpType,
     t: Tensor,
     prog: Sequence,
@@ -79,11 +88,17 @@ def map(
 @library_call("POPOPS")
 def map(
     graph: Graph,
-    expr: Expr | UnaryOpType | BinaryOpType | TernaryOpType,
+    expr: Expr | list[Expr] | UnaryOpType | BinaryOpType | TernaryOpType,
     *arguments: object,
     **named: object,
-) -> Tensor:
-    """Return the values of an expression of tensors, or of one operator, broadcast to one shape."""
+) -> Tensor | list[Tensor]:
+    """Return the values of an expression of tensors, or of one operator, broadcast to one shape.
+
+    Of a list of expressions it is a list.
+    """
+    if isinstance(expr, list | tuple):
+        requests, options = _requests("map", graph, expr, arguments, named)
+        return [_map(request, options) for request in requests]
     request, options = _request("map", graph, expr, arguments, named)
     return _map(request, options)
 
@@ -91,7 +106,7 @@ def map(
 @overload
 def mapInPlace(
     graph: Graph,
-    expr: Expr,
+    expr: Expr | list[Expr],
     ts: Iterable[Tensor],
     prog: Sequence,
     debugContext: str = "",
@@ -130,11 +145,21 @@ def mapInPlace(
 @library_call("POPOPS")
 def mapInPlace(
     graph: Graph,
-    expr: Expr | UnaryOpType | BinaryOpType | TernaryOpType,
+    expr: Expr | list[Expr] | UnaryOpType | BinaryOpType | TernaryOpType,
     *arguments: object,
     **named: object,
 ) -> None:
-    """Write the values of an expression of tensors, or of one operator, to the first of them."""
+    """Write the values of an expression of tensors, or of one operator, to the first of them.
+
+    Of a list of expressions the first goes to the first tensor, the second to the second.
+    """
+    if isinstance(expr, list | tuple):
+        requests, options = _requests("mapInPlace", graph, expr, arguments, named)
+        tensors, name = requests[0].tensors, requests[0].name
+        if len(requests) > len(tensors):
+            raise poplibs_error(f"{name}: {len(requests)} expressions into {len(tensors)} tensors")
+        _write_all(requests, tensors[: len(requests)], options)
+        return
     request, options = _request("mapInPlace", graph, expr, arguments, named)
     _map(replace(request, in_place=True), options)
 
@@ -142,15 +167,55 @@ def mapInPlace(
 @library_call("POPOPS")
 def mapWithOutput(
     graph: Graph,
-    expr: Expr,
+    expr: Expr | list[Expr],
     ts: Iterable[Tensor],
-    out: Tensor,
+    out: Tensor | list[Tensor],
     prog: Sequence,
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> None:
-    """Write the values of an expression of tensors to another tensor."""
+    """Write the values of an expression of tensors to another tensor, those of a list to a list."""
+    if not isinstance(expr, Expr) or not isinstance(out, Tensor):
+        tensors = tuple(ts)
+        requests = [Request(graph, one, tensors, prog, debugContext) for one in _listed(expr)]
+        outputs = _listed(out)
+        if len(requests) != len(outputs):
+            name = debug_name(debugContext, "Op/Map")
+            raise poplibs_error(f"{name}: {len(requests)} expressions into {len(outputs)} outputs")
+        _write_all(requests, outputs, options)
+        return
     _map(Request(graph, expr, tuple(ts), prog, debugContext, out), options)
+
+
+def _listed(values: Any) -> list[Any]:
+    """Return several values as a list; one is a list of itself."""
+    return list(values) if isinstance(values, list | tuple) else [values]
+
+
+def _requests(
+    function: str,
+    graph: Graph,
+    expressions: Iterable[Expr],
+    arguments: tuple[object, ...],
+    named: dict[str, Any],
+) -> tuple[list[Request], Options]:
+    """Sort the arguments of several expressions of the same tensors."""
+    form = {"ts": NEEDED, "prog": NEEDED, "debugContext": "", "options": None}
+    call_args = arguments_of(function, form, arguments, named)
+    rest = (tuple(call_args["ts"]), call_args["prog"], call_args["debugContext"])
+    requests = [Request(graph, expression, *rest) for expression in expressions]
+    if not requests:
+        raise poplibs_error(f"{function}: no expressions are given")
+    return requests, call_args["options"]
+
+
+def _write_all(requests: list[Request], outputs: Iterable[Tensor], options: Options) -> None:
+    """Write the values of expressions once all are computed, as an output may be an operand."""
+    values = [_map(request, options) for request in requests]
+    for request, value, out in zip(requests, values, outputs, strict=True):
+        if value.dtype != out.dtype or value.shape != out.shape:
+            raise poplibs_error(f"{request.name}: {value!r} into {out!r}; a like one is needed")
+        request.prog.add(Copy(value, out, name=request.name))
 
 
 def _request(

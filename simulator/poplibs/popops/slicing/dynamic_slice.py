@@ -11,7 +11,7 @@ from simulator.codelets.indexing import cycles as indexing_cycles
 from simulator.codelets.indexing.slicing import dynamic_slice_codelet
 from simulator.graph import program
 from simulator.graph.errors import poplibs_error
-from simulator.graph.geometry.intervals import offsets_of
+from simulator.graph.geometry.intervals import Interval, offsets_of
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.option_table import checked
 from simulator.graph.tensor import Tensor
@@ -153,7 +153,7 @@ def dynamicUpdate(
 @library_call("POPOPS")
 def getSliceMapping(
     graph: Graph, t: Tensor, dims: Sequence[int], sizes: Sequence[int]
-) -> list[list[tuple[int, int]]]:
+) -> list[list[Interval]]:
     """List, for each tile, the parts [begin, end) that it would have of a slice of a tensor."""
     check_slices("getSliceMapping", t.shape, dims, sizes)
     return graph.getTileMapping(_first_part(t, dims, sizes))

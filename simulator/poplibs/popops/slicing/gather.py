@@ -14,7 +14,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import OptionValue
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import UNSIGNED_INT, Type, checked_shape, checked_type
+from simulator.graph.types import INT, UNSIGNED_INT, Type, checked_shape, checked_type
 from simulator.logging import library_call
 from simulator.poplibs.popops.operators import bitwiseAnd, eq, select, shiftRight
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
@@ -75,7 +75,9 @@ def createGatherInput(graph: Graph, type: Type, *arguments: object, **named: obj
     if one_axis:
         shape = checked_shape(call_args["operandShape"], name)
         _check_axis(name, shape, call_args["axis"])
-        return _axis_input(graph, dtype, shape, call_args["axis"], call_args["params"], name)
+        return _axis_input(
+            graph, dtype, shape, call_args["axis"], call_args["params"] or DEFAULT, name
+        )
     shape = checked_shape(call_args["inputShape"], name)
     dims = sorted(call_args["startIndexMap"])
     if len(call_args["sliceSizes"]) != len(shape):
@@ -131,9 +133,9 @@ def gather(
 ) -> Tensor:
     """Return the slices of an input at indices: of one axis as NumPy's take, or as XLA's Gather.
 
-    Indices are of unsigned int. The options are those of slices, and `remapOutOfBoundIndices`: an
-    index that is too large is taken as 0, `paddingIndexUsed`: one that is the size of the dimension
-    gives zeros.
+    Indices are of unsigned int or int, none negative. The options are those of slices, and
+    `remapOutOfBoundIndices`: an index that is too large is taken as 0, `paddingIndexUsed`: one that
+    is the size of the dimension gives zeros.
     """
     needed = ("indexVectorDim", "offsetDims", "sliceSizes", "collapsedSliceDims", "startIndexMap")
     one_axis = "axis" in named or (
@@ -145,13 +147,14 @@ def gather(
         form = {"axis": NEEDED, "prog": NEEDED, "params": DEFAULT, **last}
     call_args = arguments_of("gather", form, arguments, named)
     name, prog = debug_name(call_args["debugContext"], "gather"), call_args["prog"]
-    if indices.dtype != UNSIGNED_INT:
-        raise poplibs_error(f"{name}: indices {indices!r}; unsigned int is needed")
+    if indices.dtype not in (UNSIGNED_INT, INT):
+        raise poplibs_error(f"{name}: indices {indices!r}; unsigned int or int is needed")
+    indices = indices.reinterpret(UNSIGNED_INT)
     bounds, options = gather_options(call_args["optionFlags"], name)
     call = _Call(graph, prog, name, bounds, options)
     with graph.debug_scope(name, "popops"):
         if one_axis:
-            return _of_axis(call, input, indices, call_args["axis"], call_args["params"])
+            return _of_axis(call, input, indices, call_args["axis"], call_args["params"] or DEFAULT)
         return _gather(call, input, indices, _Form(name, *(call_args[key] for key in needed)))
 
 

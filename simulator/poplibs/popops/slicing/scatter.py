@@ -125,6 +125,8 @@ def _canonical(
     Raises poplibs_error where they do not fit.
     """
     index_dim, window_dims, inserted, to_operand = (dimensions[key] for key in DIMENSIONS)
+    # As in PopLibs, a window dimension that the updates lack is none: all are scalars then.
+    window_dims = [dim for dim in window_dims if dim != updates.rank()]
     named = {"updateWindowDims": window_dims, "insertWindowDims": inserted}
     for key, dims in {**named, "scatterDimsToOperandDims": to_operand}.items():
         limit = updates.rank() if key == "updateWindowDims" else operand.rank()

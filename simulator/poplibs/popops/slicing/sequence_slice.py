@@ -35,7 +35,7 @@ def sequenceSlice(
 ) -> None:
     """Copy tIn[from:from + n] to tOut[to:to + n] for each entry of `tInOffset`, `tOutOffset`, `tN`.
 
-    The first n of 0 ends them. With `zeroUnused` all other rows of `tOut` become zero.
+    With `zeroUnused` all other rows of `tOut` become zero.
     """
     name = debug_name(debugContext, "SequenceSlice")
     _check(name, tIn, tOut, (tN, tInOffset, tOutOffset))

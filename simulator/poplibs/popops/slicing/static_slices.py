@@ -10,7 +10,9 @@ from simulator.graph import program
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import FLOAT
 from simulator.poplibs import poputil
+from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
 from simulator.poplibs.popops.reduction.reduce import (
     Operation,
@@ -65,8 +67,11 @@ def static_update_add(
         into = concat([rows[place].expand([0]) for place in single])
         new = concat([s.slice(place, place + 1, 0) for place in single])
         scaledAddTo(graph, into, new, scale, prog, name)
+    repeats = np.flatnonzero(counts > 1).tolist()
+    if repeats and scale.dtype != FLOAT:  # a reduction scales by a float
+        scale = cast(graph, scale, FLOAT, prog, f"{name}/CastScale")
     reductions, outputs = [], []
-    for offset in np.flatnonzero(counts > 1).tolist():
+    for offset in repeats:
         places = np.flatnonzero(which == offset).tolist()
         repeated = concat([s.slice(place, place + 1, 0) for place in places])
         params = ReduceParams(Operation.ADD, True, scale)
