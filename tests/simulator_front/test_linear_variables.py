@@ -33,7 +33,7 @@ def test_a_linear_mapping_can_be_replaced_and_the_name_alone_maps_nothing():
     named = graph.addVariable(INT, [8], "y")
     plain = graph.addVariable(INT, [8], VariableMappingMethod.NONE, "z")
     assert [variable.name for variable in graph.variables[1:]] == ["y", "z"]
-    assert not any(graph.getTileMapping(named) + graph.getTileMapping(plain))
+    assert not any(graph.getTileMapping(named, False) + graph.getTileMapping(plain, False))
 
 
 def test_a_virtual_device_has_the_first_tiles_and_takes_the_place_of_its_own():
