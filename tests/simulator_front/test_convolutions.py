@@ -316,7 +316,7 @@ def test_a_convolution_of_what_is_truncated_to_nothing_is_refused(
 
 def test_what_does_not_fit_is_refused_by_its_debug_name() -> None:
     with pytest.raises(PoplarError, match=r"a kernel of 5 does not fit into an input of 3"):
-        ConvParams(FLOAT, 1, (3,), (5,), 1, 1)
+        ConvParams(FLOAT, 1, (3,), (5,), 1, 1).output_shape()
     with pytest.raises(PoplarError, match=r"field \[3, 3\] and kernel \[3\] differ in dimensions"):
         ConvParams(FLOAT, 1, (3, 3), (3,), 1, 1)
     with pytest.raises(PoplarError, match="data of type int"):

@@ -41,6 +41,7 @@ FIXED: dict[str, Any] = {
     "count": 5,
     "absolute": True,
     "channels": 4,
+    "splines": 2,
     "form": "BFLOAT16",
     "size": 8,
     "beams": 3,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import numpy as np
 import pytest
 from device_program import DeviceProgram
 
-from simulator import poplar, popops, poputil
+from simulator import poplar, poplin, popnn, popops, poputil
 from simulator.codelets.elementwise import cycles
 from simulator.poplar import FLOAT, HALF, INT, UNSIGNED_INT, Interval, program
+from simulator.poplibs.poplin import ConvParams
 from simulator.poplibs.popops import embedding, expr
 from simulator.poplibs.popops.elementwise.scaled_add import ScaledAddSpecialisation
 from simulator.poplibs.poputil import graphfn
@@ -239,3 +241,262 @@ def test_types_of_the_device_by_those_of_values() -> None:
     with pytest.raises(poplar.PoplarError, match="no type of the device is as"):
         _ = poplar.equivalent_device_type(np.complex64).value
     assert Interval(1, 3).upper() == 3
+
+
+# poplin
+def test_transforms_are_set_after_the_parameters_are_made() -> None:
+    params = ConvParams(FLOAT, 1, [3, 1], [5, 1], 1, 1, 1)
+    params.inputTransform.paddingLower = [2, 0]
+    params.inputTransform.paddingUpper = [2, 0]
+    params.inputTransform.flip = [True, False]
+    params.kernelTransform.flip = [True, False]
+    assert params.getOutputFieldShape() == (3, 1)
+    assert poplin.getInputRange(0, (0, 2), 1, params) == (0, 2)
+    alike = ConvParams(FLOAT, 1, [3, 1], [5, 1], 1, 1, 1)
+    assert alike != params
+    with pytest.raises(poputil.poplibs_error, match="a kernel of 5 does not fit into an input of"):
+        alike.getOutputFieldShape()
+
+
+def test_a_plan_is_written_to_a_stream() -> None:
+    graph, stream = DeviceProgram(tiles=4).graph, io.StringIO()
+    params = ConvParams(HALF, 1, [4, 4], [3, 3], 4, 4)
+    text = poplin.reportPlanInfo(stream, graph, params, {}, poplin.PlanningCache())
+    assert stream.getvalue() == text == poplin.reportPlanInfo(graph, params)
+
+
+def test_the_products_of_factors_and_systems_are_planned_ahead() -> None:
+    # 3 blocks of 8 rows: 16 and 8 rows are below the first and the second
+    products = poplin.getCholeskyMatMulPrePlanParameters(FLOAT, [2, 24, 24], True)
+    shapes = [(product.aShape, product.bShape) for product, _ in products]
+    assert shapes == [
+        ((2, 16, 8), (2, 8, 8)), ((2, 16, 8), (2, 8, 16)), ((2, 8, 8), (2, 8, 8)),
+    ]  # fmt: skip
+    solve = poplin.getTriangularSolveMatMulPrePlanParameters
+    products = solve(FLOAT, FLOAT, [8, 8], [8, 3], True, True, {"blockSize": 4})
+    shapes = [(product.aShape, product.bShape) for product, _ in products]
+    halves = [((1, 4, 4), (1, 4, 2)), ((1, 4, 4), (1, 4, 1))]
+    assert shapes == halves + [((1, 1, k), (1, k, 2)) for k in (1, 2, 3)]
+    graph = DeviceProgram(tiles=4).graph
+    poplin.preplanMatMuls({(graph.getTarget(), product, None) for product, _ in products})
+
+
+def test_the_products_of_a_fully_connected_layer() -> None:
+    layer = poplin.fc.FullyConnectedParams(1, 4, 16, 8)
+    training = poplin.fc.getMatMulPrePlanParameters(layer, {}, HALF, False)
+    assert [(p.aShape, p.bShape, o["fullyConnectedPass"]) for p, o in training] == [
+        ((1, 4, 16), (1, 16, 8), "TRAINING_FWD"),
+        ((1, 4, 8), (1, 8, 16), "TRAINING_BWD"),
+        ((1, 16, 4), (1, 4, 8), "TRAINING_WU"),
+    ]
+    ((_, options),) = poplin.fc.getMatMulPrePlanParameters(layer, {}, HALF, True)
+    assert options["fullyConnectedPass"] == "INFERENCE_FWD"
+
+
+@pytest.mark.parametrize("stable", [False, True])
+def test_a_norm_is_over_the_samples_of_all_replicas(stable: bool) -> None:
+    # another replica with the negative values: a mean of 0, a variance of the mean of squares
+    run = DeviceProgram()
+    values = np.array([[[1.0, 2.0]], [[3.0, 4.0]]], np.float32)
+    acts, calls = run.tensor(values), []
+
+    def add(graph: Any, tensors: Any, prog: Any, replicas: int, name: str, options: Any) -> Any:
+        calls.append((len(tensors), replicas))
+        if len(tensors) == 2 or (stable and len(calls) == 1):
+            popops.mulInPlace(graph, tensors[0], 0.0, prog)
+        if len(tensors) == 2 or len(calls) == 2:
+            popops.mulInPlace(graph, tensors[-1], 2.0, prog)
+        return tensors
+
+    mean, deviation = popnn.bn.distributedBatchNormStatistics(
+        run.graph, acts, 0.0, run.program, False, add, 4, stable
+    )
+    found = run.run(mean, deviation)
+    assert calls == ([(1, 2), (1, 2)] if stable else [(2, 2)])
+    np.testing.assert_allclose(found[0], [0.0])
+    np.testing.assert_allclose(found[1], [1 / np.sqrt((1 + 4 + 9 + 16) / 4)], rtol=1e-5)
+    with pytest.raises(poputil.poplibs_error, match="normSize is 3; a multiple of 2"):
+        popnn.bn.distributedBatchNormStatistics(run.graph, acts, 0.0, run.program, False, add, 3)
+
+
+# popnn
+def test_the_largest_elements_with_their_indices_in_a_tensor() -> None:
+    run = DeviceProgram()
+    t, indices = run.tensor([[1.0, 3.0, 2.0]]), run.tensor([[0, 0]], UNSIGNED_INT)
+    values = popnn.topK(run.graph, t, indices, 2, True, run.program)
+    assert isinstance(values, poplar.Tensor)
+    assert [v.ravel().tolist() for v in run.run(values, indices)] == [[3.0, 2.0], [1, 2]]
+
+
+def _spline_reference(v: Any, degree: int) -> Any:
+    """Return the coefficients of a uniform B-spline by the recursion of Cox and de Boor."""
+    knots = np.arange(-degree, degree + 2, dtype=float)
+    found = (knots[:-1] <= v) & (v < knots[1:])
+    level: Any = found.astype(float)
+    for k in range(1, degree + 1):
+        left = (v - knots[: -k - 1]) / k * level[:-1]
+        level = left + (knots[k + 1 :] - v) / k * level[1:]
+    return level
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+@pytest.mark.parametrize("is_open", [0, 1])
+def test_splines_are_those_of_cox_and_de_boor(degree: int, is_open: int) -> None:
+    run, rng = DeviceProgram(), np.random.default_rng(degree)
+    pseudo, kernel = rng.random((5, 2)), np.array([6, 5])
+    count = (degree + 1) ** 2
+    basis, index = run.tensor(np.zeros((5, count))), run.tensor(np.zeros((5, count)), INT)
+    popops.splineBasis(
+        run.graph, run.tensor(pseudo), run.tensor(kernel, INT),
+        run.tensor([is_open] * 2, poplar.UNSIGNED_CHAR), basis, index, degree, run.program,
+    )  # fmt: skip
+    found, places = run.run(basis, index)
+    for edge in range(5):
+        v = pseudo[edge] * (kernel - degree * is_open)
+        one, two = (_spline_reference(x - np.floor(x), degree) for x in v)
+        expected = (two[:, None] * one).ravel()
+        np.testing.assert_allclose(found[edge], expected, rtol=1e-5, atol=1e-6)
+        first, second = (
+            (int(x) + np.arange(degree + 1)) % k for x, k in zip(v, kernel, strict=True)
+        )
+        assert places[edge].tolist() == (second[:, None] * 6 + first).ravel().tolist()
+
+
+def test_features_are_weighted_by_splines() -> None:
+    run, rng = DeviceProgram(), np.random.default_rng(7)
+    x, w, b = rng.random((6, 3)), rng.random((4, 3, 5)), rng.random((6, 2))
+    at = rng.integers(0, 4, (6, 2))
+    out = popops.splineWeighting(
+        run.graph, run.tensor(x), run.tensor(w), run.tensor(b), run.tensor(at, INT), run.program
+    )
+    expected = np.einsum("ec,esco,es->eo", x, w[at], b)
+    np.testing.assert_allclose(run.run(out)[0], expected, rtol=1e-5)
+    with pytest.raises(poputil.poplibs_error, match="degree is 4; 1, 2 or 3"):
+        t, i = run.tensor(np.zeros((1, 1))), run.tensor(np.zeros(1), INT)
+        popops.splineBasis(run.graph, t, i, i, t, t, 4, run.program)
+
+
+def _sampled(maps: Any, roi: Any, params: Any) -> Any:
+    """Return the bins of a region of maps [channels, height, width], sample by sample."""
+    shift = 0.5 if params.aligned else 0.0
+    x1, y1, x2, y2 = roi * params.spatialScale - shift
+    least = 0.0 if params.aligned else 1.0
+    high, wide = max(y2 - y1, least) / params.poolH, max(x2 - x1, least) / params.poolW
+    out = np.zeros((len(maps), params.poolH, params.poolW))
+    n, (height, width) = params.samplingRatio, maps.shape[1:]
+    for i, j, a, b in np.ndindex(params.poolH, params.poolW, n, n):
+        y, x = y1 + (i + (a + 0.5) / n) * high, x1 + (j + (b + 0.5) / n) * wide
+        if y <= height and x <= width:
+            y, x = max(y, 0.0), max(x, 0.0)
+            top, left = min(int(y), height - 1), min(int(x), width - 1)
+            down, right = min(top + 1, height - 1), min(left + 1, width - 1)
+            v, u = y - top, x - left
+            upper = (1 - u) * maps[:, top, left] + u * maps[:, top, right]
+            lower = (1 - u) * maps[:, down, left] + u * maps[:, down, right]
+            out[:, i, j] += ((1 - v) * upper + v * lower) / n**2
+    return out
+
+
+@pytest.mark.parametrize("aligned", [False, True])
+def test_regions_are_pooled_at_fractions_of_elements(aligned: bool) -> None:
+    run, rng = DeviceProgram(tiles=2), np.random.default_rng(3)
+    params = popnn.experimental.roiAlignParams(2, 3, 2, aligned, 0.5)
+    maps, grads = rng.random((2, 2, 6, 7)), rng.random((3, 2, 3, 2))
+    rois = np.array([[1.6, 1.6, 9.2, 11.0], [0.0, 2.0, 3.0, 3.5], [4.0, 5.0, 16.0, 9.0]])
+    images = [0, 1, 1]
+    data, regions, at = run.tensor(maps), run.tensor(rois), run.tensor(images, INT)
+    out = popnn.experimental.roiAlignFwd(run.graph, run.program, data, regions, at, params)
+    gradient = popnn.experimental.roiAlignInputGradient(
+        run.graph, run.program, data, regions, at, run.tensor(grads), params
+    )
+    found, back = run.run(out, gradient)
+    direction = rng.random(maps.shape)  # of the derivative: pooling is linear in the map
+
+    def pooled(values: Any) -> Any:
+        return np.stack([_sampled(values[n], r, params) for n, r in zip(images, rois, strict=True)])
+
+    np.testing.assert_allclose(found, pooled(maps), rtol=1e-4)
+    slope = (pooled(maps + 1e-4 * direction) - pooled(maps - 1e-4 * direction)) / 2e-4
+    np.testing.assert_allclose((back * direction).sum(), (slope * grads).sum(), rtol=1e-5)
+
+
+def test_attention_scales_the_update_gate_and_has_a_gradient() -> None:
+    rng = np.random.default_rng(5)
+    batch, steps, size = 2, 3, 4
+    x, h0 = rng.random((steps, batch, size)), rng.random((batch, size))
+    w, u = (rng.normal(size=(3, size, size)) * 0.5 for _ in range(2))
+    bias, scores = rng.random((3, size)), rng.random((batch, steps)) * 0.5
+    seeds = rng.random((steps, batch, size))
+
+    def sigmoid(v: Any) -> Any:
+        return 1 / (1 + np.exp(-v))
+
+    def forward(scores: Any, x: Any) -> Any:
+        h, outs = h0, []
+        for t in range(steps):
+            reset, update = (sigmoid(x[t] @ w[k] + h @ u[k] + bias[k]) for k in (0, 1))
+            candidate = np.tanh(x[t] @ w[2] + (reset * h) @ u[2] + bias[2])
+            update = update * (1 - scores[:, t : t + 1])
+            h = update * h + (1 - update) * candidate
+            outs.append(h)
+        return np.stack(outs)
+
+    run = DeviceProgram()
+    params = popnn.gru.GruParams(FLOAT, batch, steps, [size, size])
+    weights = popnn.gru.GruWeights(run.tensor(w), run.tensor(u), run.tensor(bias))
+    first, inputs = run.tensor(h0), run.tensor(x)
+    attention = run.give(popnn.gru.createAttention(run.graph, params, "att"), scores)
+    kept: list[Any] = []
+    out = popnn.gru.auGruFwd(
+        run.graph, params, first, inputs, weights, kept, attention, run.program, "fwd"
+    )
+    of_inputs: list[Any] = []
+    of_scores: list[Any] = []
+    popnn.gru.auGruBwdWithWU(
+        run.graph, params, run.program, first, kept[0], weights, inputs, out, run.tensor(seeds),
+        of_inputs, attention, of_scores, "bwd",
+    )  # fmt: skip
+    found, score_grads, input_grads = run.run(out, of_scores[0], of_inputs[0])
+    np.testing.assert_allclose(found, forward(scores, x), rtol=1e-4)
+
+    def slopes(values: Any, change: Any) -> Any:
+        result = np.zeros_like(values)
+        for place in np.ndindex(values.shape):
+            step = np.zeros_like(values)
+            step[place] = 1e-5
+            result[place] = ((change(values + step) - change(values - step)) * seeds).sum() / 2e-5
+        return result
+
+    np.testing.assert_allclose(
+        score_grads, slopes(scores, lambda s: forward(s, x)), rtol=2e-3, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        input_grads, slopes(x, lambda v: forward(scores, v)), rtol=2e-3, atol=1e-4
+    )
+
+
+def test_both_halves_of_a_backward_pass_are_the_whole() -> None:
+    rng, values = np.random.default_rng(9), []
+    for apart in (False, True):
+        rng = np.random.default_rng(9)
+        run = DeviceProgram()
+        params = popnn.lstm.LstmParams(FLOAT, 2, 3, [4, 4])
+        weights = popnn.lstm.LstmWeights(
+            run.tensor(rng.normal(size=(4, 4, 4))), run.tensor(rng.normal(size=(4, 4, 4))),
+            run.tensor(rng.normal(size=(4, 4))),
+        )  # fmt: skip
+        state = popnn.lstm.LstmState(run.tensor(rng.random((2, 4))), run.tensor(rng.random((2, 4))))
+        x, seeds = run.tensor(rng.random((3, 2, 4))), run.tensor(rng.random((3, 2, 4)))
+        last = popnn.lstm.LstmState(run.tensor(rng.random((2, 4))), run.tensor(rng.random((2, 4))))
+        kept: list[Any] = []
+        out, _ = popnn.lstm.lstmFwd(run.graph, params, state, x, weights, kept, run.program)
+        call = (run.graph, params, run.program, state, kept[0])
+        if apart:
+            units: list[Any] = []
+            grads = popnn.lstm.lstmBwd(*call, weights, x, out, seeds, last, None, units)
+            of_weights = popnn.lstm.lstmWU(*call, units[0], weights, x, out)
+        else:
+            grads, of_weights = popnn.lstm.lstmBwdWithWU(*call, weights, x, out, seeds, last, None)
+        values.append(run.run(*grads, *of_weights))
+    for one, other in zip(*values, strict=True):
+        np.testing.assert_array_equal(one, other)

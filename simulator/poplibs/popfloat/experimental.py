@@ -19,6 +19,7 @@ from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, SHORT, SIGNED_CHAR, UNSIGNED_INT, IntArray, Type
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field, cut_ranges
+from simulator.poplibs.codelets import addCodelets as addCodelets
 from simulator.poplibs.popops.regions import debug_name, in_memory_order, regions_of
 
 Options = Mapping[str, object] | None
@@ -73,6 +74,21 @@ class SpecType(Enum):
     AUTO = "AUTO"
 
 
+def roundTypeToString(rmode: RoundType) -> str:
+    """Return the name of a rounding."""
+    return rmode.name
+
+
+def srDensityTypeToString(dist: SRDensityType) -> str:
+    """Return the name of a noise."""
+    return dist.name
+
+
+def specTypeToString(specType: SpecType) -> str:
+    """Return the name of a type of a cast."""
+    return specType.name
+
+
 class FormatType(Enum):
     """The kind of a format, which decides how it is stored."""
 
@@ -85,6 +101,11 @@ class FormatType(Enum):
     BFLOAT16 = "BFLOAT16"
     NO_DENORM_GF16 = "NO_DENORM_GF16"
     ENABLE_DENORM_GF16 = "ENABLE_DENORM_GF16"
+
+
+def formatTypeToString(fmtType: FormatType) -> str:
+    """Return the name of a kind of formats."""
+    return fmtType.name
 
 
 CAST_OPTIONS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.poplin import fc as fc
 from simulator.poplibs.poplin import multiconv as multiconv
 from simulator.poplibs.poplin.biases import addBias as addBias
 from simulator.poplibs.poplin.biases import convolutionBiasUpdate as convolutionBiasUpdate
@@ -61,6 +62,10 @@ from simulator.poplibs.poplin.matmul import transposeGroupedMatrix as transposeG
 from simulator.poplibs.poplin.norms import createNormBeta as createNormBeta
 from simulator.poplibs.poplin.norms import createNormGamma as createNormGamma
 from simulator.poplibs.poplin.norms import createNormParams as createNormParams
+from simulator.poplibs.poplin.norms import distributedNormStatistics as distributedNormStatistics
+from simulator.poplibs.poplin.norms import (
+    distributedNormStatisticsGradients as distributedNormStatisticsGradients,
+)
 from simulator.poplibs.poplin.norms import normalise as normalise
 from simulator.poplibs.poplin.norms import normGradients as normGradients
 from simulator.poplibs.poplin.norms import normParamGradients as normParamGradients
@@ -72,6 +77,12 @@ from simulator.poplibs.poplin.params import InputTransform as InputTransform
 from simulator.poplibs.poplin.params import OutputTransform as OutputTransform
 from simulator.poplibs.poplin.params import getGradientParams as getGradientParams
 from simulator.poplibs.poplin.params import getWeightUpdateParams as getWeightUpdateParams
+from simulator.poplibs.poplin.preplan_parameters import (
+    getCholeskyMatMulPrePlanParameters as getCholeskyMatMulPrePlanParameters,
+)
+from simulator.poplibs.poplin.preplan_parameters import (
+    getTriangularSolveMatMulPrePlanParameters as getTriangularSolveMatMulPrePlanParameters,
+)
 from simulator.poplibs.poplin.preplanning import MatMulParams as MatMulParams
 from simulator.poplibs.poplin.preplanning import PlanCosts as PlanCosts
 from simulator.poplibs.poplin.preplanning import (

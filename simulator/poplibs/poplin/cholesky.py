@@ -42,7 +42,7 @@ from simulator.poplibs.poplin.square import (
 )
 from simulator.poplibs.popops.regions import debug_name
 
-_BLOCK = 8  # rows of a block, where no option says otherwise
+BLOCK = 8  # rows of a block, where no option says otherwise
 
 
 @library_call("POPLIN")
@@ -60,7 +60,7 @@ def createCholeskyInput(
     sizes = checked_shape(shape, name)
     check_square(sizes, name)
     rows = sizes[-1]
-    size = min(block_size_of(options, _BLOCK, name)[0], rows)
+    size = min(block_size_of(options, BLOCK, name)[0], rows)
     blocks, groups = ceil_div(rows, size), int(np.prod(sizes[:-2], dtype=np.int64))
     layout = (groups, blocks, blocks, size, size)
     variable = graph.addVariable(checked_type(type, name), layout, debugContext or name)
@@ -219,7 +219,7 @@ def choleskyInPlace(
     check_square(a.shape, name)
     if a.dtype not in (FLOAT, HALF):
         raise poplibs_error(f"{name}: A is of type {a.dtype}; float or half is needed")
-    size, products = block_size_of(options, _BLOCK, name)
+    size, products = block_size_of(options, BLOCK, name)
     batch = as_batch(a)
     with graph.debug_scope(name, "poplin"):
         matrices = batch if lower else transposeGroupedMatrix(batch)

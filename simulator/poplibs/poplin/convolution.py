@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil, gcd
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,7 @@ from simulator.poplibs.poplin.regroup import regrouped, transposed_where_it_lies
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.elementwise.fill import zero
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import mapTensorLinearly
 
@@ -399,8 +401,17 @@ def flattened_plan(target: Target, params: ConvParams, options: Options, name: s
 
 
 @library_call("POPLIN")
-def reportPlanInfo(
-    graph: Graph, params: ConvParams, options: Options = None, cache: PlanningCache | None = None
-) -> str:
-    """Return the plan of a convolution as text."""
-    return flattened_plan(graph.target, params, options, "reportPlanInfo").describe()
+def reportPlanInfo(*arguments: Any, **named: Any) -> str:
+    """Return the plan of a convolution as text: `[stream,] graph, params, options, cache`.
+
+    It is written to a stream that comes first.
+    """
+    form: dict[str, object] = {"graph": NEEDED, "params": NEEDED, "options": None, "cache": None}
+    if arguments and not isinstance(arguments[0], Graph):
+        form = {"stream": NEEDED, **form}
+    call_args = arguments_of("reportPlanInfo", form, arguments, named)
+    graph, params, options = (call_args[key] for key in ("graph", "params", "options"))
+    text = flattened_plan(graph.target, params, options, "reportPlanInfo").describe()
+    if "stream" in form:
+        call_args["stream"].write(text)
+    return text

@@ -6,6 +6,9 @@ is element-wise. PopLibs lib/poplin/Norms.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from simulator.codelets.layers.deviation import inverse_deviation_vertices
@@ -20,6 +23,7 @@ from simulator.poplibs.popops.ordered_copy import ordered_copy
 from simulator.poplibs.popops.regions import add_elementwise, debug_name
 from simulator.poplibs.poputil.use import joint_broadcast_operand
 
+AllReduce = Callable[..., list[Tensor]]  # (graph, tensors, prog, replicas, debugContext, options)
 SPLIT = 3 / 4  # how much of 1 / n scales the sums, so that halves neither vanish nor overflow
 
 
@@ -102,30 +106,97 @@ def normStatistics(
     squares of activations less the mean; `eps` is added to it, after it is scaled by n / (n - 1)
     when `unbiasedVarEstimate` is true.
     """
-    acts, name = actsUngrouped, debug_name(debugContext, "Norm/statistics")
+    name = debug_name(debugContext, "Norm/statistics")
+    mode = (unbiasedVarEstimate, stableAlgo, partialsType)
+    return _statistics(graph, actsUngrouped, eps, prog, mode, None, name)
+
+
+@library_call("POPLIN")
+def distributedNormStatistics(
+    replicatedGraph: Graph,
+    actsUngrouped: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    allReduceCallback: AllReduce | None,
+    normSize: int,
+    stableAlgo: bool = False,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+) -> tuple[Tensor, Tensor]:
+    """Return what `normStatistics` does, over the `normSize` samples of several replicas.
+
+    `allReduceCallback(graph, tensors, prog, replicas, debugContext, options)` adds sums over them
+    and returns the tensors of the totals; it is not called when all samples are here.
+    """
+    name = debug_name(debugContext, "Norm/distributedStatistics")
+    mode = (unbiasedVarEstimate, stableAlgo, partialsType)
+    shared = _shared(name, actsUngrouped, normSize, allReduceCallback)
+    return _statistics(replicatedGraph, actsUngrouped, eps, prog, mode, shared, name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """How many replicas share a norm, and what adds over them."""
+
+    replicas: int
+    callback: AllReduce
+
+    def total(self, graph: Graph, tensors: list[Tensor], prog: Sequence, name: str) -> list[Tensor]:
+        return self.callback(graph, tensors, prog, self.replicas, f"{name}/allReduce", {})
+
+
+def _shared(name: str, acts: Tensor, samples: int, callback: AllReduce | None) -> _Shared | None:
+    """Return how a norm is shared; None for one of which all samples are here."""
     check_activations(name, "activations", acts)
-    count = _values(acts)
-    factor = count / (count - 1) if unbiasedVarEstimate and count > 1 else 1.0
+    here = acts.dim(0)
+    if callback is None or not here or samples <= here:
+        return None
+    if samples % here:
+        raise poplibs_error(f"{name}: normSize is {samples}; a multiple of {here} is needed")
+    return _Shared(samples // here, callback)
+
+
+def _statistics(
+    graph: Graph,
+    acts: Tensor,
+    eps: float,
+    prog: Sequence,
+    mode: tuple[bool, bool, Type],
+    shared: _Shared | None,
+    name: str,
+) -> tuple[Tensor, Tensor]:
+    """Return the mean and the inverse deviation of each channel; `mode` as the last arguments."""
+    unbiased, stable, partials = mode
+    check_activations(name, "activations", acts)
+    count = _values(acts) * (shared.replicas if shared else 1)
+    factor = count / (count - 1) if unbiased and count > 1 else 1.0
     with graph.debug_scope(name, "poplin"):
         mean = poputil.createBroadcastOperand(graph, acts, acts.dtype, 1, True, f"{name}/mean")
-        power = graph.clone(mean, f"{name}/power", partialsType)
+        power = graph.clone(mean, f"{name}/power", partials)
         sums = _sum(acts, 1 / count, squares=False)
-        if stableAlgo:
+        if stable:
             _reduce(graph, [sums], [mean], prog, f"{name}/mean")
+            if shared:
+                (mean,) = shared.total(graph, [mean], prog, name)
             centred = popops.sub(
                 graph, acts, _by_channel(name, "mean", acts, mean), prog, f"{name}/removeMean"
             )
             squares = [_sum(centred, 1 / count, squares=True)]
             _reduce(graph, squares, [power], prog, f"{name}/power")
+            if shared:
+                (power,) = shared.total(graph, [power], prog, name)
         else:
             squares = [sums, _sum(acts, 1 / count, squares=True)]
             _reduce(graph, squares, [mean, power], prog, name)
+            if shared:
+                mean, power = shared.total(graph, [mean, power], prog, name)
         deviation = graph.clone(mean, f"{name}/iStdDev")
         compute_set = graph.addComputeSet(f"{name}/iStdDev")
         add_elementwise(
             graph,
             compute_set,
-            inverse_deviation_vertices(mean.dtype, power.dtype, mean.dtype, bool(stableAlgo)),
+            inverse_deviation_vertices(mean.dtype, power.dtype, mean.dtype, bool(stable)),
             {"mean": ("input", mean), "power": ("input", power), "out": ("output", deviation)},
             {"eps": float(eps), "scaleVar": factor},
         )
@@ -243,14 +314,47 @@ def normStatisticsGradients(
     PopLibs, too, makes nothing of `partialsType`.
     """
     name = debug_name(debugContext, "Norm/gradients")
+    return _gradients(graph, actsWhitened, gradsIn, invStdDev, prog, None, name)
+
+
+@library_call("POPLIN")
+def distributedNormStatisticsGradients(
+    replicatedGraph: Graph,
+    actsWhitened: Tensor,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    reduceCallback: AllReduce | None,
+    normSize: int,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+) -> Tensor:
+    """Return what `normStatisticsGradients` does, of samples on several replicas."""
+    name = debug_name(debugContext, "Norm/distributedGradients")
+    shared = _shared(name, actsWhitened, normSize, reduceCallback)
+    return _gradients(replicatedGraph, actsWhitened, gradsIn, invStdDev, prog, shared, name)
+
+
+def _gradients(
+    graph: Graph,
+    actsWhitened: Tensor,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    prog: Sequence,
+    shared: _Shared | None,
+    name: str,
+) -> Tensor:
+    """Return the gradient of activations; see `normStatisticsGradients`."""
     _check_alike(name, actsWhitened, gradsIn)
     deviations = _by_channel(name, "inverse standard deviation", actsWhitened, invStdDev)
-    share = 1 / _values(actsWhitened)
+    share = 1 / (_values(actsWhitened) * (shared.replicas if shared else 1))
     remaining_scale = share ** (1 - SPLIT)
     if actsWhitened.dtype == HALF:
         remaining_scale = float(np.float16(remaining_scale))
     with graph.debug_scope(name, "poplin"):
         variance, mean = _deltas(graph, actsWhitened, gradsIn, -share / remaining_scale, prog, name)
+        if shared:
+            variance, mean = shared.total(graph, [variance, mean], prog, name)
         gradient = graph.clone(actsWhitened, f"{name}/gradsIn")
         prog.add(ordered_copy(gradsIn, gradient, f"{name}/gradsIn"))
         of_variance = _by_channel(name, "delta", actsWhitened, variance)

@@ -13,8 +13,17 @@ from simulator.logging import library_call
 Sizes = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InputTransform:
+class _Numbers:
+    """Fields that are set as lists and kept as tuples, so that parameters stay hashable."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, numbers: Sequence[int]) -> None:
+        object.__setattr__(self, name, tuple(numbers))
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class InputTransform(_Numbers):
     """What is done to the input's field or the kernel first, in this order; by dimension.
 
     Elements are cut off, zeros put between the others (a dilation of 2 puts one), zeros added, and
@@ -35,8 +44,8 @@ class InputTransform:
         return spread + self.paddingLower[axis] + self.paddingUpper[axis]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputTransform:
+@dataclass(slots=True, unsafe_hash=True)
+class OutputTransform(_Numbers):
     """What is done to the output's field last, in this order; by dimension."""
 
     truncationLower: Sequence[int] = ()
@@ -65,12 +74,13 @@ class _TwoTypes(type):
         return super().__call__(dataType, *sizes, **named)
 
 
-@dataclass(frozen=True)
+@dataclass(unsafe_hash=True)
 class ConvParams(metaclass=_TwoTypes):
     """A convolution of [batch, groups * inputs, *field].
 
     The weights are [groups, outputs, inputs, *kernel]. Raises poplibs_error for sizes that make
-    no convolution.
+    no convolution; where no transform is given a kernel has to fit into its input once shapes are
+    asked for, as transforms may be set until then.
     """
 
     dataType: Type
@@ -92,11 +102,20 @@ class ConvParams(metaclass=_TwoTypes):
                 f"ConvParams: field {list(fields)} and kernel {list(kernel)} differ in dimensions"
             )
         _check_sizes(self, fields + kernel)
-        object.__setattr__(self, "inputFieldShape", fields)
-        object.__setattr__(self, "kernelShape", kernel)
+        self.inputFieldShape, self.kernelShape = fields, kernel
+        plain = self.inputTransform, self.kernelTransform, self.outputTransform
         for name in ("inputTransform", "kernelTransform", "outputTransform"):
-            object.__setattr__(self, name, _filled(getattr(self, name), len(fields), name))
-        for axis, (size, width) in enumerate(zip(fields, kernel, strict=True)):
+            setattr(self, name, _filled(getattr(self, name), len(fields), name))
+        if plain != (InputTransform(), InputTransform(), OutputTransform()):
+            self.check()
+
+    def check(self) -> None:
+        """Raise poplibs_error where transforms leave nothing, or the kernel does not fit."""
+        for name in ("inputTransform", "kernelTransform", "outputTransform"):
+            _filled(getattr(self, name), self.getNumFieldDims(), name)
+        for axis, (size, width) in enumerate(
+            zip(self.inputFieldShape, self.kernelShape, strict=True)
+        ):
             _check_kept(self.inputTransform, f"dimension {axis}: an input", size, axis)
             _check_kept(self.kernelTransform, f"dimension {axis}: a kernel", width, axis)
             room = self._input(axis) - self._kernel(axis) + 1
@@ -138,6 +157,7 @@ class ConvParams(metaclass=_TwoTypes):
 
     def getOutputFieldShape(self) -> Sizes:
         """Return the size of each dimension of the output."""
+        self.check()
         return tuple(
             self.outputTransform.size_of(self._input(axis) - self._kernel(axis) + 1, axis)
             for axis in range(len(self.kernelShape))
@@ -145,10 +165,12 @@ class ConvParams(metaclass=_TwoTypes):
 
     def input_shape(self) -> Sizes:
         """Return the shape of the input tensor."""
+        self.check()
         return (self.batchSize, self.getNumInputChans(), *self.inputFieldShape)
 
     def weights_shape(self) -> Sizes:
         """Return the shape of the weights."""
+        self.check()
         outputs, inputs = self.outputChannelsPerConvGroup, self.inputChannelsPerConvGroup
         return (self.numConvGroups, outputs, inputs, *self.kernelShape)
 

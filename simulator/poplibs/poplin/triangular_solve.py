@@ -42,7 +42,7 @@ from simulator.poplibs.poputil import mapTensorLinearly
 from simulator.poplibs.poputil.graphfn import Arguments, VoidFunction, created, inout
 from simulator.poplibs.poputil.graphfn import input as read
 
-_BLOCK = 64  # rows of a block, where no option says otherwise
+BLOCK = 64  # rows of a block, where no option says otherwise
 
 
 @library_call("POPLIN")
@@ -60,7 +60,7 @@ def createTriangularSolveInputLHS(
     """Add the triangular matrices of systems, which lie block by block."""
     name = debug_name(debugContext, "triangularSolve")
     a, _ = _checked(name, aShape, bShape, leftSide)
-    size, _ = block_size_of(options, _BLOCK, name)
+    size, _ = block_size_of(options, BLOCK, name)
     variable = _in_blocks(graph, checked_type(inputType, name), a, leftSide, size, f"{name}/A")
     return variable.reshape(a)
 
@@ -314,7 +314,7 @@ def triangularSolve(
     _checked(name, a.shape, b.shape, leftSide)
     if a.dtype != b.dtype or a.dtype not in (FLOAT, HALF):
         raise poplibs_error(f"{name}: A is {a.dtype} and B {b.dtype}; both float or half")
-    size, products = block_size_of(options, _BLOCK, name)
+    size, products = block_size_of(options, BLOCK, name)
     with graph.debug_scope(name, "poplin"):
         matrices = _triangle(graph, as_batch(a), lower, unitDiagonal, prog, f"{name}/mask")
         sides = as_batch(b)

@@ -7,6 +7,7 @@ from simulator.poplibs.poplin.norms import createNormBeta, createNormGamma, crea
 from simulator.poplibs.popnn import (
     bn,
     ctc_infer,
+    experimental,
     gn,
     gru,
     gru_backward,
@@ -109,6 +110,7 @@ __all__ = [
     "geluInPlace",
     "getNonLinearityScaling",
     "gn",
+    "experimental",
     "gru",
     "gru_backward",
     "hardSigmoid",

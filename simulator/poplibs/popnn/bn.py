@@ -11,6 +11,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.logging import library_call
 from simulator.poplibs import poplin
+from simulator.poplibs.poplin.norms import AllReduce
 from simulator.poplibs.popnn import norm_layers as layers
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 
@@ -34,6 +35,55 @@ def batchNormStatistics(
     return poplin.normStatistics(
         graph, acts, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
     )
+
+
+@library_call("POPNN")
+def distributedBatchNormStatistics(
+    replicatedGraph: Graph,
+    acts: Tensor,
+    eps: float,
+    prog: Sequence,
+    unbiasedVarEstimate: bool,
+    reduceCallback: AllReduce | None,
+    normBatchSize: int,
+    stableAlgo: bool = False,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Return what `batchNormStatistics` does, over `normBatchSize` samples of several replicas.
+
+    See `poplin.distributedNormStatistics` for the callback, which adds over them.
+    """
+    layers.check_options("distributedBatchNormStatistics", options)
+    return poplin.distributedNormStatistics(
+        replicatedGraph, acts, eps, prog, unbiasedVarEstimate, reduceCallback, normBatchSize,
+        stableAlgo, partialsType, debugContext,
+    )  # fmt: skip
+
+
+@library_call("POPNN")
+def distributedBatchNormGradients(
+    replicatedGraph: Graph,
+    actsWhitened: Tensor,
+    gradsIn: Tensor,
+    invStdDev: Tensor,
+    gamma: Tensor,
+    prog: Sequence,
+    reduceCallback: AllReduce | None,
+    normBatchSize: int,
+    partialsType: Type = FLOAT,
+    debugContext: str = "",
+    options: Mapping[str, object] | None = None,
+) -> Tensor:
+    """Return the gradient of activations, of which several replicas have a part each."""
+    layers.check_options("distributedBatchNormGradients", options)
+    graph = replicatedGraph
+    gradients = poplin.normGradients(graph, gradsIn, gamma, prog, debugContext)
+    return poplin.distributedNormStatisticsGradients(
+        graph, actsWhitened, gradients, invStdDev, prog, reduceCallback, normBatchSize,
+        partialsType, debugContext,
+    )  # fmt: skip
 
 
 def _whiten(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +18,13 @@ from simulator.codelets.layers.classification import (
 from simulator.codelets.layers.loss_cycles import CLASSES_A_WORKER
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
-from simulator.graph.program import Execute, Program, Sequence
+from simulator.graph.program import Copy, Execute, Program, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, IntArray, Type
 from simulator.graph.vertex import Codelet, Field, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs.popops.elementwise.cast import cast
+from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.popops.sorting.topk import SortOrder, TopKParams, topKWithPermutation
 
@@ -54,19 +56,33 @@ def minAndArgMin(graph: Graph, input: Tensor, prog: Sequence, debugContext: str 
 
 
 @library_call("POPNN")
-def topK(
-    graph: Graph, input: Tensor, K: int, sort: bool, prog: Sequence, debugContext: str = ""
-) -> Pair:
+def topK(graph: Graph, input: Tensor, *arguments: Any, **named: Any) -> Pair | Tensor:
     """Return the K largest elements of each row [rows, 1, K], and their indices alike.
 
-    With `sort` the largest come first. PopLibs writes the indices to an argument of its own.
+    With `sort` the largest come first. As in PopLibs the indices may be written to a tensor of
+    [rows, K] that stands before K; the elements alone are given then, [rows, K].
     """
-    name = debug_name(debugContext, "topK")
+    form: dict[str, object] = {
+        "K": NEEDED,
+        "sort": NEEDED,
+        "prog": NEEDED,
+        "debugContext": "",
+    }
+    to = "indices" in named or (arguments and isinstance(arguments[0], Tensor))
+    call_args = arguments_of("topK", {"indices": NEEDED, **form} if to else form, arguments, named)
+    K, sort, prog = (call_args[key] for key in ("K", "sort", "prog"))
+    name = debug_name(call_args["debugContext"], "topK")
     if input.rank() != 2 or not 1 <= K <= input.dim(1):
         raise poplibs_error(f"{name}: {K} of {input!r}; rows of at least K elements are needed")
     order = SortOrder.DESCENDING if sort else SortOrder.NONE
     params = TopKParams(K, True, order)
     values, indices = topKWithPermutation(graph, prog, input, params, name)
+    if to:
+        given = call_args["indices"]
+        if given.numElements() != indices.numElements() or given.dtype != indices.dtype:
+            raise poplibs_error(f"{name}: indices {given!r}; {indices!r} is needed")
+        prog.add(Copy(indices, given.reshape(indices.shape), name=name))
+        return values
     return values.expand([1]), indices.expand([1])
 
 

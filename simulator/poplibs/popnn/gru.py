@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
@@ -153,6 +154,16 @@ def createWeights(
 
 
 @library_call("POPNN")
+def createAttention(
+    graph: Graph, params: GruParams, debugContext: str = "", options: Options = None
+) -> Tensor:
+    """Add the attention scores [batch, timeSteps] of `auGruFwd`."""
+    name = debug_name(debugContext, "attention")
+    shape = [params.batchSize, params.timeSteps]
+    return popops.createSliceableTensor(graph, params.dataType, shape, [1], [1], 0, name)
+
+
+@library_call("POPNN")
 def gruFwd(
     graph: Graph,
     params: GruParams,
@@ -173,6 +184,45 @@ def gruFwd(
     [timeSteps, 3, batch, outputs], with `resetAfter` and what the state adds to the candidate.
     """
     name = debug_name(debugContext, "gruFwd")
+    operands = (stateInit, in_, weights, intermediates)
+    return _forward(graph, params, operands, None, fwdProg, name, options)
+
+
+@library_call("POPNN")
+def auGruFwd(
+    graph: Graph,
+    params: GruParams,
+    stateInit: Tensor,
+    in_: Tensor,
+    weights: GruWeights,
+    intermediates: list[Tensor] | None,
+    attScores: Tensor,
+    fwdProg: Program,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> Tensor:
+    """Run the layer as `gruFwd` does, its update gate u times 1 - `attScores` [batch, timeSteps].
+
+    The intermediates have that product in the gate's place.
+    """
+    name = debug_name(debugContext, "auGruFwd")
+    rnn.expect(name, attScores, params.dataType, params.batchSize, params.timeSteps)
+    operands = (stateInit, in_, weights, intermediates)
+    return _forward(graph, params, operands, attScores, fwdProg, name, options)
+
+
+def _forward(
+    graph: Graph,
+    params: GruParams,
+    operands: tuple[Tensor, Tensor, GruWeights, list[Tensor] | None],
+    attention: Tensor | None,
+    fwdProg: Program,
+    name: str,
+    options: Options,
+) -> Tensor:
+    """Add the loop over the steps; return the layer's output."""
+    stateInit, in_, weights, intermediates = operands
     order = order_of(params, name)
     check_tensors(name, params, stateInit, in_, weights)
     values = rnn.read_options(options, name)
@@ -187,6 +237,7 @@ def gruFwd(
         layer = _layer_of(
             graph, params, inputs, in_usual_order(weights, order), values, fwdProg, name
         )
+        layer = replace(layer, attention=attention)
         intermediates_kept = None
         if intermediates is not None:
             count = UNITS + params.resetAfter
@@ -247,6 +298,14 @@ class _Layer:
     state_kernel: Tensor | None
     state_biases: Tensor | None
     name: str
+    attention: Tensor | None = None
+
+    def attend(self, update: Tensor, index: Tensor, prog: Program) -> None:
+        """Take a step's attention off the update gate [batch, outputs]."""
+        if self.attention is not None:
+            graph, name = self.graph, f"{self.name}/Attention"
+            scores = popops.dynamicSlice(graph, self.attention, index, [1], [1], prog, name)
+            popops.mapInPlace(graph, _1 - _2 * _1, [update, scores], prog, name)
 
 
 def _layer_of(
@@ -277,12 +336,15 @@ def _cell(layer: _Layer, state: Tensor, index: Tensor, keep: bool, prog: Program
     """Add one step up to its candidate; return the values that a backward pass needs."""
     step_sums = layer.gates.take(index, prog)
     if layer.candidate is None:
-        return _reset_after(layer, step_sums, state, prog)
+        units = _reset_after(layer, step_sums, state, prog)
+        layer.attend(units[1], index, prog)
+        return units
     graph, params, name = layer.graph, layer.params, layer.name
     reset, update, candidate = _units_like(layer, state)
     gates = concat([reset, update], 0)
     layer.gates.write(step_sums, state, gates, prog)
     rnn.activate(graph, [(params.recurrentActivation, gates)], prog, name)
+    layer.attend(update[0], index, prog)
     if layer.candidate.before:
         step_sums = layer.candidate.take(index, prog)
     reset_kept = reset
@@ -334,3 +396,17 @@ def _reset_after(layer: _Layer, step_sums: Tensor, state: Tensor, prog: Program)
     popops.addInPlace(graph, units[GATES], added[GATES], prog, f"{name}/Candidate")
     rnn.activate(graph, [(params.activation, units[GATES:])], prog, name)
     return concat([units, recurrent.expand([0])], 0)
+
+
+# What is built on this layer, under PopLibs' names; it is loaded when it is asked for.
+_BUILT = {
+    **dict.fromkeys(("gruBwd", "gruBwdWithWU", "gruWU"), "gru_backward"),
+    **dict.fromkeys(("auGruBwd", "auGruBwdWithWU", "auGruWU"), "gru_backward"),
+    **{f"getBasicGruCell{way}Flops": "flops" for way in ("Fwd", "Bwd", "Wu")},
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BUILT:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"simulator.poplibs.popnn.{_BUILT[name]}"), name)

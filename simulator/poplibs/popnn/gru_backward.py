@@ -24,6 +24,61 @@ _1, _2, _3, _4, _5 = (PlaceHolder(number) for number in range(1, 6))
 
 
 @library_call("POPNN")
+def gruBwd(
+    graph: Graph,
+    params: GruParams,
+    prog: Program,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    inputGrad: list[Tensor] | None,
+    bwdIntermediates: list[Tensor] | None,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> Tensor:
+    """Return the gradient of the first output; add those of inputs and of units to lists.
+
+    `fwdIntermediates` are what `gruFwd` left, `output` all its outputs, `outputGrad` their
+    gradients. Neither `resetAfter` nor a layer without all outputs has a backward pass here.
+    """
+    name = debug_name(debugContext, "gruBwd")
+    layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
+                   name, options, None)  # fmt: skip
+    with graph.debug_scope(name, "popnn"):
+        first, units = layer.states(weights, outputGrad, inputGrad, prog)
+    if bwdIntermediates is not None:
+        bwdIntermediates.append(units)
+    return first
+
+
+@library_call("POPNN")
+def gruWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Program,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    bwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> GruWeights:
+    """Return the gradients of the weights, by those of the units, which `gruBwd` left."""
+    name = debug_name(debugContext, "gruWU")
+    layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
+                   name, options)  # fmt: skip
+    with graph.debug_scope(name, "popnn"):
+        return layer.weights(weights, input, bwdIntermediates, prog)
+
+
+@library_call("POPNN")
 def gruBwdWithWU(
     graph: Graph,
     params: GruParams,
@@ -41,34 +96,138 @@ def gruBwdWithWU(
 ) -> tuple[Tensor, GruWeights]:
     """Return the gradients of the first output and the weights; add that of inputs to a list.
 
-    `fwdIntermediates` are what `gruFwd` left, `output` all its outputs, `outputGrad` their
-    gradients. Neither `resetAfter` nor a layer without all outputs has a backward pass here.
+    The arguments are those of `gruBwd`; PopLibs takes the weights' gradient as one.
     """
     name = debug_name(debugContext, "gruBwd")
-    order = gru.order_of(params, name)
-    gru.check_tensors(name, params, fwdOutputInit, input, weights)
+    layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
+                   name, options, None)  # fmt: skip
+    with graph.debug_scope(name, "popnn"):
+        first, units = layer.states(weights, outputGrad, inputGrad, prog)
+        return first, layer.weights(weights, input, units, prog)
+
+
+@library_call("POPNN")
+def auGruBwd(
+    graph: Graph,
+    params: GruParams,
+    prog: Program,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    inputGrad: list[Tensor] | None,
+    bwdIntermediates: list[Tensor] | None,
+    attentions: Tensor,
+    attentionsGrad: list[Tensor],
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> Tensor:
+    """Do what `gruBwd` does of `auGruFwd`, and add the gradient of the attention to a list."""
+    name = debug_name(debugContext, "auGruBwd")
+    layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
+                   name, options, _Attention(attentions, attentionsGrad))  # fmt: skip
+    with graph.debug_scope(name, "popnn"):
+        first, units = layer.states(weights, outputGrad, inputGrad, prog)
+    if bwdIntermediates is not None:
+        bwdIntermediates.append(units)
+    return first
+
+
+@library_call("POPNN")
+def auGruWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Program,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    bwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> GruWeights:
+    """Return the gradients of the weights of `auGruFwd`, by what `auGruBwd` left of the units."""
+    name = debug_name(debugContext, "auGruWU")
+    layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
+                   name, options)  # fmt: skip
+    with graph.debug_scope(name, "popnn"):
+        return layer.weights(weights, input, bwdIntermediates, prog)
+
+
+@library_call("POPNN")
+def auGruBwdWithWU(
+    graph: Graph,
+    params: GruParams,
+    prog: Program,
+    fwdOutputInit: Tensor,
+    fwdIntermediates: Tensor,
+    weights: GruWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    inputGrad: list[Tensor] | None,
+    attentions: Tensor,
+    attentionsGrad: list[Tensor],
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> tuple[Tensor, GruWeights]:
+    """Do what `gruBwdWithWU` does of `auGruFwd`, and add the gradient of the attention to a list.
+
+    The arguments are those of `auGruBwd`; PopLibs takes the weights' gradient as one.
+    """
+    name = debug_name(debugContext, "auGruBwd")
+    layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
+                   name, options, _Attention(attentions, attentionsGrad))  # fmt: skip
+    with graph.debug_scope(name, "popnn"):
+        first, units = layer.states(weights, outputGrad, inputGrad, prog)
+        return first, layer.weights(weights, input, units, prog)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attention:
+    """The scores [batch, timeSteps], and the list that gets their gradient."""
+
+    scores: Tensor
+    gradients: list[Tensor]
+
+
+def _layer(
+    graph: Graph,
+    params: GruParams,
+    first: Tensor,
+    intermediates: Tensor,
+    weights: GruWeights,
+    inputs: Tensor,
+    outputs: Tensor,
+    prog: Program,
+    name: str,
+    options: Options,
+    attention: _Attention | None = None,
+) -> _Layer:
+    """Prepare a layer for its gradients; raises poplibs_error for what does not fit."""
+    gru.check_tensors(name, params, first, inputs, weights)
     if params.resetAfter or not params.outputFullSequence:
         raise poplibs_error(
             f"{name}: resetAfter is {params.resetAfter}, outputFullSequence "
             f"{params.outputFullSequence}; the backward pass is known for False and True"
         )
-    sizes, values = params.rnn, rnn.read_options(options, name)
+    values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
         before = rnn_backward.before_each(
-            graph, sizes, fwdOutputInit, output, prog, f"{name}/fwdOutShifted"
+            graph, params.rnn, first, outputs, prog, f"{name}/fwdOutShifted"
         )
-        layer = _Layer(graph, params, values, before, fwdIntermediates, name)
-        usual = gru.in_usual_order(weights, order)
-        first, units = layer.states(usual, outputGrad, inputGrad, prog)
-        kernels = layer.weights(usual, input, units, prog)
-    places = [params.cellOrder[place] for place in range(UNITS)]
-    parts = [concat([part[unit].expand([0]) for unit in places], 0) for part in kernels]
-    return first, GruWeights(*parts)
+    return _Layer(graph, params, values, before, intermediates, name, attention)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """A layer whose gradients are added; its units are in their usual order."""
+    """A layer whose gradients are added; inside, its units are in their usual order."""
 
     graph: Graph
     params: GruParams
@@ -76,6 +235,7 @@ class _Layer:
     before: Tensor
     intermediates: Tensor
     name: str
+    attention: _Attention | None = None
 
     def states(
         self,
@@ -86,6 +246,7 @@ class _Layer:
     ) -> tuple[Tensor, Tensor]:
         """Run back over the steps; return the gradients of the first state and of all units."""
         graph, sizes, name = self.graph, self.params.rnn, self.name
+        weights = gru.in_usual_order(weights, gru.order_of(self.params, name))
         kernel = weights.outputWeights
         if input_grad is not None:
             kernel = concat([weights.inputWeights, kernel], 1)
@@ -105,13 +266,16 @@ class _Layer:
             ]
             input_grad.append(of_inputs[0])
         history = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
+        if self.attention:
+            of_scores = gru.createAttention(graph, self.params, f"{name}/attScoresGrads")
+            self.attention.gradients.append(of_scores)
 
         def step(index: Tensor, body: Program) -> None:
             step_values = [
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
                 for sequence in (next_grads, self.before, self.intermediates)
             ]
-            state_grad, units, of_input = self.step(state, step_values, arranged, body)
+            state_grad, units, of_input = self.step(state, step_values, arranged, index, body)
             if of_inputs:
                 body.add(Copy(of_input, of_inputs[1][0], name=f"{name}/inputGrad"))
             history.add(units, index, body)
@@ -123,8 +287,31 @@ class _Layer:
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
         return state, history.sequence
 
+    def _attended(
+        self, update: Tensor, gradient: Tensor, index: Tensor, prog: Program
+    ) -> tuple[Tensor, Tensor]:
+        """Return the gate and its gradient before the attention; write that of the attention."""
+        if self.attention is None:
+            return update, gradient
+        graph, name = self.graph, f"{self.name}/Attentions"
+        scores = popops.dynamicSlice(graph, self.attention.scores, index, [1], [1], prog, name)
+        gate = popops.map(graph, _1 / (Const(1) - _2), [update, scores], prog, name)
+        of_scores = popops.map(graph, -(_1 * _2), [gradient, gate], prog, f"{name}Grad")
+        total = popops.reduce(
+            graph, of_scores, of_scores.dtype, [1], popops.Operation.ADD, prog, f"{name}Grad"
+        )
+        popops.dynamicUpdate(
+            graph, self.attention.gradients[-1], total.expand([1]), index, [1], [1], prog, name
+        )
+        return gate, popops.map(graph, _1 - _1 * _2, [gradient, scores], prog, f"{name}/gate")
+
     def step(
-        self, state: Tensor, step_values: list[Tensor], arranged: list[Tensor], prog: Program
+        self,
+        state: Tensor,
+        step_values: list[Tensor],
+        arranged: list[Tensor],
+        index: Tensor,
+        prog: Program,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Add a step; return the gradients of the state before it, of the units, of the input."""
         graph, params, name = self.graph, self.params, self.name
@@ -136,11 +323,12 @@ class _Layer:
         apart = popops.sub(graph, before, candidate, prog, f"{name}/preOutput-candidate")
         factors = concat([one_minus_update, apart], 0)
         both = popops.mul(graph, factors, concat([gradient] * 2, 0), prog, f"{name}/MulOGate")
+        gate, of_gate = self._attended(update, both[batch:], index, prog)
         of_candidate, of_update = rnn_backward.gradients_of(
             graph,
             [
                 (params.activation, candidate, both[:batch]),
-                (params.recurrentActivation, update, both[batch:]),
+                (params.recurrentActivation, gate, of_gate),
             ],
             prog,
             f"{name}/OutputGate",
@@ -173,6 +361,7 @@ class _Layer:
     ) -> GruWeights:
         """Sum the gradients of the weights over the steps."""
         graph, sizes, name = self.graph, self.params.rnn, f"{self.name}/GruDeltas"
+        weights = gru.in_usual_order(weights, gru.order_of(self.params, name))
         dtype = rnn_backward.accumulator_type(sizes, self.values)
         unit_slices, totals = (slice(0, GATES), slice(GATES, UNITS)), []
         for which in unit_slices:
@@ -214,4 +403,6 @@ class _Layer:
                 [(total[sizes.inputs :], total) for total in totals],
             )
         ]
-        return GruWeights(split[0], split[1], of_biases)
+        places = [self.params.cellOrder[place] for place in range(UNITS)]
+        weight_grads = (*split, of_biases)
+        return GruWeights(*(concat([p[u].expand([0]) for u in places], 0) for p in weight_grads))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
@@ -326,3 +327,16 @@ class _Cell:
         """Replace the state by that after the step."""
         if self.after is not None:
             prog.add(Copy(self.after, concat(list(self.state), 0), name=f"{self.name}/State"))
+
+
+# What is built on this layer, under PopLibs' names; it is loaded when it is asked for.
+_BUILT = {
+    **dict.fromkeys(("lstmBwd", "lstmBwdWithWU", "lstmWU"), "lstm_backward"),
+    **{f"getBasicLstmCell{way}Flops": "flops" for way in ("Fwd", "Bwd", "Wu")},
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _BUILT:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"simulator.poplibs.popnn.{_BUILT[name]}"), name)

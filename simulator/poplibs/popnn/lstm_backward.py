@@ -20,6 +20,63 @@ from simulator.poplibs.poputil import detectInnermostGrouping
 
 
 @library_call("POPNN")
+def lstmBwd(
+    graph: Graph,
+    params: LstmParams,
+    prog: Program,
+    fwdStateInit: LstmState,
+    fwdIntermediates: Tensor,
+    weights: LstmWeights,
+    input: Tensor,
+    output: Tensor,
+    outputGrad: Tensor,
+    lastCellStateGrad: LstmState | Tensor | None,
+    inputGrad: list[Tensor] | None,
+    bwdIntermediates: list[Tensor] | None,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> LstmState:
+    """Return the gradients of the first state; add those of inputs and of units to lists.
+
+    `fwdIntermediates` are what `lstmFwd` left, `outputGrad` the gradients of the layer's output,
+    `lastCellStateGrad` that of the last cell, or of the last output and cell.
+    """
+    name = debug_name(debugContext, "lstmBwd")
+    layer = _layer(graph, params, fwdStateInit, weights, input, name, options)
+    with graph.debug_scope(name, "popnn"):
+        state, units = layer.states(
+            fwdIntermediates, weights, outputGrad, lastCellStateGrad, inputGrad, prog
+        )
+    if bwdIntermediates is not None:
+        bwdIntermediates.append(units)
+    return state
+
+
+@library_call("POPNN")
+def lstmWU(
+    graph: Graph,
+    params: LstmParams,
+    prog: Program,
+    fwdStateInit: LstmState,
+    fwdIntermediates: Tensor,
+    bwdIntermediates: Tensor,
+    weights: LstmWeights,
+    input: Tensor,
+    output: Tensor,
+    debugContext: str = "",
+    options: Options = None,
+    planningCache: PlanningCache | None = None,
+) -> LstmWeights:
+    """Return the gradients of the weights, by those of the units, which `lstmBwd` left."""
+    name = debug_name(debugContext, "lstmWU")
+    layer = _layer(graph, params, fwdStateInit, weights, input, name, options)
+    with graph.debug_scope(name, "popnn"):
+        outputs = layer.outputs(output, fwdIntermediates, prog)
+        return layer.weights(fwdStateInit.output, weights, input, outputs, bwdIntermediates, prog)
+
+
+@library_call("POPNN")
 def lstmBwdWithWU(
     graph: Graph,
     params: LstmParams,
@@ -30,7 +87,7 @@ def lstmBwdWithWU(
     input: Tensor,
     output: Tensor,
     outputGrad: Tensor,
-    lastCellStateGrad: Tensor | None,
+    lastCellStateGrad: LstmState | Tensor | None,
     inputGrad: list[Tensor] | None,
     debugContext: str = "",
     options: Options = None,
@@ -38,24 +95,33 @@ def lstmBwdWithWU(
 ) -> tuple[LstmState, LstmWeights]:
     """Return the gradients of the first state and of the weights; add that of the inputs to a list.
 
-    `fwdIntermediates` are what `lstmFwd` left, `outputGrad` the gradients of the layer's output.
-    The weights' gradients are summed in a loop of their own, after that of the states.
+    The arguments are those of `lstmBwd`; PopLibs takes the weights' gradient as one. The weights'
+    gradients are summed in a loop of their own, after that of the states.
     """
     name = debug_name(debugContext, "lstmBwd")
-    lstm.check_tensors(name, params.rnn, fwdStateInit, input, weights)
-    order = lstm.order_of(params, name)
-    values = rnn.read_options(options, name)
+    layer = _layer(graph, params, fwdStateInit, weights, input, name, options)
     with graph.debug_scope(name, "popnn"):
-        layer = _Layer(graph, params, order, values, name)
         gradients, unit_grads = layer.states(
             fwdIntermediates, weights, outputGrad, lastCellStateGrad, inputGrad, prog
         )
-        outputs = output
-        if not params.outputFullSequence:
-            _, _, _, gate, shown, _ = (fwdIntermediates[:, value] for value in range(KEPT))
-            outputs = popops.mul(graph, gate, shown, prog, f"{name}/outputs")
+        outputs = layer.outputs(output, fwdIntermediates, prog)
         weight_grads = layer.weights(fwdStateInit.output, weights, input, outputs, unit_grads, prog)
     return gradients, weight_grads
+
+
+def _layer(
+    graph: Graph,
+    params: LstmParams,
+    state: LstmState,
+    weights: LstmWeights,
+    inputs: Tensor,
+    name: str,
+    options: Options,
+) -> _Layer:
+    """Return a layer for its gradients; raises poplibs_error for what does not fit."""
+    lstm.check_tensors(name, params.rnn, state, inputs, weights)
+    order = lstm.order_of(params, name)
+    return _Layer(graph, params, order, rnn.read_options(options, name), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +134,19 @@ class _Layer:
     values: Values
     name: str
 
+    def outputs(self, output: Tensor, intermediates: Tensor, prog: Program) -> Tensor:
+        """Return the outputs of all steps, which the layer may have kept or not."""
+        if self.params.outputFullSequence:
+            return output
+        _, _, _, gate, shown, _ = (intermediates[:, value] for value in range(KEPT))
+        return popops.mul(self.graph, gate, shown, prog, f"{self.name}/outputs")
+
     def states(
         self,
         intermediates: Tensor,
         weights: LstmWeights,
         output_grad: Tensor,
-        cell_grad: Tensor | None,
+        last_grad: LstmState | Tensor | None,
         input_grad: list[Tensor] | None,
         prog: Program,
     ) -> tuple[LstmState, Tensor]:
@@ -93,8 +166,11 @@ class _Layer:
         else:
             prog.add(Copy(output_grad, output, name=f"{name}/lastOutGrad"))
         cell = rnn_backward.zeros(graph, sizes, prog, f"{name}/cellStateGrad")
-        if cell_grad is not None:
-            prog.add(Copy(cell_grad, cell, name=f"{name}/cellStateGrad"))
+        if isinstance(last_grad, LstmState):
+            popops.addInPlace(graph, output, last_grad.output, prog, f"{name}/lastOutGrad")
+            last_grad = last_grad.cellState
+        if last_grad is not None:
+            prog.add(Copy(last_grad, cell, name=f"{name}/cellStateGrad"))
         state = LstmState(output, cell)
         of_inputs = None
         if input_grad is not None:

@@ -105,6 +105,12 @@ def _shape(params: PoolParams, name: str) -> PoolShape:
 
 
 @library_call("POPNN")
+def getOutputFieldShape(params: PoolParams) -> list[int]:
+    """Return the size of each dimension of the output's field."""
+    return params.getOutputFieldShape()
+
+
+@library_call("POPNN")
 def getFwdFlops(params: PoolParams) -> int:
     """Count the operations of the forward pass: one an input of a window, and one to average."""
     return _flops(_shape(params, "getFwdFlops"), params.poolingType)
@@ -326,6 +332,7 @@ __all__ = [
     "getBwdFlops",
     "getBwdPerfectCycleCount",
     "getFwdFlops",
+    "getOutputFieldShape",
     "getFwdPerfectCycleCount",
     "pool",
     "poolInputGradient",

@@ -113,6 +113,8 @@ from simulator.poplibs.popops.sorting.topk import createTopKInput as createTopKI
 from simulator.poplibs.popops.sorting.topk import topK as topK
 from simulator.poplibs.popops.sorting.topk import topKKeyValue as topKKeyValue
 from simulator.poplibs.popops.sorting.topk import topKWithPermutation as topKWithPermutation
+from simulator.poplibs.popops.splines import splineBasis as splineBasis
+from simulator.poplibs.popops.splines import splineWeighting as splineWeighting
 from simulator.poplibs.poputil.values import checkAccuracyWhenCast as checkAccuracyWhenCast
 
 # With the type of the result, which the operators of these names have not.
