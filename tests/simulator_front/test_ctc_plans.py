@@ -10,6 +10,7 @@ import pytest
 from device_program import DeviceProgram
 
 from simulator import popnn
+from simulator.codelets.layers import ctc_loss as vertices
 from simulator.graph.errors import InvalidOptionError, poplibs_error
 from simulator.graph.types import FLOAT, UNSIGNED_INT
 from simulator.poplibs.popnn import ctc
@@ -98,3 +99,58 @@ def test_what_a_plan_is_not_for_is_refused() -> None:
         ctc.calcCTCLossLogits(
             run.graph, FLOAT, data, *numbers, run.program, 0, plan, "", {"zeroInfinities": "1"}
         )
+
+
+CUTS = list(product((1, 2), (1, 2, 4), (1, 2), (False, True)))
+
+
+@pytest.mark.parametrize(("batch", "time", "label", "apart"), CUTS)
+def test_a_loss_is_the_same_however_it_is_cut(
+    batch: int, time: int, label: int, apart: bool
+) -> None:
+    run, probs = DeviceProgram(tiles=64), log_softmax(LOGITS)
+    cuts = {"batch": batch, "time": time, "label": label, "lastBlankOnSeparateTile": int(apart)}
+    options = {"planConstraints": {"parallel": cuts}}
+    plan = ctc.plan(run.graph, FLOAT, FLOAT, 2, 4, 2, 3, options)
+    assert plan.tiles == batch * time * (label + apart)
+    data = run.give(ctc.createDataInput(run.graph, FLOAT, 2, 4, 3, plan), probs)
+    labels = run.give(ctc.createLabelsInput(run.graph, UNSIGNED_INT, 2, 2, plan), LABELS)
+    lengths = [run.tensor(column, UNSIGNED_INT) for column in (TIMES, LENGTHS)]
+    call = (run.graph, FLOAT, data, labels, *lengths, run.program, 0, plan)
+    loss, gradient = ctc.calcLossAndGradientLogProbabilities(*call)
+    alone, loss_, gradient_ = run.run(ctc.calcCTCLossLogProbabilities(*call), loss, gradient)
+    np.testing.assert_allclose(loss_, losses_of(LOGITS), rtol=1e-5)
+    np.testing.assert_allclose(alone, loss_, rtol=1e-6)
+    np.testing.assert_allclose(gradient_, by_differences(), atol=2e-5)
+
+
+def test_a_plan_has_the_fewest_cycles_that_fit() -> None:
+    graph = DeviceProgram(tiles=64).graph
+    sizes = (graph, FLOAT, FLOAT, 10, 40, 10, 4)
+    plan = ctc.plan(*sizes, {"availableMemoryProportion": "0.9"})
+    assert plan.tiles <= 64
+    # one sample of 4 tiles: even parts of the steps take half of an odd one less
+    cut = {"planConstraints": {"parallel": {"batch": 10, "time": 1}}}
+    assert (ctc.plan(*sizes, cut).batch, ctc.plan(*sizes, cut).time) == (10, 1)
+    for options, message in (
+        ({"availableMemoryProportion": "0.0"}, "no plan of"),
+        ({"planConstraints": {"parallel": {"batch": 0}}}, "no plan of"),
+        ({"planConstraints": {"parallel": {"xyz": 0}}}, "constraint parallel.xyz"),
+    ):
+        with pytest.raises(poplibs_error, match=message):
+            ctc.plan(*sizes, options)
+
+
+def test_a_plan_of_another_kind_is_refused() -> None:
+    graph = DeviceProgram().graph
+    other: Any = popnn.ctc_infer.plan(graph, FLOAT, 1, 10, 5, 5)
+    with pytest.raises(poplibs_error, match="createDataInput: plan is"):
+        ctc.createDataInput(graph, FLOAT, 1, 10, 5, other)
+    with pytest.raises(poplibs_error, match="createLabelsInput: plan is"):
+        ctc.createLabelsInput(graph, UNSIGNED_INT, 1, 10, other)
+
+
+def test_the_cycles_of_a_step_are_poplibs() -> None:
+    # 2 * (1 + 3) + 2 * (16 + 1) + 2 a label
+    assert vertices.step(np.array([3])) == (8 + 34 + 2) * 3
+    assert vertices.step_with_gradient(np.array([3])) == (44 + 2 * 3 + 2 * 17) * 3

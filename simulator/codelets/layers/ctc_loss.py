@@ -1,153 +1,171 @@
-"""Vertices of the connectionist temporal classification: losses of a sample and their gradient.
+"""Vertices of the classification loss: a step of one part of the labels of a sample.
 
 Values: Graves et al., Connectionist Temporal Classification (2006), equations 6 to 16, in
-logarithms. Cycles: PopLibs lib/popnn/PerformanceEstimation.hpp (alphaCycles, gradGivenAlphaCycles,
-logAddCycles, logMulCycles); here one worker has all steps and labels of a sample, where PopLibs
-cuts both over tiles by a plan: an estimate.
+logarithms: states are the labels with a blank before, between and behind them. Cycles: PopLibs
+lib/popnn/PerformanceEstimation.hpp (alphaCycles, gradGivenAlphaCycles, logAddCycles, logMulCycles)
+as its popnnCycleEstimators.cpp calls them.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from simulator.codelets.vertex_type import POPNN_ESTIMATES, VertexTypes, worker
+from simulator.codelets.vertex_type import POPNN_CYCLES, VertexTypes, worker
+from simulator.graph.geometry.intervals import offsets_of
 from simulator.graph.types import Array, IntArray
 from simulator.graph.vertex import Codelet, Operands
 
 LOG_ADD, LOG_MULTIPLY = 16, 1  # cycles of a sum and of a product in logarithms
+LAST_BLANK = LOG_ADD + LOG_MULTIPLY
 ALPHA = 2 * (1 + 3) + 2 * (LOG_ADD + LOG_MULTIPLY) + 2  # of a symbol, the blank beside it, a step
 GRADIENT = 2 * (2 + 1) + 2 * (LOG_ADD + LOG_MULTIPLY)
 
 
-def cycles(steps: IntArray, labels: IntArray, *, gradient: bool) -> IntArray:
-    """17 + 44 a label a step; with the gradient, which goes back too, 51 + 128: a worker."""
-    last = LOG_ADD + LOG_MULTIPLY  # of the blank at the end
-    alpha = ALPHA * steps * labels + last
-    return 2 * alpha + GRADIENT * steps * labels + last if gradient else alpha
+def step(labels: IntArray) -> IntArray:
+    """44 a label, a worker: a step forward or back."""
+    return ALPHA * labels
 
 
+def step_with_gradient(labels: IntArray) -> IntArray:
+    """84 a label, a worker: a step and its gradient."""
+    return (ALPHA + GRADIENT) * labels
+
+
+FIELDS = "logProbs labels column prev side sidePrev count validTime validLabel states"
 TYPES = VertexTypes(
     tuple(
-        worker(
-            f"popnn::{name}<blank>",
-            fields,
-            partial(cycles, gradient=gradient),
-            f"our estimate, from {POPNN_ESTIMATES}",
-            (60, 400),
-            exact=False,
-        )
-        for name, fields, gradient in (
-            ("CTCAlpha", "logProbs labels validTime validLabel loss", False),
-            ("CTCGradGivenAlpha", "logProbs labels validTime validLabel loss grad", True),
+        worker(f"popnn::{name}<blank>", f"{FIELDS} {more}".strip(), cost, POPNN_CYCLES, (72, 500))
+        for name, more, cost in (
+            ("CTCAlpha", "loss", step),
+            ("CTCBeta", "", step),
+            ("CTCGradGivenAlpha", "grad", step_with_gradient),
+            ("CTCGradGivenBeta", "loss grad", step_with_gradient),
         )
     )
 )
 
 
-def codelet(classes: int, blank: int, *, gradient: bool, softmax: bool = False) -> Codelet:
-    """Return the vertex type: log probabilities [steps, classes], labels, and both lengths.
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Which way a vertex goes over the steps, and whether it combines both ways."""
 
-    Its gradient is by the log probabilities, or, with `softmax`, by what they are the softmax of.
+    forward: bool
+    gradient: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return PopLibs' name of the vertex."""
+        if self.gradient:
+            return "CTCGradGivenBeta" if self.forward else "CTCGradGivenAlpha"
+        return "CTCAlpha" if self.forward else "CTCBeta"
+
+
+def codelet(way: Way, classes: int, blank: int) -> Codelet:
+    """Return a vertex type. Parameters by vertex: `labels`, `offset` of the first, `begin` step.
+
+    `column` are the states of the step before (behind, on the way back), or `prev` those of the
+    neighbouring part of the steps when this one begins; `side` and `sidePrev` are the states
+    beside them, of the neighbouring part of the labels. `count` is the step, and goes on.
+    `states` keeps what the other way needs for the gradient, `grad` is a sum in logarithms.
     """
 
     def compute(operands: Operands) -> dict[str, Array]:
-        arrays, count = operands.arrays, len(operands.group)
-        rows = arrays["logProbs"].astype(np.float64).reshape(count, -1, classes)
-        labels = arrays["labels"].astype(np.int64).reshape(count, -1)
-        lengths = [arrays[name].astype(np.int64) for name in ("validTime", "validLabel")]
-        losses, posterior = losses_of(rows, labels, *lengths, blank=blank)
-        outputs = {"loss": losses.astype(arrays["logProbs"].dtype)}
-        if gradient:
-            slope = -posterior
-            if softmax:
-                live = np.arange(rows.shape[1]) < lengths[0][:, None]
-                slope += np.where(live[:, :, None], np.exp(rows), 0)
-            outputs["grad"] = slope.astype(arrays["logProbs"].dtype).reshape(-1)
-        return outputs
+        arrays, parameters = operands.arrays, operands.group.parameters
+        count = arrays["count"].astype(np.int64)
+        rows = operands.counts["logProbs"] // classes
+        at = count - parameters["begin"]
+        live = (at >= 0) & (at < rows) & (count < arrays["validTime"])
+        live &= parameters["offset"] <= arrays["validLabel"]
+        width = operands.counts["column"]
+        for size, labels in np.unique(
+            np.stack([width[live], parameters["labels"][live]], 1), axis=0
+        ).tolist():
+            chosen = live & (width == size) & (parameters["labels"] == labels)
+            _advance(operands, way, _Part(np.flatnonzero(chosen), size, labels, classes, blank))
+        ahead = 1 if way.forward else -1
+        written = ["column", "states", "loss", "grad"]
+        outputs = {name: arrays[name] for name in written if name in operands.counts}
+        moved = (count + ahead).astype(arrays["count"].dtype)
+        if way.gradient:
+            outputs.pop("states")
+        return {**outputs, "count": moved}
 
-    name = "CTCGradGivenAlpha" if gradient else "CTCAlpha"
-    return TYPES.codelet(f"popnn::{name}<{blank}>", compute)
+    return TYPES.codelet(f"popnn::{way.name}<{blank}>", compute)
 
 
-def losses_of(
-    rows: Array, labels: Array, times: IntArray, lengths: IntArray, *, blank: int
-) -> tuple[Array, Array]:
-    """Return minus the log probability of each sample's labels, and what each class adds to it.
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Vertices of as many states and labels."""
 
-    `rows` are log probabilities [samples, steps, classes]; the second is [samples, steps, classes],
-    the probability that a step shows a class given that the labels come out.
-    """
-    samples, steps, _ = rows.shape
-    states = 2 * labels.shape[1] + 1
-    symbols = np.full((samples, states), blank)
-    symbols[:, 1::2] = labels
-    # A state can be left out between two symbols that differ, none of which is blank.
-    skips = np.zeros((samples, states), dtype=bool)
-    skips[:, 2:] = (symbols[:, 2:] != blank) & (symbols[:, 2:] != symbols[:, :-2])
-    shown = np.take_along_axis(
-        rows, np.broadcast_to(symbols[:, None], (samples, steps, states)), axis=2
+    members: IntArray
+    states: int
+    labels: int
+    classes: int
+    blank: int
+
+
+def _advance(operands: Operands, way: Way, part: _Part) -> None:
+    """Take the step of some vertices, in the arrays of all."""
+    arrays, parameters, members = operands.arrays, operands.group.parameters, part.members
+    count = arrays["count"][members].astype(np.int64)
+    at = count - parameters["begin"][members]
+    rows = operands.counts["logProbs"][members] // part.classes
+    begin = {name: offsets_of(operands.counts[name])[:-1][members] for name in operands.counts}
+
+    def taken(name: str, width: int, first: Any = 0) -> Array:
+        places = (begin[name] + first)[:, None] + np.arange(width)
+        values: Array = arrays[name][places].astype(np.float64)
+        return values
+
+    valid = arrays["validLabel"][members].astype(np.int64)
+    offset = 2 * parameters["offset"][members]  # of the first state among all
+    number = offset[:, None] + np.arange(part.states)
+    labels = arrays["labels"][begin["labels"][:, None] + np.arange(part.labels + 2)].astype(
+        np.int64
     )
-    valid = np.arange(states) < 2 * lengths[:, None] + 1
+    symbols = np.full((len(members), part.states), part.blank)
+    symbols[:, 1::2] = labels[:, 1 : part.labels + 1]
+    one_side = 1 if way.forward else 2
+    first = at == (0 if way.forward else rows - 1)
+    column = np.where(first[:, None], taken("prev", part.states), taken("column", part.states))
+    side = np.where(first[:, None], taken("sidePrev", one_side), taken("side", one_side))
+    last = count == arrays["validTime"][members].astype(np.int64) - 1
     with np.errstate(divide="ignore", invalid="ignore"):
-        alpha = _forward(shown, skips, valid, times)
-        ends = np.stack([2 * lengths, np.maximum(2 * lengths - 1, 0)], axis=1)
-        last = alpha[np.arange(samples)[:, None], np.maximum(times - 1, 0)[:, None], ends]
-        last[lengths == 0, 1] = -np.inf
-        total = np.logaddexp(last[:, 0], last[:, 1])
-        beta = _backward(shown, skips, valid, times, lengths)
-        joint = np.exp(alpha + beta - total[:, None, None])
-    joint[~np.isfinite(joint)] = 0
-    posterior = np.zeros_like(rows)
-    places: Any = (np.arange(samples)[:, None, None], np.arange(steps)[None, :, None],
-                   np.broadcast_to(symbols[:, None], joint.shape))  # fmt: skip
-    np.add.at(posterior, places, joint)
-    return -total, posterior
-
-
-def _forward(shown: Array, skips: Array, valid: Array, times: IntArray) -> Array:
-    """Return the log probabilities of all ways to each state at each step."""
-    alpha = np.full(shown.shape, -np.inf)
-    alpha[:, 0, :2] = shown[:, 0, :2]
-    for step in range(1, shown.shape[1]):
-        before = alpha[:, step - 1]
-        ways = np.logaddexp(before, _moved(before, 1))
-        ways = np.where(skips, np.logaddexp(ways, _moved(before, 2)), ways)
-        alpha[:, step] = np.where(valid, ways + shown[:, step], -np.inf)
-    alpha[:, 0] = np.where(valid, alpha[:, 0], -np.inf)
-    return np.where(np.arange(shown.shape[1])[:, None] < times[:, None, None], alpha, -np.inf)
-
-
-def _backward(
-    shown: Array, skips: Array, valid: Array, times: IntArray, lengths: IntArray
-) -> Array:
-    """Return the log probabilities of all ways from each state at each step to the end."""
-    samples, steps, states = shown.shape
-    beta = np.full(shown.shape, -np.inf)
-    ends = (np.arange(states) == 2 * lengths[:, None]) | (
-        np.arange(states) == 2 * lengths[:, None] - 1
-    )
-    ahead = np.zeros_like(skips)
-    ahead[:, :-2] = skips[:, 2:]
-    for step in range(steps - 1, -1, -1):
-        last = (times - 1 == step)[:, None]
-        if step == steps - 1:
-            beta[:, step] = np.where(last & ends, 0.0, -np.inf)
-            continue
-        after = np.where(valid, beta[:, step + 1] + shown[:, step + 1], -np.inf)
-        ways = np.logaddexp(after, _moved(after, -1))
-        ways = np.where(ahead, np.logaddexp(ways, _moved(after, -2)), ways)
-        beta[:, step] = np.where(last & ends, 0.0, np.where(valid & ~last, ways, -np.inf))
-    return beta
-
-
-def _moved(rows: Array, by: int) -> Array:
-    """Return rows moved along the states; what comes in cannot be reached."""
-    out = np.full_like(rows, -np.inf)
-    if by > 0:
-        out[:, by:] = rows[:, :-by]
+        if way.forward:
+            around = np.concatenate([side, column], 1)
+            ways = np.logaddexp(column, around[:, : part.states])
+            apart, far = labels[:, 1:-1] != labels[:, :-2], around[:, : part.states - 1 : 2]
+        else:
+            around = np.concatenate([column, side], 1)
+            behind = offset[:, None] + np.arange(part.states + 2)
+            ends = np.where(behind == 2 * valid[:, None], 0.0, -np.inf)
+            around = np.where(last[:, None], ends, around)
+            ways = np.logaddexp(around[:, :-2], around[:, 1:-1])
+            apart, far = labels[:, 1:-1] != labels[:, 2:], around[:, 3::2]
+        odd = ways[:, 1::2]
+        far, apart = far[:, : odd.shape[1]], apart & (labels[:, 1:-1] != part.blank)
+        ways[:, 1::2] = np.where(apart[:, : odd.shape[1]], np.logaddexp(odd, far), odd)
+        shown = taken("logProbs", part.classes, at * part.classes)
+        values = ways + np.take_along_axis(shown, symbols, axis=1)
+    inside = number <= 2 * valid[:, None]
+    values = np.where(inside, values, -np.inf)
+    _put(arrays["column"], begin["column"], values)
+    table = begin["states"] + at * part.states
+    if way.gradient:
+        other = arrays["states"][table[:, None] + np.arange(part.states)]
+        joint = np.where(inside, other + (values if way.forward else ways), -np.inf)
+        places = (begin["grad"] + at * part.classes)[:, None] + symbols
+        np.logaddexp.at(arrays["grad"], places, joint.astype(arrays["grad"].dtype))
     else:
-        out[:, :by] = rows[:, -by:]
-    return out
+        _put(arrays["states"], table, values if way.forward else np.where(inside, ways, -np.inf))
+    if way.forward and last.any():
+        final = (number == 2 * valid[:, None]) | (number == 2 * valid[:, None] - 1)
+        ending = np.logaddexp.reduce(np.where(final, values, -np.inf), axis=1)
+        arrays["loss"][begin["loss"][last]] = ending[last]
+
+
+def _put(array: Array, begins: IntArray, values: Array) -> None:
+    array[begins[:, None] + np.arange(values.shape[1])] = values

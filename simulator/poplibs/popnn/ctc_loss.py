@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.codelets.layers import ctc_loss as vertices
+from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.option_table import Option, checked, defaults
-from simulator.graph.program import Copy, Execute, Sequence
+from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Type
-from simulator.graph.vertex import Direction, Field, VertexGroup, cut_field
 from simulator.logging import library_call
 from simulator.poplibs import popops
+from simulator.poplibs.popnn.ctc_loss_plan import Plan, best_plan, bounds
+from simulator.poplibs.popnn.ctc_loss_steps import Tables
 from simulator.poplibs.popnn.softmax import logSoftmax
 from simulator.poplibs.popops.elementwise.cast import cast
+from simulator.poplibs.popops.expr import Const, Exp, PlaceHolder, Select
 from simulator.poplibs.popops.regions import debug_name
+
+_1, _2, _3 = (PlaceHolder(number) for number in (1, 2, 3))
 
 Options = Mapping[str, object] | None
 _TAKEN = "taken, and without effect here"
 PLAN_OPTIONS = {
     "partialsType": Option("float", "type of the sums", allowed=("float", "half")),
-    "availableMemoryProportion": Option("0.6", _TAKEN),
-    "planConstraints": Option("", _TAKEN, form="json"),
+    "availableMemoryProportion": Option("0.6", "most of a tile for temporary data"),
+    "planConstraints": Option("", "parts that the plan has to have", form="json"),
     "enableReducedClassesInLabel": Option(False, _TAKEN),
 }
 OPTIONS = PLAN_OPTIONS | {
@@ -35,22 +40,6 @@ OPTIONS = PLAN_OPTIONS | {
     "zeroInfinityRelTolerance": Option("0.01", _TAKEN),
     "returnReducedCodeletGradient": Option(False, _TAKEN),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a loss is planned for: its samples are spread over the tiles, one tile a sample.
-
-    PopLibs' plans cut steps and labels over tiles too.
-    """
-
-    inType: Type
-    outType: Type
-    batchSize: int
-    maxTime: int
-    maxLabelLength: int
-    numClasses: int
-    partialsType: Type = FLOAT
 
 
 @library_call("POPNN")
@@ -64,7 +53,11 @@ def plan(
     numClasses: int,
     options: Options = None,
 ) -> Plan:
-    """Plan a loss; raises poplibs_error and InvalidOptionError."""
+    """Plan a loss: into how many parts samples, steps and labels are cut.
+
+    `planConstraints` are an object: {"parallel": {"batch", "time", "label",
+    "lastBlankOnSeparateTile"}}. Raises poplibs_error and InvalidOptionError.
+    """
     values = defaults(PLAN_OPTIONS, checked(PLAN_OPTIONS, options or {}, "ctc::plan"))
     sizes = (batchSize, maxTime, maxLabelLength, numClasses)
     if min(sizes) < 1:
@@ -72,7 +65,10 @@ def plan(
             f"ctc::plan: batch {batchSize}, time {maxTime}, labels {maxLabelLength}, classes "
             f"{numClasses}; at least 1 of each is needed"
         )
-    return Plan(inType, outType, *sizes, HALF if values["partialsType"] == "half" else FLOAT)
+    partials = HALF if values["partialsType"] == "half" else FLOAT
+    constraints = json.loads(str(values["planConstraints"]) or "{}")
+    proportion = float(str(values["availableMemoryProportion"]))
+    return best_plan(Plan(inType, outType, *sizes, partials), graph.target, constraints, proportion)
 
 
 @library_call("POPNN")
@@ -85,10 +81,21 @@ def createDataInput(
     plan: Plan,
     debugContext: str = "",
 ) -> Tensor:
-    """Add log probabilities [time, batch, classes], each sample on its tile."""
+    """Add log probabilities [time, batch, classes]: steps over the tiles of their samples."""
+    _check_kind("createDataInput", plan)
     shape = [batchSize, maxTime, numClasses]
     data = graph.addVariable(type, shape, debug_name(debugContext, "data"))
-    _map_samples(graph, data, batchSize)
+    parts = min(plan.time * plan.label_parts, maxTime)
+    steps = ceil_div(maxTime, parts)
+    while steps * numClasses * type.size % 4:  # a part is of whole words
+        steps += 1
+    first = np.arange(0, maxTime, steps)
+    sample = np.arange(batchSize)[:, None] * maxTime
+    low = (sample + first) * numClasses
+    high = (sample + np.minimum(first + steps, maxTime)) * numClasses
+    part = np.arange(batchSize)[:, None] // ceil_div(batchSize, plan.batch)
+    tile = part * (plan.time * plan.label_parts) + np.arange(len(first))
+    graph.map_ranges(data, low.ravel(), high.ravel(), tile.ravel())
     return data.dimShuffle([1, 0, 2])
 
 
@@ -101,18 +108,23 @@ def createLabelsInput(
     plan: Plan,
     debugContext: str = "",
 ) -> Tensor:
-    """Add labels [batch, longest], each sample on its tile."""
+    """Add labels [batch, longest], each part with the first steps of its sample."""
+    _check_kind("createLabelsInput", plan)
     name = debug_name(debugContext, "labels")
     labels = graph.addVariable(type, [batchSize, maxLabelLength], name)
-    _map_samples(graph, labels, batchSize)
+    cuts = bounds(maxLabelLength, plan.label)
+    sample = np.arange(batchSize)[:, None] * maxLabelLength
+    part = np.arange(batchSize)[:, None] // ceil_div(batchSize, plan.batch)
+    tile = part * (plan.time * plan.label_parts) + np.arange(plan.label)
+    low, high = (sample + cuts[:-1]).ravel(), (sample + cuts[1:]).ravel()
+    graph.map_ranges(labels, low, high, tile.ravel())
     return labels
 
 
-def _map_samples(graph: Graph, tensor: Tensor, batch: int) -> None:
-    """Spread the samples of a tensor over the tiles."""
-    size = tensor.numElements() // max(batch, 1)
-    begins = np.arange(batch) * size
-    graph.map_ranges(tensor, begins, begins + size, np.arange(batch) % graph.target.num_tiles)
+def _check_kind(name: str, plan: object) -> None:
+    """Raise poplibs_error for what is no plan of a loss."""
+    if not isinstance(plan, Plan):
+        raise poplibs_error(f"{name}: plan is {plan!r}; one of ctc::plan is needed")
 
 
 @library_call("POPNN")
@@ -132,7 +144,7 @@ def calcCTCLossLogProbabilities(
     """Return minus the log probability [batch] of labels [batch, longest].
 
     `logProbs` are [steps, batch, classes], of which each sample has `probLengths` steps and
-    `labelLengths` labels. Each sample is computed on one tile.
+    `labelLengths` labels.
     """
     operands = (logProbs, labels, probLengths, labelLengths)
     call = _Call.of(plan, debugContext, options, gradient=False)
@@ -224,6 +236,8 @@ class _Call:
     ) -> _Call:
         """Read options; a debug context may stand in the place of a plan."""
         name = debug_name(plan if isinstance(plan, str) else context, "CTCLoss")
+        if not isinstance(plan, str) and plan is not None:
+            _check_kind(name, plan)
         loss_plan = plan if isinstance(plan, Plan) else None
         values = checked(OPTIONS, options or {}, name)
         softmax = bool(values.get("includeSoftmaxGradient", loss_plan is not None))
@@ -238,42 +252,67 @@ def _added(
     blank: int,
     call: _Call,
 ) -> list[Tensor]:
-    """Add a vertex for each sample, the samples spread over the tiles."""
-    name, gradient = call.name, call.gradient
+    """Add the loss and, if it is wanted, its gradient."""
+    name = call.name
     probs, labels = operands[:2]
     _check(name, dtype, operands, blank)
     _check_plan(name, call.plan, operands)
     steps, batch, classes = probs.shape
+    sizes = (probs.dtype, dtype, batch, steps, labels.dim(1), classes)
+    cut = call.plan or best_plan(Plan(*sizes), graph.target, {}, 0.6)
+    if min(batch, steps, labels.dim(1)) < 1:
+        raise poplibs_error(f"{name}: {probs!r} with labels {labels!r}; there are none")
     with graph.debug_scope(name, "popnn"):
-        rows = cast(graph, probs, dtype, prog, name) if probs.dtype != dtype else probs
-        # The data of each sample come to the tile that computes it.
-        tiles = np.arange(batch) % graph.target.num_tiles
-        results = {"loss": graph.addVariable(dtype, [batch], f"{name}/loss")}
-        if gradient:
-            results["grad"] = graph.addVariable(dtype, [batch, steps, classes], f"{name}/grad")
-        for tensor in results.values():
-            per_sample = tensor.numElements() // max(batch, 1)
-            starts = np.arange(batch) * per_sample
-            graph.map_ranges(tensor, starts, starts + per_sample, tiles)
-        compute_set = graph.addComputeSet(name)
-        begin = np.arange(batch)
-
-        def field(label: str, direction: Direction, tensor: Tensor) -> Field:
-            size = tensor.numElements() // max(batch, 1)
-            return cut_field(label, direction, tensor.flatten(), begin * size, (begin + 1) * size)
-
-        read = {"logProbs": rows.dimShuffle([1, 0, 2]), "labels": labels, "validTime": operands[2],
-                "validLabel": operands[3]}  # fmt: skip
-        fields = {label: field(label, "input", tensor) for label, tensor in read.items()}
-        fields |= {label: field(label, "output", tensor) for label, tensor in results.items()}
-        sizes = np.full(batch, steps), np.full(batch, labels.shape[1])
-        cycles = vertices.cycles(*sizes, gradient=gradient)
-        kind_of = vertices.codelet(classes, blank, gradient=gradient, softmax=call.softmax)
-        graph.add_vertices(VertexGroup(compute_set.id, kind_of, tiles, fields, {}, cycles))
-        prog.add(Execute(compute_set, name))
+        tables = Tables(graph, prog, cut, operands, blank, name)
+        loss, joint = tables.run(gradient=call.gradient)
+        losses = popops.neg(graph, loss, prog, f"{name}/loss")
+        if losses.dtype != dtype:
+            losses = cast(graph, losses, dtype, prog, f"{name}/loss")
+        results = [losses]
+        if joint is not None:
+            rows = probs.dimShuffle([1, 0, 2])
+            results.append(_gradient(graph, rows, joint, loss, operands[2], call, prog, dtype))
         if call.zero_infinity:
-            _zero_infinite(graph, list(results.values()), prog, name)
-    return list(results.values())
+            _zero_infinite(graph, results, prog, name)
+    return results
+
+
+def _gradient(
+    graph: Graph,
+    rows: Tensor,
+    joint: Tensor,
+    loss: Tensor,
+    times: Tensor,
+    call: _Call,
+    prog: Sequence,
+    dtype: Type,
+) -> Tensor:
+    """Return what each class of a step adds: exp(joint - loss), taken off the softmax if wanted.
+
+    An infinite loss has none of it; behind the last step there is no softmax.
+    """
+    name, (batch, steps, _) = f"{call.name}/gradient", rows.shape
+    finite = popops.isFinite(graph, loss, prog, name)
+    known = popops.map(
+        graph, Select(_1, Const(0.0), _2), [loss, finite], prog, f"{name}/known"
+    ).reshape([batch, 1, 1])
+    shape = finite.reshape([batch, 1, 1])
+    slope = popops.map(
+        graph, -Select(Exp(_1 - _2), Const(0.0), _3), [joint, known, shape], prog, name
+    )
+    if slope.dtype != dtype:
+        slope = cast(graph, slope, dtype, prog, name)
+    if call.softmax:
+        number = graph.addConstant(times.dtype, [1, steps, 1], np.arange(steps), f"{name}/steps")
+        graph.setTileMapping(number, 0)
+        live = popops.lt(graph, number, times.reshape([batch, 1, 1]), prog, f"{name}/live")
+        near = graph.clone(slope, f"{name}/logProbs", rows.dtype)
+        prog.add(Copy(rows, near, name=f"{name}/logProbs"))
+        if rows.dtype != dtype:
+            near = cast(graph, near, dtype, prog, name)
+        expression = _1 + Select(Exp(_2), Const(0.0), _3)
+        popops.mapInPlace(graph, expression, [slope, near, live], prog, f"{name}/softmax")
+    return slope
 
 
 def _zero_infinite(graph: Graph, results: list[Tensor], prog: Sequence, name: str) -> None:
@@ -289,7 +328,7 @@ def _zero_infinite(graph: Graph, results: list[Tensor], prog: Sequence, name: st
 
 
 def _check_plan(name: str, plan: Plan | None, operands: tuple[Tensor, ...]) -> None:
-    """Raise poplibs_error for a plan of smaller tensors."""
+    """Raise poplibs_error for a plan of tensors of other sizes."""
     if plan is None:
         return
     sizes = (*operands[0].shape, operands[1].dim(1))
