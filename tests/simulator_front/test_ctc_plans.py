@@ -13,6 +13,7 @@ from simulator import popnn
 from simulator.codelets.layers import ctc_loss as vertices
 from simulator.graph.errors import InvalidOptionError, poplibs_error
 from simulator.graph.types import FLOAT, UNSIGNED_INT
+from simulator.poplar import Tensor, program
 from simulator.poplibs.popnn import ctc
 
 TIMES, LABELS, LENGTHS = [4, 3], [[1, 2], [1, 1]], [2, 1]
@@ -148,6 +149,10 @@ def test_a_plan_of_another_kind_is_refused() -> None:
         ctc.createDataInput(graph, FLOAT, 1, 10, 5, other)
     with pytest.raises(poplibs_error, match="createLabelsInput: plan is"):
         ctc.createLabelsInput(graph, UNSIGNED_INT, 1, 10, other)
+    none, prog = Tensor(), program.Sequence()
+    for function in (ctc.calcLossAndGradientLogits, ctc.calcLossAndGradientLogProbabilities):
+        with pytest.raises(poplibs_error, match="CTCLoss: plan is"):
+            function(graph, FLOAT, none, none, none, none, prog, 0, other)
 
 
 def test_the_cycles_of_a_step_are_poplibs() -> None:

@@ -11,6 +11,8 @@ from device_program import DeviceProgram
 
 from simulator import poplar, poplin, popnn, popops, poputil
 from simulator.codelets.elementwise import cycles
+from simulator.codelets.products import lu
+from simulator.graph.machine.target import TARGETS
 from simulator.poplar import FLOAT, HALF, INT, UNSIGNED_INT, Interval, program
 from simulator.poplibs.poplin import ConvParams
 from simulator.poplibs.popops import embedding, expr
@@ -293,6 +295,25 @@ def test_the_products_of_a_fully_connected_layer() -> None:
     assert options["fullyConnectedPass"] == "INFERENCE_FWD"
 
 
+@pytest.mark.parametrize("shape", [(14, 14), (9, 13), (13, 9), (1, 1)])
+def test_lu_factors_are_triangles_whose_product_is_the_matrix(shape: tuple[int, int]) -> None:
+    run, rng = DeviceProgram(), np.random.default_rng(1)
+    matrix = rng.uniform(1.5, 9.9, shape) + 20 * np.eye(*shape)
+    factors = poplin.experimental.LUFactorization(run.graph, run.tensor(matrix), run.program, "lu")
+    lower, upper = run.run(*factors)
+    np.testing.assert_array_equal(np.triu(lower), np.eye(shape[0]))
+    np.testing.assert_array_equal(np.tril(upper, -1), np.zeros(shape))
+    np.testing.assert_allclose(lower @ upper, matrix, rtol=1e-5)
+
+
+def test_the_cycles_of_lu_vertices() -> None:
+    # two rows of a worker, 4 columns, 10 cycles and half of 6 an element
+    cycles = lu.block(np.array([6]), np.array([12]), np.array([4]), TARGETS["mk2"])
+    assert cycles == 6 * (30 + 2 * 4 * 13)
+    # 6 columns, one of a worker: 15 products
+    assert lu.row(np.array([6]), np.array([6]), TARGETS["mk2"]) == 6 * (30 + 15 * 6)
+
+
 @pytest.mark.parametrize("stable", [False, True])
 def test_a_norm_is_over_the_samples_of_all_replicas(stable: bool) -> None:
     # another replica with the negative values: a mean of 0, a variance of the mean of squares
@@ -317,6 +338,17 @@ def test_a_norm_is_over_the_samples_of_all_replicas(stable: bool) -> None:
     np.testing.assert_allclose(found[1], [1 / np.sqrt((1 + 4 + 9 + 16) / 4)], rtol=1e-5)
     with pytest.raises(poputil.poplibs_error, match="normSize is 3; a multiple of 2"):
         popnn.bn.distributedBatchNormStatistics(run.graph, acts, 0.0, run.program, False, add, 3)
+
+
+@pytest.mark.parametrize(("shape", "count"), [((0, 3, 0), 0), ((3, 2, 0), 6), ((2, 4, 1), 4)])
+def test_a_norm_of_nothing_has_no_variance(shape: tuple[int, ...], count: int) -> None:
+    run = DeviceProgram()
+    acts = run.tensor(np.full(shape, 7.0))
+    groups = 2 if shape[1] != 3 else 1
+    found = popnn.gn.groupNormStatistics(run.graph, acts, 0.25, run.program, groups, False, True)
+    mean, deviation = run.run(*found)
+    assert mean.tolist() == [7.0 if all(shape) else 0.0] * count
+    assert deviation.tolist() == [2.0] * count
 
 
 # popnn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simulator.poplibs.codelets import addCodelets as addCodelets
+from simulator.poplibs.poplin import experimental as experimental
 from simulator.poplibs.poplin import fc as fc
 from simulator.poplibs.poplin import multiconv as multiconv
 from simulator.poplibs.poplin.biases import addBias as addBias

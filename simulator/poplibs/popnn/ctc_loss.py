@@ -166,9 +166,9 @@ def calcCTCLossLogits(
     options: Options = None,
 ) -> Tensor:
     """Return the losses of the log softmax of `logits`."""
+    call = _Call.of(plan, debugContext, options, gradient=False)
     probs = logSoftmax(graph, logits, prog, debug_name(debugContext, "CTCLossLogits"))
     operands = (probs, labels, dataLengths, labelLengths)
-    call = _Call.of(plan, debugContext, options, gradient=False)
     return _added(graph, outType, operands, prog, blankClass, call)[0]
 
 
@@ -213,9 +213,9 @@ def calcLossAndGradientLogits(
     options: Options = None,
 ) -> tuple[Tensor, Tensor]:
     """Return the losses of the log softmax of `logits`, and their gradient by `logits`."""
+    call = _Call.of(plan, debugContext, options, gradient=True)
     probs = logSoftmax(graph, logits, prog, debug_name(debugContext, "CTCLossLogits"))
     operands = (probs, labels, dataLengths, labelLengths)
-    call = _Call.of(plan, debugContext, options, gradient=True)
     losses, gradient = _added(graph, outType, operands, prog, blankClass, call)
     return losses, gradient.dimShuffle([1, 0, 2])
 

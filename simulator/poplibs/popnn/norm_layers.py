@@ -17,7 +17,7 @@ from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, Type
 from simulator.logging import library_call
-from simulator.poplibs import poplin, popops
+from simulator.poplibs import poplin, popops, poputil
 from simulator.poplibs.poplin.norms import check_activations
 from simulator.poplibs.popops.overloads import NEEDED, arguments_of
 from simulator.poplibs.popops.regions import debug_name
@@ -91,6 +91,18 @@ def groups_of(name: str, acts: Tensor, statistics: Tensor) -> int:
     return statistics.numElements() // acts.dim(0)
 
 
+def _of_nothing(
+    graph: Graph, acts: Tensor, eps: float, prog: Sequence, groups: int, name: str
+) -> tuple[Tensor, Tensor]:
+    """Return the statistics of samples without elements."""
+    mean = graph.addVariable(acts.dtype, [acts.dim(0) * groups], f"{name}/mean")
+    poputil.mapTensorLinearly(graph, mean)
+    deviation = graph.clone(mean, f"{name}/iStdDev")
+    popops.fill(graph, mean, prog, 0.0, name)
+    popops.fill(graph, deviation, prog, eps**-0.5, name)
+    return mean, deviation
+
+
 # Group norm, of which layer and instance norm are the ends
 def statistics(
     graph: Graph,
@@ -104,8 +116,13 @@ def statistics(
     debugContext: str = "",
     options: Mapping[str, object] | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Return mean and inverse standard deviation of each group of channels of each sample."""
+    """Return mean and inverse standard deviation of each group of channels of each sample.
+
+    Where there are no elements the mean and the variance are 0.
+    """
     name = debug_name(debugContext, "Norm/statistics")
+    if acts.rank() > 1 and not acts.numElements():
+        return _of_nothing(graph, acts, eps, prog, numGroups, name)
     grouped = into_groups(name, acts, numGroups, options)
     return poplin.normStatistics(
         graph, grouped, eps, prog, unbiasedVarEstimate, stableAlgo, partialsType, debugContext
