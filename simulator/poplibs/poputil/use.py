@@ -102,7 +102,7 @@ def _sets(pairs: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _without_halos(used: IntArray, sets: IntArray, tiles: IntArray, bounds: IntArray) -> IntArray:
-    """Give grains of a halo the set before them: they are used by it and by the set behind it."""
+    """Put grains of a halo into the set before them: it and the set behind them use them."""
     heads = np.flatnonzero(np.diff(sets, prepend=-1) != 0)
     run = sets[heads]
     if len(run) < 3:
