@@ -9,15 +9,19 @@ import pytest
 
 from pva.analysis.operations.costs import operation_costs
 from pva.analysis.operations.name_tree import code_by_name, cycles_by_name, memory_by_name, tree_of
+from pva.analysis.table import arrays_of
 from tests.analysis.samples import NAMES, executed, opened, rows
 
 
 def test_names_are_branches_by_their_slashes() -> None:
-    frame = tree_of(["a/b", "a/c", "d", "a", "e"], np.array([1, 2, 4, 8, 0]))
-    assert frame.set_index("path")["total"].to_dict() == {"a": 11, "a/b": 1, "a/c": 2, "d": 4}
-    assert frame.set_index("path")["own"].to_dict() == {"a": 8, "a/b": 1, "a/c": 2, "d": 4}
-    inside = frame["path"].to_numpy()[frame["parent"].to_numpy()[1:3]]
-    assert inside.tolist() == ["a", "a"]
+    tree = arrays_of(tree_of(["a/b", "a/c", "d", "a", "e"], np.array([1, 2, 4, 8, 0])))
+    assert dict(zip(tree["path"], tree["total"], strict=True)) == {
+        "a": 11, "a/b": 1, "a/c": 2, "d": 4,
+    }  # fmt: skip
+    assert dict(zip(tree["path"], tree["own"], strict=True)) == {
+        "a": 8, "a/b": 1, "a/c": 2, "d": 4,
+    }  # fmt: skip
+    assert tree["path"][tree["parent"][1:3]].tolist() == ["a", "a"]
 
 
 @pytest.mark.parametrize("name", NAMES)

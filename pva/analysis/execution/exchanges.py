@@ -25,9 +25,8 @@ from pva.analysis.attribution import (
 from pva.analysis.columns import analysis
 from pva.analysis.memory.code import code_of_exchanges
 from pva.analysis.selection import tile_count
-from pva.analysis.table import Columns, largest_first
-from pva.array_types import Integers, Texts
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns, arrays_of, largest_first, rows_of
+from pva.array_types import Integers, Texts, Values
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -41,7 +40,7 @@ KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy
     "kind exchange name bytes_received:bytes bytes_sent:bytes cycles:cycles "
     "bytes_per_cycle:bytes/cycle code_bytes:bytes"
 )
-def largest_exchanges(report: Report) -> pd.DataFrame:
+def largest_exchanges(report: Report) -> Columns:
     """List the exchanges: bytes and cycles of one execution, the most bytes first.
 
     `kind` is internal (on an IPU), between IPUs, or host; `exchange` the row among its kind. More
@@ -51,10 +50,9 @@ def largest_exchanges(report: Report) -> pd.DataFrame:
     two tiles that share a bus receive the same. `code_bytes` are of all tiles, -1 where not told.
     Raises NotRecordedError without a graph profile.
     """
-    frame = _of_all_kinds(report, _sizes)
-    most = frame[["bytes_received", "bytes_sent"]].max(axis=1)
-    order = most.sort_values(ascending=False, kind="stable").index
-    return frame.loc[order].reset_index(drop=True)
+    columns = _of_all_kinds(report, _sizes)
+    most = np.maximum(columns["bytes_received"], columns["bytes_sent"])
+    return rows_of(columns, np.argsort(-most, kind="stable"))
 
 
 @analysis(
@@ -62,7 +60,7 @@ def largest_exchanges(report: Report) -> pd.DataFrame:
     "receive_balance:fraction senders busiest_sender busiest_sender_bytes:bytes "
     "send_balance:fraction"
 )
-def exchange_spread(report: Report) -> pd.DataFrame:
+def exchange_spread(report: Report) -> Columns:
     """Return how even each exchange is over the tiles: senders, receivers, the busiest of each.
 
     `fan_out` is bytes received / bytes sent: to how many tiles a byte goes on average (0 for data
@@ -70,15 +68,14 @@ def exchange_spread(report: Report) -> pd.DataFrame:
     receive or send; tiles that stand out are hot spots. One execution each, that of the busiest
     tile first; -1 is no tile. Raises NotRecordedError.
     """
-    frame = _of_all_kinds(report, _spread)
-    most = frame[["busiest_receiver_bytes", "busiest_sender_bytes"]].max(axis=1)
-    order = most.sort_values(ascending=False, kind="stable").index
-    return frame.loc[order].reset_index(drop=True)
+    columns = _of_all_kinds(report, _spread)
+    most = np.maximum(columns["busiest_receiver_bytes"], columns["busiest_sender_bytes"])
+    return rows_of(columns, np.argsort(-most, kind="stable"))
 
 
 def _of_all_kinds(
     report: Report, describe: Callable[[Report, str], dict[str, object]]
-) -> pd.DataFrame:
+) -> dict[str, Values]:
     """Describe the exchanges of each kind; those that no program runs have no name."""
     parts = []
     for tag in EXCHANGES:
@@ -88,8 +85,9 @@ def _of_all_kinds(
             "exchange": np.arange(count),
             "name": exchange_names(report, tag, count),
         }
-        parts.append(pd.DataFrame(head | describe(report, tag)))
-    return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
+        parts.append(arrays_of(head | describe(report, tag)))
+    some = [part for part in parts if len(part["kind"])] or parts[:1]
+    return {name: np.concatenate([part[name] for part in some]) for name in some[0]}
 
 
 def exchange_names(report: Report, tag: str, count: int) -> Texts:

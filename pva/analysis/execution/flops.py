@@ -12,9 +12,9 @@ from pva.analysis.attribution import elapsed, executions_of_rows, phases
 from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.selection import tile_count
+from pva.analysis.table import Columns, rows_of
 from pva.array_types import Integers
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -107,7 +107,7 @@ def flop_utilisation(report: Report) -> FlopUtilisation:
     "compute_set name executions flops:flop cycles:cycles flops_per_cycle:flop/cycle "
     "float_peak_share:fraction half_peak_share:fraction"
 )
-def flops_by_compute_set(report: Report) -> pd.DataFrame:
+def flops_by_compute_set(report: Report) -> Columns:
     """Return how near each compute set comes to the peak, the most operations first.
 
     `flops` and `cycles` (of the slowest tile) of one execution, and `executions` in the recorded
@@ -120,21 +120,19 @@ def flops_by_compute_set(report: Report) -> pd.DataFrame:
     cycles = data.row_maxima("compute_set_cycles_by_tile")
     runs = executions_of_rows(report, "OnTileExecute", len(flops))
     peak, tiles = peak_of_tile(report), tile_count(report)
-    frame = pd.DataFrame(
-        {
-            "compute_set": np.arange(len(flops)),
-            "name": data.column("compute_sets", "name"),
-            "executions": runs,
-            "flops": flops,
-            "cycles": cycles,
-            "flops_per_cycle": flops / np.maximum(cycles, 1),
-            "float_peak_share": _shares(flops, peak.float * tiles * cycles),
-            "half_peak_share": _shares(flops, peak.half * tiles * cycles),
-        }
-    )
-    frame = frame[(runs > 0) & (flops >= 0)]
-    order = (frame["executions"] * frame["flops"]).sort_values(ascending=False, kind="stable")
-    return frame.loc[order.index].reset_index(drop=True)
+    columns = {
+        "compute_set": np.arange(len(flops)),
+        "name": data.column("compute_sets", "name"),
+        "executions": runs,
+        "flops": flops,
+        "cycles": cycles,
+        "flops_per_cycle": flops / np.maximum(cycles, 1),
+        "float_peak_share": _shares(flops, peak.float * tiles * cycles),
+        "half_peak_share": _shares(flops, peak.half * tiles * cycles),
+    }
+    used = (runs > 0) & (flops >= 0)
+    order = np.argsort(-(runs * flops)[used], kind="stable")
+    return rows_of(columns, np.flatnonzero(used)[order])
 
 
 def _flops(report: Report) -> Integers:

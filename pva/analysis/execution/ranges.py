@@ -31,9 +31,7 @@ FAR = 1.5  # times the distance between the quartiles, from the nearer one: an o
     "stream_bytes_out:bytes remote_bytes_in:bytes remote_bytes_out:bytes global_bytes_in:bytes "
     "global_bytes_out:bytes"
 )
-def range_by_ipu(
-    report: Report, *, begin: int | None = None, end: int | None = None
-) -> pd.DataFrame:
+def range_by_ipu(report: Report, *, begin: int | None = None, end: int | None = None) -> Columns:
     """Return what each IPU did between two cycles of the execution, all of it without them.
 
     `compute`, `exchange` (on and between IPUs) and `host_exchange` (with streams and with remote
@@ -54,19 +52,19 @@ def range_by_ipu(
     work = rows["cycles"] * rows["inside"]
     busy, spent = of_parts(work), of_parts(work * rows["balance"])  # of a mean tile
     share = spent / max(window[1] - window[0], 1)
-    frame: dict[str, Any] = {"ipu": np.arange(count), "compute": share[_COMPUTE]}
-    frame["exchange"] = share[_EXCHANGE] + share[_GLOBAL]
-    frame["host_exchange"] = share[_STREAM] + share[_REMOTE]
+    columns: dict[str, Any] = {"ipu": np.arange(count), "compute": share[_COMPUTE]}
+    columns["exchange"] = share[_EXCHANGE] + share[_GLOBAL]
+    columns["host_exchange"] = share[_STREAM] + share[_REMOTE]
     together = np.minimum(share[_COMPUTE:].sum(axis=0), 1)
-    frame["waiting"] = 1 - together
-    frame["parallel_efficiency"] = together
+    columns["waiting"] = 1 - together
+    columns["parallel_efficiency"] = together
     most, even = busy[_COMPUTE:].sum(axis=0), spent[_COMPUTE:].sum(axis=0)
-    frame["tile_balance"] = np.divide(even, most, out=np.full(count, np.nan), where=most > 0)
+    columns["tile_balance"] = np.divide(even, most, out=np.full(count, np.nan), where=most > 0)
     moved = {way: of_parts(rows[f"bytes_{way}"] * rows["inside"]) for way in ("in", "out")}
     for name, part in (("stream", _STREAM), ("remote", _REMOTE), ("global", _GLOBAL)):
         for way, by_part in moved.items():
-            frame[f"{name}_bytes_{way}"] = np.rint(by_part[part]).astype(np.int64)
-    return pd.DataFrame(frame)
+            columns[f"{name}_bytes_{way}"] = np.rint(by_part[part]).astype(np.int64)
+    return columns
 
 
 _PARTS = ("", "compute", "exchange", "between IPUs", "host", "remote buffer")

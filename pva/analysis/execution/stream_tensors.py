@@ -10,7 +10,6 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs.details import program_by_tile
 from pva.analysis.selection import chosen
 from pva.analysis.table import Columns
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -20,7 +19,7 @@ WAYS = {"bytes_received": "to the device", "bytes_sent": "to the host"}
 
 
 @analysis("ipu way tiles bytes:bytes most_bytes:bytes fullest_tile")
-def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
+def stream_ends(report: Report, *, step: int) -> Columns:
     """Return where an executed stream copy takes its data to, or from: a row for each IPU and way.
 
     `bytes` on `tiles` of the IPU, at most `most_bytes`, on `fullest_tile`. No rows for what is no
@@ -31,9 +30,9 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
     program = int(programs[chosen("step", step, len(programs))])
     rows = []
     if program >= 0 and str(data.texts("programs", "type")[program]) == "StreamCopy":
-        frame = program_by_tile(report, program=program).frame()
+        by_tile = program_by_tile(report, program=program).arrays
         for column, way in WAYS.items():
-            tile, ipu, moved = (frame[name].to_numpy() for name in ("tile", "ipu", column))
+            tile, ipu, moved = (by_tile[name] for name in ("tile", "ipu", column))
             for number in np.unique(ipu[moved > 0]).tolist():
                 mine = np.where(ipu == number, moved, 0)
                 most = int(mine.argmax())
@@ -41,8 +40,8 @@ def stream_ends(report: Report, *, step: int) -> pd.DataFrame:
                     (number, way, int((mine > 0).sum()), int(mine.sum()), int(mine[most]),
                      int(tile[most]))
                 )  # fmt: skip
-    columns = ["ipu", "way", "tiles", "bytes", "most_bytes", "fullest_tile"]
-    return pd.DataFrame(rows, columns=columns)
+    names = ("ipu", "way", "tiles", "bytes", "most_bytes", "fullest_tile")
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 
 
 @analysis("variable name bytes:bytes written")

@@ -11,8 +11,8 @@ from pva.analysis.attribution import elapsed, labels, summed
 from pva.analysis.columns import analysis
 from pva.analysis.memory.code import code_by_program
 from pva.analysis.memory.placement import live_at_peak_truths
+from pva.analysis.table import Columns, rows_of
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -22,7 +22,7 @@ OUTERMOST = -1
 
 
 @analysis("path parent total:cycles own:cycles")
-def cycles_by_name(report: Report) -> pd.DataFrame:
+def cycles_by_name(report: Report) -> Columns:
     """Return the cycles of the layers of programs' names in the recorded runs, as a tree.
 
     A row is a name, or what names share up to a slash: `path`, which lies in the row `parent` (-1
@@ -38,25 +38,26 @@ def cycles_by_name(report: Report) -> pd.DataFrame:
 
 
 @analysis("path parent total:bytes own:bytes")
-def code_by_name(report: Report) -> pd.DataFrame:
+def code_by_name(report: Report) -> Columns:
     """Return what code the layers of the names of programs have, on all tiles, and what is in them.
 
     Rows are those of `cycles_by_name`, in bytes of control code and of exchange code; that of an
     exchange which several programs run counts once, with the first of them. Code of vertices is of
     no program. Raises NotRecordedError, also where code was not counted.
     """
-    frame = code_by_program(report).frame().sort_values("program", kind="stable")
+    code = code_by_program(report).arrays
+    code = rows_of(code, np.argsort(code["program"], kind="stable"))
     data = report.dataset
-    exchange = data.column("programs", "exchange")[frame["program"]]
-    keys = [f"{tag} {row}" for tag, row in zip(frame["type"], exchange.tolist(), strict=True)]
+    exchange = data.column("programs", "exchange")[code["program"]]
+    keys = [f"{tag} {row}" for tag, row in zip(code["type"], exchange.tolist(), strict=True)]
     first = np.zeros(len(keys), dtype=bool)
     first[np.unique(np.array(keys, dtype=str), return_index=True)[1]] = True
-    sizes = frame["control_code"].to_numpy() + frame["exchange_code"].to_numpy() * first
-    return tree_of(frame["name"].tolist(), sizes)
+    sizes = code["control_code"] + code["exchange_code"] * first
+    return tree_of(code["name"].tolist(), sizes)
 
 
 @analysis("path parent total:bytes own:bytes")
-def memory_by_name(report: Report) -> pd.DataFrame:
+def memory_by_name(report: Report) -> Columns:
     """Return what the layers of the names of variables take at the peak, and what is in them.
 
     Rows are those of `cycles_by_name`, in bytes of the variables that are live at the peak, the
@@ -68,7 +69,7 @@ def memory_by_name(report: Report) -> pd.DataFrame:
     return tree_of(names[live].tolist(), sizes[live])
 
 
-def tree_of(names: Sequence[str], values: Integers) -> pd.DataFrame:
+def tree_of(names: Sequence[str], values: Integers) -> Columns:
     """Lay names out as a tree by their slashes, with the value of each and of what is in it."""
     unique, place = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
     sums = summed(place, values, len(unique))
@@ -88,8 +89,7 @@ def tree_of(names: Sequence[str], values: Integers) -> pd.DataFrame:
     own_values = np.zeros(len(parents), dtype=np.int64)
     own_values[at] = sums[sums != 0]
     total = totals(parent_of, own_values)
-    frame = {"path": list(rows), "parent": parent_of, "total": total, "own": own_values}
-    return pd.DataFrame(frame).astype({"path": object})
+    return {"path": list(rows), "parent": parent_of, "total": total, "own": own_values}
 
 
 def totals(parent: Integers, values: Integers) -> Integers:
