@@ -198,14 +198,14 @@ def _kept(to: Address, text: str) -> tuple[tuple[str, str], ...]:
 
 def findings(store: Store, state: Address, _theme: Theme) -> Element:
     """List what Insights says of the chosen object; nothing where it says nothing."""
-    from dashboard.pages.insights import examined
+    from dashboard.pages.insights import untried
 
     of, text = of_report(state, shown_object(state))
     if not text or text.startswith("event"):
         return None
     about = set(described(store, of, text).about)
     try:
-        frame, _ = examined(store, of)
+        frame, _ = untried(store, of)
     except PvaError:
         return None
     rows = [

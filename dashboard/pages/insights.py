@@ -173,11 +173,16 @@ def _fit(report: Report) -> Element:
 
 def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
     """Return findings and unchecked rules; the words have the units that the reader chose."""
+    found, lacking = untried(store, state)
+    return with_trials(store.report(state.report), found), lacking
+
+
+def untried(store: Store, state: Address) -> tuple[Frame, Frame]:
+    """Return the same without the trials of the findings, which are looked for among files."""
     report = store.report(state.report)
-    name = f"insights {units.manner()}"
     ask = partial(_asked, store, state.report)
-    found, lacking = store.derived(state.report, name, lambda: analysis.examination(report, ask))
-    return with_trials(report, found), lacking
+    name = f"insights {units.manner()}"
+    return store.derived(state.report, name, lambda: analysis.examination(report, ask))
 
 
 def is_examined(store: Store, state: Address) -> bool:

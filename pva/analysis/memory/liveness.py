@@ -298,6 +298,9 @@ def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.S
     row_by_name, category = {}, {name: name for name in CATEGORY_LABELS}
     if data.has("variables"):
         rows = np.flatnonzero(data.column("variables", "always_live"))[::-1]
+        asked = set(names)  # of a tile some of many thousands
+        are_asked = [name in asked for name in data.column("variables", "name")[rows].tolist()]
+        rows = rows[are_asked]
         variables = data.column("variables", "name")[rows].tolist()
         row_by_name = dict(zip(variables, rows.tolist(), strict=True))
         words = data.texts("variables", "category")[rows].tolist()
