@@ -153,6 +153,7 @@ def _routed(server: Server, path: str, search: str) -> dict[str, Any]:
         "state": [{"id": "address", "property": "pathname", "value": path},
                   {"id": "address", "property": "search", "value": search},
                   {"id": "shown", "property": "data", "value": None},
+                  {"id": "kept", "property": "data", "value": {}},
                   {"id": "report-choice", "property": "data", "value": list(REPORTS)}],
         "changedPropIds": ["place.data"],
     }  # fmt: skip
@@ -203,7 +204,7 @@ def dashboard(url: str) -> Server:
         found = VIEW.search(entry["inputs"][0]["id"].encode())
         if found:
             outputs[found[1].decode()] = entry
-    router = next(entry for entry in entries if "page.children" in entry["output"])
+    router = next(entry for entry in entries if "page-above.children" in entry["output"])
     later = next(entry["output"] for entry in entries if entry["inputs"][0]["id"] == LATER.decode())
     return Server(host, outputs, router, _tables(), later)
 

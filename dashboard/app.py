@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from dashboard import (
     drawer,
     preferences,
     scripts,
+    slots,
     still,
     tables,
     view,
@@ -118,25 +119,41 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         path: str,
         search: str,
         shown: Shown,
+        kept: dict[str, Shown],
         keys: list[str],
     ) -> tuple[object, ...]:
         components.check_texts(path, search)
-        page, links, *header, now = show(store, path, search, shown, ctx.triggered_id, writing)
+        kept = kept if store.keys == keys and isinstance(kept, dict) else {}
+        asked_by = ctx.triggered_id
+        page, links, name, target, sound, note, now = show(
+            store, path, search, shown, asked_by, writing, kept.get(path)
+        )
+        around: tuple[object, object] = no_update, no_update
         if isinstance(now, dict):
             ahead.show(now["report"])
-        if isinstance(now, dict) and page is not no_update:
             parts = Parts(store, view.makers(app), search, now["stamp"])
-            page = _answered(page, path, parts, written)
+            if page is not no_update:
+                page = _answered(page, path, parts, written)
+            kept = kept | {path: now if sound else None}
+            around = _around(store, path, search, parts)
+        elif now is None:
+            around = None, None
+        slot = path if now is not None and path in slots.paths() else slots.ELSEWHERE
+        pages = [page if each == slot else no_update for each in slots.paths()]
         new_keys = no_update if store.keys == keys else store.keys
-        return page, still.settled(links), *header, now, new_keys
+        header = still.settled(links), name, target, note
+        return *around, now, *pages, *header, kept, new_keys
 
     app.callback(
-        Output("page", "children"),
+        Output("page-above", "children"),
+        Output("page-aside", "children"),
+        Output("shown", "data"),
+        *(Output(slots.name_of(each), "children") for each in slots.paths()),
         Output("navigation", "children"),
         Output("report-name", "children"),
         Output("target", "children"),
         Output("notice", "children"),
-        Output("shown", "data"),
+        Output("kept", "data"),
         Output("report-choice", "data"),
         Input("place", "data"),
         Input("watch", "n_intervals"),
@@ -145,6 +162,7 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         State("address", "pathname"),
         State("address", "search"),
         State("shown", "data"),
+        State("kept", "data"),
         State("report-choice", "data"),
         running=[(Output("busy", "className"), "busy", "idle")],
     )(route)
@@ -185,11 +203,12 @@ def show(
     shown: Shown,
     asked_by: str | None = None,
     writing: object = None,
+    held: Shown = None,
 ) -> tuple[Any, ...]:
-    """Return page, navigation, report name, target, notice and what is now shown.
+    """Return page, navigation, report name, target, whether to keep it, notice, what is now shown.
 
-    The page stays as it is while path, report, files and units are the same: its own callbacks
-    follow what else the address says.
+    The page stays as it is while path, report, files and units are the same, and so does the one
+    that its slot holds: its own callbacks follow what else the address says.
     """
     try:
         state, _ = address.parse_leniently(
@@ -198,23 +217,35 @@ def show(
         key = state.report or (store.keys or [""])[0]
         now = {"path": state.path, "report": key, "asked": state.report,
                "against": state.against, "stamp": _stamps(store, state),
+               "sources": _digest(store.keys) if state.path == start.PATH else "",
                "writing": writing}  # fmt: skip
     except components.EXPECTED as problem:
         links = _links(store, Address(path))
-        return _faulty(path, str(problem)), links, "", "", None, None
+        return _faulty(path, str(problem)), links, "", "", False, None, None
     if shown == now and asked_by == "watch":
         raise PreventUpdate
     if asked_by == "reload":
         store.forget(state.report)
     links = _links(store, state)
     if shown == now and asked_by != "reload":
-        return no_update, links, no_update, no_update, None, no_update
-    stays = shown is not None and shown | {"stamp": now["stamp"]} == now
-    if stays and asked_by != "reload" and _follows(path):
-        return no_update, links, no_update, no_update, None, now
+        return no_update, links, no_update, no_update, True, None, no_update
+    if asked_by != "reload" and slots.is_kept(shown, now, follows=_follows(path)):
+        return no_update, links, no_update, no_update, True, None, now
+    if asked_by != "reload" and slots.is_kept(held, now, follows=_follows(path)):
+        return no_update, links, key, _target(store, key), True, None, now
     # Where the watch asks while another page is on its way, the browser drops that answer for this.
+    stays = slots.is_kept(shown, now, follows=True)
     note = _notice(key, asked_by, changed=stays and shown != now)
-    return _page(store, state), links, key, _target(store, key), note, now
+    page, sound = _page(store, state)
+    return page, links, key, _target(store, key), sound, note, now
+
+
+def _around(store: Store, path: str, search: str, parts: Parts) -> tuple[object, object]:
+    """Lay out the marks above a page and its drawer, which are not kept with it."""
+    state, _ = address.parse_leniently(path, search)
+    laid = (broken_laws.place(store, state), drawer.place(state))
+    above, aside = (parts.filled(still.settled(each)) for each in laid)
+    return above, aside
 
 
 def _links(store: Store, state: Address) -> Element:
@@ -240,12 +271,25 @@ def _stamps(store: Store, state: Address) -> str:
     """Return what changes when a file of the report, or of the one it is compared with, does."""
     if state.path == start.PATH:
         store.scan()
-        return str(store.keys)
+        return _digest([_stamp(store, key) for key in store.keys])
     if state.path == documentation.PATH:
         return ""
     stamps = [store.shown(state.report)]
     stamps += [store.shown(state.against)] if state.against else []
     return str(stamps)
+
+
+def _stamp(store: Store, key: str) -> object:
+    """Return the stamp of a source; none where its files cannot be looked at."""
+    try:
+        return store.stamp(key)
+    except PvaError:
+        return None
+
+
+def _digest(parts: Sequence[object]) -> str:
+    """Write in few letters what changes with any of many parts."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
@@ -257,14 +301,18 @@ def _notice(key: str, asked_by: str | None, *, changed: bool) -> str | None:
     return None
 
 
-def _page(store: Store, state: Address) -> object:
-    """Lay out a page, or the message that takes its place."""
+def _page(store: Store, state: Address) -> tuple[object, bool]:
+    """Lay out a page, or the message that takes its place; and tell whether it may be kept."""
     page = next((page for page in PAGES if state.path == page.PATH), None)
     preferences.clocked(store, state.report)
-    instead = partial(_faulty, state.path)
+
+    def instead(text: str) -> tuple[object, bool]:
+        return _faulty(state.path, text), False
+
     if page is None:
         return instead(f"{state.path}: no such page; choose one of the pages in the menu")
-    return components.or_else(_laid_out, _same, instead)(page, store, state)
+    laid: tuple[object, bool] = components.or_else(_laid_out, _same, instead)(page, store, state)
+    return laid
 
 
 def _same(laid: object) -> object:
@@ -281,33 +329,34 @@ def _faulty(path: str, text: str) -> object:
     )
 
 
-def _laid_out(page: Page, store: Store, state: Address) -> object:
+def _laid_out(page: Page, store: Store, state: Address) -> tuple[object, bool]:
     """Lay a page out, or give it as it was laid out before; raises PvaError.
 
-    Of what was not recorded it says so in its place, which is no fault.
+    Of what was not recorded it says so in its place, which is no fault. A page with a fault of the
+    address is not to be kept.
     """
 
     def make() -> object:
         laid = page.layout(store, state)
         if page is documentation:
             return still.settled(laid)
-        aside = drawer.place(state)
-        return still.settled([help_link(state), *broken_laws.place(state), laid, *aside])
+        return still.settled([help_link(state), laid])
 
     try:
         if page in (start, documentation):
-            return make()
-        return view.remembered(store, state, page.PATH, make, about=str(store.keys))
+            return make(), True
+        return view.remembered(store, state, page.PATH, make, about=str(store.keys)), True
     except (AddressError, SelectionError) as problem:
         bare = Address(state.path, state.report, state.against)
         if bare == state:
             raise
-        laid = _laid_out(page, store, bare)
-        return [components.fault(str(problem)), *(laid if isinstance(laid, list) else [laid])]
+        laid, _ = _laid_out(page, store, bare)
+        above = components.fault(str(problem))
+        return [above, *(laid if isinstance(laid, list) else [laid])], False
     except NotRecordedError as problem:
         sentence, hint = (_sentence(text) for text in (problem.found, problem.wanted))
         parts = [help_link(state), components.title(page.TITLE)]
-        return still.settled([*parts, components.message(sentence, hint=hint)])
+        return still.settled([*parts, components.message(sentence, hint=hint)]), True
 
 
 def _sentence(text: str) -> str:

@@ -54,7 +54,7 @@ def choice(key: str, choices: Choices, state: Address, *, label: str = "") -> El
     """Choose one of a few, which stand beside each other; the first is the default."""
     default = choices[0][0]
     control = dmc.SegmentedControl(
-        id={"address": key, "default": default},
+        id={"address": key, "default": default, "page": state.path},
         data=_data(choices),
         value=_now(state, key, default),
         size="xs",
@@ -67,7 +67,7 @@ def select(key: str, choices: Choices, state: Address, *, label: str, width: int
     """Choose one of many from a drop-down with a search; the first is the default."""
     default = choices[0][0]
     control = dmc.Select(
-        id={"address": key, "default": default},
+        id={"address": key, "default": default, "page": state.path},
         data=_data(choices),
         value=_now(state, key, default),
         allowDeselect=False,
@@ -83,7 +83,7 @@ def switch(key: str, words: str, state: Address, *, on: bool = False) -> Element
     """Choose on or off; `on` is the default."""
     default = "on" if on else "off"
     control = dmc.Switch(
-        id={"switch": key, "default": default},
+        id={"switch": key, "default": default, "page": state.path},
         label=words,
         checked=_now(state, key, default) == "on",
         size="xs",
@@ -94,7 +94,7 @@ def switch(key: str, words: str, state: Address, *, on: bool = False) -> Element
 def box(key: str, words: str, state: Address, *, width: int = 210, column: str = "") -> Element:
     """Type the value of a key; it is taken on Enter and when the box is left."""
     control = dmc.TextInput(
-        id={"box": key, "column": column},
+        id={"box": key, "column": column, "page": state.path},
         value=typed(state, key, column),
         placeholder=words,
         debounce=True,
@@ -133,7 +133,7 @@ def tabs(choices: Sequence[Tab], state: Address, *, key: str = "tab") -> Element
     default = choices[0][0]
     return dmc.Tabs(
         dmc.TabsList([_tab(*entry) for entry in choices]),
-        id={"address": key, "default": default},
+        id={"address": key, "default": default, "page": state.path},
         value=_now(state, key, default),
         className="tabs",
     )
@@ -184,10 +184,10 @@ def row(items: Iterable[Element]) -> Element:
 
 def register(app: Dash) -> None:
     """Register the controls that write the address; `view.register` makes them follow it."""
-    boxes: Any = {"box": ALL, "column": ALL}
+    boxes: Any = {"box": ALL, "column": ALL, "page": ALL}
     for function, inputs in (
-        ("setChoice", [Input({"address": ALL, "default": ALL}, "value")]),
-        ("setSwitch", [Input({"switch": ALL, "default": ALL}, "checked")]),
+        ("setChoice", [Input({"address": ALL, "default": ALL, "page": ALL}, "value")]),
+        ("setSwitch", [Input({"switch": ALL, "default": ALL, "page": ALL}, "checked")]),
         ("setBox", [Input(boxes, "n_submit"), Input(boxes, "n_blur"), State(boxes, "value"),
                     State(boxes, "id")]),
     ):  # fmt: skip

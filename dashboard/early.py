@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 
 from dash import Dash
 
+from dashboard import drawer
 from dashboard.address import Address
 from dashboard.ahead import Ahead, ahead_of
 from dashboard.app import show
@@ -76,7 +77,8 @@ def make_pages(
     """
     registry = makers(app)
     for page in sorted(PAGES, key=lambda page: page is not memory):
-        views = _views(show(store, page.PATH, "", None)[0]) if page.available(store, "") else ()
+        laid = [show(store, page.PATH, "", None)[0], drawer.place(Address(page.PATH))]
+        views = _views(laid) if page.available(store, "") else ()
         for make in (registry[identifier] for identifier in views if identifier in registry):
             if page is not memory:
                 pause()

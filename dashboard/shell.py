@@ -9,7 +9,7 @@ from typing import Protocol
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard import address, keys, preferences, still
+from dashboard import address, keys, preferences, slots, still
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.declared import Declaration, declared
@@ -40,7 +40,7 @@ class Page(Protocol):
 
 
 def shell(store: Store, theme: Theme) -> Element:
-    """Lay out the whole window; the router fills `page`, `navigation`, `target` and `notice`."""
+    """Lay out the whole window; the router fills slots, `navigation`, `target` and `notice`."""
     return dmc.MantineProvider(
         [
             dcc.Location(id="address", refresh=False),
@@ -49,7 +49,7 @@ def shell(store: Store, theme: Theme) -> Element:
                                           "cycles": preferences.cycles(),
                                           "runs": preferences.runs()}),
             dcc.Store(id="place"),
-            dcc.Store(id="shown"),
+            dcc.Store(id="kept", data={}),
             dcc.Store(id="stamped"),
             dcc.Store(id="recent", storage_type="local"),
             dcc.Interval(id="watch", interval=WATCH_MILLISECONDS),
@@ -58,8 +58,7 @@ def shell(store: Store, theme: Theme) -> Element:
                 _header(store),
                 html.Div(html.Div(BUSY, className="busy-words"), id="busy", className="idle",
                          role="status"),
-                html.Div([_side(), html.Main(id="page", className="page", tabIndex="-1")],
-                         className="body"),
+                html.Div([_side(), _main()], className="body"),
                 html.Div(id="notice", className="notice", role="status"),
                 keys.sheet(declared()),
             ]),
@@ -68,6 +67,13 @@ def shell(store: Store, theme: Theme) -> Element:
         forceColorScheme=theme,
         theme={"fontFamily": FONT, "primaryColor": "blue", "defaultRadius": "sm"},
     )  # fmt: skip
+
+
+def _main() -> Element:
+    """Make room for the pages, for what stands above each of them, and for the drawer."""
+    around = [html.Div(id=name, className="around") for name in ("page-above", "page-aside")]
+    parts = [around[0], *slots.slots(), around[1]]
+    return html.Main(parts, id="page", className="page", tabIndex="-1")
 
 
 def _side() -> Element:

@@ -17,7 +17,7 @@ from dashboard.components import Element
 from pva.json_types import Json
 
 HTML, LINK = "dash_html_components", ("dash_core_components", "Link")
-LINK_PROPERTIES = frozenset(("children", "href", "className", "title"))
+LINK_PROPERTIES = frozenset(("children", "href", "className", "title", "style"))
 Node = Json  # text, or [tag, properties, node, ...]
 
 

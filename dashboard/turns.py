@@ -14,7 +14,7 @@ from waitress.task import ThreadedTaskDispatcher
 
 from dashboard.access import CALLBACKS
 
-PAGE = b"..page.children"  # in the first letters of what the browser sends for a page
+PAGE = b"..page-above.children"  # in the first letters of what the browser sends for a page
 FIRST = 40
 
 

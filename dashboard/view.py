@@ -242,9 +242,9 @@ def register(app: Dash) -> None:
         State(views, "data"), State(views, "id"),
     )  # fmt: skip
     for function, kind, value in (
-        ("showChoices", {"address": ALL, "default": ALL}, "value"),
-        ("showSwitches", {"switch": ALL, "default": ALL}, "checked"),
-        ("showBoxes", {"box": ALL, "column": ALL}, "value"),
+        ("showChoices", {"address": ALL, "default": ALL, "page": ALL}, "value"),
+        ("showSwitches", {"switch": ALL, "default": ALL, "page": ALL}, "checked"),
+        ("showBoxes", {"box": ALL, "column": ALL, "page": ALL}, "value"),
     ):
         app.clientside_callback(
             ClientsideFunction("tilescope", function),

@@ -72,6 +72,13 @@
     arrived.push(act);
   }
 
+  const returned = [];
+
+  /** Have something done whenever a page is shown: one that was kept is as it was when it was left. */
+  function onReturn(act) {
+    returned.push(act);
+  }
+
   let waiting = false;
   new MutationObserver(() => {
     if (waiting) return;
@@ -114,7 +121,7 @@
     return [theme, theme];
   }
 
-  window.tilescope = Object.assign(window.tilescope || {}, { countRuns, fileName, go, read, onArrival });
+  window.tilescope = Object.assign(window.tilescope || {}, { countRuns, fileName, go, read, onArrival, onReturn });
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.tilescope = Object.assign(window.dash_clientside.tilescope || {}, {
     remember,
@@ -130,6 +137,7 @@
     showReport: (shown) => {
       if (!shown) return window.dash_clientside.no_update;
       document.title = shown.report + " – tilescope";
+      returned.forEach((act) => act());
       return (shownReport = shown.report);
     },
   });

@@ -91,7 +91,7 @@
     setBox: (submits, blurs, values, ids) => {
       const one = changed();
       if (!one || !one.value) return;
-      const at = ids.findIndex((id) => id.box === one.id.box && id.column === one.id.column);
+      const at = ids.findIndex((id) => id.box === one.id.box && id.column === one.id.column && id.page === one.id.page);
       take(one.id, values[at]);
     },
     setWriting: (sizes, cycles, runs, now) => {

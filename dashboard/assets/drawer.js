@@ -68,14 +68,16 @@
 
   window.dashAgGridFunctions = Object.assign(window.dashAgGridFunctions || {}, { isChosen });
 
+  const NOTHING = "\u0000";
   const shown = () => [...chosenObjects(), window.tilescope.read(POINT) || ""].join("\u0000");
-  let marked = "\u0000"; // nothing is chosen
+  const marked = new WeakMap(); // table -> what it marks
 
   /** Have the tables mark their rows anew, where another object is chosen; the focus stays. */
   function mark() {
-    if (shown() === marked) return;
-    marked = shown();
+    const now = shown();
     for (const grid of document.querySelectorAll(".table[id]")) {
+      if ((marked.get(grid) ?? NOTHING) === now) continue;
+      marked.set(grid, now);
       const api = window.dash_ag_grid && window.dash_ag_grid.getApi(grid.id);
       if (api) api.getRenderedNodes().forEach((node) => remark(grid, node));
     }

@@ -4,7 +4,7 @@
 
   const { onArrival, read, typing } = window.tilescope;
   const PATH = "/documentation";
-  const BOX = '{"box":"find","column":""}';
+  const BOX = JSON.stringify({ box: "find", column: "", page: PATH });
   let seen = ""; // the place that was scrolled to last
 
   /** Show the section of the address, what was searched for in it first. */

@@ -2,7 +2,8 @@
 (function () {
   "use strict";
 
-  const { createElement, Fragment, Suspense, lazy, useCallback } = window.React;
+  const { createContext, createElement, Fragment, Suspense, lazy, useCallback, useContext, useEffect, useLayoutEffect,
+    useMemo, useState } = window.React;
 
   /** Follow a link inside of the application as Dash's own links do. */
   function follow(event) {
@@ -23,6 +24,100 @@
 
   /** What no callback changes, as plain elements: Dash does not look at each of them at each step. */
   const Still = ({ nodes }) => createElement(Fragment, null, ...nodes.map(made));
+
+  // A page stands in an element of its own, which is in the document while the page is shown
+  // (dashboard/slots.py). Taken out of it, what scrolls would be at its begin again.
+
+  const slots = new Map();
+  let inside = null; // the slot that is in the document
+
+  // Each of Dash's components looks at every step of every callback whether it changed. Those of a
+  // page that is kept hear of the store through its slot: of all steps at once, when it is shown again.
+
+  const contexts = []; // all that are made from here on; Dash has the store in one of them
+  window.React.createContext = (value) => {
+    const context = createContext(value);
+    contexts.push(context);
+    return context;
+  };
+  let ofStore = null;
+
+  /** Find the context that has the store of Dash (react-redux). */
+  function useContextOfStore() {
+    ofStore = ofStore || contexts.find((context) => {
+      const value = useContext(context);
+      return value && value.store && value.subscription;
+    });
+    return ofStore;
+  }
+
+  class Place {
+    constructor() {
+      this.element = document.createElement("div");
+      this.element.className = "slot";
+      this.scrolled = new Map();
+      const note = ({ target }) => this.scrolled.set(target, [target.scrollLeft, target.scrollTop]);
+      this.element.addEventListener("scroll", note, { capture: true, passive: true });
+      this.listeners = new Set();
+      this.missed = false;
+      this.hear = () => (inside === this ? this.tell() : (this.missed = true));
+      this.addNestedSub = (listener) => {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+      };
+    }
+
+    tell() {
+      this.missed = false;
+      [...this.listeners].forEach((listener) => listener());
+    }
+
+    show() {
+      this.home.append(this.element);
+      for (const [element, [left, top]] of this.scrolled) Object.assign(element, { scrollLeft: left, scrollTop: top });
+    }
+  }
+
+  /** Show the page at a path; that of none, what takes the place of one. */
+  function turnTo(path) {
+    const next = slots.get(path) || slots.get("");
+    if (!next || next === inside) return;
+    if (inside) {
+      const zoomed = inside.element.querySelectorAll("[data-zoomed]"); // assets/views.js
+      if (zoomed.length) forget(inside.path);
+      zoomed.forEach((plot) => delete plot.dataset.zoomed);
+      inside.element.remove();
+    }
+    next.show();
+    inside = next;
+    if (next.missed) next.tell();
+  }
+
+  /** Have the page at a path laid out anew when it is opened again. */
+  function forget(path) {
+    setTimeout(() => {
+      const { [path]: _, ...others } = window.dash_component_api.getLayout("kept").props.data;
+      window.dash_clientside.set_props("kept", { data: others });
+    });
+  }
+
+  const Slot = ({ path, children }) => {
+    const [place] = useState(() => new Place());
+    const context = useContextOfStore();
+    const outer = useContext(context);
+    const value = useMemo(() => ({ ...outer, subscription: place }), [outer, place]);
+    useEffect(() => outer.subscription.addNestedSub(place.hear), [outer, place]);
+    const hold = (home) => home && slots.set(path, Object.assign(place, { home, path }));
+    const room = createElement("div", { className: "slot", ref: hold });
+    const page = createElement(context.Provider, { value }, children);
+    return createElement(Fragment, null, room, window.ReactDOM.createPortal(page, place.element));
+  };
+
+  /** Comes before all slots, so that a page that is new is in the document when its parts look for their size. */
+  const Shown = ({ data }) => {
+    useLayoutEffect(() => turnTo(data ? data.path : ""), [data]);
+    return null;
+  };
 
   // AG Grid and plotly.js are large: loaded when something needs them, or when the browser is idle.
 
@@ -83,5 +178,5 @@
   window.addEventListener("load", () => setTimeout(() => requestIdleCallback(later), IDLE));
 
   window.dash_ag_grid = { AgGrid };
-  window.tilescope_parts = { Still };
+  window.tilescope_parts = { Still, Slot, Shown };
 })();

@@ -115,12 +115,15 @@
   }
 
   // The chosen line is marked at once; the lines that the server sends again mark the others.
-  window.addEventListener("popstate", () => {
+  function markLine() {
     const program = read("program");
     document.querySelectorAll(`#${GRID} .ag-row`).forEach((row) => {
       row.classList.toggle("chosen", row.getAttribute("row-id") === program);
     });
-  });
+  }
+
+  window.addEventListener("popstate", markLine);
+  window.tilescope.onReturn(markLine);
 
   function goTo(changes) {
     if (changes) go(changes, true);
@@ -169,7 +172,7 @@
   /** Ask for the rows again where another one is marked than the one that is chosen. */
   function showOperation() {
     const now = read("operation");
-    const api = gridOf("operations-table");
+    const api = document.getElementById("operations-table") && gridOf("operations-table");
     let stale = false;
     const wrong = (row) => (row.mark === "chosen") !== (row.operation === now);
     if (api) api.forEachNode((node) => (stale = stale || (Boolean(node.data) && wrong(node.data))));
@@ -178,6 +181,7 @@
   }
 
   window.tilescope.turnStage = turnStage;
+  window.tilescope.onReturn(showOperation);
   Object.assign(window.dash_clientside.tilescope, {
     showLine, goTo, chooseColumns, showOperation,
   });

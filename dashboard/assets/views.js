@@ -2,7 +2,7 @@
 (function () {
   "use strict";
 
-  const { go, read, onArrival, shownBy } = window.tilescope;
+  const { go, read, onArrival, onReturn, shownBy } = window.tilescope;
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
   /** Which page of which reports the address asks for: what the router follows. */
@@ -139,6 +139,7 @@
     const inner = innerPanels().map(({ dataset }) => ({ view: dataset.inner }));
     for (const [kind, ids] of Object.entries(known)) {
       for (const id of kind === "view" ? [...ids, ...inner] : ids) {
+        if (id.page && id.page !== pathname) continue; // of a page that is kept
         const properties = propertiesOf(id);
         if (!properties) continue;
         const now = properties[VALUE[kind]];
@@ -185,7 +186,8 @@
   /** Have the controls that came show what the address says. */
   const showing = (kind) => (_address, values, ids) => {
     known[kind] = ids;
-    return values.map((now, n) => news(shownBy[kind](ids[n]), now));
+    const told = (now, id) => (id.page === window.location.pathname ? shownBy[kind](id) : now);
+    return values.map((now, n) => news(told(now, ids[n]), now));
   };
 
   // Picking: numbers chosen by click, Shift-click, dragging and arrow keys.
@@ -344,6 +346,13 @@
       plot.removeAllListeners(kind);
       if (acts[kind]) plot.on(kind, acts[kind]);
     }
+    plot.on("plotly_relayout", (changes) => noteZoom(plot, changes));
+  }
+
+  /** Note that a plot shows a part of it that the address does not tell: its page is not kept so. */
+  function noteZoom(plot, changes) {
+    const zoomed = Object.keys(changes).some((name) => /axis\d*\.(range|autorange)/.test(name));
+    if (zoomed && !plot.closest("[data-zooms]")) plot.dataset.zoomed = "";
   }
 
   window.tilescope.silence = silence;
@@ -358,12 +367,17 @@
 
   window.addEventListener("keydown", (event) => (shift = event.shiftKey), true);
   window.addEventListener("keyup", (event) => (shift = event.shiftKey), true);
-  window.addEventListener("popstate", () => {
+
+  function markAll() {
     all().forEach((place) => {
       const plot = place.querySelector(".js-plotly-plot");
       if (plot) mark(plot, place.dataset.picks);
     });
-  });
+  }
+
+  window.addEventListener("popstate", markAll);
+  onReturn(tellNow);
+  onReturn(markAll);
   onArrival(bindAll);
 
   window.tilescope.picking = { cells, picked, ranges };

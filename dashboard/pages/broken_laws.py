@@ -20,7 +20,7 @@ from dashboard.pages.headlines import counted
 from dashboard.store import Store
 from pva.check import LAWS, Law, Violation
 from pva.plot.axes import shortened
-from pva.plot.theme import Theme
+from pva.plot.theme import THEMES, Theme
 
 PANEL, LATER = "broken-laws", "broken-laws-later"
 SOON = 1500  # milliseconds after a page was shown
@@ -33,9 +33,13 @@ def laws_of(path: str) -> tuple[str, ...]:
     return page.laws if page else ()
 
 
-def place(state: Address) -> list[Element]:
-    """Make room for the mark on a page that shows figures of a report."""
-    return [view.panel(PANEL, state.path, ())] if laws_of(state.path) else []
+def place(store: Store, state: Address) -> list[Element]:
+    """Show the mark on a page that shows figures of a report, or make room for it."""
+    if not laws_of(state.path) or not store.has_report(state.report):
+        return []
+    if store.knows(state.report, PANEL):
+        return [mark(store, state, THEMES[0])]
+    return [view.panel(PANEL, state.path, ())]
 
 
 def concerns(law: Law, path: str) -> bool:

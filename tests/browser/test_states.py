@@ -126,7 +126,7 @@ def test_a_page_is_shown_though_the_files_are_looked_at_while_it_is_made(
     def hold(route: Any) -> None:
         """Keep the first answer to a click until another request has asked for the same."""
         asked = route.request.post_data or ""
-        mine = "page.children" in asked
+        mine = "page-above.children" in asked
         if mine and not held:
             held.append(route)
             return

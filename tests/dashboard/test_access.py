@@ -217,7 +217,7 @@ def test_failure_is_answered_without_a_stack_trace(client: Any) -> None:
 
 
 BODIES = (
-    "", "{", "[]", "1", "[" * 100_000, '{"output":"page.children"}', '{"output":["x"]}',
+    "", "{", "[]", "1", "[" * 100_000, '{"output":"page-above.children"}', '{"output":["x"]}',
     '{"output":"x.y","inputs":[{}]}', '{"output":"start-recent.children","inputs":[]}',
     '{"output":"start-recent.children","inputs":[5]}',
     '{"output":"start-recent.children","inputs":[{}],"state":1}',

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from dashboard.address import Address
-from dashboard.app import show
 from dashboard.declared import declared
 from dashboard.pages import PAGES, broken_laws
 from dashboard.store import Store
@@ -50,13 +49,14 @@ def test_pages_without_the_figure_and_whole_reports_have_no_mark(store: Store) -
     assert not any(marked(store, path, "whole") for path in SUBJECTS)
 
 
-def test_every_page_with_figures_has_room_for_the_mark(store: Store) -> None:
+def test_every_page_with_figures_has_room_for_the_mark_until_it_is_known(store: Store) -> None:
     pages = [page for page in PAGES if page.PAGE.laws and page.available(store, "broken")]
     assert len(pages) == 10  # all but /together, which needs a trace, too
     for page in pages:
-        laid = show(store, page.PATH, "?report=broken", None)[0]
-        places = [getattr(part, "id", None) for part in parts(laid)]
-        assert places.count("broken-laws") == 1
+        places = parts(broken_laws.place(store, Address(page.PATH, "broken")))
+        assert [getattr(part, "id", None) for part in places].count("broken-laws") == 1
+    broken_laws.breaches(store, "broken")
+    assert "1 law is broken" in words(broken_laws.place(store, Address("/execution", "broken")))
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)

@@ -30,7 +30,7 @@ def asked(client: Any, path: str, search: str = "") -> str:
     """Ask for a page as the browser does, and return the text of the answer."""
     route = next(
         entry for entry in client.get("/_dash-dependencies").get_json()
-        if "page.children" in entry["output"]
+        if "page-above.children" in entry["output"]
     )  # fmt: skip
     values = {"place": {"path": path}, "address.pathname": path, "address.search": search}
 

@@ -57,7 +57,8 @@ def test_files_whose_names_are_no_text_are_on_every_page(tmp_path: Path) -> None
 
 
 def test_first_visit_lays_the_page_out(store: Store) -> None:
-    page, links, name, target, _, shown = show(store, "/summary", "", None)
+    page, links, name, target, sound, _, shown = show(store, "/summary", "", None)
+    assert sound
     assert "Does it fit" in words(page)
     assert words(links) == menu()
     assert (name, target) == ("small", "IPU Model, tiny, 2 IPUs, 10 tiles")
@@ -92,6 +93,46 @@ def test_a_page_on_its_way_is_no_change_of_its_files(store: Store) -> None:
     other = before | {"report": "other", "stamp": "other"}
     page, *_, note, _after = show(store, "/summary", "", other, "watch")
     assert "Does it fit" in words(page) and note is None
+
+
+def test_page_that_its_slot_holds_stays_and_the_header_follows(store: Store) -> None:
+    held = show(store, "/memory", "", None)[-1]
+    now = show(store, "/summary", "", None)[-1]
+    page, links, name, *_, after = show(store, "/memory", "?tile=3", now, held=held)
+    assert page is no_update and after == held
+    assert name == "small" and "tile=3" in str(links)
+    assert "Memory" in words(show(store, "/memory", "", now, "reload", held=held)[1])
+    assert show(store, "/memory", "", now, "reload", held=held)[0] is not no_update
+
+
+def test_list_of_reports_follows_their_files_and_is_laid_out_anew_for_another_one(
+    tmp_path: Path,
+) -> None:
+    path = write_report(tmp_path / "one")
+    store = Store([tmp_path])
+    held = show(store, "/", "", None)[-1]
+    os.utime(path / "profile.pop", ns=(1, 1))
+    page, *_, after = show(store, "/", "", held, "watch")
+    assert page is no_update and after["stamp"] != held["stamp"]
+    write_report(tmp_path / "two")
+    assert "2 reports" in words(show(store, "/", "", held, "watch")[0])
+
+
+def test_page_that_its_slot_holds_of_older_files_is_laid_out_anew(store: Store) -> None:
+    held = show(store, "/memory", "", None)[-1]
+    os.utime(store.path() / "profile.pop", ns=(1, 1))
+    now = show(store, "/summary", "", None)[-1]
+    assert show(store, "/memory", "", now, held=held)[0] is not no_update
+
+
+@pytest.mark.parametrize(
+    ("path", "search", "kept"),
+    [("/memory", "", True), ("/documentation", "", True), ("/", "", True), ("/nowhere", "", False),
+     ("/programs", "?stage=zz", False)],
+)  # fmt: skip
+def test_pages_with_a_fault_are_not_kept(store: Store, path: str, search: str, kept: bool) -> None:
+    *_, sound, _note, _now = show(store, path, search, None)
+    assert sound is kept
 
 
 def test_execution_is_laid_out_before_its_timeline(

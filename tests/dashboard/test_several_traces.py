@@ -72,7 +72,7 @@ def test_traces_are_not_offered_for_a_comparison_of_reports(
     two = [write_report(tmp_path / name) for name in ("before", "after")]
     shown = start.layout(Store([*three, *two]), parse("/", ""))
     assert "2 reports and 3 host traces under the paths given." in words(shown)
-    offered = grid(shown, {"address": "before", "default": "before"}).data
+    offered = grid(shown, {"address": "before", "default": "before", "page": "/"}).data
     assert [each["value"] for each in offered] == ["before", "after"]
 
 

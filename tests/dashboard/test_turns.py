@@ -36,7 +36,7 @@ class Channel:
 
 
 def page(name: str, answered: Any = None) -> Channel:
-    return Channel(name, "..page.children...navigation.children..", answered)
+    return Channel(name, "..page-above.children...navigation.children..", answered)
 
 
 def part(name: str, answered: Any = None) -> Channel:
@@ -81,5 +81,5 @@ def test_threads_answer_in_turn() -> None:
 
 
 def test_a_page_is_known_by_what_the_browser_sends_for_it() -> None:
-    outputs = [output for output in create_app([]).callback_map if "page.children" in output]
+    outputs = [output for output in create_app([]).callback_map if "page-above.children" in output]
     assert [output.encode().startswith(PAGE) for output in outputs] == [True]

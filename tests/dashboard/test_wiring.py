@@ -156,5 +156,5 @@ def test_view_takes_its_theme_and_address() -> None:
 
 
 def test_router_says_while_it_opens_a_report(app: Any) -> None:
-    router = next(each for each in app._callback_list if "page.children" in each["output"])
+    router = next(each for each in app._callback_list if "page-above.children" in each["output"])
     assert router["running"]["running"] == {"busy.className": "busy"}

@@ -445,7 +445,7 @@ def register(app: Dash, store: Store) -> None:
         backwards = ctx.triggered_id == "programs-previous"
         return go_on(store, address.parse(PATH, link), text, backwards=backwards)
 
-    find: Any = {"box": "find", "column": ""}
+    find: Any = {"box": "find", "column": "", "page": PATH}
     app.callback(
         Output("programs-goto", "data"),
         Input("programs-next", "n_clicks"),

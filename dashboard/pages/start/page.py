@@ -40,6 +40,7 @@ PAGE = Declaration(
     letter="h",
     icon="M2.5 7.5 8 2.8l5.5 4.7M4 6.6v6.6h8V6.6",
     subject="anything",
+    follows=True,
     controls={
         "find": ("Filter reports", "Shows only reports whose name contains this text"),
         "order": (

@@ -1,0 +1,77 @@
+"""Switch between all pages of the large report in several checkouts, in turn: which is faster?
+
+Each checkout serves the same reports to a browser of its own; a page of one is followed by the same
+page of the next, so that what else the machine does meets all of them. For each page the least and
+the median of the waits by the browser's clock, and of the processor's time of the browser's main
+thread, which counts less of what others do (Chromium's `Performance.getMetrics` in thread ticks).
+
+    python -m benchmarks.page_switches BEFORE AFTER --keep DIR
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.dashboard_speed import Session, opened, reports, served, switch
+
+REPEATS = 4
+
+
+def busy(client: Any) -> float:
+    """Return the milliseconds of the processor that the main thread of a page took."""
+    metrics = client.send("Performance.getMetrics")["metrics"]
+    return float(1000 * next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+
+
+def measure(checkouts: list[Path], folder: Path) -> Iterator[str]:
+    """Switch in turn; return the lines of the table."""
+    from playwright.sync_api import sync_playwright
+
+    with ExitStack() as stack:
+        playwright = stack.enter_context(sync_playwright())
+        sessions: list[tuple[Session, Any]] = []
+        for root in checkouts:
+            _, url = stack.enter_context(served(reports(folder), root))
+            session = stack.enter_context(opened(playwright, url))
+            session.open("/memory")
+            client = session.page.context.new_cdp_session(session.page)
+            client.send("Performance.enable", {"timeDomain": "threadTicks"})
+            sessions.append((session, client))
+        titles = sessions[0][0].page.locator(".nav-link").all_inner_texts()
+        found: dict[tuple[str, int], list[tuple[float, float]]] = {}
+        for repeat in range(REPEATS + 1):
+            for title in titles:
+                for number, (session, client) in enumerate(sessions):
+                    session.page.bring_to_front()
+                    before = busy(client)
+                    took = switch(session, title)
+                    if repeat:
+                        took_of = found.setdefault((title, number), [])
+                        took_of.append((took, busy(client) - before))
+        yield "| switch to | checkout | least, ms | median, ms | processor, least | median |"
+        yield "| --- | --- | ---: | ---: | ---: | ---: |"
+        for title in titles:
+            for number, root in enumerate(checkouts):
+                waits, spent = zip(*found[title, number], strict=True)
+                figures = (min(waits), median(waits), min(spent), median(spent))
+                cells = " | ".join(f"{figure:,.0f}" for figure in figures)
+                yield f"| {title} | {root.name} | {cells} |"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkouts", type=Path, nargs="+", help="directories with this project")
+    parser.add_argument("--keep", type=Path, required=True, help="a directory that keeps reports")
+    arguments = parser.parse_args()
+    for line in measure(arguments.checkouts, arguments.keep):
+        print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()
