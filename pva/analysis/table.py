@@ -22,10 +22,8 @@ from pva.lazy import pandas as pd
 Arrays = Mapping[str, Values]
 Columns = Mapping[str, object]  # of arrays, of lists, and of single values for all rows
 ANY = "*"  # the columns that depend on the report
-MAX_ROWS, ENDS = (
-    60,
-    5,
-)  # of a table in a notebook: more are cut to so many first and last, as pandas
+# A table of more rows is shown in a notebook by so many of its first and last, as by pandas.
+MAX_ROWS, ENDS = 60, 5
 
 
 @dataclass(frozen=True, slots=True)
