@@ -40,6 +40,7 @@
     contexts.push(context);
     return context;
   };
+  const none = createContext(null); // of a Dash that has its store elsewhere: kept pages hear of all steps then
   let ofStore = null;
 
   /** Find the context that has the store of Dash (react-redux). */
@@ -48,7 +49,7 @@
       const value = useContext(context);
       return value && value.store && value.subscription;
     });
-    return ofStore;
+    return ofStore || none;
   }
 
   class Place {
@@ -105,8 +106,8 @@
     const [place] = useState(() => new Place());
     const context = useContextOfStore();
     const outer = useContext(context);
-    const value = useMemo(() => ({ ...outer, subscription: place }), [outer, place]);
-    useEffect(() => outer.subscription.addNestedSub(place.hear), [outer, place]);
+    const value = useMemo(() => outer && { ...outer, subscription: place }, [outer, place]);
+    useEffect(() => (outer ? outer.subscription.addNestedSub(place.hear) : undefined), [outer, place]);
     const hold = (home) => home && slots.set(path, Object.assign(place, { home, path }));
     const room = createElement("div", { className: "slot", ref: hold });
     const page = createElement(context.Provider, { value }, children);
