@@ -94,6 +94,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     app.server.teardown_request(lambda _: store.look_again())
     scripts.register(app)
     _register(app, store, ahead)
+    _register_scripts(app)
     controls.register(app)
     view.register(app)
     for page in PAGES:
@@ -109,6 +110,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
 
 
 def _register(app: Dash, store: Store, ahead: Ahead) -> None:
+    """Register what answers to an address: the page there, and what stands around it."""
     written = Written()
 
     def route(
@@ -166,6 +168,10 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         State("report-choice", "data"),
         running=[(Output("busy", "className"), "busy", "idle")],
     )(route)
+
+
+def _register_scripts(app: Dash) -> None:
+    """Register what the browser answers by itself, by functions of the scripts in assets."""
     for function, output, inputs in (
         ("switchTheme", [Output("theme", "data"), Output("provider", "forceColorScheme")],
          [Input("theme-switch", "n_clicks")]),

@@ -46,12 +46,11 @@ def operands_apart(
         if program.type == "DoExchange" and graph.target.exchange_apart:
             pairs |= _pairs(reads[lasting[reads]], writes[messages[writes]])
         elif program.type == "OnTileExecute":
-            for rule in rules.get(program.compute_set, ()):
-                if rule in FIELDS:
-                    of_field = among(source[reads], inputs[program.compute_set, rule])
-                    pairs |= _pairs(reads[of_field], writes)
-                else:
-                    pairs |= _pairs(reads, writes if rule == "outputs" else reads)
+            compute_set = program.compute_set
+            for rule in rules.get(compute_set, ()):
+                field = inputs.get((compute_set, rule))
+                reads_apart = reads if field is None else reads[among(source[reads], field)]
+                pairs |= _pairs(reads_apart, reads if rule == "inputs" else writes)
     return np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
 
 
