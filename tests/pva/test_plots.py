@@ -128,7 +128,7 @@ def test_each_finding_has_the_command_that_proves_it(report: Report) -> None:
 def test_insights_and_comparisons_are_one_attribute_away(report: Report) -> None:
     from pva.analysis import CATALOGUE, COMPARISONS
 
-    assert report.insights.equals(CATALOGUE["insights"](report))
+    assert report.insights.equals(CATALOGUE["insights"](report).frame())
     assert (report.compare(report)["change"] == 0).all()
     wanted = COMPARISONS["compare_categories"](report, report)
     assert report.compare(report, "categories").equals(wanted)
