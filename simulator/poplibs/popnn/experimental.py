@@ -110,17 +110,7 @@ def roiAlignInputGradient(
     least = ceil_div(target.workers * target.num_tiles, channels * samples**2)
     together = min(regions, least)
     with graph.debug_scope(name, "popnn"):
-        shape = [batch, channels, together, samples, samples, height, width]
-        maps = graph.addVariable(bottomData.dtype, shape, f"{name}/bottomBuffGrad")
-        own = channels * together
-        tile = np.arange(own) % target.num_tiles
-        graph.map_ranges(
-            maps,
-            np.arange(batch * own) * (samples**2 * height * width),
-            np.arange(1, batch * own + 1) * (samples**2 * height * width),
-            np.tile(tile, batch),
-        )
-        popops.fill(graph, maps, prog, 0.0, f"{name}/zero")
+        maps = _empty_maps(graph, bottomData, together, samples, prog, name)
         work = _Work.of(regions, channels, samples)
         slot = work.region % together
         by_slot = maps.dimShuffle([1, 2, 3, 4, 0, 5, 6]).flatten()
@@ -139,7 +129,7 @@ def roiAlignInputGradient(
             fields["bottom_diff"] = cut_field("bottom_diff", "inout", by_slot, at, at + elements)
             compute_set = graph.addComputeSet(f"{name}/roiAlignGradCS_{first // together}")
             cycles = vertices.roi_align_gradient(np.full(len(at), bins))
-            tiles = tile[part.channel * together + slot[mine]]
+            tiles = (part.channel * together + slot[mine]) % target.num_tiles
             graph.add_vertices(
                 VertexGroup(compute_set.id, codelet, tiles, fields, part.parameters(), cycles)
             )
@@ -147,6 +137,24 @@ def roiAlignInputGradient(
         return popops.reduce(
             graph, maps, maps.dtype, [2, 3, 4], popops.Operation.ADD, prog, f"{name}/gradCSReduce"
         )
+
+
+def _empty_maps(
+    graph: Graph, data: Tensor, together: int, samples: int, prog: Sequence, name: str
+) -> Tensor:
+    """Add maps of zeros, [batch, channel, region, sample, sample, height, width].
+
+    Those of a channel and region lie on one tile.
+    """
+    batch, channels, height, width = data.shape
+    shape = [batch, channels, together, samples, samples, height, width]
+    maps = graph.addVariable(data.dtype, shape, f"{name}/bottomBuffGrad")
+    own, elements = channels * together, samples**2 * height * width
+    begin = np.arange(batch * own) * elements
+    tile = np.tile(np.arange(own) % graph.target.num_tiles, batch)
+    graph.map_ranges(maps, begin, begin + elements, tile)
+    popops.fill(graph, maps, prog, 0.0, f"{name}/zero")
+    return maps
 
 
 def _grid(name: str, data: Tensor, rois: Tensor, index: Tensor, params: roiAlignParams) -> Grid:

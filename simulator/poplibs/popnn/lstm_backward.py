@@ -158,20 +158,7 @@ class _Layer:
         arranged = rnn_backward.arranged_weights(
             graph, sizes, rnn.as_matrix(kernel).transpose(), self.values, prog, f"{name}/Weights"
         )
-        output = rnn_backward.zeros(graph, sizes, prog, f"{name}/lastOutGrad")
-        next_grads = None
-        if self.params.outputFullSequence:
-            label = f"{name}/gradLayerNextRearranged"
-            next_grads = rnn.laid_out(graph, sizes, output_grad, prog, label)
-        else:
-            prog.add(Copy(output_grad, output, name=f"{name}/lastOutGrad"))
-        cell = rnn_backward.zeros(graph, sizes, prog, f"{name}/cellStateGrad")
-        if isinstance(last_grad, LstmState):
-            popops.addInPlace(graph, output, last_grad.output, prog, f"{name}/lastOutGrad")
-            last_grad = last_grad.cellState
-        if last_grad is not None:
-            prog.add(Copy(last_grad, cell, name=f"{name}/cellStateGrad"))
-        state = LstmState(output, cell)
+        state, next_grads = self._last_gradients(output_grad, last_grad, prog)
         of_inputs = None
         if input_grad is not None:
             of_inputs = self._input_gradients()
@@ -203,6 +190,26 @@ class _Layer:
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
         return state, sequence.sequence
+
+    def _last_gradients(
+        self, output_grad: Tensor, last_grad: LstmState | Tensor | None, prog: Program
+    ) -> tuple[LstmState, Tensor | None]:
+        """Return the gradients of the last state; and of all outputs, where the layer has them."""
+        graph, sizes, name = self.graph, self.params.rnn, self.name
+        output = rnn_backward.zeros(graph, sizes, prog, f"{name}/lastOutGrad")
+        next_grads = None
+        if self.params.outputFullSequence:
+            label = f"{name}/gradLayerNextRearranged"
+            next_grads = rnn.laid_out(graph, sizes, output_grad, prog, label)
+        else:
+            prog.add(Copy(output_grad, output, name=f"{name}/lastOutGrad"))
+        cell = rnn_backward.zeros(graph, sizes, prog, f"{name}/cellStateGrad")
+        if isinstance(last_grad, LstmState):
+            popops.addInPlace(graph, output, last_grad.output, prog, f"{name}/lastOutGrad")
+            last_grad = last_grad.cellState
+        if last_grad is not None:
+            prog.add(Copy(last_grad, cell, name=f"{name}/cellStateGrad"))
+        return LstmState(output, cell), next_grads
 
     def _input_gradients(self) -> tuple[Tensor, Tensor]:
         """Return the sequence of the gradients of all inputs, and that of one step."""
