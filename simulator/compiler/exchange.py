@@ -42,8 +42,8 @@ INSTRUCTIONS = (
     {"send": 1},
     {"delay": 1},
 )
-# Bytes of code, [row of INSTRUCTIONS][kind but the sum of all].
-KINDS = EXCHANGE_INSTRUCTIONS[:-1]
+KINDS = EXCHANGE_INSTRUCTIONS[:-1]  # the last is the sum of all
+# Bytes of code, [row of INSTRUCTIONS][kind].
 CODE_BYTES = INSTRUCTION_BYTES * np.array(
     [[row.get(kind, 0) for kind in KINDS] for row in INSTRUCTIONS]
 )
