@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pva.many.run import Run
     from pva.trace import Trace
 
+_HELP_WIDTH, _LEAST_MEANING = 76, 24  # click indents by two, and leaves two free at the right
 EXAMPLES = """
 \b
 Examples:
@@ -169,12 +170,15 @@ def _note(opened: Any, units: dict[str, str]) -> str:
 
 
 def _columns_text(name: str) -> str:
-    """Write a line for each column: its unit and what it means."""
+    """Write for each column its unit and what it means, in lines that fit into 80 columns."""
     heads = _with_units(_units(name))
-    width = max(map(len, heads), default=0)
+    indent = " " * (max(map(len, heads), default=0) + 4)
+    width = max(_HELP_WIDTH, len(indent) + _LEAST_MEANING)
     lines = [
-        f"  {head:{width}}  {meaning}" for head, meaning in zip(heads, _meanings(name), strict=True)
-    ]
+        textwrap.fill(meaning, width, initial_indent=f"  {head}".ljust(len(indent)),
+                      subsequent_indent=indent)
+        for head, meaning in zip(heads, _meanings(name), strict=True)
+    ]  # fmt: skip
     return "\n".join(["\n\n\b\nColumns:", *lines]) if lines else ""
 
 

@@ -92,6 +92,13 @@ def test_info_says_what_a_report_lacks_and_who_records_it(tmp_path: Path) -> Non
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["memory_by_tile", "waits", "critical_path", "steps"])
+def test_the_columns_of_a_question_fit_into_80_columns(name: str) -> None:
+    lines = run("show", name, "--help").stdout.partition("Columns:")[2].splitlines()
+    assert lines
+    assert max(map(len, lines)) <= 80
+
+
 def test_show_lists_every_analysis_with_a_whole_sentence() -> None:
     text = run("show", "--help").stdout
     assert [name for name in CATALOGUE if f"  {name} " not in text] == []
