@@ -1,31 +1,56 @@
 """Change one thing at a time in core modules, print the changes that no test notices, count them.
 
-`make mutants [MODULES="pva.units* ..."]` runs mutmut with the tests that `pyproject.toml` names,
-then this. `tools/equivalent_mutants.toml` has the changes that no test can see, each with its
-reason; the others that survive are gaps. `tools/mutants.json` keeps the counts of each module that
-was run, and is tracked: a module that is not in it was never run.
+`make mutants [MODULES="pva.units ..."]` runs mutmut on each module with the tests that
+`tools/mutants.toml` names for it. `tools/equivalent_mutants.toml` has the changes that no test can
+see, each with its reason; the others that survive are gaps. `tools/mutants.json` keeps the counts
+of each module that was run, and is tracked: a module that is not in it was never run.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "tools" / "mutants.json"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.toml"
+TESTS = ROOT / "tools" / "mutants.toml"
 SURVIVED, NO_TESTS = 0, 33  # exit codes that mutmut keeps
 MAX_GAPS = 0.1  # of the changes of all modules
+ANY = "*"  # module of the changes that no test can see in any
 Change = tuple[str, str, str]  # module, the lines before and after
 
 
+def file_of(module: str) -> str:
+    """Return the path of a module below the root."""
+    return f"{module.replace('.', '/')}.py"
+
+
+def run(module: str) -> None:
+    """Run mutmut on one module with its tests, in this process, from an empty `mutants/`."""
+    from mutmut.__main__ import cli  # `make mutants` installs it
+    from mutmut.configuration import config
+
+    shutil.rmtree(ROOT / "mutants", ignore_errors=True)
+    config().only_mutate[:] = [file_of(module)]
+    config().pytest_add_cli_args_test_selection[:] = selection()[module]
+    cli(["run", "--max-children", "1"])
+
+
+def selection() -> dict[str, list[str]]:
+    """Return the tests that notice the changes of each module."""
+    return tomllib.loads(TESTS.read_text(encoding="utf-8"))
+
+
 def outcomes() -> Iterator[tuple[str, int]]:
-    """List each mutant of the modules that were run to the end, and how its tests ended."""
+    """List each mutant of the module that was run to the end, and how its tests ended."""
     for file in sorted((ROOT / "mutants").rglob("*.meta")):
         codes = json.loads(file.read_text(encoding="utf-8"))["exit_code_by_key"]
         if None not in codes.values():
@@ -42,17 +67,30 @@ def change_of(module: str, diff: str) -> Change:
 
 def equivalent(text: str) -> dict[Change, str]:
     """Read the changes that no test can see, with the reason of each."""
-    entries = tomllib.loads(text).get("mutant", [])
-    return {(one["module"], one["before"], one["after"]): one["why"] for one in entries}
+    return {
+        (group["module"], before, after): group["why"]
+        for group in tomllib.loads(text).get("unseen", [])
+        for before, after in group["changes"]
+    }
 
 
-def counts(codes: Mapping[str, int], survivors: Mapping[str, Change], explained: Iterable[Change]
+def is_explained(change: Change, explained: Collection[Change]) -> bool:
+    """Return whether a change is one of those, or of a part of its line that is in any module."""
+    module, before, after = change
+    parts = ((old, new) for where, old, new in explained if where == ANY)
+    return change in explained or any(
+        f"{before[: match.start()]}{new}{before[match.end() :]}" == after
+        for old, new in parts
+        for match in re.finditer(re.escape(old), before)
+    )
+
+
+def counts(codes: Mapping[str, int], survivors: Mapping[str, Change], explained: Collection[Change]
            ) -> dict[str, dict[str, int]]:  # fmt: skip
     """Count the changes of each module: those noticed, those explained, and the gaps."""
-    known = set(explained)
     changes = Counter(map(module_of, codes))
-    unseen = Counter(change[0] for change in survivors.values() if change in known)
-    gaps = Counter(change[0] for change in survivors.values() if change not in known)
+    unseen = Counter(one[0] for one in survivors.values() if is_explained(one, explained))
+    gaps = Counter(one[0] for one in survivors.values() if not is_explained(one, explained))
     return {
         module: {
             "changes": count,
@@ -69,9 +107,9 @@ def module_of(mutant: str) -> str:
     return mutant.rpartition(".")[0]
 
 
-def main() -> int:
-    """Print the gaps and a line for each module; return 1 where a tenth or more is a gap."""
-    from mutmut.mutation.diff_apply import get_diff_for_mutant  # `make mutants` installs it
+def recorded() -> dict[str, dict[str, int]]:
+    """Count the changes of the module that was run, print its gaps and write the counts down."""
+    from mutmut.mutation.diff_apply import get_diff_for_mutant
 
     codes = dict(outcomes())
     survivors = {
@@ -81,7 +119,7 @@ def main() -> int:
     }
     explained = equivalent(EQUIVALENT.read_text(encoding="utf-8"))
     for name, change in survivors.items():
-        if change not in explained:
+        if not is_explained(change, explained):
             print(name, f"    - {change[1]}", f"    + {change[2]}", sep="\n")
     ran = counts(codes, survivors, explained)
     for module, numbers in ran.items():
@@ -89,9 +127,19 @@ def main() -> int:
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     text = json.dumps(dict(sorted((record | ran).items())), indent=1)
     RECORD.write_text(f"{text}\n", encoding="utf-8")
-    total = sum(numbers["changes"] for numbers in ran.values())
-    return int(sum(numbers["survived"] for numbers in ran.values()) >= MAX_GAPS * max(total, 1))
+    return ran
+
+
+def main(modules: list[str]) -> int:
+    """Run each module in a process of its own; return 1 where a tenth or more are gaps."""
+    total: Counter[str] = Counter()
+    for module in modules or selection():
+        call = f"from tools.mutants import run; run({module!r})"
+        subprocess.run([sys.executable, "-c", call], cwd=ROOT, check=False)
+        for numbers in recorded().values():
+            total.update(numbers)
+    return int(total["survived"] >= MAX_GAPS * max(total["changes"], 1))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -77,11 +77,3 @@ def test_the_version_stands_in_one_place() -> None:
               if f'"{VERSION}"' in file.read_text(encoding="utf-8")]  # fmt: skip
     assert stated == ["version.py"]
     assert "version:" not in (ROOT / "CITATION.cff").read_text("utf-8").replace("cff-version:", "")
-
-
-def test_the_modules_and_tests_that_mutants_name_exist() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    mutmut = project["tool"]["mutmut"]
-    names = [*mutmut["only_mutate"], *mutmut["pytest_add_cli_args_test_selection"]]
-    assert len(mutmut["only_mutate"]) == 12
-    assert [name for name in names if not (ROOT / name).is_file()] == []
