@@ -77,6 +77,42 @@ def test_cycles_of_runs_are_stretched_as_simulated(found: Alignment) -> None:
     assert found.on_device(cycles, "simulated").tolist() == [100, 250, 500, 550, 800, 900]
 
 
+def test_moments_before_the_first_run_and_after_the_last_are_its_begin_and_its_end() -> None:
+    late = align(report(cycles_from=np.array([10, 60, 160])), TRACE)
+    assert late.on_device(np.array([0, 10, 360, 999]), "device").tolist() == [100, 100, 550, 550]
+    begin, end = np.array([5]), np.array([20])
+    assert [part.tolist() for part in late.spans(begin, end, "device")] == [[100], [110]]
+
+
+def test_a_run_of_a_cycle_or_of_none_has_a_place() -> None:
+    short = align(report(cycles_from=np.array([0, 0, 1]), cycles=np.array([0, 1, 200])), TRACE)
+    assert (short.run.tolist(), short.device.tolist()) == ([0, 1, 2], [0, 1, 200])
+    begin, end = short.spans(np.array([0]), np.array([1]), "simulated")
+    assert (begin.tolist(), end.tolist()) == ([450], [650])
+
+
+def test_host_moments_within_the_last_run_are_shortened_as_it_is(found: Alignment) -> None:
+    assert replace(found, device=np.array([50, 100, 20])).host(
+        np.array([700, 800, 900, 1000]), "device"
+    ).tolist() == [350, 360, 370, 470]
+
+
+def test_places_and_clocks_are_whole_nanoseconds_and_cycles(found: Alignment) -> None:
+    places = found.host(HOST, "device"), found.on_device(HOST, "device"), found.device, found.own
+    spans = found.spans(HOST, HOST + 1, "device")
+    assert {column.dtype for column in (*places, *spans, found.run)} == {np.dtype(np.int64)}
+    assert (found.clock, found.cycles_from.tolist()) == (1e9, [0, 50, 150])
+    assert align(report(cycles=np.full(3, 2 * 10**9)), TRACE).device.tolist() == [2 * 10**9] * 3
+
+
+def test_without_a_run_the_axis_of_the_device_is_the_hosts() -> None:
+    nothing = np.zeros(0, dtype=np.int64)
+    none = Alignment(nothing, [], nothing, nothing, nothing, nothing, nothing, 1e9)
+    assert none.host(HOST, "device").tolist() == HOST.tolist()
+    places = none.on_device(HOST, "device")
+    assert (places.tolist(), places.dtype) == ([0] * len(HOST), np.int64)
+
+
 def test_a_step_that_ends_a_run_ends_with_it(found: Alignment) -> None:
     begin, end = np.array([40, 50, 340, 60]), np.array([50, 70, 350, 60])
     on_device = found.spans(begin, end, "device")
@@ -93,12 +129,60 @@ def test_gaps_between_runs_are_told_on_both_axes(found: Alignment) -> None:
     ]
 
 
+def test_the_longest_gaps_come_first_and_equal_ones_in_order() -> None:
+    """Gaps of 10, but 5 before the second run, and 20 before the last."""
+    begin = np.arange(40) * 20
+    begin[1] -= 5
+    begin[39] += 10
+    end, cycles = np.arange(40) * 20 + 10, np.full(40, 10)
+    name = [f"{run}" for run in range(40)]
+    many = Alignment(np.arange(40), name, begin, end, cycles * 0, cycles, end - begin, 1e9)
+    frame = gaps(many)
+    assert frame["run"].tolist() == [39, *range(2, 39), 1]
+    assert frame["length"].tolist() == [20, *[10] * 37, 5]
+    assert frame.index.tolist() == list(range(39))
+
+
 def test_who_waited_for_whom(found: Alignment) -> None:
     row = (np.array([0, 120, 420, 500]), np.array([100, 130, 440, 1000]), np.array([0, 1, 1, 0]))
     result = waits(report(), found, build([row]), ["work", "StreamCallback x"])
     assert (result.total, result.device) == (550, 350)  # from the first run on
     assert (result.before, result.between, result.after) == (100, 100, 100)
     assert (result.callbacks, result.callback_time) == (1, 10)  # the other is outside of runs
+    assert result.stream_copies == 24  # of the small report, whose steps are these
+
+
+def test_callbacks_count_from_the_begin_of_a_run_to_before_its_end(found: Alignment) -> None:
+    starts = np.array([10, 100, 399, 400, 700])
+    row = (starts, starts + 1, np.zeros(5, dtype=np.int64))
+    result = waits(report(), found, build([row]), ["StreamCallback x"])
+    assert (result.callbacks, result.callback_time, result.before) == (3, 3, 90)
+
+
+def test_stream_copies_last_as_long_as_their_cycles_by_the_clock() -> None:
+    data = report().dataset
+    times = np.where(
+        np.char.startswith(data.texts("steps", "type").astype(str), "StreamCopy"), 0, 1
+    )
+    steps = dict(data.table("steps")) | {"cycles": np.where(times, 10**10, 10**9 + 1)}
+    steps["cycles"][np.flatnonzero(times == 0)[:2]] = -1, 0  # not recorded, and none
+    copies = int((times == 0).sum()) - 2
+    slow = Report.of(
+        small_report(steps=steps, runs=data.table("runs"), target=data.table("target"))
+    )
+    row = (np.array([0]), np.array([1000]), np.array([0]))
+    result = waits(slow, align(slow, TRACE), build([row]), ["work"])
+    assert result.stream_copies == copies * (10**9 + 1)
+
+
+def test_nothing_on_the_host_waits_for_nothing(found: Alignment) -> None:
+    steps = {name: values[:0] for name, values in report().dataset.table("steps").items()}
+    none = Report.of(small_report(steps=steps))
+    row = (np.array([0]), np.array([1000]), np.array([0]))
+    result = waits(none, found, build([row]), ["work"])
+    assert (result.callbacks, result.stream_copies) == (0, 0)
+    nothing = np.zeros(0, dtype=np.int64)
+    assert waits(none, found, build([(nothing,) * 3]), []).callbacks == 0
 
 
 def test_what_the_simulator_does_for_itself_takes_no_time_on_the_device(found: Alignment) -> None:
@@ -110,17 +194,37 @@ def test_what_the_simulator_does_for_itself_takes_no_time_on_the_device(found: A
     assert sorted(gaps(own)["length"].tolist()) == [30, 50]
 
 
-def test_the_simulators_own_work_is_cut_at_the_runs_and_counted_once() -> None:
-    """Spans 390 to 430 and 420 to 460 leave 400 to 430 and 430 to 450 between the runs."""
-    times = np.array([390, 420, 720]), np.array([430, 460, 800])
+@pytest.mark.parametrize(
+    ("spans", "left"),
+    [
+        ([(390, 430), (420, 460), (720, 800)], [[400, 430], [430, 450]]),
+        ([(390, 410), (405, 430), (420, 440)], [[400, 410], [410, 430], [430, 440]]),
+        ([(390, 500), (410, 420)], [[400, 450]]),  # one within another
+        ([(0, 50), (100, 420), (390, 400)], [[0, 50], [400, 420]]),
+        ([(950, 990)], [[950, 990]]),
+    ],
+)
+def test_the_simulators_own_work_is_cut_at_the_runs_and_counted_once(
+    spans: list[tuple[int, int]], left: list[list[int]]
+) -> None:
+    times, size = np.array(sorted(spans)).T, len(spans)
     names = Names(("write execution profile",), ("Poplar",), np.zeros(1, np.int32))
     nothing = Metadata(np.zeros(0, np.int64), ())
     columns = ThreadColumns(
-        times, np.zeros(3, np.int32), np.zeros(3, np.uint8), np.zeros(0, np.int64), names, nothing
-    )
+        (times[0], times[1]), np.zeros(size, np.int32), np.zeros(size, np.uint8),
+        np.zeros(0, np.int64), names, nothing,
+    )  # fmt: skip
     thread = SimpleNamespace(read=lambda: columns)
     trace = SimpleNamespace(**vars(TRACE) | {"labels": names.labels, "threads": (thread,)})
-    assert align(report(), trace).own.tolist() == [[400, 430], [430, 450]]
+    own = align(report(), trace).own
+    assert (own.tolist(), own.dtype) == (left, np.int64)
+
+
+def test_runs_that_a_report_leaves_out_have_no_row() -> None:
+    """The last of three is kept: the others are placed, as runs outside of it."""
+    kept = align(report().without_runs(np.array([0, 1]), dict), TRACE)
+    assert (kept.run.tolist(), kept.begin.tolist()) == ([-1, -1, 0], [100, 450, 700])
+    assert kept.first == 2
 
 
 def test_runs_outside_the_profile_before_the_models_first_are_set_up(found: Alignment) -> None:
@@ -137,10 +241,41 @@ def test_runs_without_a_place_in_the_trace_are_left_out() -> None:
     assert kept.run.tolist() == [1]
 
 
+def test_runs_at_the_edges_of_the_trace_are_in_it() -> None:
+    """The first is at 0 and takes no time, the last ends with the trace."""
+    begin, end = START + np.array([0, 450, 700]), START + np.array([0, 650, 1000])
+    kept = align(report(trace_begin=begin, trace_end=end), TRACE)
+    assert (kept.begin.tolist(), kept.end.tolist()) == ([0, 450, 700], [0, 650, 1000])
+    beyond = align(report(trace_begin=begin - [1, 0, 0], trace_end=end + [0, 0, 1]), TRACE)
+    assert beyond.run.tolist() == [1]
+
+
+def test_a_run_at_0_of_the_clock_is_told() -> None:
+    trace = SimpleNamespace(**vars(TRACE) | {"anchor": SimpleNamespace(clock_ns=0)})
+    begin = np.array([0, 1, -1])
+    kept = align(report(trace_begin=begin, trace_end=np.array([1, 5, -1])), trace)
+    assert (kept.run.tolist(), kept.begin.tolist()) == ([0, 1], [0, 1])
+
+
+def test_runs_that_begin_together_stay_in_the_order_of_the_clock() -> None:
+    """Forty at 300, of no cycles; each is placed behind the one before it."""
+    names = np.array([f"run {number}" for number in range(40)], dtype=object)
+    runs = {name: np.resize(values, 40) for name, values in report().dataset.table("runs").items()}
+    runs |= {"name": names, "cycles": np.zeros(40, int), "cycles_from": np.zeros(40, int)}
+    runs |= {"trace_begin": np.full(40, START + 300), "trace_end": np.full(40, START + 400)}
+    kept = align(Report.of(small_report(runs=runs)), TRACE)
+    assert kept.name == names.tolist()
+    assert kept.begin.tolist() == [300, *[400] * 39]
+
+
 def test_a_trace_of_something_else_is_refused() -> None:
-    nowhere = np.full(3, -1)
-    with pytest.raises(NotRecordedError, match="no run in the trace t.pvti; trace the run"):
-        align(report(trace_begin=nowhere, trace_end=nowhere), TRACE)
+    nowhere = report(trace_begin=NOWHERE, trace_end=NOWHERE)
+    with pytest.raises(NotRecordedError) as refused:
+        align(nowhere, TRACE)
+    assert str(refused.value) == (
+        f"{nowhere.path.name}: no run in the trace t.pvti; trace the run that makes the report: "
+        "set PVTI_OPTIONS and run again"
+    )
 
 
 def traced(metadata: list[str | None]) -> Any:
@@ -169,15 +304,17 @@ def test_runs_are_placed_by_what_their_events_tell(tmp_path: Path) -> None:
     mine = report()
     mine.path = tmp_path
     trace = traced([told(2, tmp_path.name), told(1, "other"), told(0, tmp_path.name)])
-    kept = align(mine, trace)
-    assert (kept.run.tolist(), kept.begin.tolist()) == ([2, 0, 1], [0, 40, 450])
+    for path in (tmp_path, tmp_path / "profile.pop"):  # the directory, or the file in it
+        mine.path = path
+        kept = align(mine, trace)
+        assert (kept.run.tolist(), kept.begin.tolist()) == ([2, 0, 1], [0, 40, 450])
 
 
 def test_a_run_outside_the_profile_is_placed_among_those_of_the_model() -> None:
     """It has no row of `runs`, but the axis of the device has its cycles."""
     others = {
-        "name": ["weights"], "program": [1], "cycles_from": [10], "cycles": [20],
-        "start_microseconds": [0.0], "end_microseconds": [1.0],
+        "name": ["weights", *["check"] * 5], "program": [1] * 6, "cycles_from": [10, *[990] * 5],
+        "cycles": [20] * 6, "start_microseconds": [0.0] * 6, "end_microseconds": [1.0] * 6,
     }  # fmt: skip
     small = report(trace_begin=NOWHERE, trace_end=NOWHERE)
     tables = {name: small.dataset.table(name) for name in ("runs", "target")}
@@ -209,6 +346,12 @@ def test_a_run_that_begins_before_the_one_before_it_ends_is_placed_at_that_end()
     overlapping = report(trace_begin=START + np.array([100, 390, 700]))
     kept = align(overlapping, TRACE)
     assert (kept.begin.tolist(), kept.end.tolist()) == ([100, 400, 700], [400, 650, 900])
+
+
+def test_a_run_that_begins_before_the_end_of_the_one_before_is_moved_once_for_each() -> None:
+    begin, end = START + np.array([100, 300, 500]), START + np.array([400, 600, 900])
+    kept = align(report(trace_begin=begin, trace_end=end), TRACE)
+    assert (kept.begin.tolist(), kept.end.tolist()) == ([100, 400, 600], [400, 600, 900])
 
 
 def test_a_run_that_begins_within_an_earlier_one_is_placed_behind_the_last_of_them() -> None:

@@ -85,20 +85,24 @@ class Alignment:
         """Return where moments of the device's clock lie on an axis."""
         if not len(self.run):
             return np.zeros(len(cycles), dtype=np.int64)
-        place = np.searchsorted(self.cycles_from, cycles, side="right") - 1
-        place = np.clip(place, 0, len(self.run) - 1)
+        place = self._run_at(cycles)
         # The last cycle of a run is the first of the next: it belongs to the one that it ends.
         share = (cycles - self.cycles_from[place]) / np.maximum(self.cycles[place], 1)
         begin, end = self.host(self.begin, axis)[place], self.host(self.end, axis)[place]
         positions: Integers = np.rint(begin + np.clip(share, 0, 1) * (end - begin)).astype(np.int64)
         return positions
 
+    def _run_at(self, cycles: Integers) -> Integers:
+        """Return the run in which moments of the device's clock lie, the first before it."""
+        place: Integers = np.searchsorted(self.cycles_from, cycles, side="right") - 1
+        return np.maximum(place, 0)
+
     def spans(self, begin: Integers, end: Integers, axis: Axis) -> tuple[Integers, Integers]:
         """Return where spans of the device's clock, each within a run, lie on an axis."""
         first = self.on_device(begin, axis)
         inside = np.maximum(end - 1, begin)  # so that the end is looked for in the same run
         last = self.on_device(inside, axis)
-        place = np.clip(np.searchsorted(self.cycles_from, begin, "right") - 1, 0, len(self.run) - 1)
+        place = self._run_at(begin)
         scale = (self.host(self.end, axis) - self.host(self.begin, axis)) / np.maximum(
             self.cycles, 1
         )
@@ -216,22 +220,23 @@ def run_events(trace: Trace, name: str) -> tuple[dict[RunKey, tuple[int, int]], 
         matched = np.isin(rows, columns.metadata.rows)
         unnamed.append(spans[~matched])
         for row, span in zip(rows[matched].tolist(), spans[matched].tolist(), strict=True):
-            of_report, run = _run_of_event(columns.metadata.of(row))
-            if run[1] >= 0 and row not in columns.open_rows:
-                by_report.setdefault(of_report, {})[run] = (span[0], span[1])
+            named = _run_of_event(columns.metadata.of(row))
+            if named and row not in columns.open_rows:
+                by_report.setdefault(named[0], {})[named[1]] = (span[0], span[1])
     only = next(iter(by_report)) if len(by_report) == 1 else name
     without = np.concatenate(unnamed)
-    return by_report.get(name, by_report.get(only, {})), without[np.argsort(without[:, 0])]
+    return by_report.get(only, {}), without[np.argsort(without[:, 0])]
 
 
-def _run_of_event(metadata: str | None) -> tuple[str, RunKey]:
-    """Read report, kind and number of a run, -1 when there is none."""
+def _run_of_event(metadata: str | None) -> tuple[str, RunKey] | None:
+    """Read report, kind and number of a run."""
     try:
         fields = json.loads(metadata or "")
         kind = next(kind for kind in RUNS if kind in fields)
-        return str(fields["report"]), (kind, int(fields[kind]))
+        key = kind, int(fields[kind])
+        return (str(fields["report"]), key) if key[1] >= 0 else None
     except (ValueError, KeyError, TypeError, StopIteration):
-        return "", (RUNS[0], -1)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +268,12 @@ def waits(report: Report, alignment: Alignment, tracks: Tracks, labels: Sequence
         alignment.host(times[alignment.first :], "device")
         for times in (alignment.begin, alignment.end)
     )
-    is_callback = np.array([str(text).startswith(CALLBACK) for text in labels] or [False])
-    events = np.flatnonzero(is_callback[tracks.label]) if len(tracks.label) else np.zeros(0, int)
+    is_callback = np.array([str(text).startswith(CALLBACK) for text in labels], dtype=np.bool_)
+    events = np.flatnonzero(is_callback[tracks.label])
     place = np.searchsorted(alignment.begin, tracks.begin[events], side="right") - 1
     events = events[(place >= 0) & (tracks.begin[events] < alignment.end[np.maximum(place, 0)])]
     copies = np.array([str(t).startswith("StreamCopy") for t in data.texts("steps", "type")], bool)
-    cycles = int(data.column("steps", "cycles")[copies].clip(0).sum()) if len(copies) else 0
+    cycles = int(data.column("steps", "cycles")[copies].clip(0).sum())
     return Waits(
         total=last - int(begin[0]),
         device=int(alignment.device[alignment.first :].sum()),
