@@ -2,12 +2,15 @@
 
 The small report: 10 tiles of 2,048 bytes, 3,382 bytes always live, at most 200 beside them (at step
 6: x 80, product 80, message 40); 1,024 cycles, of which 642 compute, 218 exchange, 140 sync and 24
-host exchange.
+host exchange. The words of the rules about time are in tests/golden/findings.txt: to write it again
+after a change that is meant, `UPDATE_GOLDEN=1 pytest tests/analysis/test_insights.py`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import os
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +27,7 @@ from tests.analysis.samples import every_report, opened, small
 from tests.builders import COMPUTE_CYCLES, TILES, small_report
 
 DATA = small_report()
+GOLDEN = Path(__file__).parents[1] / "golden" / "findings.txt"
 
 
 def table(table: str, /, **columns: Any) -> dict[str, Any]:
@@ -90,6 +94,12 @@ def no_exchange_code() -> dict[str, Any]:
 
 EVEN_CYCLES = {"compute_set_cycles_by_tile": np.full((3, TILES), 50)}
 ALL_THREADS = {"compute_set_active_cycles_by_tile": COMPUTE_CYCLES}
+# Only multiply leaves threads idle: of each 6 cycles of a tile the others run a vertex in all.
+ONE_IDLE = {
+    "compute_set_active_cycles_by_tile": np.concatenate(
+        [COMPUTE_CYCLES[:1] // 6, COMPUTE_CYCLES[1:]]
+    )
+}
 # rule: a report in which it fires, its amount and its saving; a report in which it does not.
 CASES: dict[str, tuple[dict[str, Any], float, float, dict[str, Any]]] = {
     # 1,040 bytes on the fullest tile, 640 on the mean one
@@ -173,6 +183,20 @@ def test_rule_fires_with_amount_and_saving_worked_out_by_hand(rule: str) -> None
 @pytest.mark.parametrize("rule", CASES)
 def test_rule_says_nothing_where_there_is_nothing(rule: str) -> None:
     assert not len(found(rule, **CASES[rule][-1]))
+
+
+def test_a_finding_about_time_says_what_where_and_what_to_try() -> None:
+    cases = {f"{rule}:": (rule, small(**CASES[rule][0])) for rule in CASES if hasattr(speed, rule)}
+    cases["one_thread_busy, of one compute set:"] = "one_thread_busy", small(**ONE_IDLE)
+    cases["uneven_work, on a sample:"] = "uneven_work", opened("newton_pipeline_replicas")
+    lines = []
+    for title, (rule, report) in cases.items():
+        (finding,) = getattr(speed, rule)(report)
+        lines += [title, *(f"  {name}: {value}" for name, value in asdict(finding).items())]
+    text = "\n".join(lines) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        GOLDEN.write_text(text, encoding="utf-8")
+    assert text == GOLDEN.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler.exchange import exchange_cost, host_exchange_cost
+from simulator.compiler.exchange import exchange_cost, host_exchange_cost, repetition
+from simulator.graph import kernels
 from simulator.graph.machine.target import TARGETS
 
 MK1, TINY = TARGETS["mk1"], TARGETS["tiny"]
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "NumPy"])
+def _passes(request):
+    """Count the traffic in C where it was built, and in NumPy."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "NumPy":
+            patch.setattr(kernels, "compiled", None)
+        yield
 
 
 def test_a_word_from_tile_0_to_all_others_takes_the_120_cycles_that_the_guide_prints():
@@ -141,3 +151,66 @@ def test_a_begun_word_of_an_exchange_takes_its_cycle():
         return exchange_cost(TINY, *(np.array([number]) for number in (0, 1, size, 0))).cycles[1]
 
     assert [cycles(size) - cycles(4) for size in (1, 4, 5, 8, 9)] == [0, 0, 1, 1, 2]
+
+
+def columns(*rows):
+    return [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]
+
+
+def test_a_row_may_stand_for_several_fragments():
+    # Tile 0 sends three of 8 bytes to tile 1, tile 2 one to tile 3.
+    moves = [(0, 1, 8, 0), (0, 1, 8, 8), (0, 1, 8, 16), (2, 3, 8, 24)]
+    whole = exchange_cost(TINY, *columns((0, 1, 24, 0), (2, 3, 8, 24)), count=np.array([3, 1]))
+    parts = exchange_cost(TINY, *columns(*moves))
+    assert parts.received.tolist() == [0, 24, 0, 8]
+    for name in ("sent", "received", "cycles", "code"):
+        assert getattr(whole, name).tolist() == getattr(parts, name).tolist()
+        assert getattr(whole, name).dtype == getattr(parts, name).dtype == np.int64
+    assert whole.instructions == parts.instructions
+    assert parts.instructions == exchange_cost(TINY, *columns(*moves), in_rows=False).instructions
+    assert parts.instructions != exchange_cost(TINY, *columns(*moves), in_rows=True).instructions
+
+
+def test_fragments_of_one_begin_and_other_sizes_are_others():
+    cost = exchange_cost(TINY, *columns((0, 1, 8, 0), (0, 2, 16, 0)))
+    assert cost.sent.tolist() == [24, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("to", "sizes", "taken"),
+    [((4, 5), (4000, 4000), (500, 500)), ((4, 5), (4000, 2000), (1000, 500)),
+     ((4, 4), (4000, 4000), (2000, 0)), ((4, 6), (4000, 4000), (1000, 0))],
+)  # fmt: skip
+def test_a_bus_shares_the_same_bytes_of_its_two_tiles_alone(to, sizes, taken):
+    cost = exchange_cost(MK1, *columns((0, to[0], sizes[0], 0), (0, to[1], sizes[1], 0)))
+    two = np.array([4, 5])
+    word = exchange_cost(MK1, two * 0, two, two * 0 + 4, two * 8).cycles[two] - 1
+    assert np.maximum(cost.cycles[two] - word, 0).tolist() == list(taken)
+
+
+def test_what_came_before_is_counted_by_tile_and_byte():
+    def again(*rows):
+        return repetition(*columns(*rows)).tolist()
+
+    assert again((0, 3), (1, 1), (0, 3)) == [0, 0, 1]
+    assert again((0, 1), (4, 0), (0, 1), (9, 3)) == [0, 0, 1, 0]
+    assert again((0, 0), (1, 0), (1, 0), (1, 0)) == [0, 0, 1, 2]
+    assert again((0, 0), (0, 1), (0, 1), (0, 0)) == [0, 0, 1, 1]
+    nothing = np.zeros(0, dtype=np.int64)
+    assert (repetition(nothing, nothing).tolist(), repetition(nothing, nothing).dtype) == (
+        [],
+        np.int64,
+    )
+
+
+def test_no_bytes_take_no_time():
+    nothing = np.zeros(0, dtype=np.int64)
+    assert not host_exchange_cost(TINY, nothing, nothing, to_device=True).cycles.any()
+    assert not exchange_cost(TINY, nothing, nothing, nothing, nothing).cycles.any()
+    assert host_exchange_cost(TINY, nothing + 0, nothing, to_device=True).cycles.dtype == np.int64
+
+
+def test_one_byte_from_the_host_takes_the_time_of_a_word():
+    one, word = (host_exchange_cost(MK1, *columns((0, size)), to_device=True) for size in (1, 4))
+    assert one.cycles.tolist() == word.cycles.tolist()
+    assert one.cycles[0] == 7

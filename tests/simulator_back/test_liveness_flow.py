@@ -3,9 +3,11 @@
 from itertools import product
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from simulator.compiler import liveness as module
 from simulator.compiler.executable import (
     Access,
     CompilerVariable,
@@ -13,10 +15,24 @@ from simulator.compiler.executable import (
     LoweredProgram,
     Pieces,
 )
-from simulator.compiler.liveness import find_liveness
+from simulator.compiler.liveness import find_liveness, liveness_steps
+from simulator.graph import kernels
+from simulator.graph.errors import PoplarError
 from simulator.graph.graph import Graph
-from simulator.graph.machine.target import TARGETS
+from simulator.graph.machine.target import TARGETS, with_ipus
 from simulator.graph.types import FLOAT
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "at once", "two steps at a time"])
+def _passes(request):
+    """Add up the bytes in C where it was built, and in NumPy, for all steps and for two."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param != "compiled":
+            patch.setattr(kernels, "compiled", None)
+        if request.param == "two steps at a time":
+            patch.setattr(module, "STEPS_AT_ONCE", 2)
+        yield
+
 
 VARIABLES = 3
 NAMES = [f"v{number}" for number in range(VARIABLES)]
@@ -249,3 +265,133 @@ def test_a_variable_that_the_compiler_marks_is_always_live_though_programs_write
     numbers = np.arange(VARIABLES)
     liveness = find_liveness(graph, lowered, Pieces(numbers, numbers, numbers * 0 + 4))
     assert liveness.always_live.tolist() == [True, True, False]
+
+
+def test_a_loop_of_no_turns_overwrites_and_reads_nothing_and_one_of_a_turn_does():
+    assert live_at(("Sequence", [WRITE, NOTHING, ("Repeat", 0, WRITE), READ]))[1]
+    assert not live_at(("Sequence", [WRITE, NOTHING, ("Repeat", 1, WRITE), READ]))[1]
+    assert not live_at(("Sequence", [WRITE, NOTHING, ("Repeat", 0, READ), NOTHING]))[1]
+
+
+def test_a_sequence_overwrites_what_one_of_its_steps_does():
+    inner = ("Sequence", [NOTHING, WRITE, NOTHING])
+    assert live_at(("Sequence", [WRITE, NOTHING, inner, READ])) == [
+        True, False, False, True, True, True,
+    ]  # fmt: skip
+
+
+def test_the_body_of_a_while_loop_may_not_run_and_its_check_does():
+    def around(check, body, *after):
+        return live_at(("Sequence", [WRITE, NOTHING, ("RepeatWhile", (check, body)), *after]))
+
+    assert around(NOTHING, WRITE, READ)[1]  # the body may not run
+    assert not around(WRITE, NOTHING, READ)[1]
+    assert around(NOTHING, NOTHING, READ) == [True] * 5
+    assert around(NOTHING, READ, NOTHING) == [True, True, True, True, False]
+    assert around(NOTHING, NOTHING, WRITE, READ) == [True, False, False, False, True, True]
+    # What the check reads is live behind it, until the next check.
+    assert around(("Sequence", [READ, NOTHING]), NOTHING) == [True] * 5
+    assert around(("Sequence", [READ, NOTHING]), ("Sequence", [NOTHING, WRITE])) == [
+        True, True, True, False, False, True,
+    ]  # fmt: skip
+
+
+def find(programs, access, *, functions=(), own=(), host_writes=(), host_reads=(), ipus=1):
+    """Return the liveness of programs whose access is (program, variable, write, whole)."""
+    graph = Graph(with_ipus(TARGETS["tiny"], ipus))
+    for number, name in enumerate(NAMES):
+        tensor = graph.addVariable(FLOAT, [1], name)
+        graph.setTileMapping(tensor, number)
+        for hosts, create in ((host_writes, graph.createHostWrite),
+                              (host_reads, graph.createHostRead)):  # fmt: skip
+            if number in hosts:
+                create(name, tensor)
+    columns = np.array(access, dtype=np.int64).reshape(-1, 4)
+    entries = Access(*columns[:, :2].T, *columns[:, 2:].astype(bool).T)
+    lowered = Lowered(programs, [2], [*functions], ["cs"], [], [], [], [], [*own], entries)
+    numbers = np.arange(VARIABLES + len(own))
+    tiles = np.minimum(3 + numbers, graph.target.num_tiles - 1)
+    return find_liveness(graph, lowered, Pieces(numbers, tiles, 4 + numbers))
+
+
+def spans(liveness, variable=0):
+    """Return the steps between which a variable is live."""
+    here = liveness.variable == variable
+    return list(zip(liveness.begin[here].tolist(), liveness.end[here].tolist(), strict=True))
+
+
+LEAF = LoweredProgram("OnTileExecute", compute_set=0)
+
+
+def test_a_container_reads_and_overwrites_by_itself_too():
+    """A Switch reads what it chooses by; a counter is overwritten before its loop."""
+    programs = [LoweredProgram("Sequence", children=[1, 2, 3, 5]), LEAF, LEAF,
+                LoweredProgram("Switch", children=[4]), LEAF, LEAF]  # fmt: skip
+    chosen = find(programs, [(1, 0, True, True), (3, 0, False, False)])
+    assert spans(chosen) == [(1, 4)]  # to the Switch
+    counted = find(programs, [(1, 0, True, True), (3, 0, True, True), (5, 0, False, False)])
+    assert spans(counted) == [(1, 2), (3, 6)]
+
+
+def test_a_container_holds_what_it_leaves_to_the_steps_after_it():
+    programs = [LoweredProgram("Sequence", children=[1, 3]),
+                LoweredProgram("Sequence", children=[2]), LEAF, LEAF]  # fmt: skip
+    liveness = find(programs, [(2, 0, True, True), (3, 0, False, False)])
+    assert spans(liveness) == [(1, 4)]
+    assert liveness.parent.tolist() == [-1, 0, 1, 0]
+
+
+def test_what_the_first_step_reads_the_last_leaves_to_the_next_run():
+    programs = [LoweredProgram("Sequence", children=[1, 2, 3, 4]), LEAF, LEAF, LEAF, LEAF]
+    liveness = find(programs, [(2, 0, False, False), (3, 0, True, True)])
+    assert spans(liveness) == [(0, 5)]
+    later = find(programs, [(1, 1, True, True), (2, 1, False, False), (4, 0, True, False)])
+    assert spans(later, 1) == [(1, 3)]
+
+
+def test_syncs_are_no_steps_and_functions_that_are_never_called_have_none():
+    sync = LoweredProgram("Sync")
+    programs = [LoweredProgram("Sequence", children=[1, 2, 3, 4]), sync, LEAF, sync, LEAF, LEAF]
+    liveness = find(programs, [(4, 0, True, True), (5, 1, True, True)], functions=[5])
+    assert (liveness.program.tolist(), liveness.parent.tolist()) == ([0, 2, 4], [-1, 0, 0])
+    assert spans(liveness) == [(2, 3)] and spans(liveness, 1) == []
+
+
+def test_more_steps_than_a_tree_may_have_are_refused(monkeypatch):
+    monkeypatch.setattr(module, "MAX_STEPS", 2)
+    named = LoweredProgram("OnTileExecute", name="add", compute_set=0)
+    rows, parents = liveness_steps([LoweredProgram("Sequence", children=[1]), named])
+    assert (rows.tolist(), rows.dtype, parents.dtype) == ([0, 1], np.int64, np.int64)
+    with pytest.raises(PoplarError) as refused:
+        liveness_steps([LoweredProgram("Sequence", children=[1, 1]), named])
+    assert str(refused.value) == (
+        "OnTileExecute 'add': with all calls of functions written out the programs are more than "
+        "2 steps"
+    )
+
+
+def test_variables_of_the_host_and_of_the_compiler_that_nothing_writes_are_always_live():
+    place = (np.array([0]), np.array([4]))
+    own = [
+        CompilerVariable("x", "messageCode", *place),
+        CompilerVariable("y", "messageCode", *place),
+    ]
+    programs = [LoweredProgram("Sequence", children=[1]), LEAF]
+    access = [(1, 2, True, True), (1, 3, False, False), (1, 4, True, True)]
+    liveness = find(programs, access, own=own, host_writes={0})
+    assert liveness.always_live.tolist() == [True, False, False, True, False]
+    assert find(programs, access[:1], host_reads={1}).always_live.tolist() == [False, True, False]
+
+
+def test_live_bytes_are_of_each_ipu_and_the_most_of_each_tile():
+    """Variables 0, 1 and 2 of 4, 5 and 6 bytes lie on tiles 3 of IPU 0, 4 and 5 of IPU 1."""
+    programs = [LoweredProgram("Sequence", children=[1, 2, 3]), LEAF, LEAF, LEAF]
+    access = [(1, 0, True, True), (2, 0, False, False), (2, 1, True, True), (2, 2, True, True),
+              (3, 2, False, False)]  # fmt: skip
+    liveness = find(programs, access, ipus=2)
+    assert liveness.bytes_by_ipu.tolist() == [[0, 0], [4, 0], [4, 11], [0, 6]]
+    assert liveness.bytes.tolist() == [0, 4, 15, 6]
+    most = liveness.max_bytes_by_tile
+    assert most.tolist() == [0, 0, 0, 4, 5, 6, 0, 0]
+    columns = (most, liveness.bytes, liveness.bytes_by_ipu, liveness.variable, liveness.begin)
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}

@@ -1,9 +1,13 @@
 """The clock model against the printed timeline of the user guide's sample, and its invariants."""
 
+from dataclasses import fields
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pva import progress
 from simulator.runtime.timeline import Delays, Phase, replay, sync, watch
 
 
@@ -145,3 +149,39 @@ def test_a_replay_of_no_steps_leaves_the_clocks():
     assert (result.end.tolist(), result.cycles_to.tolist()) == ([4, 2], [])
     assert result.ipu.shape == result.from_min.shape == (0,)
     assert result.snapshots.shape == (0, 2)
+
+
+def test_phases_and_delays_are_whole_cycles_of_tiles():
+    assert Delays.of([3.0]).request.dtype == Delays.of([3.0]).release.dtype == np.int64
+    step, some = Phase.of([0.0, 3.0, 4.0, 0.0], 2), Phase.sync_of(np.array([1, 3]), 2)
+    both = Phase.sync(4, 2, external=True)
+    assert [phase.is_sync for phase in (step, some, both)] == [False, True, True]
+    assert [phase.tiles.tolist() for phase in (step, some, both)] == [[1, 2], [1, 3], []]
+    assert [phase.cycles.tolist() for phase in (step, some, both)] == [[3, 4], [0, 0], []]
+    assert [phase.ipus.tolist() for phase in (step, some, both)] == [[0, 1]] * 3
+    assert [phase.starts.tolist() for phase in (step, some, both)] == [[0, 1], [0, 1], [0, 2]]
+    columns = (step.cycles, both.tiles, both.cycles, both.starts, both.ipus)
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}
+
+
+@pytest.mark.parametrize("order", [[], [0, 1, 2]])
+def test_what_a_replay_records_is_whole_cycles(order):
+    phases = [phase(1, 2), Phase.sync(2, 2, external=True), phase(0, 0)]
+    result = replay(np.array([4, 2]), phases, order, Delays.of([0, 0]))
+    columns = [getattr(result, field.name) for field in fields(result)]
+    assert {column.dtype for column in columns} == {np.dtype(np.int64)}
+    assert result.snapshots.tolist() == ([[4, 2]] if order else [])
+
+
+def test_a_step_of_no_tiles_takes_no_time_on_any_ipu():
+    result = replay(np.array([4, 2]), [phase(0, 0), phase(1, 0)], [0, 1, 0], Delays.of([0, 0]))
+    assert result.cycles_to.tolist() == [4, 5, 5]
+    assert (result.ipu_step.tolist(), result.to_max.tolist()) == ([1], [5])
+
+
+@pytest.mark.parametrize("run", [watch, replay])
+def test_the_steps_are_counted_as_timing_steps(run):
+    heard = []
+    with progress.listening(lambda *news: heard.append(news)):
+        run(np.zeros(2, dtype=np.int64), [phase(1, 2)], [0] * 5, Delays.of([0, 0]))
+    assert {str(news[0]) for news in heard} == {"timing steps"}
