@@ -9,7 +9,8 @@ from dash import Dash, html
 
 from dashboard import components, controls, downloads, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, Frame, section
+from dashboard.columns import declared_columns
+from dashboard.components import Element, Frame, section
 from dashboard.declared import Declaration
 from dashboard.figures.exchange import exchange_matrix
 from dashboard.object_rows import exchange_objects
@@ -28,13 +29,14 @@ HOST = "host"
 TILES, IPUS = "tiles", "ipus"
 BY = ((TILES, "Groups of tiles"), (IPUS, "IPU by IPU"))
 MAX_GROUPS = 32
-EXCHANGE_COLUMNS = (
-    Column("name", "Exchange", "name", note="The program that runs it"),
-    Column("kind", "Kind", "text", 130, "On an IPU, between IPUs, or with the host"),
-    Column("bytes_received", "Received", "bytes", 110, "By all tiles, in one execution"),
-    Column("bytes_sent", "Sent", "bytes", 110, "By all tiles, in one execution"),
-    Column("cycles", "Cycles", "cycles", 110, "Of the slowest tile, in one execution"),
-    Column("bytes_per_cycle", "Bytes/cycle", "number", 110, "Of the busiest tile"),
+EXCHANGE_COLUMNS = declared_columns(
+    largest_exchanges,
+    "name/name Exchange",
+    "kind/text Kind",
+    "bytes_received@110 Received",
+    "bytes_sent@110 Sent",
+    "cycles@110 Cycles",
+    "bytes_per_cycle@110 Bytes/cycle",
 )
 
 

@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import ALL_TABLES, Declaration, page_at
 from dashboard.figures import insights as figures
@@ -49,29 +50,30 @@ ABOUT = {"memory": "Memory", "time": "Time"}
 WORST_TILES = 5
 FIRST = 3  # findings of memory and time together
 VARIABLE_COLUMNS = (
-    Column("name", "Variable or category", "name", note="What is live where liveness peaks"),
+    *declared_columns(liveness.live_at_peak, "name/name Variable or category"),
     Column("words", "Category", "text", 150, "What it is used for"),
     Column("life", "Live", "text", 110, "Always, or only for some steps"),
-    Column("bytes", "Bytes", "bytes", 120, "On all tiles, or where you look"),
-    Column("share", "Share", "share", 120, "Of all that is live there"),
+    *declared_columns(liveness.live_at_peak, "bytes@120 Bytes", "share@120 Share"),
 )
-VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name", note="A codelet"),
-    Column("total", "State and code", "bytes", 140, "Fields, pointers and code"),
-    Column(
-        "code", "Code", "bytes", 110, "Its code, once a tile that has it; a dash where not counted"
-    ),
-    Column("vertex_data", "Fields", "bytes", 110, "The data of its fields"),
-    Column("edge_pointers", "Edge pointers", "bytes", 130, "Pointers to what its fields connect"),
-    Column("copy_pointers", "Copy pointers", "bytes", 130, "Pointers for copies before it runs"),
+VERTEX_COLUMNS = declared_columns(
+    memory.memory_by_vertex_type,
+    "vertex_type/name Vertex type",
+    "total@140 State and code",
+    "code@110 Code",
+    "vertex_data@110 Fields",
+    "edge_pointers Edge pointers",
+    "copy_pointers Copy pointers",
 )
 EXCHANGE_COLUMNS = (
     Column("label", "Exchange", "name", note="An exchange, by its debug name"),
-    Column("kind", "Kind", "text", 120, "On an IPU, between IPUs or with the host"),
-    Column("bytes_received", "Received", "bytes", 110, "By all tiles in one execution"),
-    Column("bytes_sent", "Sent", "bytes", 110, "By all tiles in one execution"),
-    Column("code_bytes", "Code", "bytes", 110, "Of all tiles; a dash where not told"),
-    Column("cycles", "Cycles", "cycles", 100, "Of its slowest tile, in one execution"),
+    *declared_columns(
+        largest_exchanges,
+        "kind/text@120 Kind",
+        "bytes_received@110 Received",
+        "bytes_sent@110 Sent",
+        "code_bytes@110 Code",
+        "cycles@100 Cycles",
+    ),
 )
 
 
@@ -79,11 +81,14 @@ MODULE_COLUMNS = (
     MODULE_NAME,
     MODULE_CLASS,
     SOURCE,
-    Column("cycles", "Cycles", "cycles", 110, "By how many it made the recorded runs longer"),
-    Column("share", "Share", "share", 110, "Of the cycles of these runs"),
-    Column("peak_bytes", "Live at the peak", "bytes", 130, "Where liveness peaks, with its code"),
-    Column("variables", "Variables", "bytes", 110, "All of its variables, live or not"),
-    Column("code", "Code", "bytes", 110, "Of all tiles; a dash where not counted"),
+    *declared_columns(
+        operation_costs,
+        "cycles@110 Cycles",
+        "share@110 Share",
+        "peak_bytes Live at the peak",
+        "variables@110 Variables",
+        "code@110 Code",
+    ),
 )
 
 

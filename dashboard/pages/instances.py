@@ -9,6 +9,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
 from dashboard.figures import instances as figures
@@ -39,14 +40,11 @@ COLUMNS = (
     Column("name", "Instance", "name", note="Its number, and the host that it ran on", least=150),
     Column("is_straggler", "Straggler", "text", 100,
            "The others wait for it 5 % of the time or more, and it is later than they vary"),
-    Column("cause", "Cause", "text", 190,
-           "What explains 80 % of the wait or more; empty where nothing does"),
-    Column("wait_ns", "Wait", "nanoseconds", 110,
-           "What the median of the others waits, in the steps in which it comes last"),
-    Column("wait_share", "Of the time", "share", 110, "The wait as a part of all steps"),
-    Column("last", "Last in", "number", 90, "Steps in which it came last"),
-    Column("steps", "Steps", "number", 90, "Runs after its first one"),
-    Column("worst_step", "Worst step", "number", 110, "The step with the longest wait"),
+    *declared_columns(
+        stragglers,
+        "cause/text@190 Cause", "wait_ns@110 Wait", "wait_share@110 Of the time",
+        "last@90 Last in", "steps@90 Steps", "worst_step@110 Worst step",
+    ),
 )  # fmt: skip
 
 

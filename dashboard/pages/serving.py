@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address, Range
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import Declaration
 from dashboard.figures import serving as figures
@@ -42,37 +43,28 @@ BATCH = "batch"  # the key of the address: the batch that is chosen
 DELAYS, SIZES, INSTANCES = "0,500us,5ms", "none", "1,2"
 LEVERS = ("delay", "preferred", "instances")
 AROUND = 0.5  # of the time of a batch that is shown before it and behind it
-PART_COLUMNS = (
-    Column("part", "Part", "name", note="Of the time from a request's arrival to its answer"),
-    Column("mean_ns", "Mean", "nanoseconds", 110, "Of all answered requests"),
-    Column("share", "Share", "share", 90, "Its share of all latency"),
-    Column("p50_ns", "Median", "nanoseconds", 110, "Half of the requests take less"),
-    Column("p90_ns", "90 %", "nanoseconds", 110, "90 of 100 requests take less"),
-    Column("p95_ns", "95 %", "nanoseconds", 110, "95 of 100 requests take less"),
-    Column("p99_ns", "99 %", "nanoseconds", 110, "99 of 100 requests take less"),
-    Column("max_ns", "Longest", "nanoseconds", 110, "Of the slowest request"),
+PART_COLUMNS = declared_columns(
+    latency_percentiles,
+    "part/name Part", "mean_ns@110 Mean", "share@90 Share", "p50_ns@110 Median",
+    "p90_ns@110 90 %", "p95_ns@110 95 %", "p99_ns@110 99 %", "max_ns@110 Longest",
 )  # fmt: skip
 BATCH_COLUMNS = (
     Column("name", "Batch", "name", note="Model, version and number of the batch", least=150),
-    Column("requests", "Requests", "number", 100, "Requests that ran together"),
-    Column("rows", "Rows", "number", 90, "Rows of these requests"),
-    Column("fill", "Full", "share", 90, "Rows that are not padding"),
-    Column("queue_mean_ns", "Waited", "nanoseconds", 110, "What its requests waited on average"),
-    Column("queue_longest_ns", "Longest wait", "nanoseconds", 120, "Of its first request"),
-    Column("execute_ns", "Execute", "nanoseconds", 110, "The program on the host's clock"),
-    Column("cycles", "Device", "number", 120, "Cycles of the device; 0 where the trace has none"),
+    *declared_columns(
+        batches,
+        "requests@100 Requests", "rows@90 Rows", "fill@90 Full", "queue_mean_ns@110 Waited",
+        "queue_longest_ns@120 Longest wait", "execute_ns@110 Execute", "cycles/number@120 Device",
+    ),
 )  # fmt: skip
 CHOICE_COLUMNS = (
     Column("name", "Batching", "name", note="The delay, preferred sizes, and instances",
            least=250),
     Column("size", "Rows a batch", "figure", 120, "On average"),
-    Column("fill", "Full", "share", 90, "Rows on the device that are not padding"),
-    Column("device_share", "Device busy", "share", 120,
-           "Share of time in which devices run; near 100 % they do not keep up"),
-    Column("queue_mean_ns", "Queue", "nanoseconds", 110, "Mean wait for a batch"),
-    Column("latency_p50_ns", "Median", "nanoseconds", 110, "Half of the requests take less"),
-    Column("latency_p99_ns", "99 %", "nanoseconds", 110, "99 of 100 requests take less"),
-    Column("device_ns", "Device time", "nanoseconds", 120, "Of all batches together"),
+    *declared_columns(
+        batch_what_if,
+        "fill@90 Full", "device_share@120 Device busy", "queue_mean_ns@110 Queue",
+        "latency_p50_ns@110 Median", "latency_p99_ns@110 99 %", "device_ns@120 Device time",
+    ),
 )  # fmt: skip
 
 

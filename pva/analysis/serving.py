@@ -109,7 +109,12 @@ def _objects(trace: Trace, texts: list[str]) -> list[dict[str, object]]:
 @analysis(
     "model version batch begin_ns:ns requests rows padding:rows queue_mean_ns:ns "
     "queue_longest_ns:ns upload_ns:ns execute_ns:ns download_ns:ns cycles:cycles instance "
-    "fill:fraction"
+    "fill:fraction",
+    requests="requests that ran together",
+    rows="rows of these requests",
+    queue_mean_ns="what its requests waited on average",
+    queue_longest_ns="what its first request waited",
+    cycles="cycles of the device; 0 where the trace has none",
 )
 def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return each batch in order of time: rows, fill, padding, how long its requests had waited.
@@ -194,7 +199,12 @@ def batch_runs(runs: Alignment, begin_ns: int, end_ns: int, cycles: int) -> tupl
     return int(inside[-1 - exact[0]]), int(inside[-1])
 
 
-@analysis("part mean_ns:ns share:fraction p50_ns:ns p90_ns:ns p95_ns:ns p99_ns:ns max_ns:ns")
+@analysis(
+    "part mean_ns:ns share:fraction p50_ns:ns p90_ns:ns p95_ns:ns p99_ns:ns max_ns:ns",
+    part="part of the time from a request's arrival to its answer",
+    share="part of all latency",
+    max_ns="duration of the slowest request",
+)
 def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
     """Return the percentiles of each part of the latency of answered requests.
 
@@ -259,7 +269,8 @@ def _alike(sizes: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:
     "batches rows_per_batch pieces fill:fraction padding_rows:rows device_ns:ns "
     "device_share:fraction span_ns:ns requests_per_second:1/s rows_per_second:1/s "
     "queue_mean_ns:ns queue_longest latency_mean_ns:ns latency_p50_ns:ns latency_p90_ns:ns "
-    "latency_p95_ns:ns latency_p99_ns:ns latency_p99_9_ns:ns latency_max_ns:ns"
+    "latency_p95_ns:ns latency_p99_ns:ns latency_p99_9_ns:ns latency_max_ns:ns",
+    device_share="part of the time in which devices run batches; near 1 they do not keep up",
 )
 def batch_what_if(
     trace: Trace,

@@ -173,4 +173,4 @@ def test_long_chapter_shows_the_section_of_the_address(store: Store) -> None:
         "Analyses fragmentation Return which tiles lose the most memory to gaps"
     )
     whole = words(documentation.text(store, chosen(chapter="memory"), "light"))
-    assert "Variables that are never live together may overlap" in whole and "Open Memory" in whole
+    assert "variables that are never live together may overlap" in whole and "Open Memory" in whole

@@ -11,6 +11,7 @@ import pytest
 
 from dashboard import components
 from dashboard.address import Filter
+from dashboard.columns import declared_columns
 from dashboard.components import Column
 from dashboard.pages import PAGES
 from dashboard.pages.documents import flat_pairs
@@ -22,6 +23,7 @@ from dashboard.pages.headlines import (
 )
 from dashboard.server import free_socket
 from dashboard.store import Store
+from pva.analysis.execution.exchanges import largest_exchanges
 from pva.analysis.execution.totals import execution_overview
 from pva.analysis.memory.liveness import liveness_overview
 from pva.analysis.memory.totals import memory_overview
@@ -188,3 +190,17 @@ def test_categories_have_colours_of_their_own() -> None:
 
     colours = [theme.category_colour(category) for category in (*CATEGORIES, "overlapped")]
     assert len(set(colours)) == len(colours)
+
+
+def test_a_column_of_an_analysis_holds_and_means_what_it_declares() -> None:
+    name, sent, rate, kind = declared_columns(
+        largest_exchanges, "name/name@150 Exchange", "bytes_sent@110 Sent, in all",
+        "bytes_per_cycle Bytes/cycle", "kind/text Kind",
+    )  # fmt: skip
+    note = "Bytes that all tiles send in one execution"
+    assert sent == Column("bytes_sent", "Sent, in all", "bytes", 110, note)
+    assert (name.kind, name.width, name.least) == ("name", 150, 150)
+    assert (rate.kind, rate.width, kind.kind) == ("number", 130, "text")
+    for text in ("total Total", "bytes_sent", "bytes_sent@wide Sent"):
+        with pytest.raises(ValueError, match="there are the columns kind, exchange, name, bytes_"):
+            declared_columns(largest_exchanges, text)

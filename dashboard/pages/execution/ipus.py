@@ -10,7 +10,8 @@ from dash import html
 
 from dashboard import components
 from dashboard.address import Address, Filter, Range
-from dashboard.components import Column, Element, Frame
+from dashboard.columns import declared_columns
+from dashboard.components import Element, Frame
 from dashboard.store import Store
 from dashboard.timeline.endpoint import timeline
 from pva import units
@@ -32,17 +33,18 @@ REASONS = {
     "host": "the host",
     "sync": "syncs, and the way there and back",
 }
-IDLE_COLUMNS = (
-    Column("ipu", "IPU", "number", 60, "An IPU"),
-    Column("compute", "Computes", "share", 96, "Of the cycles of its tiles"),
-    Column("waits_for", "Waits for", "text", 92, "The IPU that it waits for longest"),
-    Column("imbalance", "Imbalance", "share", 96, "Waiting for " + REASONS["imbalance"]),
-    Column("bubble", "Bubble", "share", 88, "Waiting for another IPU that computes"),
-    Column("exchange", "Exchange", "share", 96, "Exchange on an IPU, or waiting for it"),
-    Column("global_exchange", "Between IPUs", "share", 124, "The same between IPUs"),
-    Column("host", "Host", "share", 80, "Exchange with the host, or waiting for it"),
-    Column("sync", "Sync", "share", 80, "The way of tiles to syncs and back"),
-    Column("meanwhile", "It then runs", "name", 120, "What that IPU runs longest meanwhile", 120),
+IDLE_COLUMNS = declared_columns(
+    causes.why_idle,
+    "ipu@60 IPU",
+    "compute@96 Computes",
+    "waits_for/text@92 Waits for",
+    "imbalance@96 Imbalance",
+    "bubble@88 Bubble",
+    "exchange@96 Exchange",
+    "global_exchange@124 Between IPUs",
+    "host@80 Host",
+    "sync@80 Sync",
+    "meanwhile/name@120 It then runs",
 )
 
 

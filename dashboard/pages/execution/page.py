@@ -10,6 +10,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address, Filter, Range
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, section
 from dashboard.declared import ONE_IPU, Declaration
 from dashboard.object_rows import texts_of
@@ -34,41 +35,45 @@ QUESTION = "Where do the cycles go?"
 
 LAYERS = (("layers", "Flame"), (FLAT, "Flat"))
 PROGRAM_COLUMNS = (
-    Column("name", "Program", "name", note="A program, by its debug name"),
-    Column("type", "Type", "text", 140, "What kind of step it is"),
-    Column("executions", "Executed", "number", 100, "Executions that touch the range"),
-    Column("cycles", "Cycles", "cycles", 110, "By how many cycles it made the range longer"),
-    Column("share", "Share", "share", 90, "Of the cycles of the range"),
+    *declared_columns(
+        ranges.range_by_program,
+        "name/name Program",
+        "type/text@140 Type",
+        "executions@100 Executed",
+        "cycles@110 Cycles",
+        "share@90 Share",
+    ),
     Column("bytes", "Data", "bytes", 100, "Half of what the tiles sent and received"),
 )
-BLOCK_COLUMNS = (
-    Column("name", "Block", "name", note="A Block of the program, or what emptied its buffer"),
-    Column("kind", "Kind", "text", 120, "common: a Block; others fill or empty the buffer"),
-    Column("ipu", "IPU", "number", 70, "The IPU on which a tile recorded it"),
-    Column("count", "Times", "number", 90, "How often it ran, in all runs"),
-    Column("total_cycles", "Cycles", "cycles", 120, "Of all its executions, with those inside"),
-    Column("mean_cycles", "Mean", "cycles", 110, "Of one execution on average"),
-    Column("max_cycles", "Most", "cycles", 110, "Of its longest execution"),
+BLOCK_COLUMNS = declared_columns(
+    block_analysis.blocks,
+    "name/name Block",
+    "kind/text@120 Kind",
+    "ipu@70 IPU",
+    "count@90 Times",
+    "total_cycles@120 Cycles",
+    "mean_cycles@110 Mean",
+    "max_cycles@110 Most",
 )
 PATH_COLUMNS = (
-    Column("name", "Program", "name", note="What the tile runs that the others wait for"),
+    *declared_columns(causes.critical_path, "name/name Program"),
     Column("kind", "Type", "text", 150, "What kind of step it is, or the way to a sync and back"),
-    Column("ipu", "IPU", "number", 70, "Where the path goes through it"),
-    Column("steps", "Steps", "number", 90, "How often the path goes through it"),
-    Column("cycles", "Cycles", "cycles", 120, "Of the path; all rows are as long as the runs"),
-    Column("share", "Share", "share", 90, "Of the cycles of the recorded runs"),
+    *declared_columns(
+        causes.critical_path,
+        "ipu@70 IPU",
+        "steps@90 Steps",
+        "cycles@120 Cycles",
+        "share@90 Share",
+    ),
 )
 WAIT_COLUMNS = (
-    Column("ipu", "IPU", "number", 70, "Whose tiles wait"),
-    Column("for_ipu", "For IPU", "number", 90, "The IPU of the tile that arrives last"),
+    *declared_columns(causes.waits, "ipu@70 IPU", "for_ipu@90 For IPU"),
     Column(
         "tile", "For tile", "text", 90, "The tile that arrives last; none for the way to a sync"
     ),
-    Column("name", "Which runs", "name", note="What that tile runs meanwhile"),
+    *declared_columns(causes.waits, "name/name Which runs"),
     Column("kind", "Type", "text", 150, "What kind of step it is, or the way to a sync and back"),
-    Column("stage", "Stage", "text", 90, "Of a pipeline"),
-    Column("cycles", "Cycles", "cycles", 120, "Of the mean tile of the IPU that waits"),
-    Column("share", "Share", "share", 90, "Of the cycles of the recorded runs"),
+    *declared_columns(causes.waits, "stage/text@90 Stage", "cycles@120 Cycles", "share@90 Share"),
 )
 TABS = (("programs", "Programs by cycles"), ("path", "Critical path"), ("waits", "Waits"))
 TABLES = {"programs": PROGRAM_COLUMNS, "path": PATH_COLUMNS, "waits": WAIT_COLUMNS}

@@ -11,7 +11,8 @@ from dash import dcc, html
 
 from dashboard import address, components
 from dashboard.address import Address
-from dashboard.components import Column, Element, Frame, facts
+from dashboard.columns import declared_columns
+from dashboard.components import Element, Frame, facts
 from dashboard.figures.steps import tile_histogram
 from dashboard.pages.memory import page as memory
 from dashboard.store import Report, Store
@@ -29,22 +30,25 @@ from pva.plot.theme import Theme
 
 SLOWEST = 5
 MAX_OUTLIERS = 8
-VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name", note="A codelet"),
-    Column("instances", "Vertices", "number", 110, "How many of them the step runs"),
-    Column("cycles", "Active cycles", "cycles", 140, "Of all of them together, waiting left out"),
+VERTEX_COLUMNS = declared_columns(
+    execution.vertices_of_step,
+    "vertex_type/name Vertex type",
+    "instances@110 Vertices",
+    "cycles@140 Active cycles",
 )
-ARRIVAL_COLUMNS = (
-    Column("ipu", "IPU", "number", 48, "An IPU that joins"),
-    Column("tile", "Last tile", "number", 80, "Its tile that arrives last"),
-    Column("waits", "It waits", "cycles", 74, "For the last tile of all that join"),
-    Column("mean_wait", "Mean tile", "cycles", 80, "How long a tile of the IPU waits"),
+ARRIVAL_COLUMNS = declared_columns(
+    arrivals,
+    "ipu@48 IPU",
+    "tile@80 Last tile",
+    "waits@74 It waits",
+    "mean_wait@80 Mean tile",
 )
-END_COLUMNS = (
-    Column("ipu", "IPU", "number", 56, "The IPU at that end"),
-    Column("way", "Way", "text", 104, "Seen from the host"),
-    Column("tiles", "Tiles", "number", 64, "Of the IPU that take part"),
-    Column("bytes", "Bytes", "bytes", 84, "Of all of these"),
+END_COLUMNS = declared_columns(
+    stream_ends,
+    "ipu@56 IPU",
+    "way/text@104 Way",
+    "tiles@64 Tiles",
+    "bytes@84 Bytes",
 )
 Pairs = list[tuple[str, str]]
 

@@ -12,6 +12,7 @@ from dash import dcc, html
 
 from dashboard import address, components, controls, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import PLOT_CONFIG, Column, Element, Frame, prose
 from dashboard.object_rows import texts_of, variables_named
 from dashboard.objects import KEY
@@ -36,43 +37,51 @@ PICKS = ("variable", "variable")
 STEP = "program-step"  # the kind of object (dashboard/objects.py) that a step is
 LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
-    Column("name", "Variable or category", "name", note="What is always live"),
-    Column("bytes", "Bytes", "bytes", 130, "On all tiles, or where you look"),
+    *declared_columns(
+        analysis.always_live_variables, "name/name Variable or category", "bytes Bytes"
+    ),
     Column("share", "Share", "share", 130, "Of all that is always live there"),
 )
-STEP_COLUMNS = (
-    Column("step", "Step", "number", 90, "Its number in the order of the program"),
-    Column("name", "Name", "name", note="The debug name of the step"),
-    Column("type", "Type", "text", 160, "What kind of step it is"),
-    Column("not_always_live", "Not always live", "bytes", 150, "Without the always-live"),
-    Column("total", "Live", "bytes", 130, "With what is always live"),
+STEP_COLUMNS = declared_columns(
+    analysis.liveness_curve,
+    "step@90 Step",
+    "name/name Name",
+    "type/text@160 Type",
+    "not_always_live@150 Not always live",
+    "total Live",
 )
 LIFETIME_COLUMNS = (
-    Column("name", "Variable", "name", note="A variable that is not always live"),
+    *declared_columns(analysis.variable_lifetimes, "name/name Variable"),
     Column("category_label", "Category", "text", 150, "What it is used for"),
-    Column("bytes", "Bytes", "bytes", 110, "On all tiles"),
-    Column("steps", "Steps", "number", 90, "At how many steps it is live"),
-    Column("first_step", "From step", "number", 100, "The first step at which it is live"),
-    Column("last_step", "To step", "number", 100, "The last step at which it is live"),
-    Column("byte_steps", "Bytes × steps", "number", 150, "What it takes times how long"),
+    *declared_columns(
+        analysis.variable_lifetimes,
+        "bytes@110 Bytes",
+        "steps@90 Steps",
+        "first_step@100 From step",
+        "last_step@100 To step",
+        "byte_steps/number@150 Bytes × steps",
+    ),
 )
-TILE_COLUMNS = (
-    Column("step", "Step", "number", 90, "Its number in the order of the program"),
-    Column("name", "Name", "name", note="The debug name of the step"),
-    Column("least", "Least", "bytes", 110, "Of the tile with the least"),
-    Column("mean", "Mean", "bytes", 110, "Of a tile on average"),
-    Column("most", "Most", "bytes", 110, "Of the tile with the most"),
-    Column("deviation", "Standard deviation", "bytes", 150, "How far tiles are from the mean"),
-    Column("fullest_tile", "Fullest tile", "number", 120, "The tile with the most"),
+TILE_COLUMNS = declared_columns(
+    step_comparison.live_over_tiles,
+    "step@90 Step",
+    "name/name Name",
+    "least@110 Least",
+    "mean@110 Mean",
+    "most@110 Most",
+    "deviation@150 Standard deviation",
+    "fullest_tile@120 Fullest tile",
 )
 CYCLE_COLUMNS = (
-    Column("step", "Step", "number", 90, "Its number in the order of the program"),
-    Column("name", "Name", "name", note="The debug name of the step"),
+    *declared_columns(step_comparison.cycle_estimates, "step@90 Step", "name/name Name"),
     Column("words", "Type", "text", 150, "What kind of step it is"),
-    Column("cycles", "Cycles", "cycles", 120, "Of its slowest tile, once"),
-    Column("mean_cycles", "Mean tile", "cycles", 120, "Of all tiles on average"),
-    Column("active_tiles", "Active tiles", "number", 120, "Tiles that take any cycles"),
-    Column("slowest_tile", "Slowest tile", "number", 120, "The tile that takes the most cycles"),
+    *declared_columns(
+        step_comparison.cycle_estimates,
+        "cycles@120 Cycles",
+        "mean_cycles@120 Mean tile",
+        "active_tiles@120 Active tiles",
+        "slowest_tile@120 Slowest tile",
+    ),
 )
 
 

@@ -9,6 +9,7 @@ from dash import Dash, html
 
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame
 from dashboard.object_rows import compute_set_objects, exchange_objects, variables_named
 from dashboard.objects import KEY
@@ -38,44 +39,48 @@ TABLE, BY_ADDRESS = "table", "address"
 LIES = ((TABLE, "As a table"), (BY_ADDRESS, "By address"))
 
 COLUMNS: dict[str, tuple[Column, ...]] = {
-    COMPUTE_SETS: (
-        Column("name", "Compute set", "name", note="A compute set, by its debug name"),
-        Column("vertices", "Vertices", "number", 110, "Its vertices on these tiles"),
-        Column("instances", "Instances", "number", 110, "Programs that run it"),
-        Column("state", "State", "bytes", 110, "Of its vertices: fields and pointers"),
-        Column("code", "Code, shared", "bytes", 120, "Of its vertex types, which others may have"),
+    COMPUTE_SETS: declared_columns(
+        tile_contents.compute_sets_on_tiles,
+        "name/name Compute set",
+        "vertices@110 Vertices",
+        "instances@110 Instances",
+        "state@110 State",
+        "code@120 Code, shared",
     ),
-    VERTICES: (
-        Column("name", "Vertex type", "name", note="A codelet"),
-        Column("vertices", "Vertices", "number", 110, "In all compute sets, on these tiles"),
-        Column("state", "State", "bytes", 110, "Of all its vertices"),
-        Column("code", "Code", "bytes", 110, "Once a tile that has a vertex of it"),
-        Column("total", "Bytes", "bytes", 110, "State and code"),
+    VERTICES: declared_columns(
+        tile_contents.vertices_on_tiles,
+        "name/name Vertex type",
+        "vertices@110 Vertices",
+        "state@110 State",
+        "code@110 Code",
+        "total@110 Bytes",
     ),
-    EXCHANGES: (
-        Column("name", "Exchange", "name", note="An exchange, by its debug name"),
-        Column("kind", "Kind", "text", 130, "On an IPU, between IPUs or with the host"),
-        Column("code_bytes", "Code", "bytes", 110, "Of these tiles; exchanges may share it"),
-        Column("bytes_received", "Received", "bytes", 120, "In one execution"),
-        Column("bytes_sent", "Sent", "bytes", 120, "In one execution"),
+    EXCHANGES: declared_columns(
+        tile_contents.exchanges_on_tiles,
+        "name/name Exchange",
+        "kind/text Kind",
+        "code_bytes@110 Code",
+        "bytes_received@120 Received",
+        "bytes_sent@120 Sent",
     ),
-    VARIABLES: (
-        Column("name", "Variable", "name", note="A variable, by its debug name"),
-        Column("category", "Category", "text", 150, "What it is used for"),
-        Column("type", "Type", "text", 90, "Of its elements"),
-        Column("shape", "Shape", "text", 120, "The size of each dimension"),
-        Column(
-            "bytes", "Bytes", "bytes", 110, "Variables that are never live together may overlap"
-        ),
+    VARIABLES: declared_columns(
+        tile_contents.variables_on_tiles,
+        "name/name Variable",
+        "category/text@150 Category",
+        "type/text@90 Type",
+        "shape/text@120 Shape",
+        "bytes@110 Bytes",
     ),
 }
 ADDRESS_COLUMNS = (
-    Column("address", "Address", "number", 100, "Where it begins in the tile's memory"),
-    Column("end", "End", "number", 100, "Where it ends"),
-    Column("bytes", "Bytes", "bytes", 100, "Its length"),
+    *declared_columns(
+        tile_series.address_map,
+        "address/number@100 Address",
+        "end/number@100 End",
+        "bytes@100 Bytes",
+    ),
     Column("words", "What", "name", note="The variable, or a gap"),
-    Column("category", "Category", "text", 150, "What it is used for"),
-    Column("region", "Region", "text", 130, "Which kind of memory it lies in"),
+    *declared_columns(tile_series.address_map, "category/text@150 Category", "region/text Region"),
     Column("live", "Live at steps", "text", 140, "From the first to the last"),
     Column("shares", "Overlaps", "number", 100, "Other pieces at its place, live at other times"),
 )

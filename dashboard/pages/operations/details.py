@@ -11,6 +11,7 @@ from dash import Dash, html
 
 from dashboard import components, controls, downloads, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.object_rows import compute_set_objects
@@ -34,19 +35,21 @@ from pva.plot.theme import Theme
 
 MAX_LINES = 100  # programs of an operation; its others are in the program tree
 MAX_SETS = 100  # compute sets of an operation
-COMPUTE_SET_COLUMNS = (
-    Column("name", "Compute set", "name", note="A compute set of the operation"),
-    Column("vertices", "Vertices", "number", 110, "Its vertices on all tiles"),
-    Column("executions", "Ran", "number", 90, "How often it ran in the recorded runs"),
-    Column("cycles", "Cycles", "cycles", 120, "By how many it made the recorded runs longer"),
-    Column("estimated_cycles", "Estimate, once", "cycles", 130, "As the compiler estimates"),
+COMPUTE_SET_COLUMNS = declared_columns(
+    parts.operation_compute_sets,
+    "name/name Compute set",
+    "vertices@110 Vertices",
+    "executions@90 Ran",
+    "cycles@120 Cycles",
+    "estimated_cycles Estimate, once",
 )
-FLOPS_COLUMNS = (
-    Column("name", "Compute set", "name", note="A compute set of the operation"),
-    Column("executions", "Ran", "number", 90, "How often it ran in the recorded runs"),
-    Column("flops", "FLOPs, once", "number", 130, "Floating-point operations of one execution"),
-    Column("estimated_cycles", "Cycles, once", "cycles", 130, "As the compiler estimates"),
-    Column("float_peak_share", "Of the float peak", "share", 140, "Of what all tiles could do"),
+FLOPS_COLUMNS = declared_columns(
+    parts.operation_compute_sets,
+    "name/name Compute set",
+    "executions@90 Ran",
+    "flops FLOPs, once",
+    "estimated_cycles Cycles, once",
+    "float_peak_share@140 Of the float peak",
 )
 PHASES = (
     ("compute", "Compute", "step-OnTileExecute"),

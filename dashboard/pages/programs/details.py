@@ -11,6 +11,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, facts
 from dashboard.figures.tiles import by_tile
 from dashboard.objects import with_object
@@ -30,26 +31,29 @@ from pva.analysis.table import Table
 from pva.errors import NotRecordedError
 from pva.plot.theme import Theme, step_words
 
-VERTEX_COLUMNS = (
-    Column("vertex_type", "Vertex type", "name", note="A codelet"),
-    Column("vertices", "Vertices", "number", 110, "How many of them the step runs"),
-    Column("tiles", "Tiles", "number", 90, "Tiles that have one"),
-    Column("cycles", "Active cycles", "cycles", 140, "Of all of them together, waiting left out"),
-    Column("state", "State", "bytes", 110, "Of all of them: fields and pointers"),
+VERTEX_COLUMNS = declared_columns(
+    parts.vertices_of_program,
+    "vertex_type/name Vertex type",
+    "vertices@110 Vertices",
+    "tiles@90 Tiles",
+    "cycles@140 Active cycles",
+    "state@110 State",
 )
 VARIABLE_COLUMNS = (
-    Column("name", "Variable", "name", note="A variable, by its debug name"),
-    Column("access", "Access", "text", 100, "Whether the step reads or writes it"),
-    Column("type", "Type", "text", 120, "Of its elements"),
-    Column("shape", "Shape", "text", 120, "The size of each dimension"),
-    Column("bytes", "Bytes", "bytes", 110, "On all tiles"),
+    *declared_columns(
+        parts.variables_of_program,
+        "name/name Variable",
+        "access/text@100 Access",
+        "type/text@120 Type",
+        "shape/text@120 Shape",
+        "bytes@110 Bytes",
+    ),
     Column("always", "Live", "text", 120, "Always, or at which program steps"),
 )
 CONTEXT_COLUMNS = (
-    Column("layer", "Layer", "text", 110, "Who made this part of the program"),
-    Column("name", "Name", "name", note="The name given there"),
+    *declared_columns(parts.contexts_of_program, "layer/text@110 Layer", "name/name Name"),
     Column("place", "Source", "text", 240, "File and line that made it"),
-    Column("function", "Function", "text", 140, "The function that made it"),
+    *declared_columns(parts.contexts_of_program, "function/text@140 Function"),
 )
 CHOOSE = "Choose a step in the tree to see its details."
 CHOOSE_HINT = "Click one, search for one, or go to one with the arrow keys and press Enter."

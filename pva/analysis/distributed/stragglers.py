@@ -60,7 +60,12 @@ class Steps:
 
 @analysis(
     "instance host straggler cause wait_ns:ns wait_share:fraction explained:fraction steps last "
-    "worst_step worst_wait_ns:ns between_ns:ns callback_ns:ns compute_ns:ns basis"
+    "worst_step worst_wait_ns:ns between_ns:ns callback_ns:ns compute_ns:ns basis",
+    cause="what explains 80 % of the wait or more; empty where nothing does",
+    wait_ns="what the median of the others waits, in the steps in which it comes last",
+    wait_share="wait as a part of all steps",
+    last="steps in which it came last",
+    steps="runs after its first one",
 )
 def stragglers(run: SeveralInstances) -> pd.DataFrame:
     """Return which instances hold the others up, how long, when and by what, the worst first.

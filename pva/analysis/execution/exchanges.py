@@ -38,7 +38,12 @@ KINDS = {"DoExchange": "internal", "GlobalExchange": "between IPUs", "StreamCopy
 
 @analysis(
     "kind exchange name bytes_received:bytes bytes_sent:bytes cycles:cycles "
-    "bytes_per_cycle:bytes/cycle code_bytes:bytes"
+    "bytes_per_cycle:bytes/cycle code_bytes:bytes",
+    name="debug name of the program that runs it",
+    kind="on an IPU, between IPUs, or with the host",
+    bytes_received="bytes that all tiles receive in one execution",
+    bytes_sent="bytes that all tiles send in one execution",
+    cycles="cycles of the slowest tile in one execution",
 )
 def largest_exchanges(report: Report) -> Columns:
     """List the exchanges: bytes and cycles of one execution, the most bytes first.

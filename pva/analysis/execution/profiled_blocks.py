@@ -19,7 +19,14 @@ OVERFLOW = "overflow"
 
 @analysis(
     "name kind type ipu count total_cycles:cycles mean_cycles:cycles min_cycles:cycles "
-    "max_cycles:cycles"
+    "max_cycles:cycles",
+    name="Block of the program, or what emptied its buffer",
+    kind="common: a Block; others fill or empty the buffer",
+    ipu="IPU on which a tile recorded it",
+    count="executions in all runs",
+    total_cycles="cycles of all its executions, with those inside",
+    mean_cycles="mean cycles of one execution",
+    max_cycles="cycles of its longest execution",
 )
 def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
     """Sum up the blocks of each program on each IPU, of all runs or one; the most cycles first.

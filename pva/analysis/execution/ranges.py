@@ -71,7 +71,14 @@ _PARTS = ("", "compute", "exchange", "between IPUs", "host", "remote buffer")
 _COMPUTE, _EXCHANGE, _GLOBAL, _STREAM, _REMOTE = range(1, len(_PARTS))
 
 
-@analysis("program type name executions cycles:cycles share:fraction bytes:bytes first_step")
+@analysis(
+    "program type name executions cycles:cycles share:fraction bytes:bytes first_step",
+    name="debug name of the program",
+    type="kind of step",
+    executions="executions that touch the range",
+    cycles="cycles by which it made the range longer",
+    share="part of the cycles of the range",
+)
 def range_by_program(
     report: Report, *, begin: int | None = None, end: int | None = None
 ) -> Columns:

@@ -18,7 +18,13 @@ ORDER = 310  # of its analyses in the catalogue
 WAYS = {"bytes_received": "to the device", "bytes_sent": "to the host"}
 
 
-@analysis("ipu way tiles bytes:bytes most_bytes:bytes fullest_tile")
+@analysis(
+    "ipu way tiles bytes:bytes most_bytes:bytes fullest_tile",
+    ipu="IPU at that end",
+    way="in or out, seen from the host",
+    tiles="tiles of the IPU that take part",
+    bytes="bytes of all of these",
+)
 def stream_ends(report: Report, *, step: int) -> Columns:
     """Return where an executed stream copy takes its data to, or from: a row for each IPU and way.
 

@@ -137,7 +137,11 @@ def vertex_type_columns(report: Report) -> dict[str, Values]:
     return {name: values[order] for name, values in columns.items()}
 
 
-@analysis("vertex_type instances cycles:cycles")
+@analysis(
+    "vertex_type instances cycles:cycles",
+    instances="vertices that the step runs",
+    cycles="active cycles of all of them together",
+)
 def vertices_of_step(report: Report, *, step: int) -> Columns:
     """Return the vertex types that an executed step runs, with active cycles, most first.
 

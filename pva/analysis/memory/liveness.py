@@ -43,6 +43,8 @@ class LivenessOverview(Facts):
     "step program type name depth always_live:bytes not_always_live:bytes total:bytes",
     step="program step",
     total="bytes that are live",
+    name="debug name of the step",
+    type="kind of step",
 )
 def liveness_curve(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return the bytes that are live at each program step, on all tiles, one IPU or one tile.
@@ -169,7 +171,11 @@ def added_up(begin: Rows, end: Rows, sizes: Rows, steps: int) -> Rows:
     return np.cumsum(changes)[:-1]
 
 
-@analysis("name bytes:bytes")
+@analysis(
+    "name bytes:bytes",
+    name="variable, or category, that is always live",
+    bytes="bytes on all tiles, or where selected",
+)
 def always_live_variables(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> Columns:
@@ -265,7 +271,12 @@ def _most_live(report: Report) -> int:
     return max(data.value("liveness", "max_bytes"), of_steps) if data.has("liveness") else of_steps
 
 
-@analysis("variable name category always_live bytes:bytes share:fraction")
+@analysis(
+    "variable name category always_live bytes:bytes share:fraction",
+    name="variable, or category, that is live where liveness peaks",
+    bytes="bytes on all tiles, or where selected",
+    share="part of all that is live there",
+)
 def live_at_peak(
     report: Report, *, ipu: int | None = None, tile: int | None = None
 ) -> pd.DataFrame:
@@ -363,7 +374,10 @@ def liveness_by_ipu(report: Report) -> Columns:
 
 
 @analysis(
-    "variable name category bytes:bytes steps first_step last_step at_peak byte_steps:bytes*steps"
+    "variable name category bytes:bytes steps first_step last_step at_peak byte_steps:bytes*steps",
+    name="debug name of the variable",
+    bytes="bytes on all tiles",
+    steps="how many steps it is live at",
 )
 def variable_lifetimes(report: Report) -> Columns:
     """List the variables that are not always live, by bytes times steps, the most first.

@@ -50,7 +50,13 @@ def live_at_steps(
     return _ordered(frame, list(columns))
 
 
-@analysis("step type name least:bytes mean:bytes most:bytes deviation:bytes fullest_tile")
+@analysis(
+    "step type name least:bytes mean:bytes most:bytes deviation:bytes fullest_tile",
+    name="debug name of the step",
+    least="bytes of the tile with the least",
+    mean="mean bytes of a tile",
+    most="bytes of the tile with the most",
+)
 def live_over_tiles(
     report: Report, *, steps: Sequence[int] = (), tiles: Sequence[int] = ()
 ) -> Columns:
@@ -114,7 +120,13 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
     return _ordered(frame, list(columns))
 
 
-@analysis("step type name cycles:cycles mean_cycles:cycles active_tiles slowest_tile")
+@analysis(
+    "step type name cycles:cycles mean_cycles:cycles active_tiles slowest_tile",
+    name="debug name of the step",
+    cycles="cycles of its slowest tile, once",
+    mean_cycles="mean cycles of all tiles",
+    active_tiles="tiles that take any cycles",
+)
 def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     """Return the cycles of a program step and the steps inside it, once each; by default the peak.
 

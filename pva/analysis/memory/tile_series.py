@@ -177,7 +177,9 @@ def _of_category(report: Report, category: str) -> object:
 
 
 @analysis(
-    "tile address:bytes end:bytes bytes:bytes region name category first_step last_step kind shares"
+    "tile address:bytes end:bytes bytes:bytes region name category first_step last_step kind "
+    "shares",
+    bytes="length in bytes",
 )
 def address_map(report: Report, *, tile: int) -> pd.DataFrame:
     """Lay out what lies on a tile by address, and the gaps between.

@@ -324,7 +324,8 @@ VERTEX_PARTS = ("vertex_data", "edge_pointers", "copy_pointers", "padding", "des
 
 @analysis(
     "vertex_type vertex_data:bytes edge_pointers:bytes copy_pointers:bytes padding:bytes "
-    "descriptors:bytes code:bytes total:bytes"
+    "descriptors:bytes code:bytes total:bytes",
+    total="bytes of fields, pointers and code",
 )
 def memory_by_vertex_type(
     report: Report,

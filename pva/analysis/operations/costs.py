@@ -50,7 +50,10 @@ CODE = tuple(CODE_CATEGORIES)
     "operation kind programs steps cycles:cycles share:fraction compute:cycles exchange:cycles "
     "host_exchange:cycles sync:cycles estimated_cycles:cycles flops:flop code:bytes "
     "control_code:bytes exchange_code:bytes vertex_code:bytes vertex_state:bytes "
-    "variables:bytes peak_bytes:bytes"
+    "variables:bytes peak_bytes:bytes",
+    share="part of the cycles of the recorded runs",
+    peak_bytes="bytes that are live where liveness peaks, with its code",
+    variables="bytes of all of its variables, live or not",
 )
 def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd.DataFrame:
     """Return what each operation of a software layer costs in cycles, arithmetic, code and memory.

@@ -61,7 +61,10 @@ def _names(report: Report, layer: str) -> list[str]:
 
 @analysis(
     "compute_set name vertices executions cycles:cycles estimated_cycles:cycles flops:flop "
-    "float_peak_share:fraction"
+    "float_peak_share:fraction",
+    name="compute set of the operation",
+    vertices="its vertices on all tiles; -1 where it was not recorded",
+    flops="floating-point operations of one execution",
 )
 def operation_compute_sets(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Columns:
     """List the compute sets of an operation: vertices, cycles, and their share of the peak.

@@ -228,7 +228,13 @@ def program_by_tile(report: Report, *, program: int) -> Columns:
     return {"tile": tiles, "ipu": tiles // per_ipu, **values}
 
 
-@analysis("vertex_type vertices tiles cycles:cycles state:bytes")
+@analysis(
+    "vertex_type vertices tiles cycles:cycles state:bytes",
+    vertices="how many of them the step runs; -1 where it was not recorded",
+    tiles="tiles that have one; -1 where it was not recorded",
+    cycles="active cycles of all of them together",
+    state="bytes of all of them: fields and pointers",
+)
 def vertices_of_program(report: Report, *, program: int) -> Columns:
     """Return the vertices that a program runs by type: how many, on how many tiles, active cycles.
 
@@ -262,7 +268,13 @@ def vertices_of_program(report: Report, *, program: int) -> Columns:
     return largest_first(columns, "cycles")
 
 
-@analysis("variable name type shape access bytes:bytes always_live")
+@analysis(
+    "variable name type shape access bytes:bytes always_live",
+    name="debug name of the variable",
+    type="type of its elements",
+    shape="size of each dimension",
+    bytes="bytes on all tiles",
+)
 def variables_of_program(report: Report, *, program: int) -> Columns:
     """Return the variables that a program reads and writes, the largest first.
 
@@ -288,7 +300,12 @@ def variables_of_program(report: Report, *, program: int) -> Columns:
     return largest_first(columns, "bytes")
 
 
-@analysis("context layer name file line function json")
+@analysis(
+    "context layer name file line function json",
+    layer="layer that made this part of the program",
+    name="name given there",
+    function="function that made it",
+)
 def contexts_of_program(report: Report, *, program: int) -> pd.DataFrame:
     """Return where a program was made, layer by layer, the outermost debug context first.
 

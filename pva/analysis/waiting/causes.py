@@ -37,7 +37,14 @@ ROWS = 25_000  # of chains that are laid beside waits at once
 KEYS = ("ipu", "for_ipu", "for_tile", "program", "is_way")
 
 
-@analysis("ipu type name steps first_step cycles:cycles share:fraction")
+@analysis(
+    "ipu type name steps first_step cycles:cycles share:fraction",
+    name="what the tile runs that the others wait for",
+    ipu="IPU through which the path goes",
+    steps="how often the path goes through it",
+    cycles="cycles of the path; all rows are as long as the runs",
+    share="part of the cycles of the recorded runs",
+)
 def critical_path(report: Report) -> pd.DataFrame:
     """Return which steps and syncs the recorded runs are as long as, the most cycles first.
 
@@ -121,7 +128,12 @@ def path_steps(report: Report, *, count: int = 1000) -> Columns:
 
 @analysis(
     "ipu for_ipu for_tile type name stage first_step tile_cycles:tile-cycles cycles:cycles "
-    "share:fraction"
+    "share:fraction",
+    ipu="IPU whose tiles wait",
+    for_ipu="IPU of the tile that arrives last",
+    name="what that tile runs meanwhile",
+    cycles="cycles of the mean tile of the IPU that waits",
+    share="part of the cycles of the recorded runs",
 )
 def waits(report: Report) -> pd.DataFrame:
     """Return who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
@@ -166,7 +178,11 @@ def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
 
 @analysis(
     "ipu compute:fraction imbalance:fraction bubble:fraction exchange:fraction "
-    "global_exchange:fraction host:fraction sync:fraction waits_for meanwhile"
+    "global_exchange:fraction host:fraction sync:fraction waits_for meanwhile",
+    exchange="part of the tile cycles in exchange on an IPU, or waiting for it",
+    global_exchange="part of the tile cycles in exchange between IPUs, or waiting for it",
+    host="part of the tile cycles in exchange with the host, or waiting for it",
+    sync="part of the tile cycles on the way to syncs and back",
 )
 def why_idle(report: Report) -> pd.DataFrame:
     """Return of each IPU why it does not compute, and which IPU and program it waits for most.

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 ORDER = 280  # of its analyses in the catalogue
 
 
-@analysis("ipu tile cycle:cycles name waits:cycles mean_wait:cycles")
+@analysis(
+    "ipu tile cycle:cycles name waits:cycles mean_wait:cycles",
+    ipu="IPU that joins",
+    tile="tile of the IPU that arrives last",
+)
 def arrivals(report: Report, *, step: int) -> Columns:
     """Return who arrives at a sync last: of each IPU its last tile, the latest first.
 

@@ -124,7 +124,14 @@ def _live(report: Report, pick: Any) -> list[tuple[str, str, Integers]]:
     ]
 
 
-@analysis("name vertices code:bytes state:bytes total:bytes *:bytes")
+@analysis(
+    "name vertices code:bytes state:bytes total:bytes *:bytes",
+    name="vertex type",
+    vertices="vertices of all compute sets on these tiles; -1 where it was not recorded",
+    state="bytes of the state of all its vertices",
+    code="code, once a tile that has a vertex of it; -1 where it was not counted",
+    total="bytes of state and code",
+)
 def vertices_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what each vertex type takes on the chosen tiles, or on all, the most first.
 
@@ -159,7 +166,14 @@ def _vertices(report: Report, owner: str, count: int, rows: npt.NDArray[np.int64
     return summed(owners, data.array("vertex_count_by_tile")[:, rows].sum(axis=1), count)
 
 
-@analysis("compute_set name vertices instances state:bytes code:bytes *:bytes")
+@analysis(
+    "compute_set name vertices instances state:bytes code:bytes *:bytes",
+    name="debug name of the compute set",
+    vertices="its vertices on these tiles; -1 where it was not recorded",
+    instances="programs that run it",
+    state="bytes of its vertices: fields and pointers",
+    code="code of its vertex types, which others may have; -1 where it was not counted",
+)
 def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what each compute set takes on the chosen tiles, or on all, the most first.
 
@@ -188,7 +202,14 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     return largest_first(rows_of(columns, used), "state", "code")
 
 
-@analysis("kind exchange name code_bytes:bytes bytes_received:bytes bytes_sent:bytes *:bytes")
+@analysis(
+    "kind exchange name code_bytes:bytes bytes_received:bytes bytes_sent:bytes *:bytes",
+    name="debug name of the exchange",
+    kind="on an IPU, between IPUs, or with the host",
+    code_bytes="code on these tiles, which exchanges may share; -1 where it is not known",
+    bytes_received="bytes received in one execution",
+    bytes_sent="bytes sent in one execution",
+)
 def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     """Return what the code of each exchange takes on the chosen tiles, or on all, the most first.
 
@@ -227,7 +248,13 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
     )
 
 
-@analysis("variable name category type shape always_live bytes:bytes *:bytes")
+@analysis(
+    "variable name category type shape always_live bytes:bytes *:bytes",
+    name="debug name of the variable",
+    type="type of its elements",
+    shape="size of each dimension",
+    bytes="bytes; variables that are never live together may overlap",
+)
 def variables_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what each variable takes on the chosen tiles, or on all, the most first.
 
