@@ -19,9 +19,8 @@ from pva.analysis.attribution import (
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count
 from pva.analysis.table import Columns, largest_first, rows_of
-from pva.array_types import Integers
+from pva.array_types import Integers, Values
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -45,7 +44,7 @@ _EACH_VERTEX = (
     "program type name executions cycles:cycles mean_cycles:cycles tile_balance:fraction tiles "
     "active_tiles lost_cycles:cycles"
 )
-def tile_balance(report: Report) -> pd.DataFrame:
+def tile_balance(report: Report) -> Columns:
     """Return which programs lose the most cycles because some tiles have more to do than others.
 
     `cycles` are those of the slowest tile in one execution, `mean_cycles` those of the mean tile,
@@ -55,11 +54,11 @@ def tile_balance(report: Report) -> pd.DataFrame:
     of the recorded runs, the largest loss first. Raises NotRecordedError.
     """
     parts = [_balance_of(report, tag) for tag in OPERANDS]
-    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return frame.sort_values("lost_cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return largest_first(columns, "lost_cycles")
 
 
-def _balance_of(report: Report, tag: str) -> pd.DataFrame:
+def _balance_of(report: Report, tag: str) -> dict[str, Values]:
     """Measure the executed programs of a type; none when their cycles by tile are not there."""
     data = report.dataset
     counts = executions(report)
@@ -75,20 +74,18 @@ def _balance_of(report: Report, tag: str) -> pd.DataFrame:
         cycles = cycles[operand[programs]]
     tiles = _tiles_run_on(report, cycles)
     longest, mean = cycles.max(axis=1, initial=0), cycles.sum(axis=1) / np.maximum(tiles, 1)
-    return pd.DataFrame(
-        {
-            "program": programs,
-            "type": np.full(len(programs), tag, dtype=object),
-            "name": labels(report, programs),
-            "executions": counts[programs],
-            "cycles": longest,
-            "mean_cycles": mean,
-            "tile_balance": mean / np.maximum(longest, 1),
-            "tiles": tiles,
-            "active_tiles": (cycles > 0).sum(axis=1),
-            "lost_cycles": np.rint(counts[programs] * (longest - mean)).astype(np.int64),
-        }
-    )
+    return {
+        "program": programs,
+        "type": np.full(len(programs), tag, dtype=object),
+        "name": labels(report, programs),
+        "executions": counts[programs],
+        "cycles": longest,
+        "mean_cycles": mean,
+        "tile_balance": mean / np.maximum(longest, 1),
+        "tiles": tiles,
+        "active_tiles": (cycles > 0).sum(axis=1),
+        "lost_cycles": np.rint(counts[programs] * (longest - mean)).astype(np.int64),
+    }
 
 
 def _tiles_run_on(report: Report, cycles: Integers) -> Integers:
@@ -144,7 +141,7 @@ def thread_balance(report: Report) -> Columns:
     "compute_set name vertex_type vertices min_cycles:cycles mean_cycles:cycles "
     "max_cycles:cycles balance:fraction"
 )
-def slowest_vertices(report: Report) -> pd.DataFrame:
+def slowest_vertices(report: Report) -> Columns:
     """List the vertices of compute sets that take longest, by type, as instrumentation measured.
 
     Of the `vertices` of one type in one compute set that were executed: the least, mean and most
@@ -157,23 +154,23 @@ def slowest_vertices(report: Report) -> pd.DataFrame:
         raise NotRecordedError(data.name, "measured_vertex_cycles not recorded", _EACH_VERTEX)
     names = ("measured_vertex_cycles", "vertex_compute_set", "vertex_vertex_type")
     cycles, rows, types = (data.array(name)[data.array(names[0]) > 0] for name in names)
-    frame = pd.DataFrame({"row": rows, "type": types, "cycles": cycles})
-    grouped = frame.groupby(["row", "type"], as_index=False)["cycles"]
-    summary = grouped.agg(["size", "min", "mean", "max"])
-    rows, types = summary["row"].to_numpy(), summary["type"].to_numpy()
-    table = pd.DataFrame(
-        {
-            "compute_set": rows,
-            "name": data.column("compute_sets", "name")[rows],
-            "vertex_type": data.column("vertex_types", "name")[types],
-            "vertices": summary["size"],
-            "min_cycles": summary["min"],
-            "mean_cycles": summary["mean"],
-            "max_cycles": summary["max"],
-            "balance": summary["mean"] / summary["max"],
-        }
-    )
-    return table.sort_values("max_cycles", ascending=False, kind="stable", ignore_index=True)
+    order = np.lexsort((types, rows))
+    cycles, rows, types = cycles[order], rows[order], types[order]
+    starts = np.flatnonzero((np.diff(rows, prepend=-1) != 0) | (np.diff(types, prepend=-1) != 0))
+    rows, types, counts = rows[starts], types[starts], np.diff(starts, append=len(cycles))
+    longest = np.maximum.reduceat(cycles, starts)
+    mean = np.add.reduceat(cycles, starts, dtype=np.int64) / counts
+    columns = {
+        "compute_set": rows,
+        "name": data.column("compute_sets", "name")[rows],
+        "vertex_type": data.column("vertex_types", "name")[types],
+        "vertices": counts,
+        "min_cycles": np.minimum.reduceat(cycles, starts),
+        "mean_cycles": mean,
+        "max_cycles": longest,
+        "balance": mean / longest,
+    }
+    return largest_first(columns, "max_cycles")
 
 
 @analysis("step name tile ipu cycles:cycles active_cycles:cycles over_mean")
@@ -278,33 +275,35 @@ def _busy_by_tile(report: Report) -> dict[str, Integers]:
     "ipu tiles compute_share:fraction exchange_share:fraction host_exchange_share:fraction "
     "waiting_share:fraction busiest_tile busiest_share:fraction"
 )
-def cycles_by_ipu(report: Report) -> pd.DataFrame:
+def cycles_by_ipu(report: Report) -> Columns:
     """Return which IPU works most: the share of its tiles' cycles in each phase, busiest IPU first.
 
     Shares are of all cycles of the recorded runs on all tiles of the IPU and add up to 1;
     `waiting_share` is syncs and the end of runs. `busiest_tile` is busy for `busiest_share`.
     A program whose IPUs take turns shows here. Raises NotRecordedError.
     """
-    frame = cycles_by_tile(report).frame()
+    of_tile = cycles_by_tile(report).arrays
     total = max(int(report.dataset.value("execution", "cycles")), 1)
-    names = [*_TILE_COLUMNS, "waiting"]
-    by_ipu = frame.groupby("ipu", sort=True)
-    shares = by_ipu[names].mean() / total
-    busiest = by_ipu.first()  # the rows are sorted by what is busy
-    result = pd.DataFrame(
-        {
-            "ipu": shares.index.to_numpy(),
-            "tiles": by_ipu.size().to_numpy(),
-            **{f"{name}_share": shares[name].to_numpy() for name in names},
-            "busiest_tile": busiest["tile"].to_numpy(),
-            "busiest_share": busiest["busy_share"].to_numpy(),
-        }
+    # The rows are sorted by what is busy: the first of an IPU is its busiest tile.
+    ipus, busiest, place, tiles = np.unique(
+        of_tile["ipu"], return_index=True, return_inverse=True, return_counts=True
     )
-    return result.sort_values("waiting_share", kind="stable", ignore_index=True)
+    shares = {
+        f"{name}_share": np.bincount(place, weights=of_tile[name]) / tiles / total
+        for name in (*_TILE_COLUMNS, "waiting")
+    }
+    columns = {
+        "ipu": ipus,
+        "tiles": tiles,
+        **shares,
+        "busiest_tile": of_tile["tile"][busiest],
+        "busiest_share": of_tile["busy_share"][busiest],
+    }
+    return rows_of(columns, np.argsort(shares["waiting_share"], kind="stable"))
 
 
 @analysis("sync_type after syncs cycles:cycles share:fraction")
-def sync_waits(report: Report) -> pd.DataFrame:
+def sync_waits(report: Report) -> Columns:
     """Return what syncs cost, by the program that the tiles come from, the most cycles first.
 
     `cycles` is by how many the `syncs` that follow the program `after` made the recorded runs
@@ -319,15 +318,23 @@ def sync_waits(report: Report) -> pd.DataFrame:
     last = np.maximum.accumulate(np.where(is_sync, -1, np.arange(len(spent))))[places]
     run, programs = (data.column("steps", name) for name in ("run", "program"))
     in_run = (last >= 0) & (run[last] == run[places])
-    frame = pd.DataFrame(
-        {
-            "sync_type": data.texts("steps", "sync_type")[places],
-            "after": np.where(in_run, labels(report, programs[last]), "(begin of the run)"),
-            "cycles": spent[places],
-        }
+    after, programs = np.unique(np.where(in_run, programs[last], -1), return_inverse=True)
+    texts = np.where(after >= 0, labels(report, after), "(begin of the run)")
+    names, name_of = np.unique(texts, return_inverse=True)
+    _, example, code = np.unique(
+        data.column("steps", "sync_type")[places], return_index=True, return_inverse=True
     )
-    summed = frame.groupby(["sync_type", "after"], as_index=False).agg(
-        syncs=("cycles", "size"), cycles=("cycles", "sum")
+    types, type_of = np.unique(
+        data.texts("steps", "sync_type")[places][example], return_inverse=True
     )
-    summed["share"] = summed["cycles"] / max(int(spent.sum()), 1)
-    return summed.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    one, other = type_of[code], name_of[programs]
+    pairs, place = np.unique(one * len(names) + other, return_inverse=True)
+    cycles = np.bincount(place, weights=spent[places], minlength=len(pairs)).astype(np.int64)
+    columns = {
+        "sync_type": types[pairs // max(len(names), 1)],
+        "after": names[pairs % max(len(names), 1)],
+        "syncs": np.bincount(place, minlength=len(pairs)),
+        "cycles": cycles,
+        "share": cycles / max(int(spent.sum()), 1),
+    }
+    return largest_first(columns, "cycles")
