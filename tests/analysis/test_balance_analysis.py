@@ -10,7 +10,7 @@ import pytest
 from pva.analysis.execution import balance
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
-from tests.analysis.samples import ARRAYS, every_report, executed, longer, opened, small
+from tests.analysis.samples import ARRAYS, every_report, executed, longer, never_run, opened, small
 from tests.builders import COMPUTE_CYCLES
 
 PARTS = {"OnTileExecute": "compute", "DoExchange": "exchange", "GlobalExchange": "exchange",
@@ -172,3 +172,79 @@ def test_vertices_that_never_ran_are_left_out() -> None:
     cycles[:10] = 0
     frame = balance.slowest_vertices(small(measured_vertex_cycles=cycles))
     assert "multiply" not in set(frame["name"]) and len(frame) == 3
+
+
+def test_equal_losses_stay_in_the_order_of_the_programs() -> None:
+    """Without cycles nothing is lost: compute sets first, then exchanges and stream copies."""
+    arrays = ("compute_set_cycles_by_tile", "exchange_cycles", "external_exchange_cycles",
+              "host_exchange_cycles")  # fmt: skip
+    data = small().dataset
+    nothing = {name: np.zeros_like(data.array(name)) for name in arrays if data.has(name)}
+    table = balance.tile_balance(small(**nothing)).arrays
+    order = [list(PARTS).index(kind) for kind in table["type"]]
+    assert order == sorted(order) and len(set(order)) > 1
+    assert set(table["tile_balance"]) == set(table["mean_cycles"]) == {0}
+    assert set(table["tiles"]) == {10} and set(table["active_tiles"]) == {0}
+
+
+def test_what_balance_counts_is_whole() -> None:
+    whole = {
+        "tile_balance": "program executions cycles tiles active_tiles lost_cycles",
+        "thread_balance": "compute_set executions vertices active_tiles tile_cycles active_cycles "
+                          "idle_cycles",
+        "slowest_vertices": "compute_set vertices min_cycles max_cycles",
+        "slowest_tiles": "step tile ipu cycles active_cycles",
+        "cycles_by_tile": "tile ipu compute exchange host_exchange busy waiting",
+        "cycles_by_ipu": "ipu tiles busiest_tile",
+        "sync_waits": "syncs cycles",
+    }  # fmt: skip
+    for name, columns in whole.items():
+        arrays = getattr(balance, name)(small()).arrays
+        for column in columns.split():
+            assert arrays[column].dtype.kind in "iu", (name, column)
+
+
+def test_a_program_that_never_ran_is_left_out_and_one_without_a_name_has_its_type() -> None:
+    assert len(balance.tile_balance(never_run())) == 0
+    assert len(balance.sync_waits(never_run())) == len(balance.thread_balance(never_run())) == 0
+    assert balance.cycles_by_ipu(never_run())["busiest_share"].tolist() == [0, 0]
+    assert balance.cycles_by_ipu(never_run())["ipu"].tolist() == [0, 1]
+
+
+def test_threads_of_a_compute_set_without_cycles_are_in_balance_nowhere() -> None:
+    cycles = COMPUTE_CYCLES.copy()
+    cycles[2] = 0
+    table = balance.thread_balance(small(compute_set_cycles_by_tile=cycles)).set_index("name")
+    row = table.loc["add"]
+    assert row[["active_tiles", "tile_cycles"]].tolist() == [0, 0]
+    assert row["vertices_per_tile"] == 5  # as if on one tile
+
+
+def test_the_tile_that_is_busy_longest_comes_first_among_equals_by_its_number() -> None:
+    table = balance.slowest_tiles(small(compute_set_cycles_by_tile=np.full((3, 10), 7)), step=3)
+    assert table["tile"].tolist() == list(range(10))
+    assert set(table["over_mean"]) == {1.0}
+    none = balance.slowest_tiles(small(compute_set_cycles_by_tile=np.zeros((3, 10), int)), step=3)
+    assert set(none["over_mean"]) == {0.0} and len(none) == 10
+
+
+def test_shares_of_an_ipu_are_of_its_own_tiles() -> None:
+    # 1,024 cycles on five tiles; by tile: cycles_by_tile.
+    tiles = balance.cycles_by_tile(small()).frame()
+    ipus = balance.cycles_by_ipu(small()).set_index("ipu")
+    for ipu in (0, 1):
+        mine = tiles[tiles["ipu"] == ipu]
+        for name in ("compute", "exchange", "host_exchange", "waiting"):
+            assert ipus.loc[ipu, f"{name}_share"] == mine[name].sum() / 5 / 1024
+        assert ipus.loc[ipu, "busiest_share"] == mine["busy"].max() / 1024
+    assert ipus["waiting_share"].is_monotonic_increasing
+
+
+def test_missing_vertex_cycles_are_an_error_that_names_both_options() -> None:
+    report = small(measured_vertex_cycles=None)
+    with pytest.raises(NotRecordedError) as missing:
+        balance.slowest_vertices(report)
+    assert str(missing.value) == (
+        f"{report.dataset.name}: measured_vertex_cycles not recorded; run the program with the "
+        "engine options debug.instrumentCompute true and debug.computeInstrumentationLevel vertex"
+    )
