@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import PHASES, elapsed, executions_of_rows, labels, phases
+from pva.analysis.attribution import (
+    PHASES,
+    elapsed,
+    executions_of_rows,
+    labels,
+    phases,
+    summed,
+)
 from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import device_microseconds
 from pva.analysis.selection import chosen, program_texts, rows_wanted
 from pva.analysis.spans import common, length, merged
-from pva.analysis.table import Columns, largest_first
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.array_types import Floats, Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -58,7 +64,7 @@ def longest_steps(report: Report, *, run: int | None = None, count: int = 20) ->
     "program type name executions min_cycles:cycles mean_cycles:cycles max_cycles:cycles "
     "longest_step spread_cycles:cycles"
 )
-def varying_programs(report: Report) -> pd.DataFrame:
+def varying_programs(report: Report) -> Columns:
     """Return which programs take a different time each time; no rows when none does.
 
     The least, mean and most cycles of a program's steps, and the step with the most. Compute varies
@@ -67,35 +73,42 @@ def varying_programs(report: Report) -> pd.DataFrame:
     """
     data = report.dataset
     cycles = data.column("steps", "cycles")
-    rows = np.flatnonzero(cycles >= 0)
-    frame = pd.DataFrame({"program": data.column("steps", "program")[rows], "cycles": cycles[rows]})
-    frame.index = pd.Index(rows)
-    grouped = frame.groupby("program")["cycles"]
-    result = grouped.agg(["size", "min", "mean", "max", "sum", "idxmax"]).reset_index()
-    programs = result["program"].to_numpy()
-    types, _ = program_texts(report, programs)
-    table = pd.DataFrame(
-        {
-            "program": programs,
-            "type": types,
-            "name": labels(report, programs),
-            "executions": result["size"],
-            "min_cycles": result["min"],
-            "mean_cycles": result["mean"],
-            "max_cycles": result["max"],
-            "longest_step": result["idxmax"],
-            "spread_cycles": result["sum"] - result["size"] * result["min"],
-        }
+    steps = np.flatnonzero(cycles >= 0)
+    cycles, place = cycles[steps], data.column("steps", "program")[steps] + 1  # -1 for none
+    counts = np.bincount(place)
+    programs = np.flatnonzero(counts)
+    least, most = np.full((2, len(counts)), cycles.max(initial=0), dtype=np.int64)
+    most[:] = 0
+    np.minimum.at(least, place, cycles)
+    np.maximum.at(most, place, cycles)
+    longest = np.zeros(len(counts), dtype=np.int64)
+    hits = np.flatnonzero(cycles == most[place])[::-1]  # the first one is written last
+    longest[place[hits]] = steps[hits]
+    total = summed(place, cycles, len(counts))
+    counts, least, most, longest, total = (
+        column[programs] for column in (counts, least, most, longest, total)
     )
-    table = table[table["spread_cycles"] > 0]
-    return table.sort_values("spread_cycles", ascending=False, kind="stable", ignore_index=True)
+    programs, spread = programs - 1, total - counts * least
+    types, _ = program_texts(report, programs)
+    columns = {
+        "program": programs,
+        "type": types,
+        "name": labels(report, programs),
+        "executions": counts,
+        "min_cycles": least,
+        "mean_cycles": total / np.maximum(counts, 1),
+        "max_cycles": most,
+        "longest_step": longest,
+        "spread_cycles": spread,
+    }
+    return largest_first(rows_of(columns, spread > 0), "spread_cycles")
 
 
 @analysis(
     "compute_set name executions estimated_cycles:cycles mean_cycles:cycles min_cycles:cycles "
     "max_cycles:cycles measured_cycles:cycles excess_cycles:cycles"
 )
-def estimated_against_measured(report: Report) -> pd.DataFrame:
+def estimated_against_measured(report: Report) -> Columns:
     """Compare the cycles estimated at compile time with those taken, for each compute set that ran.
 
     `estimated_cycles` are those of the slowest tile; `mean_cycles`, `min_cycles` and `max_cycles`
@@ -114,24 +127,20 @@ def estimated_against_measured(report: Report) -> pd.DataFrame:
         runs = (measured > 0).astype(np.int64)
         least = mean = most = np.full(len(estimated), np.nan)
     spent = np.where(np.isnan(mean), measured, mean)
-    frame = pd.DataFrame(
-        {
-            "compute_set": np.arange(len(estimated)),
-            "name": names,
-            "executions": runs,
-            "estimated_cycles": estimated,
-            "mean_cycles": mean,
-            "min_cycles": least,
-            "max_cycles": most,
-            "measured_cycles": measured,
-            "excess_cycles": runs * (spent - estimated),
-        }
-    )
-    frame = frame[frame["executions"] > 0]
-    order = pd.DataFrame({"off": frame["excess_cycles"].abs(), "total": runs[frame.index]})
-    order["total"] *= frame["estimated_cycles"]
-    order = order.sort_values(["off", "total"], ascending=False, kind="stable")
-    return frame.loc[order.index].reset_index(drop=True)
+    excess = runs * (spent - estimated)
+    columns = {
+        "compute_set": np.arange(len(estimated)),
+        "name": names,
+        "executions": runs,
+        "estimated_cycles": estimated,
+        "mean_cycles": mean,
+        "min_cycles": least,
+        "max_cycles": most,
+        "measured_cycles": measured,
+        "excess_cycles": excess,
+    }
+    order = np.lexsort((-runs * estimated, -np.abs(excess)))
+    return rows_of(columns, order[runs[order] > 0])
 
 
 def _measured(report: Report, count: int) -> Floats:
@@ -213,7 +222,7 @@ def _other_time(report: Report, start: npt.NDArray[np.float64]) -> npt.NDArray[n
 
 
 @analysis("ipu io_cycles:cycles compute_cycles:cycles both_cycles:cycles hidden_share:fraction")
-def overlap(report: Report) -> pd.DataFrame:
+def overlap(report: Report) -> Columns:
     """Return how much of the exchange with the host goes on while an IPU computes, by IPU.
 
     `io_cycles`: cycles in which some tile of the IPU exchanges with the host, from the first begin
@@ -232,12 +241,15 @@ def overlap(report: Report) -> pd.DataFrame:
             for mask in ((ipus == ipu) & (phase == PHASES.index(word)) for word in _AT_ONCE)
         )
         rows.append((ipu, length(io), length(compute), common(io, compute)))
-    names = ["ipu", "io_cycles", "compute_cycles", "both_cycles"]
-    frame = pd.DataFrame.from_records(rows, columns=names)
-    frame["hidden_share"] = frame["both_cycles"] / frame["io_cycles"].clip(lower=1)
-    exposed = frame["io_cycles"] - frame["both_cycles"]
-    order = exposed.sort_values(ascending=False, kind="stable").index
-    return frame.loc[order].reset_index(drop=True)
+    of_ipu, busy_io, busy_compute, both = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    columns = {
+        "ipu": of_ipu,
+        "io_cycles": busy_io,
+        "compute_cycles": busy_compute,
+        "both_cycles": both,
+        "hidden_share": both / np.maximum(busy_io, 1),
+    }
+    return rows_of(columns, np.argsort(both - busy_io, kind="stable"))
 
 
 _AT_ONCE = ("host exchange", "compute")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.memory.totals import memory_by_tile
 from pva.analysis.selection import tiles_of
-from pva.analysis.table import Columns, largest_first
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns, largest_first, rows_of
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -52,33 +52,33 @@ def memory_by_region(
     "ipu tiles bytes:bytes bytes_including_gaps:bytes share:fraction fullest_tile "
     "fullest_bytes:bytes free:bytes tiles_out_of_memory"
 )
-def memory_by_ipu(report: Report) -> pd.DataFrame:
+def memory_by_ipu(report: Report) -> Columns:
     """Return how full each IPU is, and its fullest tile, the IPU with the fullest tile first.
 
     `bytes` of data and `bytes_including_gaps`, of which `share` is taken of the IPU's memory; on
     its fullest tile `fullest_bytes` with gaps, of which `free` are left (negative: lacking).
     Raises NotRecordedError.
     """
-    frame = memory_by_tile(report).frame()
+    of_tile = memory_by_tile(report).arrays
     capacity = int(report.dataset.value("target", "bytes_per_tile"))
-    fullest = frame.loc[frame.groupby("ipu")["total_including_gaps"].idxmax()]
-    by_ipu = frame.groupby("ipu")
-    gross = by_ipu["total_including_gaps"].sum().to_numpy()
-    tiles = by_ipu.size().to_numpy()
-    result = pd.DataFrame(
-        {
-            "ipu": fullest["ipu"].to_numpy(),
-            "tiles": tiles,
-            "bytes": by_ipu["total"].sum().to_numpy(),
-            "bytes_including_gaps": gross,
-            "share": gross / np.maximum(tiles * capacity, 1),
-            "fullest_tile": fullest["tile"].to_numpy(),
-            "fullest_bytes": fullest["total_including_gaps"].to_numpy(),
-            "free": fullest["free"].to_numpy(),
-            "tiles_out_of_memory": (frame["free"] < 0).groupby(frame["ipu"]).sum().to_numpy(),
-        }
+    # The first of an IPU, where tiles are sorted by what they need, is its fullest.
+    by_need = rows_of(of_tile, np.argsort(-of_tile["total_including_gaps"], kind="stable"))
+    ipus, fullest, place, tiles = np.unique(
+        by_need["ipu"], return_index=True, return_inverse=True, return_counts=True
     )
-    return result.sort_values("fullest_bytes", ascending=False, kind="stable", ignore_index=True)
+    gross = summed(place, by_need["total_including_gaps"], len(ipus))
+    columns = {
+        "ipu": ipus,
+        "tiles": tiles,
+        "bytes": summed(place, by_need["total"], len(ipus)),
+        "bytes_including_gaps": gross,
+        "share": gross / np.maximum(tiles * capacity, 1),
+        "fullest_tile": by_need["tile"][fullest],
+        "fullest_bytes": by_need["total_including_gaps"][fullest],
+        "free": by_need["free"][fullest],
+        "tiles_out_of_memory": summed(place, by_need["free"] < 0, len(ipus)),
+    }
+    return largest_first(columns, "fullest_bytes")
 
 
 @analysis(

@@ -12,7 +12,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, category_by_tile
 from pva.analysis.selection import SelectionError, several, tile_count
-from pva.analysis.table import Columns
+from pva.analysis.table import Columns, arrays_of, rows_of
 from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
@@ -181,7 +181,7 @@ def _of_category(report: Report, category: str) -> object:
     "shares",
     bytes="length in bytes",
 )
-def address_map(report: Report, *, tile: int) -> pd.DataFrame:
+def address_map(report: Report, *, tile: int) -> Columns:
     """Lay out what lies on a tile by address, and the gaps between.
 
     Pieces of variables as in `memory_map` (`kind` piece), and what no variable takes between them
@@ -191,32 +191,31 @@ def address_map(report: Report, *, tile: int) -> pd.DataFrame:
     """
     from pva.analysis.memory.placement import memory_map
 
-    pieces = memory_map(report, tile=tile).frame()
-    begin, end = pieces["address"].to_numpy(), pieces["end"].to_numpy()
+    pieces = memory_map(report, tile=tile).arrays
+    begin, end = pieces["address"], pieces["end"]
     # Of pieces in the order of their begin: before which address all earlier ones have ended.
     reach = np.maximum.accumulate(end) if len(end) else end
     after = np.concatenate([[0], reach])[:-1] if len(end) else end
     hole = begin > after
     starts_before = np.searchsorted(begin, end, side="left")
     ended_before = np.searchsorted(np.sort(end), begin, side="right")
-    pieces = pieces.assign(kind="piece", shares=starts_before - ended_before - 1)
-    gaps = pd.DataFrame(
-        {
-            "tile": np.full(int(hole.sum()), tile),
-            "address": after[hole],
-            "end": begin[hole],
-            "bytes": (begin - after)[hole],
-            "region": "",
-            "name": "",
-            "category": "",
-            "first_step": -1,
-            "last_step": -1,
-            "kind": "gap",
-            "shares": 0,
-        }
-    )
-    both = pd.concat([pieces, gaps]) if len(gaps) else pieces
-    return both.sort_values(["address", "end"], kind="stable", ignore_index=True)
+    whole: Columns = {**pieces, "kind": "piece", "shares": starts_before - ended_before - 1}
+    gaps: Columns = {
+        "tile": tile,
+        "address": after[hole],
+        "end": begin[hole],
+        "bytes": (begin - after)[hole],
+        "region": "",
+        "name": "",
+        "category": "",
+        "first_step": -1,
+        "last_step": -1,
+        "kind": "gap",
+        "shares": 0,
+    }
+    parts = [arrays_of(part) for part in (whole, gaps)]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    return rows_of(columns, np.lexsort((columns["end"], columns["address"])))
 
 
 def stacked_heights(frame: pd.DataFrame) -> Integers:

@@ -16,9 +16,8 @@ from pva.analysis.attribution import (
     summed,
 )
 from pva.analysis.columns import analysis
-from pva.analysis.table import Columns, largest_first
+from pva.analysis.table import Arrays, Columns, largest_first, rows_of
 from pva.array_types import Integers, Texts
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -76,7 +75,7 @@ def cycles_by_phase(report: Report) -> Columns:
     "operation layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
     "host_exchange:cycles sync:cycles flops:flop"
 )
-def cycles_by_operation(report: Report) -> pd.DataFrame:
+def cycles_by_operation(report: Report) -> Columns:
     """Return by how many cycles each operation made the recorded runs longer, most first.
 
     An operation is a call of a library or framework as debug contexts tell; without them, the path
@@ -85,27 +84,31 @@ def cycles_by_operation(report: Report) -> pd.DataFrame:
     which `share` is a part. `flops` are those executed, as far as the compute sets tell. A program
     without a name is an operation by itself, such as `(Sync)`. Raises NotRecordedError.
     """
-    frame = _spent(report, operations(report))
-    frame.insert(1, "layer", [layer_of(name) for name in frame["operation"].tolist()])
-    return frame
+    names, spent = _spent(report, operations(report))
+    layers = np.array([layer_of(name) for name in names.tolist()], dtype=object)
+    return {"operation": names, "layer": layers, **spent}
 
 
 @analysis(
     "layer steps cycles:cycles share:fraction compute:cycles exchange:cycles "
     "host_exchange:cycles sync:cycles flops:flop"
 )
-def cycles_by_layer(report: Report) -> pd.DataFrame:
+def cycles_by_layer(report: Report) -> Columns:
     """Return by how many cycles each layer made the recorded runs longer, most first.
 
     A layer is the outermost scope of an operation's path: `Layer1` of `Layer1/Fwd/Conv_1`. Columns
     are those of `cycles_by_operation`, whose rows add up to these. Raises NotRecordedError.
     """
     layers = np.array([layer_of(name) for name in operations(report).tolist()], dtype=object)
-    return _spent(report, layers).rename(columns={"operation": "layer"})
+    names, spent = _spent(report, layers)
+    return {"layer": names, **spent}
 
 
-def _spent(report: Report, owners: Texts) -> pd.DataFrame:
-    """Sum up the steps by the owner of their program; the last owner is of unknown programs."""
+def _spent(report: Report, owners: Texts) -> tuple[Texts, Arrays]:
+    """Return owners, the longest first, and the sums of the steps of their programs.
+
+    The last of `owners` is that of unknown programs.
+    """
     data = report.dataset
     names, owner_of = np.unique(owners.astype(str), return_inverse=True)
     programs = data.column("steps", "program")
@@ -116,18 +119,16 @@ def _spent(report: Report, owners: Texts) -> pd.DataFrame:
     cycles = summed(places, elapsed(report), size).reshape(len(names), len(PHASES))
     total = cycles.sum(axis=1)
     by_phase = {word.replace(" ", "_"): cycles[:, place] for place, word in enumerate(PHASES)}
-    frame = pd.DataFrame(
-        {
-            "operation": names.astype(object),
-            "steps": np.bincount(owner, minlength=len(names)),
-            "cycles": total,
-            "share": total / max(int(total.sum()), 1),
-            **by_phase,
-            "flops": _flops(report, owner_of[:-1], len(names)),
-        }
-    )
-    frame = frame[frame["steps"] > 0]
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "steps": np.bincount(owner, minlength=len(names)),
+        "cycles": total,
+        "share": total / max(int(total.sum()), 1),
+        **by_phase,
+        "flops": _flops(report, owner_of[:-1], len(names)),
+    }
+    order = np.argsort(-total, kind="stable")
+    order = order[columns["steps"][order] > 0]
+    return names.astype(object)[order], rows_of(columns, order)
 
 
 def _flops(report: Report, owner_of_program: Integers, owners: int) -> Integers:
