@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from device_program import DeviceProgram
 
 from simulator import poplar, poplin, popnn, popops, poputil
 from simulator.codelets.elementwise import cycles
-from simulator.codelets.products import lu
+from simulator.codelets.products import lu, qr
 from simulator.graph.machine.target import TARGETS
 from simulator.poplar import FLOAT, HALF, INT, UNSIGNED_INT, Interval, program
 from simulator.poplibs.poplin import ConvParams
@@ -304,6 +305,66 @@ def test_lu_factors_are_triangles_whose_product_is_the_matrix(shape: tuple[int, 
     np.testing.assert_array_equal(np.triu(lower), np.eye(shape[0]))
     np.testing.assert_array_equal(np.tril(upper, -1), np.zeros(shape))
     np.testing.assert_allclose(lower @ upper, matrix, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "at_once", "tiles"),
+    [((8, 4), 32, 1), ((16, 8), 5, 4), ((40, 40), 7, 16), ((8, 1), 32, 1), ((1, 1), 32, 2)],
+)
+def test_qr_factors_are_a_rotation_and_a_triangle(
+    shape: tuple[int, int], at_once: int, tiles: int, tmp_path: Path
+) -> None:
+    # ||A - QR||^2 / ||A||^2 and ||I - QQ^T||^2 below m * 2^-23: QRFactorizationTest.cpp
+    run, rows = DeviceProgram(tiles=tiles), shape[0]
+    a, q = poplin.experimental.createQRFactorizationMatrices(run.graph, FLOAT, *shape, "qr")
+    values = np.random.default_rng(1).uniform(-1, 1, shape)
+    run.give(a, values), run.give(q, np.eye(rows))
+    options = {"rowsPerIteration": str(at_once)}
+    poplin.experimental.QRFactorization(run.graph, a, q, run.program, "qr", options)
+    right, rotation = run.run(a, q, report=tmp_path)
+    bound = rows * 2.0**-23
+    assert ((values - rotation @ right) ** 2).sum() <= bound * (values**2).sum()
+    assert ((np.eye(rows) - rotation @ rotation.T) ** 2).sum() <= bound
+    np.testing.assert_allclose(np.tril(right, -1), 0, atol=1e-6)
+    expected = np.linalg.qr(values)[1]
+    np.testing.assert_allclose(np.abs(np.triu(right)[: shape[1]]), np.abs(expected), atol=1e-5)
+
+
+def test_columns_of_a_then_rows_of_q_are_spread_over_the_tiles() -> None:
+    run = DeviceProgram(tiles=4)
+    a, q = poplin.experimental.createQRFactorizationMatrices(run.graph, FLOAT, 6, 3, "qr")
+    mapping = [run.graph.getTileMapping(tensor) for tensor in (a.transpose(), q)]
+    # 9 columns and rows of 6 on 4 tiles: 3, 2, 2, 2
+    assert [[sum(p.size() for p in tile) // 6 for tile in of] for of in mapping] == [
+        [3, 0, 0, 0], [0, 2, 2, 2]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("a", "q", "dtype", "words"),
+    [
+        ([2, 3], [2, 2], FLOAT, "as many rows as columns"),
+        ([3, 2], [2, 2], FLOAT, r"Q is \[2, 2\]; \[3, 3\] is needed"),
+        ([3, 2], [3, 3], HALF, "only float is supported"),
+        ([3], [3, 3], FLOAT, "two matrices"),
+    ],
+)
+def test_matrices_without_qr_factors_are_refused(
+    a: list[int], q: list[int], dtype: Any, words: str
+) -> None:
+    run = DeviceProgram()
+    matrices = [run.graph.addVariable(dtype, shape, "m") for shape in (a, q)]
+    with pytest.raises(poplar.PoplarError, match=words):
+        poplin.experimental.QRFactorization(run.graph, *matrices, run.program)
+
+
+def test_the_cycles_of_qr_vertices() -> None:
+    # a part from 12 on: 4 of 30 elements are padding, one of a worker; 26 are computed, 5 of one
+    sizes, offset = np.array([30]), np.array([12])
+    assert qr.square_cycles(sizes, offset) == 6 * (34 + 2 * 1 + 6 + 5 * 5 + 1)
+    assert qr.reflect_cycles(sizes, offset) == 6 * (37 + 4 * 1 + 9 + 5 * 5 + 1)
+    assert qr.copy_cycles(np.array([7])) == 6 * (16 + 7 * 2 + 16)
+    # 7 rows are two of a worker, 28 - 16 elements two
+    assert qr.update_cycles(np.array([7]), np.array([28])) == 72 + 6 * (50 + 40) * 2 + 8
 
 
 def test_the_cycles_of_lu_vertices() -> None:
