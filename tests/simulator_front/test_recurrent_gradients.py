@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from device_program import DeviceProgram
 from value_program import Values, numbers
 
-from simulator.graph.types import FLOAT
+from simulator.codelets.elementwise import step_mask
+from simulator.graph.errors import poplibs_error
+from simulator.graph.machine.target import TARGETS
+from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from simulator.poplibs.popnn import gru, lstm
 from simulator.poplibs.popnn.gru_backward import gruBwdWithWU
 from simulator.poplibs.popnn.lstm_backward import lstmBwdWithWU
@@ -114,3 +118,131 @@ def test_gru_gradients_are_those_of_its_equations(order: Any, with_inputs: bool)
     np.testing.assert_allclose(storage.read(first), expected[1], **CLOSE)
     for tensor in of_inputs or ():
         np.testing.assert_allclose(storage.read(tensor), expected[0], **CLOSE)
+
+
+def ended(function: Any, lengths: Any, full: bool) -> Any:
+    """Return a layer's outputs of samples that end: zeros behind, or each sample's last alone."""
+
+    def outputs(*parts: Any) -> Any:
+        every = function(*parts)
+        if not full:
+            return every[np.asarray(lengths) - 1, np.arange(BATCH)]
+        return every * (np.arange(STEPS)[:, None] < lengths)[..., None]
+
+    return outputs
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), (1, 2), (3, 3), (2,)])
+def test_samples_of_a_gru_end_at_their_real_time_steps(lengths: Any) -> None:
+    parts, weight = draw(3, 1)
+    outputs = ended(gru_outputs, lengths, True)
+    values, kept, of_inputs = Values(), [], []
+    params = gru.GruParams(FLOAT, BATCH, STEPS, [INPUTS, OUTPUTS])
+    data, state = (values.tensor(part) for part in parts[:2])
+    weights = gru.GruWeights(*map(values.tensor, parts[2:]))
+    steps = values.tensor(lengths, dtype=UNSIGNED_INT)
+    graph, prog = values.graph, values.program
+    out = gru.gruFwd(graph, params, state, data, steps, weights, kept, prog)
+    first, made = gruBwdWithWU(
+        graph, params, prog, state, kept[0], weights, data, steps, out, values.tensor(weight),
+        of_inputs,
+    )  # fmt: skip
+    storage = values.run()
+    np.testing.assert_allclose(storage.read(out), outputs(*parts), **CLOSE)
+    tensors = [*of_inputs, first, *made]
+    for tensor, part in zip(tensors, differences(outputs, parts, weight), strict=True):
+        np.testing.assert_allclose(storage.read(tensor), part, **CLOSE)
+
+
+@pytest.mark.parametrize("lengths", [(2, 3), (1, 2), (3, 3), (2,)])
+def test_samples_of_an_lstm_end_at_their_time_steps(lengths: Any) -> None:
+    parts, weight = draw(4, 2)
+    outputs = ended(lstm_outputs, lengths, True)
+    values, kept, of_inputs = Values(), [], []
+    steps = values.tensor(lengths, dtype=UNSIGNED_INT)
+    params = lstm.LstmParams(FLOAT, BATCH, STEPS, steps, [INPUTS, OUTPUTS])
+    data, output, cell = (values.tensor(part) for part in parts[:3])
+    weights = lstm.LstmWeights(*map(values.tensor, parts[3:]))
+    state, graph, prog = lstm.LstmState(output, cell), values.graph, values.program
+    out, _ = lstm.lstmFwd(graph, params, state, data, weights, kept, prog)
+    grads, made = lstmBwdWithWU(
+        graph, params, prog, state, kept[0], weights, data, out, values.tensor(weight), None,
+        of_inputs,
+    )  # fmt: skip
+    storage = values.run()
+    np.testing.assert_allclose(storage.read(out), outputs(*parts), **CLOSE)
+    tensors = [*of_inputs, *grads, *made]
+    for tensor, part in zip(tensors, differences(outputs, parts, weight), strict=True):
+        np.testing.assert_allclose(storage.read(tensor), part, **CLOSE)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_the_output_of_a_gru_is_that_of_each_samples_last_step(training: bool) -> None:
+    (parts, _), lengths = draw(3, 1), (1, 3)
+    values = Values()
+    steps = values.tensor(lengths, dtype=UNSIGNED_INT)
+    params = gru.GruParams(FLOAT, BATCH, STEPS, steps, [INPUTS, OUTPUTS])
+    params.outputFullSequence = False
+    data, state = (values.tensor(part) for part in parts[:2])
+    weights = gru.GruWeights(*map(values.tensor, parts[2:]))
+    kept = [] if training else None
+    out = gru.gruFwd(values.graph, params, state, data, weights, kept, values.program)
+    expected = ended(gru_outputs, lengths, False)(*parts)
+    np.testing.assert_allclose(values.run().read(out), expected, **CLOSE)
+
+
+@pytest.mark.parametrize("preserve", [False, True])
+def test_a_cell_keeps_its_state_behind_the_end_of_a_sample(preserve: bool) -> None:
+    parts, _ = draw(4, 2)
+    values = Values()
+    ends = []
+    for lengths in ((1, 3), (1, 1)):  # the first sample ends after a step, or both do
+        steps = values.tensor(lengths, dtype=UNSIGNED_INT)
+        params = lstm.LstmParams(FLOAT, BATCH, STEPS, steps, [INPUTS, OUTPUTS])
+        params.preserveFinalState = preserve
+        data, *first = (values.tensor(part) for part in parts[:3])
+        weights = lstm.LstmWeights(*map(values.tensor, parts[3:]))
+        state = lstm.LstmState(*first)
+        _, cell = lstm.lstmFwd(values.graph, params, state, data, weights, None, values.program)
+        ends.append(cell)
+    storage = values.run()
+    kept, alone = (storage.read(cell)[0] for cell in ends)
+    np.testing.assert_allclose(kept, alone if preserve else 0 * alone, **CLOSE)
+    assert np.abs(alone).min() > 1e-3
+
+
+def test_lengths_are_one_or_one_a_sample_and_given_once() -> None:
+    values = Values()
+    graph, prog = values.graph, values.program
+    data, state, *weights = (values.tensor(part) for part in draw(3, 1)[0])
+    params = gru.GruParams(FLOAT, BATCH, STEPS, [INPUTS, OUTPUTS])
+    for lengths, dtype in (((1, 2, 3), UNSIGNED_INT), ((1, 2), INT)):
+        steps = values.tensor(lengths, dtype=dtype)
+        with pytest.raises(poplibs_error, match=r"unsigned int\[2\] or \[1\]"):
+            gru.gruFwd(graph, params, state, data, steps, gru.GruWeights(*weights), None, prog)
+    steps = values.tensor((1, 2), dtype=UNSIGNED_INT)
+    twice = gru.GruParams(FLOAT, BATCH, STEPS, steps, [INPUTS, OUTPUTS])
+    with pytest.raises(poplibs_error, match="one is needed"):
+        gru.gruFwd(graph, twice, state, data, steps, gru.GruWeights(*weights), None, prog)
+
+
+@pytest.mark.parametrize("dtype", [FLOAT, HALF])
+def test_a_report_of_samples_that_end_breaks_no_law(tmp_path: Any, dtype: Any) -> None:
+    run, (parts, _) = DeviceProgram(), draw(3, 1)
+    steps = run.tensor((1, 2), UNSIGNED_INT)
+    params = gru.GruParams(dtype, BATCH, STEPS, steps, [INPUTS, OUTPUTS])
+    data, state, *weights = (run.tensor(part, dtype) for part in parts)
+    layer = gru.GruWeights(*weights)
+    out = gru.gruFwd(run.graph, params, state, data, layer, None, run.program, "layer")
+    (values,) = run.run(out, report=tmp_path)
+    tolerance = CLOSE if dtype is FLOAT else {"rtol": 2e-2, "atol": 1e-2}
+    expected = ended(gru_outputs, (1, 2), True)(*parts)
+    np.testing.assert_allclose(values, expected, **tolerance)
+
+
+def test_the_cycles_of_a_mask_of_samples() -> None:
+    # 13 samples are 3 of a worker: 3 turns of one float, 2 of two halves
+    samples, mk2 = np.array([13]), TARGETS["mk2"]
+    call = step_mask.SUPERVISOR_CALL
+    assert step_mask.mask_cycles(samples, mk2, FLOAT) == 6 * (20 + 15 + 3 * 8) + call
+    assert step_mask.mask_cycles(samples, mk2, HALF) == 6 * (20 + 36 + 2 * 23) + call

@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
-from simulator.graph.program import Program, Repeat, Sequence
+from simulator.graph.program import If, Program, Repeat, RepeatWhileTrue, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, Type
 from simulator.graph.validation.graphs import check_mapped, check_writers
@@ -55,8 +55,18 @@ class Values:
             case Repeat():
                 for _ in range(program.count):
                     self._run(program.body, runner)
+            case RepeatWhileTrue():
+                while self._holds(program.cond, program.predicate, runner):
+                    self._run(program.body, runner)
+            case If():
+                holds = self._holds(Sequence(), program.predicate, runner)
+                self._run(program.trueBody if holds else program.falseBody, runner)
             case _:
                 runner.run(program)
+
+    def _holds(self, condition: Program, predicate: Tensor, runner: ValueRunner) -> bool:
+        self._run(condition, runner)
+        return bool(runner.read(predicate).any())
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:

@@ -21,6 +21,7 @@ from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
 from simulator.poplibs.popnn.activations import NonLinearityType
 from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
+from simulator.poplibs.popnn.time_steps import Mask, params_with_lengths, takes_lengths
 from simulator.poplibs.popops.expr import PlaceHolder
 from simulator.poplibs.popops.regions import debug_name
 
@@ -43,13 +44,15 @@ def getDefaultBasicGruCellOrder() -> list[BasicGruCellUnit]:
     return list(BasicGruCellUnit)
 
 
+@params_with_lengths
 @dataclass(slots=True)
 class GruParams:
     """A layer: its sizes, and what it does.
 
     `cellOrder` is the order of the units in weights and biases. With `resetAfter` the reset gate
     acts on the product of the state, which has biases of its own. The output is that of all steps,
-    or without `outputFullSequence` that of the last one.
+    or without `outputFullSequence` that of each sample's last one. Behind the end of a sample, by
+    its `varTimeSteps`, outputs are zeros.
     """
 
     dataType: Type
@@ -62,11 +65,19 @@ class GruParams:
     calcInputGradients: bool = True
     cellOrder: Sequence[BasicGruCellUnit] = field(default_factory=getDefaultBasicGruCellOrder)
     resetAfter: bool = False
+    varTimeSteps: Tensor | None = None
 
     @property
     def rnn(self) -> RnnParams:
         """Return the sizes."""
-        return RnnParams(self.dataType, self.batchSize, self.timeSteps, self.layerSizes)
+        sizes = (self.dataType, self.batchSize, self.timeSteps, self.layerSizes)
+        return RnnParams(*sizes, varTimeSteps=self.varTimeSteps)
+
+    def with_lengths(self, lengths: Tensor | None, name: str) -> GruParams:
+        """Return the layer for samples of these lengths; raises poplibs_error for a second time."""
+        if lengths is not None and self.varTimeSteps is not None:
+            raise poplibs_error(f"{name}: varTimeSteps are given, and realTimeSteps; one is needed")
+        return self if lengths is None else replace(self, varTimeSteps=lengths)
 
     @property
     def bias_shape(self) -> list[int]:
@@ -163,6 +174,7 @@ def createAttention(
     return popops.createSliceableTensor(graph, params.dataType, shape, [1], [1], 0, name)
 
 
+@takes_lengths(4)
 @library_call("POPNN")
 def gruFwd(
     graph: Graph,
@@ -175,6 +187,8 @@ def gruFwd(
     debugContext: str = "",
     options: Options = None,
     planningCache: PlanningCache | None = None,
+    *,
+    realTimeSteps: Tensor | None = None,
 ) -> Tensor:
     """Run the layer over all steps; give its output.
 
@@ -182,12 +196,15 @@ def gruFwd(
     with `resetAfter` activation(x W + b + r * (h U + b')); h = u * h + (1 - u) * c. `in_` is
     PopLibs' `in`. To a list of `intermediates` the units' values of each step are added:
     [timeSteps, 3, batch, outputs], with `resetAfter` and what the state adds to the candidate.
+    `realTimeSteps` [batch], which may stand behind `in_`, are the steps that each sample has.
     """
     name = debug_name(debugContext, "gruFwd")
+    params = params.with_lengths(realTimeSteps, name)
     operands = (stateInit, in_, weights, intermediates)
     return _forward(graph, params, operands, None, fwdProg, name, options)
 
 
+@takes_lengths(4)
 @library_call("POPNN")
 def auGruFwd(
     graph: Graph,
@@ -201,12 +218,15 @@ def auGruFwd(
     debugContext: str = "",
     options: Options = None,
     planningCache: PlanningCache | None = None,
+    *,
+    realTimeSteps: Tensor | None = None,
 ) -> Tensor:
     """Run the layer as `gruFwd` does, its update gate u times 1 - `attScores` [batch, timeSteps].
 
     The intermediates have that product in the gate's place.
     """
     name = debug_name(debugContext, "auGruFwd")
+    params = params.with_lengths(realTimeSteps, name)
     rnn.expect(name, attScores, params.dataType, params.batchSize, params.timeSteps)
     operands = (stateInit, in_, weights, intermediates)
     return _forward(graph, params, operands, attScores, fwdProg, name, options)
@@ -246,16 +266,22 @@ def _forward(
             )
             intermediates.append(intermediates_kept.sequence)
         state = rnn.copy_of(graph, sizes, stateInit, fwdProg, name)
+        lengths = sizes.lengths(graph, fwdProg, name)
+        if lengths and params.outputFullSequence:
+            popops.zero(graph, outputs, fwdProg, f"{name}/zeroOutput")
 
         def step(index: Tensor, prog: Program) -> None:
+            mask = lengths.mask(index, prog) if lengths else None
             intermediates_made = _cell(layer, state, index, intermediates_kept is not None, prog)
+            if mask:
+                mask.zero(intermediates_made, prog)
             if intermediates_kept:
                 intermediates_kept.add(intermediates_made, index, prog)
-            _next_output(layer, state, intermediates_made, prog)
+            _next_output(layer, state, intermediates_made, mask, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state, index, prog, f"{name}/outputs")
 
-        rnn.add_loop(graph, params.timeSteps, fwdProg, name, step)
+        rnn.add_loop(graph, params.timeSteps, fwdProg, name, step, lengths=lengths)
     return outputs if params.outputFullSequence else state
 
 
@@ -363,11 +389,21 @@ def _units_like(layer: _Layer, state: Tensor) -> list[Tensor]:
     return [layer.graph.clone(state, f"{layer.name}/{unit}").expand([0]) for unit in names]
 
 
-def _next_output(layer: _Layer, state: Tensor, cell_values: Tensor, prog: Program) -> None:
-    """Add what replaces the state by the output of the step."""
-    operands = [state, cell_values[1], cell_values[2]]
+def _next_output(
+    layer: _Layer, state: Tensor, cell_values: Tensor, mask: Mask | None, prog: Program
+) -> None:
+    """Add what replaces the state by the output of the step.
+
+    A sample without the step keeps its state, or has zeros where all outputs are kept.
+    """
+    operands, output = [state, cell_values[1], cell_values[2]], _3 + _2 * (_1 - _3)
     name = f"{layer.name}/CalcNextOutput"
-    popops.mapInPlace(layer.graph, _3 + _2 * (_1 - _3), operands, prog, name)
+    if mask is None or layer.params.outputFullSequence:
+        popops.mapInPlace(layer.graph, output, operands, prog, name)
+        if mask:
+            mask.zero(state, prog)
+    else:
+        mask.select(state, popops.map(layer.graph, output, operands, prog, name), prog)
 
 
 def _reset_after(layer: _Layer, step_sums: Tensor, state: Tensor, prog: Program) -> Tensor:

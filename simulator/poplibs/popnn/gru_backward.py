@@ -16,6 +16,7 @@ from simulator.poplibs.popnn import gru, rnn, rnn_backward
 from simulator.poplibs.popnn.gru import GATES, UNITS, GruParams, GruWeights
 from simulator.poplibs.popnn.rnn import Options
 from simulator.poplibs.popnn.rnn_backward import Values
+from simulator.poplibs.popnn.time_steps import Mask, takes_lengths
 from simulator.poplibs.popops.expr import Const, PlaceHolder
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import detectInnermostGrouping
@@ -23,6 +24,7 @@ from simulator.poplibs.poputil import detectInnermostGrouping
 _1, _2, _3, _4, _5 = (PlaceHolder(number) for number in range(1, 6))
 
 
+@takes_lengths(7)
 @library_call("POPNN")
 def gruBwd(
     graph: Graph,
@@ -39,6 +41,8 @@ def gruBwd(
     debugContext: str = "",
     options: Options = None,
     planningCache: PlanningCache | None = None,
+    *,
+    realTimeSteps: Tensor | None = None,
 ) -> Tensor:
     """Return the gradient of the first output; add those of inputs and of units to lists.
 
@@ -46,6 +50,7 @@ def gruBwd(
     gradients. Neither `resetAfter` nor a layer without all outputs has a backward pass here.
     """
     name = debug_name(debugContext, "gruBwd")
+    params = params.with_lengths(realTimeSteps, name)
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
                    name, options, None)  # fmt: skip
     with graph.debug_scope(name, "popnn"):
@@ -78,6 +83,7 @@ def gruWU(
         return layer.weights(weights, input, bwdIntermediates, prog)
 
 
+@takes_lengths(7)
 @library_call("POPNN")
 def gruBwdWithWU(
     graph: Graph,
@@ -93,12 +99,15 @@ def gruBwdWithWU(
     debugContext: str = "",
     options: Options = None,
     planningCache: PlanningCache | None = None,
+    *,
+    realTimeSteps: Tensor | None = None,
 ) -> tuple[Tensor, GruWeights]:
     """Return the gradients of the first output and the weights; add that of inputs to a list.
 
     The arguments are those of `gruBwd`; PopLibs takes the weights' gradient as one.
     """
     name = debug_name(debugContext, "gruBwd")
+    params = params.with_lengths(realTimeSteps, name)
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
                    name, options, None)  # fmt: skip
     with graph.debug_scope(name, "popnn"):
@@ -106,6 +115,7 @@ def gruBwdWithWU(
         return first, layer.weights(weights, input, units, prog)
 
 
+@takes_lengths(7)
 @library_call("POPNN")
 def auGruBwd(
     graph: Graph,
@@ -124,9 +134,12 @@ def auGruBwd(
     debugContext: str = "",
     options: Options = None,
     planningCache: PlanningCache | None = None,
+    *,
+    realTimeSteps: Tensor | None = None,
 ) -> Tensor:
     """Do what `gruBwd` does of `auGruFwd`, and add the gradient of the attention to a list."""
     name = debug_name(debugContext, "auGruBwd")
+    params = params.with_lengths(realTimeSteps, name)
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
                    name, options, _Attention(attentions, attentionsGrad))  # fmt: skip
     with graph.debug_scope(name, "popnn"):
@@ -159,6 +172,7 @@ def auGruWU(
         return layer.weights(weights, input, bwdIntermediates, prog)
 
 
+@takes_lengths(7)
 @library_call("POPNN")
 def auGruBwdWithWU(
     graph: Graph,
@@ -176,12 +190,15 @@ def auGruBwdWithWU(
     debugContext: str = "",
     options: Options = None,
     planningCache: PlanningCache | None = None,
+    *,
+    realTimeSteps: Tensor | None = None,
 ) -> tuple[Tensor, GruWeights]:
     """Do what `gruBwdWithWU` does of `auGruFwd`, and add the gradient of the attention to a list.
 
     The arguments are those of `auGruBwd`; PopLibs takes the weights' gradient as one.
     """
     name = debug_name(debugContext, "auGruBwd")
+    params = params.with_lengths(realTimeSteps, name)
     layer = _layer(graph, params, fwdOutputInit, fwdIntermediates, weights, input, output, prog,
                    name, options, _Attention(attentions, attentionsGrad))  # fmt: skip
     with graph.debug_scope(name, "popnn"):
@@ -266,25 +283,32 @@ class _Layer:
             ]
             input_grad.append(of_inputs[0])
         history = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
+        lengths = sizes.lengths(graph, prog, name)
+        if lengths and of_inputs:
+            popops.zero(graph, of_inputs[0], prog, f"{name}/zeroInputGrad")
         if self.attention:
             of_scores = gru.createAttention(graph, self.params, f"{name}/attScoresGrads")
             self.attention.gradients.append(of_scores)
 
         def step(index: Tensor, body: Program) -> None:
+            mask = lengths.mask(index, body) if lengths else None
             step_values = [
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
                 for sequence in (next_grads, self.before, self.intermediates)
             ]
-            state_grad, units, of_input = self.step(state, step_values, arranged, index, body)
+            state_grad, units, of_input = self.step(state, step_values, arranged, index, mask, body)
             if of_inputs:
                 body.add(Copy(of_input, of_inputs[1][0], name=f"{name}/inputGrad"))
             history.add(units, index, body)
-            body.add(Copy(state_grad, state, name=f"{name}/outGrad"))
+            if mask:
+                mask.select(state, state_grad, body)
+            else:
+                body.add(Copy(state_grad, state, name=f"{name}/outGrad"))
             if of_inputs:
                 full_inputs, part = of_inputs
                 rnn.keep_step(graph, full_inputs, part[0], index, body, f"{name}/inputs")
 
-        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
+        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True, lengths=lengths)
         return state, history.sequence
 
     def _attended(
@@ -311,6 +335,7 @@ class _Layer:
         step_values: list[Tensor],
         arranged: list[Tensor],
         index: Tensor,
+        mask: Mask | None,
         prog: Program,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Add a step; return the gradients of the state before it, of the units, of the input."""
@@ -333,6 +358,8 @@ class _Layer:
             prog,
             f"{name}/OutputGate",
         )
+        if mask:
+            mask.zero(of_candidate, prog)
         second = rnn_backward.product(
             graph, params.rnn, of_candidate, arranged[0], group, self.values, prog,
             f"{name}/d_x2_d_h_prevr",
@@ -391,7 +418,8 @@ class _Layer:
                 )
             rnn_backward.add_biases(graph, biases, grads, body, f"{name}/Bias")
 
-        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
+        lengths = sizes.lengths(graph, prog, name)
+        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True, lengths=lengths)
         of_biases = graph.clone(weights.biases, f"{name}/biasGrad", dtype)
         popops.reduceWithOutput(
             graph, biases, of_biases, [1], popops.Operation.ADD, prog, f"{name}/FinalBiasReduction"

@@ -20,6 +20,7 @@ from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
 from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearity
 from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
+from simulator.poplibs.popnn.time_steps import Mask, params_with_lengths
 from simulator.poplibs.popops.expr import Expr, PlaceHolder, Sigmoid, Tanh
 from simulator.poplibs.popops.regions import debug_name
 
@@ -35,7 +36,7 @@ class BasicLstmCellUnit(IntEnum):
 
 UNITS = len(BasicLstmCellUnit)
 KEPT = 6  # values of a step that its backward pass needs
-_1, _2 = PlaceHolder(1), PlaceHolder(2)
+_1, _2, _3 = PlaceHolder(1), PlaceHolder(2), PlaceHolder(3)
 # Activations of the cell that take one vertex with the product by the output gate.
 FUSED: dict[NonLinearityType, Callable[[Expr], Expr]] = {
     NonLinearityType.TANH: Tanh,
@@ -48,12 +49,14 @@ def getDefaultBasicLstmCellOrder() -> list[BasicLstmCellUnit]:
     return list(BasicLstmCellUnit)
 
 
+@params_with_lengths
 @dataclass(slots=True)
 class LstmParams:
     """A layer: its sizes, and what it does.
 
     `cellOrder` is the order of the units in weights and biases. The output is that of all steps, or
-    without `outputFullSequence` that of the last one.
+    without `outputFullSequence` that of the last one. Behind the end of a sample, by its
+    `varTimeSteps`, outputs are zeros, and the cell, unless its state is preserved.
     """
 
     dataType: Type
@@ -66,11 +69,14 @@ class LstmParams:
     calcInputGradients: bool = True
     preserveFinalState: bool = False
     cellOrder: Sequence[BasicLstmCellUnit] = field(default_factory=getDefaultBasicLstmCellOrder)
+    varTimeSteps: Tensor | None = None
 
     @property
     def rnn(self) -> RnnParams:
         """Return the sizes."""
-        return RnnParams(self.dataType, self.bs, self.timeSteps, self.layerSizes)
+        return RnnParams(
+            self.dataType, self.bs, self.timeSteps, self.layerSizes, varTimeSteps=self.varTimeSteps
+        )
 
 
 class LstmState(NamedTuple):
@@ -229,18 +235,24 @@ def lstmFwd(
             *(rnn.copy_of(graph, sizes, tensor, fwdProg, name) for tensor in stateInit)
         )
         cell = _Cell(graph, params, order, sums, state, name)
+        lengths = sizes.lengths(graph, fwdProg, name)
+        if lengths and params.outputFullSequence:
+            popops.zero(graph, outputs, fwdProg, f"{name}/zeroOutput")
 
         def step(index: Tensor, prog: Program) -> None:
             step_sums = sums.take(index, prog)
-            if intermediates_kept:
-                intermediates_kept.add(cell.step(step_sums, prog), index, prog)
-                cell.finish(prog)
+            mask = lengths.mask(index, prog) if lengths else None
+            if intermediates_kept or mask:
+                kept = cell.step(step_sums, prog, mask)
+                if intermediates_kept:
+                    intermediates_kept.add(kept, index, prog)
+                cell.finish(prog, mask)
             else:
                 cell.step_in_place(step_sums, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state.output, index, prog, f"{name}/outputs")
 
-        rnn.add_loop(graph, params.timeSteps, fwdProg, name, step)
+        rnn.add_loop(graph, params.timeSteps, fwdProg, name, step, lengths=lengths)
     return (outputs if params.outputFullSequence else state.output), state.cellState
 
 
@@ -309,10 +321,12 @@ class _Cell:
             expression = _1 * function(_2)
             popops.mapInPlace(graph, expression, [output, cell], prog, f"{name}/CalcNextOutput")
 
-    def step(self, step_sums: Tensor, prog: Program) -> Tensor:
+    def step(self, step_sums: Tensor, prog: Program, mask: Mask | None = None) -> Tensor:
         """Add a step; return what a backward pass needs. The state changes in `finish`."""
         graph, cell, name = self.graph, self.state.cellState, self.name
         units = forget, input_gate, candidate, output = self.units(step_sums, None, prog)
+        if mask:
+            mask.zero_if_any(concat([unit.expand([0]) for unit in units], 0), prog)
         size = self.params.rnn.batchSize
         both, values = concat([forget, candidate], 0), concat([cell, input_gate], 0)
         product = popops.mul(graph, both, values, prog, f"{name}/{{Forget + Input}}Gate")
@@ -323,9 +337,14 @@ class _Cell:
         self.after = concat([shown_output, after], 0)
         return concat([tensor.expand([0]) for tensor in (*units, shown, cell)], 0)
 
-    def finish(self, prog: Program) -> None:
+    def finish(self, prog: Program, mask: Mask | None = None) -> None:
         """Replace the state by that after the step."""
-        if self.after is not None:
+        if self.after is not None and mask and self.params.preserveFinalState:
+            batch, name = self.params.bs, f"{self.name}/preserveState"
+            prog.add(Copy(self.after[:batch], self.state.output, name=name))
+            operands = [self.state.cellState, self.after[batch:], mask.beyond.expand([1])]
+            popops.mapInPlace(self.graph, _2 + _1 * _3, operands, prog, name)
+        elif self.after is not None:
             prog.add(Copy(self.after, concat(list(self.state), 0), name=f"{self.name}/State"))
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
-from simulator.logging import library_call
+from simulator.logging import library_call, log
 from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import lstm, rnn, rnn_backward
@@ -124,6 +125,17 @@ def _layer(
     return _Layer(graph, params, order, rnn.read_options(options, name), name)
 
 
+def _check_last_gradient(last_grad: LstmState | Tensor | None, name: str) -> None:
+    """Refuse the gradient of a last state that samples reach at different steps.
+
+    That of the cell alone is passed over with a warning, as in PopLibs.
+    """
+    if isinstance(last_grad, LstmState):
+        raise poplibs_error(f"{name}: sequences have lengths; no gradient of a last state is taken")
+    if last_grad is not None:
+        log("PL", "POPNN", "WARN", f"{name}: sequences have lengths; lastCellStateGrad is ignored")
+
+
 @dataclass(frozen=True, slots=True)
 class _Layer:
     """A layer whose gradients are added; `order` is where each unit stands in the weights."""
@@ -164,8 +176,12 @@ class _Layer:
             of_inputs = self._input_gradients()
             input_grad.append(of_inputs[0])
         sequence = rnn.Kept.of(graph, sizes, UNITS, prog, f"{name}/bwdIntermediates")
+        lengths = sizes.lengths(graph, prog, name)
+        if lengths and of_inputs is not None:
+            popops.zero(graph, of_inputs[0], prog, f"{name}/zeroInputGrad")
 
         def step(index: Tensor, body: Program) -> None:
+            mask = lengths.mask(index, body) if lengths and next_grads is None else None
             grads = None
             if next_grads is not None:
                 grads = rnn.take_step(graph, next_grads, index, body, f"{name}/gradNext")
@@ -182,13 +198,18 @@ class _Layer:
                 )
             sequence.add(units, index, body)
             before = concat([gradient[:, gradient.dim(1) - sizes.outputs :], cell_after], 0)
-            body.add(Copy(before, concat(list(state), 0), name=f"{name}/stateGrads"))
+            if mask:
+                parts = before[: sizes.batchSize], before[sizes.batchSize :]
+                for gradient_of, part in zip(state, parts, strict=True):
+                    mask.select(gradient_of, part, body)
+            else:
+                body.add(Copy(before, concat(list(state), 0), name=f"{name}/stateGrads"))
             if of_inputs is not None:
                 rnn.keep_step(
                     graph, of_inputs[0], of_inputs[1][0], index, body, f"{name}/inputGrad"
                 )
 
-        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
+        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True, lengths=lengths)
         return state, sequence.sequence
 
     def _last_gradients(
@@ -204,6 +225,9 @@ class _Layer:
         else:
             prog.add(Copy(output_grad, output, name=f"{name}/lastOutGrad"))
         cell = rnn_backward.zeros(graph, sizes, prog, f"{name}/cellStateGrad")
+        if sizes.variableTimeSteps():
+            _check_last_gradient(last_grad, name)
+            last_grad = None
         if isinstance(last_grad, LstmState):
             popops.addInPlace(graph, output, last_grad.output, prog, f"{name}/lastOutGrad")
             last_grad = last_grad.cellState
@@ -303,7 +327,8 @@ class _Layer:
             )
             rnn_backward.add_biases(graph, biases, step_values[2], body, f"{name}/Bias")
 
-        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True)
+        lengths = sizes.lengths(graph, prog, name)
+        rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True, lengths=lengths)
         of_biases = graph.clone(weights.biases, f"{name}/biasGrad", dtype)
         popops.reduceWithOutput(
             graph, biases, of_biases, [1], popops.Operation.ADD, prog, f"{name}/FinalBiasReduction"

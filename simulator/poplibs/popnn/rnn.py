@@ -18,6 +18,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, IntArray, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearityInPlace
+from simulator.poplibs.popnn.time_steps import Lengths, check_lengths, params_with_lengths
 from simulator.poplibs.poputil import detectInnermostGrouping
 
 GROUP = 16  # elements of a step that stay together, where they divide evenly
@@ -42,14 +43,19 @@ Options = Mapping[str, object] | None
 Activated = tuple[NonLinearityType, Tensor]
 
 
+@params_with_lengths
 @dataclass(slots=True)
 class RnnParams:
-    """The sizes of a recurrent layer; `layerSizes` are those of its inputs and of its outputs."""
+    """The sizes of a recurrent layer; `layerSizes` are those of its inputs and of its outputs.
+
+    `varTimeSteps` are the steps of each sample, or of all, where they are fewer than `timeSteps`.
+    """
 
     dataType: Type
     batchSize: int
     timeSteps: int
     layerSizes: Sequence[int] = field(default_factory=list)
+    varTimeSteps: Tensor | None = None
 
     def check(self, name: str) -> None:
         """Raise poplibs_error when there is no such layer."""
@@ -59,6 +65,20 @@ class RnnParams:
             raise poplibs_error(f"{name}: layerSizes {list(self.layerSizes)}; needs two sizes")
         if min(self.batchSize, self.timeSteps, *self.layerSizes) < 1:
             raise poplibs_error(f"{name}: {self}; sizes of at least 1 are needed")
+        check_lengths(self.varTimeSteps, self.batchSize, name)
+
+    @property
+    def maxTimeSteps(self) -> int:
+        """Return the steps of the longest sequence."""
+        return self.timeSteps
+
+    def variableTimeSteps(self) -> bool:
+        """Return whether sequences may be shorter."""
+        return self.varTimeSteps is not None
+
+    def lengths(self, graph: Graph, prog: Program, name: str) -> Lengths | None:
+        """Add what finds how long sequences are, where they may be shorter."""
+        return Lengths.of(graph, self.varTimeSteps, self.dataType, prog, name)
 
     @property
     def inputs(self) -> int:
@@ -303,8 +323,12 @@ def add_loop(
     name: str,
     body: Callable[[Tensor, Program], None],
     backward: bool = False,
+    lengths: Lengths | None = None,
 ) -> None:
     """Run what `body` adds for each time step; it is given the number of the step, on tile 0."""
+    if lengths is not None:
+        lengths.loop(prog, name, body, backward)
+        return
     index = graph.addVariable(UNSIGNED_INT, [1], f"{name}/seqIdx")
     graph.setTileMapping(index, 0)
     if backward:
@@ -332,6 +356,14 @@ def keep_step(
 ) -> None:
     """Write a step into a sequence."""
     popops.dynamicUpdate(graph, sequence, step.expand([0]), index, [0], [1], prog, name)
+
+
+def begin(graph: Graph, params: RnnParams, sequence: Tensor, prog: Program, name: str) -> None:
+    """Begin a sequence that steps will be written to: zeros, where some may be missing."""
+    if params.variableTimeSteps():
+        popops.zero(graph, sequence, prog, f"{name}/zero")
+    else:
+        prog.add(WriteUndef(sequence))
 
 
 def laid_out(graph: Graph, params: RnnParams, tensor: Tensor, prog: Program, name: str) -> Tensor:
@@ -362,7 +394,7 @@ class Kept:
         """Add the sequence for so many values of a step."""
         steps, size = params.timeSteps, params.outputs
         sequence = create_sequence(graph, params, size, steps * count, name)
-        prog.add(WriteUndef(sequence))
+        begin(graph, params, sequence, prog, name)
         step = create_sequence(graph, params, size, count, f"{name}/step")
         shaped = sequence.reshape([steps, count, params.batchSize, size])
         return cls(graph, params, shaped, step, name)
