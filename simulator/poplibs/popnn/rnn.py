@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from math import gcd
+from typing import Any
 
 import numpy as np
 
@@ -403,3 +405,14 @@ class Kept:
         """Keep the values of a step."""
         prog.add(Copy(values, self.step, name=f"{self.name}/step"))
         keep_step(self.graph, self.sequence, self.step, index, prog, self.name)
+
+
+# The plain layer under PopLibs' names; it is loaded when it is asked for.
+_PLAIN = "simulator.poplibs.popnn.recurrent"
+
+
+def __getattr__(name: str) -> Any:
+    module = import_module(_PLAIN) if not name.startswith("_") else None
+    if name not in getattr(module, "NAMES", ()):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(module, name)
