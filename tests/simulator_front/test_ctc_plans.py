@@ -10,6 +10,7 @@ import pytest
 from device_program import DeviceProgram
 
 from simulator import popnn
+from simulator.codelets.layers import ctc_labels
 from simulator.codelets.layers import ctc_loss as vertices
 from simulator.graph.errors import InvalidOptionError, poplibs_error
 from simulator.graph.types import FLOAT, UNSIGNED_INT
@@ -49,10 +50,12 @@ def by_differences() -> Any:
     return slopes
 
 
-def called(function: str, values: Any, options: Any = None, times: Any = TIMES) -> Any:
-    run = DeviceProgram()
-    plan = ctc.plan(run.graph, FLOAT, FLOAT, 2, 4, 2, 3)
-    data = run.give(ctc.createDataInput(run.graph, FLOAT, 2, 4, 3, plan), values)
+def called(
+    function: str, values: Any, options: Any = None, times: Any = TIMES, **planned: Any
+) -> Any:
+    run, classes = DeviceProgram(), values.shape[2]
+    plan = ctc.plan(run.graph, FLOAT, FLOAT, 2, 4, 2, classes, planned)
+    data = run.give(ctc.createDataInput(run.graph, FLOAT, 2, 4, classes, plan), values)
     labels = run.give(ctc.createLabelsInput(run.graph, UNSIGNED_INT, 2, 2, plan), LABELS)
     lengths = [run.tensor(column, UNSIGNED_INT) for column in (times, LENGTHS)]
     outs = getattr(popnn.ctc, function)(
@@ -77,6 +80,30 @@ def test_without_the_softmax_the_gradient_is_that_of_log_probabilities() -> None
     _, gradient = called("calcLossAndGradientLogProbabilities", probs, options)
     live = np.arange(4)[:, None, None] < np.array(TIMES)[None, :, None]
     np.testing.assert_allclose(gradient + np.exp(probs) * live, by_differences(), atol=2e-5)
+
+
+@pytest.mark.parametrize("softmax", ["true", "false"])
+def test_classes_that_no_label_has_need_not_be_computed(softmax: str) -> None:
+    # 7 classes, of which labels have two; the second sample has one of them twice
+    logits = np.random.default_rng(5).normal(size=(4, 2, 7))
+    call = ("calcLossAndGradientLogProbabilities", log_softmax(logits))
+    options = {"includeSoftmaxGradient": softmax}
+    every = called(*call, options)
+    reduced = called(*call, options, enableReducedClassesInLabel=True)
+    for one, other in zip(reduced, every, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    (loss,) = called("calcCTCLossLogits", logits, enableReducedClassesInLabel=True)
+    np.testing.assert_allclose(loss, every[0], rtol=1e-5)
+
+
+def test_a_plan_of_fewer_classes_has_the_blank_and_the_labels() -> None:
+    graph = DeviceProgram().graph
+    plan = ctc.plan(graph, FLOAT, FLOAT, 2, 4, 2, 50, {"enableReducedClassesInLabel": "true"})
+    assert (plan.numClasses, plan.reducedClasses) == (3, True)
+
+
+def test_the_cycles_of_a_label_are_those_of_its_comparisons() -> None:
+    assert ctc_labels.remap_cycles(np.array([0, 4])).tolist() == [24, 40]
 
 
 def test_infinite_losses_are_zero_by_an_option() -> None:

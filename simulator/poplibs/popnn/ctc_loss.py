@@ -17,6 +17,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.logging import library_call
 from simulator.poplibs import popops
+from simulator.poplibs.popnn.ctc_classes import BLANK, LabelClasses
 from simulator.poplibs.popnn.ctc_loss_plan import Plan, best_plan, bounds
 from simulator.poplibs.popnn.ctc_loss_steps import Tables
 from simulator.poplibs.popnn.softmax import logSoftmax
@@ -32,7 +33,7 @@ PLAN_OPTIONS = {
     "partialsType": Option("float", "type of the sums", allowed=("float", "half")),
     "availableMemoryProportion": Option("0.6", "most of a tile for temporary data"),
     "planConstraints": Option("", "parts that the plan has to have", form="json"),
-    "enableReducedClassesInLabel": Option(False, _TAKEN),
+    "enableReducedClassesInLabel": Option(False, "only the classes of labels are computed"),
 }
 OPTIONS = PLAN_OPTIONS | {
     "includeSoftmaxGradient": Option(True, "the gradient is that of the softmax's input"),
@@ -68,7 +69,11 @@ def plan(
     partials = HALF if values["partialsType"] == "half" else FLOAT
     constraints = json.loads(str(values["planConstraints"]) or "{}")
     proportion = float(str(values["availableMemoryProportion"]))
-    return best_plan(Plan(inType, outType, *sizes, partials), graph.target, constraints, proportion)
+    reduced = bool(values["enableReducedClassesInLabel"])
+    if reduced:
+        sizes = (batchSize, maxTime, maxLabelLength, maxLabelLength + 1)
+    problem = Plan(inType, outType, *sizes, partials, reducedClasses=reduced)
+    return best_plan(problem, graph.target, constraints, proportion)
 
 
 @library_call("POPNN")
@@ -263,6 +268,11 @@ def _added(
     if min(batch, steps, labels.dim(1)) < 1:
         raise poplibs_error(f"{name}: {probs!r} with labels {labels!r}; there are none")
     with graph.debug_scope(name, "popnn"):
+        classes_of = None
+        if cut.reducedClasses:
+            classes_of = LabelClasses.of(graph, probs, labels, blank, prog, f"{name}/PreProcess")
+            operands = (classes_of.probs, classes_of.labels, *operands[2:])
+            blank = BLANK
         tables = Tables(graph, prog, cut, operands, blank, name)
         loss, joint = tables.run(gradient=call.gradient)
         losses = popops.neg(graph, loss, prog, f"{name}/loss")
@@ -270,8 +280,16 @@ def _added(
             losses = cast(graph, losses, dtype, prog, f"{name}/loss")
         results = [losses]
         if joint is not None:
-            rows = probs.dimShuffle([1, 0, 2])
-            results.append(_gradient(graph, rows, joint, loss, operands[2], call, prog, dtype))
+            rows = operands[0].dimShuffle([1, 0, 2])
+            slope = _gradient(graph, rows, joint, loss, operands[2], call, prog, dtype)
+            if classes_of:
+                label, every = f"{name}/PostProcess", probs.dimShuffle([1, 0, 2])
+                others = graph.clone(every, label, dtype)
+                popops.zero(graph, others, prog, label)
+                if call.softmax:
+                    _add_softmax(graph, others, every, operands[2], prog, label)
+                slope = classes_of.spread(graph, slope, others, prog, label)
+            results.append(slope)
         if call.zero_infinity:
             _zero_infinite(graph, results, prog, name)
     return results
@@ -291,7 +309,7 @@ def _gradient(
 
     An infinite loss has none of it; behind the last step there is no softmax.
     """
-    name, (batch, steps, _) = f"{call.name}/gradient", rows.shape
+    name, batch = f"{call.name}/gradient", rows.dim(0)
     finite = popops.isFinite(graph, loss, prog, name)
     known = popops.map(
         graph, Select(_1, Const(0.0), _2), [loss, finite], prog, f"{name}/known"
@@ -303,16 +321,24 @@ def _gradient(
     if slope.dtype != dtype:
         slope = cast(graph, slope, dtype, prog, name)
     if call.softmax:
-        number = graph.addConstant(times.dtype, [1, steps, 1], np.arange(steps), f"{name}/steps")
-        graph.setTileMapping(number, 0)
-        live = popops.lt(graph, number, times.reshape([batch, 1, 1]), prog, f"{name}/live")
-        near = graph.clone(slope, f"{name}/logProbs", rows.dtype)
-        prog.add(Copy(rows, near, name=f"{name}/logProbs"))
-        if rows.dtype != dtype:
-            near = cast(graph, near, dtype, prog, name)
-        expression = _1 + Select(Exp(_2), Const(0.0), _3)
-        popops.mapInPlace(graph, expression, [slope, near, live], prog, f"{name}/softmax")
+        _add_softmax(graph, slope, rows, times, prog, name)
     return slope
+
+
+def _add_softmax(
+    graph: Graph, slope: Tensor, rows: Tensor, times: Tensor, prog: Sequence, name: str
+) -> None:
+    """Add exp of log probabilities [batch, steps, classes] up to the last step of each sample."""
+    batch, steps, _ = rows.shape
+    number = graph.addConstant(times.dtype, [1, steps, 1], np.arange(steps), f"{name}/steps")
+    graph.setTileMapping(number, 0)
+    live = popops.lt(graph, number, times.reshape([batch, 1, 1]), prog, f"{name}/live")
+    near = graph.clone(slope, f"{name}/logProbs", rows.dtype)
+    prog.add(Copy(rows, near, name=f"{name}/logProbs"))
+    if rows.dtype != slope.dtype:
+        near = cast(graph, near, slope.dtype, prog, name)
+    expression = _1 + Select(Exp(_2), Const(0.0), _3)
+    popops.mapInPlace(graph, expression, [slope, near, live], prog, f"{name}/softmax")
 
 
 def _zero_infinite(graph: Graph, results: list[Tensor], prog: Sequence, name: str) -> None:
@@ -332,7 +358,8 @@ def _check_plan(name: str, plan: Plan | None, operands: tuple[Tensor, ...]) -> N
     if plan is None:
         return
     sizes = (*operands[0].shape, operands[1].dim(1))
-    most = (plan.maxTime, plan.batchSize, plan.numClasses, plan.maxLabelLength)
+    classes = operands[0].dim(2) if plan.reducedClasses else plan.numClasses
+    most = (plan.maxTime, plan.batchSize, classes, plan.maxLabelLength)
     if any(size > limit for size, limit in zip(sizes, most, strict=True)):
         raise poplibs_error(
             f"{name}: {operands[0]!r} with labels {operands[1]!r}; the plan is for {most[0]} "

@@ -29,6 +29,8 @@ class Plan:
     """What a loss is planned for, and into how many parts samples, steps and labels are cut.
 
     `lastBlankOnSeparateTile`: the blank behind the last label is a part of its own.
+    `reducedClasses`: only the blank and the classes of a sample's labels are computed, which are
+    the `numClasses` then.
     """
 
     inType: Type
@@ -42,6 +44,7 @@ class Plan:
     time: int = 1
     label: int = 1
     lastBlankOnSeparateTile: bool = False
+    reducedClasses: bool = False
 
     @property
     def label_parts(self) -> int:
