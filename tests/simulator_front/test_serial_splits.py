@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from device_program import DeviceProgram
 from value_program import Values, numbers
 
 from simulator.graph.machine.target import TARGETS
-from simulator.graph.types import FLOAT
+from simulator.graph.types import FLOAT, HALF
+from simulator.poplar import PoplarError, program
 from simulator.poplibs import poplin
 from simulator.poplibs.poplin import planner
 from simulator.poplibs.poplin.plan import Method
@@ -76,3 +80,51 @@ def test_slices_of_a_product_make_what_the_whole_does(
     out = poplin.matMul(values.graph, *tensors, values.program, FLOAT, "product", options)
     assert (values.run().read(out) == left @ right).all()
     planner.plan_convolution.cache_clear()
+
+
+def test_weights_of_slices_that_are_asked_for_lie_alike() -> None:
+    # PopLibs tests/poplin/ConvTest.cpp, MappingSplitOutChansSerially
+    graph = DeviceProgram(tiles=16).graph
+    params = poplin.ConvParams(HALF, 4, [8, 8], [3, 3], 16, 16, 1)
+    options = {"planConstraints": '{"0":{"partition":{"outChanSplit":{"serial":4}}}}'}
+    weights = poplin.createWeights(graph, params, "weights", options)
+    slices = [weights.slice(first, first + 4, 1) for first in range(0, 16, 4)]
+    first, *others = (graph.getTileMapping(part) for part in slices)
+    assert all(mapping == first for mapping in others)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        ('{"0":{"partition":{"inChanSplit":{"serial":0}}}}', "inChanSplit.serial is 0"),
+        ('{"0":{"partition":{"outChanSplit":{"serial":3}}}}', "no plan"),
+    ],
+)
+def test_slices_that_cannot_be_are_refused(constraint: str, words: str) -> None:
+    graph = DeviceProgram(tiles=16).graph
+    params = poplin.ConvParams(HALF, 4, [8, 8], [3, 3], 16, 16, 1)
+    with pytest.raises(PoplarError, match=words):
+        poplin.createWeights(graph, params, "weights", {"planConstraints": constraint})
+
+
+@pytest.mark.parametrize("split", ["outChanSplit", "inChanSplit"])
+def test_a_convolution_of_slices_that_are_asked_for(split: str) -> None:
+    run, rng = DeviceProgram(tiles=16), np.random.default_rng(2)
+    params = poplin.ConvParams(FLOAT, 2, [6, 6], [3, 3], 8, 8, 1)
+    options = {"planConstraints": f'{{"0":{{"partition":{{"{split}":{{"serial":4}}}}}}}}'}
+    left, right = rng.normal(size=(2, 8, 6, 6)), rng.normal(size=(1, 8, 8, 3, 3))
+    data = run.give(poplin.createInput(run.graph, params, "data", options), left)
+    weights = run.give(poplin.createWeights(run.graph, params, "weights", options), right)
+    out = poplin.convolution(run.graph, data, weights, params, False, run.program, "conv", options)
+    assert any(isinstance(part, program.Repeat) for part in _parts(run.program))
+    windows = np.lib.stride_tricks.sliding_window_view(left, (3, 3), axis=(2, 3))
+    expected = np.einsum("nchwij,ocij->nohw", windows, right[0])
+    np.testing.assert_allclose(run.run(out)[0], expected, rtol=1e-4, atol=1e-4)
+
+
+def _parts(sequence: program.Sequence) -> Iterator[program.Program]:
+    """Yield the programs of a sequence, those of sequences in it too."""
+    for part in sequence.children:
+        yield part
+        if isinstance(part, program.Sequence):
+            yield from _parts(part)

@@ -13,11 +13,16 @@ from simulator.poplibs.poplin.joint_plan import PASSES
 from simulator.poplibs.poplin.planner import Settings
 
 _TAKEN = "taken, and without effect here"
+SERIAL = {"outChanSplit": "outputs", "inChanSplit": "inputs"}  # dimensions of serial splits
 _COMMON = {
     "availableMemoryProportion": Option("0.6", "share of a tile that temporary data may take"),
     "partialsType": Option("float", "type of the parts of sums", allowed=("float", "half")),
     "planConstraints": Option(
-        "", 'with "isJointPlan", whether the passes of a layer are planned together', form="json"
+        "",
+        'with "isJointPlan", whether the passes of a layer are planned together; with '
+        '{"0": {"partition": {"outChanSplit": {"serial": n}}}}, or "inChanSplit", into how many '
+        "slices it is cut that follow one another",
+        form="json",
     ),
     "planConstraintsOutputFilename": Option("", _TAKEN),
     "use128BitConvUnitLoad": Option(False, _TAKEN),
@@ -88,12 +93,31 @@ def settings_of(
     joint = connected if connected in PASSES else ""
     limit = min(tiles, target.tiles_per_ipu)
     purpose = str(values.get("pass", f"FC_{connected}" if connected else "NONE_MATMUL"))
-    return Settings(limit, partials, proportion, joint, _is_joint(values, name), purpose)
+    is_joint, slices = _constraints(values, name)
+    return Settings(limit, partials, proportion, joint, is_joint, purpose, slices)
 
 
-def _is_joint(values: Mapping[str, OptionValue], name: str) -> bool | None:
-    """Read whether passes are planned together; None leaves it to the planner."""
-    is_joint = json.loads(str(values["planConstraints"]) or "{}").get("isJointPlan")
+def _constraints(
+    values: Mapping[str, OptionValue], name: str
+) -> tuple[bool | None, tuple[tuple[str, int], ...]]:
+    """Read whether passes are planned together, None leaves it to the planner; and serial splits.
+
+    Of other constraints there is no effect.
+    """
+    given = json.loads(str(values["planConstraints"]) or "{}")
+    is_joint = given.get("isJointPlan")
     if is_joint not in (True, False, None):
         raise poplibs_error(f"{name}: planConstraints: isJointPlan is {is_joint!r}; true or false")
-    return None if is_joint is None else bool(is_joint)
+    level = given.get("0")
+    partition = level.get("partition") if isinstance(level, dict) else None
+    slices = []
+    for key, dimension in SERIAL.items():
+        split = partition.get(key) if isinstance(partition, dict) else None
+        count = split.get("serial") if isinstance(split, dict) else None
+        if count is not None and (not isinstance(count, int) or count < 1):
+            raise poplibs_error(
+                f"{name}: planConstraints: 0.partition.{key}.serial is {count!r}; at least 1"
+            )
+        if count is not None:
+            slices.append((dimension, count))
+    return None if is_joint is None else bool(is_joint), tuple(slices)

@@ -59,6 +59,7 @@ class Settings:
     fully_connected: str = ""
     is_joint: bool | None = None
     purpose: str = "NONE"
+    slices: tuple[tuple[str, int], ...] = ()  # that a serial split has to have, by dimension
 
 
 @lru_cache(maxsize=512)
@@ -123,7 +124,12 @@ def _plan_of_form(
     Ways of few slices come first. Those that cannot be cheaper than the best so far are left out,
     and so are more slices of a dimension once they cost no less than fewer.
     """
-    ways = [(split, method) for method in methods for split in serial_splits(problem, method)]
+    ways = [
+        (split, method)
+        for method in methods
+        for split in serial_splits(problem, method)
+        if split.has(settings.slices, swapped=method.swapped)
+    ]
     if form.expanded:  # slices of kernels and of sums would cut what is laid out
         ways = [way for way in ways if way[0].dimension in ("", "outputs")]
     best: Plan | None = None
