@@ -23,6 +23,9 @@ MODEL_OPTIONS = {
 }
 
 
+SIMULATED_TILES = 4  # of each IPU of a device of createSimDevice
+
+
 @dataclass(slots=True, eq=False)
 class DeviceInfo:
     """A device for sessions; `created` for them, not one of the system's groups of IPUs."""
@@ -46,6 +49,8 @@ class DeviceInfo:
 
     @property
     def type(self) -> DeviceType:
+        if self.connectionType is DeviceConnectionType.Never:
+            return DeviceType.OfflineIpu
         kinds = {TargetType.CPU: DeviceType.Cpu, TargetType.IPU_MODEL: DeviceType.IpuModel}
         return kinds.get(self.target.target_type, DeviceType.Ipu)
 
@@ -81,7 +86,8 @@ class DeviceInfo:
             self.device.detach()
 
     def attach(self) -> bool:
-        return self.device.attach()
+        """Attach the device; return whether it is, also where it was before."""
+        return self.isAttached or self.device.attach()
 
     def detach(self) -> None:
         self.device.detach()
@@ -95,8 +101,24 @@ class DeviceManager:
         return DeviceInfo(poplar_device.Device.createCPUDevice(), created=True)
 
     def createSimDevice(self, options: Mapping[str, object] | None = None) -> DeviceInfo:
-        """Return a simulated device: here the IPU Model, too."""
-        return self.createIpuModelDevice(options)
+        """Return a simulated device, of 4 tiles unless told otherwise: here the IPU Model, too."""
+        return self.createIpuModelDevice({"tilesPerIPU": SIMULATED_TILES, **(options or {})})
+
+    def createOfflineIPUDevice(self, options: Mapping[str, object] | None = None) -> DeviceInfo:
+        """Return a device to compile for, which no session can be loaded onto.
+
+        Its options are those of `createIpuModelDevice`; `syncPattern` changes nothing here.
+        """
+        known = {name: value for name, value in (options or {}).items() if name != "syncPattern"}
+        info = self.createIpuModelDevice(known)
+        info.connectionType = DeviceConnectionType.Never
+        return info
+
+    def createOfflineIpuFromDeviceInfo(self, deviceInfo: DeviceInfo) -> DeviceInfo:
+        """Return a device to compile for that is like another one."""
+        target = deviceInfo.target
+        part = {"ipuVersion": target.name, "tilesPerIPU": target.tiles_per_ipu}
+        return self.createOfflineIPUDevice({"numIPUs": target.num_ipus, **part})
 
     def createIpuModelDevice(self, options: Mapping[str, object] | None = None) -> DeviceInfo:
         """Return an IPU Model: {"numIPUs": 1, "tilesPerIPU": 1216, "ipuVersion": "mk2"}.
@@ -148,14 +170,31 @@ class DeviceManager:
         connectionType: object = None,
         selectionCriterion: object = None,
     ) -> DeviceInfo:
-        """Attach the first group of so many IPUs that is free; raises PoplarError.
+        """Attach the first group of so many IPUs that is free; raises popart_exception.
 
-        With `tilesPerIpu` it has the first tiles of each IPU alone; 0 and None are all of them. The
-        last three change nothing here: a device is attached at once, and all of its IPUs sync.
+        With `tilesPerIpu` it has the first tiles of each IPU alone; 0 and None are all of them. A
+        device that is connected on demand is attached when a session is loaded onto it. Pattern and
+        criterion change nothing here: all IPUs of a device sync.
         """
         self.enumerateDevices(numIpus, tilesPerIpu)  # refuses too many tiles before one is taken
-        device = poplar_device.DeviceManager().acquireAvailableDevice(numIpus)
-        return DeviceInfo(_with_tiles(device, tilesPerIpu), _connection(connectionType))
+        try:
+            device = poplar_device.DeviceManager().acquireAvailableDevice(numIpus)
+        except PoplarError as error:
+            raise popart_exception(
+                f"Failed to acquire device with {numIpus} IPUs. Ensure that there are sufficient "
+                f"IPUs available: {error}"
+            ) from None
+        info = DeviceInfo(_with_tiles(device, tilesPerIpu), _connection(connectionType))
+        if info.connectionType is DeviceConnectionType.OnDemand:
+            info.detach()
+        return info
+
+    def tryAcquireAvailableDevice(self, numIpus: int = 1, *choice: Any, **named: Any) -> Any:
+        """Do what `acquireAvailableDevice` does; return None where no device is free."""
+        try:
+            return self.acquireAvailableDevice(numIpus, *choice, **named)
+        except popart_exception:
+            return None
 
     def acquireDeviceById(
         self, id: int, pattern: object = None, connectionType: object = None

@@ -22,6 +22,7 @@ EXCLUDED_ATTRIBUTE = "__exclude_patterns"  # patterns that leave a node alone
 RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
 TORCH_ATTRIBUTE = "__pytorch"  # of a norm: batch statistics and running ones by PyTorch's rules
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
+DITHERING_ATTRIBUTE = "__enable_conv_dithering"
 SLICES_ATTRIBUTE = "__popart_slices"  # of a Scan: slices keep their axis, outputs are joined
 
 

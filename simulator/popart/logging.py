@@ -1,6 +1,6 @@
 """Log lines of PopART: "[2019-10-16 13:55:05.359] [popart:devicex] [debug] Creating ...".
 
-POPART_LOG_LEVEL chooses TRACE, DEBUG, INFO, WARN, ERR, CRITICAL or OFF (the default) for all
+POPART_LOG_LEVEL chooses TRACE, DEBUG, INFO, WARN (the default), ERR, CRITICAL or OFF for all
 modules, POPART_LOG_DEST stderr (the default), stdout or a file, and POPART_LOG_CONFIG names a JSON
 file of module: level pairs, which win. In a program: logger.setLevel("popart", "DEBUG").
 """
@@ -57,7 +57,7 @@ def _configured(path: str) -> dict[str, str]:
 
 
 def level_of(module: str) -> str:
-    """Return the level of a module: the program's, the file's, the variable's, OFF."""
+    """Return the level of a module: the program's, the file's, the variable's, WARN."""
     path = os.environ.get("POPART_LOG_CONFIG")
     file = _configured(path) if path else {}
     for table in (_CHOSEN, file):
@@ -65,7 +65,7 @@ def level_of(module: str) -> str:
             if name in table:
                 return table[name]
     variable = os.environ.get("POPART_LOG_LEVEL")
-    return _level(variable, "POPART_LOG_LEVEL") if variable else "OFF"
+    return _level(variable, "POPART_LOG_LEVEL") if variable else "WARN"
 
 
 def enabled(module: str, level: str) -> bool:

@@ -15,7 +15,13 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import MEMORY_ATTRIBUTE, PARTIALS_ATTRIBUTE, Ir, Node
+from simulator.popart.ir import (
+    DITHERING_ATTRIBUTE,
+    MEMORY_ATTRIBUTE,
+    PARTIALS_ATTRIBUTE,
+    Ir,
+    Node,
+)
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.origins import Origin, within_module
@@ -25,7 +31,11 @@ from simulator.poplibs import poputil
 
 LAYER = "popart"
 MISSING = TensorInfo("FLOAT", [])  # of an output that nobody asks for
-NOTED = {PARTIALS_ATTRIBUTE: "partialsType", MEMORY_ATTRIBUTE: "availableMemoryProportion"}
+NOTED = {
+    PARTIALS_ATTRIBUTE: "partialsType",
+    MEMORY_ATTRIBUTE: "availableMemoryProportion",
+    DITHERING_ATTRIBUTE: "enableConvDithering",
+}
 _OUTPUT_NUMBER = re.compile(r":\d+(/\d+)?$")  # in a name that the builder gave: Add:0/1
 DEEPEST = 32  # views between a tensor and who says how it lies
 

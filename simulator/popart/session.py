@@ -33,6 +33,7 @@ from simulator.popart.ir import Ir, Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
+from simulator.popart.names import DeviceConnectionType
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.programs import Programs
@@ -235,6 +236,11 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     def loadEngineAndConnectStreams(self) -> None:
         """Load what is compiled onto the device; streams are connected when they are needed."""
+        if self._device.connectionType is DeviceConnectionType.Never:
+            raise popart_exception(
+                "loadEngineAndConnectStreams: the device is one to compile for (offline); one that "
+                "is acquired is needed"
+            )
         self._loaded("loadEngineAndConnectStreams").load(self._device.device)
         self._connected = True
         log("devicex", "INFO", "Engine loaded")
@@ -438,7 +444,10 @@ class InferenceSession(Weights, Generators, Reports, Files):
                 "SessionOption 'instrumentWithHardwareCycleCounter' must be True for getCycleCount"
             )
         if id:
-            raise popart_exception(f"getCycleCount: {id!r}; whole runs alone are measured")
+            raise popart_exception(
+                f"getCycleCount: {id!r} is not measured; whole runs alone are (Outer). Make sure "
+                "you have set SessionOption::hardwareInstrumentations correctly."
+            )
         if not self._ran:
             raise popart_exception("Must call run before getCycleCount")
         words = np.zeros(2 * self._options.replicas, dtype=np.uint32)

@@ -89,7 +89,10 @@ def test_what_a_library_refuses_names_the_node() -> None:
 
 def test_an_open_shape_needs_input_shape_info() -> None:
     proto = model([node("Relu", "a", "b")], {"a": ["N", 2]}, ["b"])
-    assert "input 'a': shape is open ['N', 2]; give it with InputShapeInfo" in refused(proto)
+    assert (
+        "Input tensor 'a' must be specified in InputShapeInfo, as it has shape [N, 2], which uses "
+        "an unknown value 'N'." in refused(proto)
+    )
     shapes = popart.InputShapeInfo()
     shapes.add("a", popart.TensorInfo("FLOAT", [3, 2]))
     session = popart.InferenceSession(proto, popart.DataFlow(1, ["b"]), tiny(), shapes)

@@ -174,3 +174,62 @@ def test_a_block_frees_a_group_of_ipus_and_keeps_a_model() -> None:
     out = session.initAnchorArrays()
     session.run(popart.PyStepIO({"a": np.float32([1, 2])}, out))
     assert out["b"].tolist() == [2, 4]
+
+
+def test_a_device_on_demand_is_attached_by_its_session() -> None:
+    device = MANAGER.acquireAvailableDevice(1, connectionType=popart.DeviceConnectionType.OnDemand)
+    assert not device.isAttached
+    session = popart.InferenceSession(SMALL, deviceInfo=device, dataFeed=popart.DataFlow(1, ["b"]))
+    session.prepareDevice()
+    assert device.isAttached
+    assert device.attach()  # as it is already
+    device.detach()
+
+
+def test_more_ipus_than_there_are_are_refused_in_poparts_words() -> None:
+    words = "Failed to acquire device with 256 IPUs. Ensure that there are sufficient IPUs"
+    with pytest.raises(popart.popart_exception, match=words):
+        MANAGER.acquireAvailableDevice(256)
+    assert MANAGER.tryAcquireAvailableDevice(256) is None
+    device = MANAGER.tryAcquireAvailableDevice(2)
+    assert device.numIpus == 2
+    device.detach()
+
+
+def test_an_offline_device_is_compiled_for_and_never_loaded(tmp_path: Any) -> None:
+    device = MANAGER.createOfflineIPUDevice({"tilesPerIPU": 4, "syncPattern": "full"})
+    assert (device.type, device.tilesPerIPU) == (popart.DeviceType.OfflineIpu, 4)
+    like = MANAGER.createOfflineIpuFromDeviceInfo(device)
+    assert (like.version, like.tilesPerIPU, like.numIpus) == (device.version, 4, 1)
+    session = popart.InferenceSession(SMALL, deviceInfo=device, dataFeed=popart.DataFlow(1, ["b"]))
+    session.compileAndExport(tmp_path / "deeper" / "model.popef")
+    assert (tmp_path / "deeper" / "model.popef").exists()
+    with pytest.raises(popart.popart_exception, match="offline"):
+        session.prepareDevice()
+
+
+def test_a_simulated_device_has_four_tiles() -> None:
+    assert MANAGER.createSimDevice().tilesPerIPU == 4
+    assert MANAGER.createSimDevice({"numIPUs": 2, "tilesPerIPU": 8}).tilesPerIPU == 8
+
+
+def test_an_older_name_of_an_option_is_written_to_the_log(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("POPART_LOG_LEVEL", raising=False)
+    popart.SessionOptions().prefetchBufferingDepthMap = {"a": 2}
+    assert "prefetchBufferingDepthMap has been deprecated" in capsys.readouterr().err
+
+
+def test_dithering_goes_to_the_library(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POPLIBS_LOG_LEVEL", "DEBUG")
+    builder = popart.Builder()
+    data = builder.addInputTensor(popart.TensorInfo("FLOAT", [1, 1, 4, 4]))
+    weights = builder.addInitializedInputTensor(np.ones((1, 1, 3, 3), np.float32))
+    out = builder.aiOnnx.conv([data, weights])
+    builder.setEnableConvDithering(out, 1)
+    prepared(builder.getModelProto(), [out])
+    lines = capsys.readouterr().err.splitlines()
+    options = [line.split() for line in lines if " enableConvDithering " in line]
+    assert {words[-1] for words in options} == {"1"}
+    assert any("Planning convolution with a per-tile memory limit of" in line for line in lines)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from simulator import popart
 from simulator.graph.types import Array
 from simulator.popart import popart_exception
 from simulator.popart.importing.model_file import read_graph, read_model, tensor_values
@@ -75,3 +77,71 @@ def test_a_link_to_a_model_is_read_whole(path: Path, tmp_path: Path) -> None:
 def test_a_model_with_external_data_is_read_whole(path: Path) -> None:
     onnx.save(onnx.load(path), path, save_as_external_data=True, location="data.bin")
     assert read_graph(path)[0] == onnx.load(path, load_external_data=False)
+
+
+def trained_externally(folder: Path) -> tuple[Any, Path]:
+    """Train a model whose weights lie in a file of their own; return session and file."""
+    builder = popart.Builder()
+    weights = [
+        builder.addInitializedInputTensor(np.full(shape, 2, np.float32)) for shape in ((2, 2), (2,))
+    ]
+    out = builder.aiOnnx.matmul(weights)
+    loss = builder.aiGraphcore.identityloss([out])
+    place = folder / "weights.bin"
+    builder.saveInitializersExternally(weights, str(place))
+    device = popart.DeviceManager().createCpuDevice()
+    session = popart.TrainingSession(
+        builder.getModelProto(), popart.DataFlow(1, [out]), loss,
+        popart.Adam({"defaultLearningRate": (0.5, True)}), device,
+    )  # fmt: skip
+    session.prepareDevice()
+    session.weightsFromHost()
+    session.run(popart.PyStepIO({}, session.initAnchorArrays()))
+    return session, place
+
+
+def test_weights_in_a_file_of_their_own_are_changed_there(tmp_path: Path) -> None:
+    session, place = trained_externally(tmp_path)
+    for _ in range(2):  # the second time nothing is longer
+        session.modelToHost(str(tmp_path / "model.onnx"))
+        # two weights, and of each two velocities and a step: 3 (4 + 2) + 2 floats
+        assert place.stat().st_size == 4 * 20
+    values = np.fromfile(place, np.float32)
+    assert (values[:6] < 2).all()
+    assert values[-2:].tolist() == [1, 1]  # steps come last
+    again = popart.InferenceSession(
+        str(tmp_path / "model.onnx"),
+        popart.DataFlow(1, ["MatMul:0"]),
+        popart.DeviceManager().createCpuDevice(),
+    )
+    again.prepareDevice()
+    anchors = again.initAnchorArrays()
+    again.run(popart.PyStepIO({}, anchors))
+    product = values[:4].reshape(2, 2) @ values[4:6]
+    np.testing.assert_allclose(anchors["MatMul:0"], product, rtol=1e-6)
+
+
+def test_weights_go_on_in_a_copy_of_their_file(tmp_path: Path) -> None:
+    session, place = trained_externally(tmp_path)
+    copy = tmp_path / "copy.bin"
+    session.updateExternallySavedTensorLocations(str(place), str(copy))
+    session.modelToHost(str(tmp_path / "model.onnx"))
+    assert np.fromfile(place, np.float32).tolist() == [2] * 6
+    assert (np.fromfile(copy, np.float32)[:6] < 2).all()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "words"),
+    [
+        ("none.bin", "copy.bin", "does not exist"),
+        ("weights.bin", "weights.bin", "already exists"),
+        ("other.bin", "copy.bin", "No ONNX model initializers have external location"),
+    ],
+)
+def test_files_of_weights_that_cannot_be_copied(
+    tmp_path: Path, source: str, target: str, words: str
+) -> None:
+    session, _ = trained_externally(tmp_path)
+    (tmp_path / "other.bin").touch()
+    with pytest.raises(popart.popart_exception, match=words):
+        session.updateExternallySavedTensorLocations(str(tmp_path / source), str(tmp_path / target))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx
 
 from simulator.popart.errors import popart_exception
@@ -21,6 +23,23 @@ def declared_sizes(graph: onnx.GraphProto) -> dict[str, list[int | None]]:
         for value in values
         if value.type.tensor_type.HasField("shape")
     }
+
+
+def check_known(value: onnx.ValueInfoProto, sizes: Sequence[int | None], subject: str) -> None:
+    """Raise popart_exception, in PopART's words, for an input whose shape the model leaves open."""
+    dimensions = value.type.tensor_type.shape.dim
+    shown = [
+        str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+        for dim in dimensions
+    ]
+    if not value.type.tensor_type.HasField("shape"):
+        raise popart_exception(f"{subject}: has no shape; give it with InputShapeInfo (--shape)")
+    unknown = [word for word, size in zip(shown, sizes, strict=True) if size is None or size < 0]
+    if unknown:
+        raise popart_exception(
+            f"Input tensor '{value.name}' must be specified in InputShapeInfo, as it has shape "
+            f"[{', '.join(shown)}], which uses an unknown value '{unknown[0]}'."
+        )
 
 
 def check_given(value: onnx.ValueInfoProto, info: TensorInfo, subject: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
+from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 
 # Files that this process has written: a model may name them wherever they lie.
@@ -37,6 +38,65 @@ def save_externally(
         reason = error.strerror if has_folder else "its parent directory does not exist"
         raise popart_exception(f"{subject}: {path}: {reason}") from None
     WRITTEN.add(Path(path).absolute())
+
+
+def written_place(tensor: onnx.TensorProto) -> Path | None:
+    """Return the file of a stored tensor's values, if this process has written it."""
+    if tensor.data_location != onnx.TensorProto.EXTERNAL:
+        return None
+    places = [entry.value for entry in tensor.external_data if entry.key == "location"]
+    path = Path(places[0]).absolute() if places else None
+    return path if path in WRITTEN else None
+
+
+def update(tensor: onnx.TensorProto, path: Path, values: Array) -> None:
+    """Write other values to where a stored tensor's lie; raises popart_exception."""
+    offset = next((int(e.value) for e in tensor.external_data if e.key == "offset"), 0)
+    try:
+        with open(path, "r+b") as file:
+            file.seek(offset)
+            file.write(values.astype(values.dtype.newbyteorder("<")).tobytes())
+    except OSError as error:
+        raise popart_exception(f"{path}: {error.strerror}") from None
+
+
+def append(tensor: onnx.TensorProto, path: Path) -> None:
+    """Move the values of a stored tensor to the end of a file; raises popart_exception."""
+    try:
+        with open(path, "ab") as file:
+            _move(tensor, file.tell(), str(path), file.write)
+    except OSError as error:
+        raise popart_exception(f"{path}: {error.strerror}") from None
+
+
+def relocate(tensors: Iterable[onnx.TensorProto], source: str, target: str) -> None:
+    """Copy a file of values, and let the tensors that name it name the copy.
+
+    Raises popart_exception, in PopART's words, where the copy is there already, or no such file or
+    tensor is.
+    """
+    subject = f"Updating externally saved tensor location from file '{source}' to file '{target}'"
+    if Path(target).exists():
+        raise popart_exception(f"{subject}, but file '{target}' already exists")
+    if not Path(source).exists():
+        raise popart_exception(f"{subject}, but file '{source}' does not exist")
+    entries = [
+        entry
+        for tensor in tensors
+        for entry in tensor.external_data
+        if entry.key == "location" and entry.value == source
+    ]
+    if not entries:
+        raise popart_exception(
+            f"No ONNX model initializers have external location set to '{source}'"
+        )
+    try:
+        Path(target).write_bytes(Path(source).read_bytes())
+    except OSError as error:
+        raise popart_exception(f"{target}: {error.strerror}") from None
+    for entry in entries:
+        entry.value = target
+    WRITTEN.add(Path(target).absolute())
 
 
 def _move(tensor: onnx.TensorProto, offset: int, path: str, write: Callable[[bytes], int]) -> None:

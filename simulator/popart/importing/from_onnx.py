@@ -119,11 +119,7 @@ def _add_inputs(state: Import, ir: Ir, graph: onnx.GraphProto) -> None:
             checks.check_given(value, ir.infos[value.name], subject)
         else:
             kind, sizes = value_info(value, subject)
-            if not value.type.tensor_type.HasField("shape") or None in sizes:
-                shown = [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
-                raise popart_exception(
-                    f"{subject}: shape is open {shown}; give it with InputShapeInfo (--shape)"
-                )
+            checks.check_known(value, sizes, subject)
             ir.infos[value.name] = TensorInfo(kind, [size for size in sizes if size is not None])
         ir.inputs.append(value.name)
 

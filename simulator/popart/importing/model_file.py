@@ -19,6 +19,7 @@ from pva.plain_file import contents, opened
 from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception, unreadable_model
+from simulator.popart.importing import external_data
 from simulator.popart.importing.external_data import WRITTEN
 from simulator.popart.importing.stored_weights import without_values
 from simulator.popart.tensor_info import TensorInfo, type_name
@@ -291,6 +292,25 @@ _TYPED_FIELDS = {
 }
 
 
+def _extend_externally(
+    model: onnx.ModelProto, weights: Mapping[str, Array | None], more: Iterable[str]
+) -> None:
+    """Put what is kept of weights, `more`, behind those weights in their file, kind by kind."""
+    files = {
+        tensor.name: place
+        for tensor in model.graph.initializer
+        if (place := external_data.written_place(tensor)) is not None
+    }
+    kinds = [(name, *name.partition("___")[::2]) for name in more]
+    order = list(dict.fromkeys(kind for _, kind, _ in kinds))
+    for name, _, weight in sorted(kinds, key=lambda one: order.index(one[1])):
+        values = weights[name]
+        if name not in files and weight in files and values is not None:
+            tensor = onnx.numpy_helper.from_array(values, name)
+            external_data.append(tensor, files[weight])
+            model.graph.initializer.append(tensor)
+
+
 def write_model(
     model: onnx.ModelProto,
     weights: Mapping[str, Array | None],
@@ -300,12 +320,17 @@ def write_model(
     """Write a model with other values of its weights, and `more`; raises popart_exception.
 
     As in PopART, a weight keeps its form: `raw_data`, or the field of its type, as `float_data`.
+    What `saveInitializersExternally` has put into a file is changed there, and what is kept of such
+    a weight goes behind it, which the model notes.
     """
+    _extend_externally(model, weights, more)
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     for tensor in changed.graph.initializer:
-        values = weights.get(tensor.name)
-        if values is not None:
+        values, place = weights.get(tensor.name), external_data.written_place(tensor)
+        if values is not None and place is not None:
+            external_data.update(tensor, place, values)
+        elif values is not None:
             form = onnx.numpy_helper.from_array if tensor.HasField("raw_data") else typed_tensor
             tensor.CopyFrom(form(values, tensor.name))
     stored = {tensor.name for tensor in changed.graph.initializer}

@@ -10,6 +10,7 @@ import numpy as np
 
 from simulator.popart.errors import popart_exception, refused_call
 from simulator.popart.ir import ONNX
+from simulator.popart.logging import log
 from simulator.popart.model_builder.forms import by_name, of_convolutions, type_number
 from simulator.popart.operators.signatures import Signature, signatures
 from simulator.popart.tensor_info import ELEMENT_TYPES
@@ -52,6 +53,7 @@ class Domain:
         self, signature: Signature, method: str, args: Any, values: dict[str, Any]
     ) -> str | list[str]:
         """Add a node; with `num_outputs` there is a list, also of one."""
+        log("builder", "DEBUG", f"Adding {self._domain}.{signature.operator} to builder")
         label = [str(one) for name in NAMES if (one := values.pop(name, None))]
         count = values.pop("num_outputs", None)
         if signature.operator == "MultiConv":

@@ -12,6 +12,7 @@ from onnx import helper
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import (
+    DITHERING_ATTRIBUTE,
     EXCLUDED_ATTRIBUTE,
     IPU_ATTRIBUTE,
     MEMORY_ATTRIBUTE,
@@ -262,6 +263,7 @@ class Notes:
                 )
         if value not in (0, 1):
             raise popart_exception("enableConvDithering must be a bool value")
+        self._note(DITHERING_ATTRIBUTE, "true" if value else "false", nodeOutputNames)
 
     def schedulePriority(self, value: float) -> AbstractContextManager[None]:
         """Take which nodes come first; here they come in the order of the model."""

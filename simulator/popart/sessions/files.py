@@ -120,7 +120,7 @@ class Files:
         """
         if self._executable is None:
             raise popart_exception("saveExecutable: call prepareDevice or compileAndExport first")
-        with FileWriter(_place(path, EXECUTABLE)) as writer:
+        with FileWriter(_new_place(path, EXECUTABLE)) as writer:
             self._write_executable(writer, compress)
             if saveVariables:
                 self._write_variables(writer)
@@ -131,7 +131,7 @@ class Files:
         In a folder that is there it is `variables.popef`. They are those of the model, of
         `weightsToHost` once that was called.
         """
-        with FileWriter(_place(path, VARIABLES)) as writer:
+        with FileWriter(_new_place(path, VARIABLES)) as writer:
             self._write_variables(writer)
 
     def _write_variables(self, writer: FileWriter) -> None:
@@ -219,3 +219,13 @@ def _place(path: Path_, name: str) -> Path:
     """Return a path, or that of a file of a name in the folder that it is."""
     place = Path(fspath(path))
     return place / name if place.is_dir() else place
+
+
+def _new_place(path: Path_, name: str) -> Path:
+    """Do what `_place` does for a file to be written; its folder is made."""
+    place = _place(path, name)
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise popart_exception(f"{place.parent}: {error.strerror}") from None
+    return place

@@ -15,6 +15,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
+from simulator.popart.importing.external_data import relocate
 from simulator.popart.importing.model_file import Model, read_model, weights_of, write_model
 from simulator.popart.ir import Ir
 from simulator.popart.programs import Programs
@@ -104,6 +105,10 @@ class Weights:
             values = self._weights.get(name)
             if values is None or out.size != values.size:
                 raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
+            if not out.flags.c_contiguous:
+                raise popart_exception(
+                    f"readWeights: {name!r} cannot fill an array, as it is not c-contiguous"
+                )
             out[...] = values.reshape(out.shape)
 
     def writeWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
@@ -121,6 +126,14 @@ class Weights:
         if self._model is None:
             raise popart_exception("modelToHost: the model has been let go of")
         write_model(self._model, self._weights, path, more=self._kept)
+
+    def updateExternallySavedTensorLocations(self, fromLocation: str, toLocation: str) -> None:
+        """Copy a file of initializers' values; `modelToHost` writes to the copy from now on."""
+        if self._model is None:
+            raise popart_exception(
+                "updateExternallySavedTensorLocations: the model has been let go of"
+            )
+        relocate(self._model.graph.initializer, str(fromLocation), str(toLocation))
 
     def let_go_of_model(self) -> None:
         """Free the model that the session is made of; `modelToHost` then refuses."""

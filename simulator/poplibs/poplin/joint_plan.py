@@ -18,10 +18,16 @@ from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.convolution_cycles import input_group
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, IntArray
+from simulator.logging import log
 from simulator.poplibs import popsolver
 from simulator.poplibs.poplin.plan import Method, Plan
 from simulator.poplibs.poplin.plan_cost import Estimate, Part, Split, estimate
-from simulator.poplibs.poplin.planner import Settings, made_at_once, plan_convolution
+from simulator.poplibs.poplin.planner import (
+    Settings,
+    allowed_bytes,
+    made_at_once,
+    plan_convolution,
+)
 from simulator.poplibs.poplin.problem import Problem, even_candidates
 from simulator.poplibs.poplin.rearrange_cost import LAYER, rearranging_cycles
 
@@ -46,6 +52,13 @@ PLACES = (G, K, N, M)
 
 def plan_of(target: Target, problem: Problem, settings: Settings) -> Plan:
     """Return the plan of a convolution, or of a product as a pass of a fully connected layer."""
+    log(
+        "PL",
+        "POPLIN",
+        "DEBUG",
+        f"Planning convolution with a per-tile memory limit of {allowed_bytes(target, settings)} "
+        f"bytes across {settings.tiles} tiles.",
+    )
     which = settings.fully_connected
     alone = replace(settings, fully_connected="", is_joint=None)
     if not which or problem.axes:

@@ -9,6 +9,7 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.machine.target import Target
 from simulator.graph.option_table import Option, OptionValue, checked, defaults
 from simulator.graph.types import FLOAT, HALF
+from simulator.logging import enabled, log
 from simulator.poplibs.poplin.joint_plan import PASSES
 from simulator.poplibs.poplin.planner import Settings
 
@@ -78,6 +79,8 @@ def settings_of(
 ) -> Settings:
     """Read the options of an operation."""
     values = defaults(table, checked(table, options or {}, name))
+    if enabled("PL", "DEBUG", "POPLIN"):
+        log("PL", "POPLIN", "DEBUG", f"{name}: options:\n{_listed(values)}")
     try:
         proportion = float(values["availableMemoryProportion"])
     except ValueError:
@@ -95,6 +98,12 @@ def settings_of(
     purpose = str(values.get("pass", f"FC_{connected}" if connected else "NONE_MATMUL"))
     is_joint, slices = _constraints(values, name)
     return Settings(limit, partials, proportion, joint, is_joint, purpose, slices)
+
+
+def _listed(values: Mapping[str, OptionValue]) -> str:
+    """Return options line by line, as PopLibs writes them: truth as a number."""
+    shown = {key: int(one) if isinstance(one, bool) else one for key, one in values.items()}
+    return "\n".join(f"  {key:<34} {value}" for key, value in shown.items())
 
 
 def _constraints(

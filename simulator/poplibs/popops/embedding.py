@@ -95,7 +95,8 @@ def plan(graph: Graph, dataType: Type, *arguments: object, **named: object) -> S
         "PL",
         "POPOPS",
         "DEBUG",
-        f"Embedding plan {best_plan}\ntemporary bytes of a tile: {temporary}",
+        f"Embedding plan {best_plan}\ntemporary bytes of a tile: {temporary}, "
+        f"availableMemoryProportion={proportion(options, NAME)}",
     )
     return best_plan
 
