@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import INT, UNSIGNED_INT
 from simulator.popart.ir import Ir, Node
-from simulator.popart.operators.call import Call
+from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.recurrent import directions
-from simulator.poplibs import popnn
+from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popnn.gru import BasicGruCellUnit, GruParams, GruWeights
+from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import _1, _2
 
 # The order of ONNX's gates: update, reset, candidate.
@@ -31,11 +33,12 @@ def onnx_gru(call: Call) -> list[Tensor]:
     """Run each direction; give all outputs and the last one."""
     by_batch = bool(call.attribute("layout", 0))
     inputs = call[0].dimShufflePartial([0], [1]) if by_batch else call[0]
+    lengths = lengths_of(call, inputs.shape[0])
     every, last = [], []
     for place, backward in enumerate(directions(call)):
         direction_inputs = inputs.reverse(0) if backward else inputs
-        outputs = _run(call, direction_inputs, place, by_batch)
-        last.append(outputs[inputs.shape[0] - 1].expand([0]))
+        outputs = _run(call, direction_inputs, place, by_batch, lengths)
+        last.append(_last(call, outputs, lengths).expand([0]))
         every.append((outputs.reverse(0) if backward else outputs).expand([1]))
     outputs, state = concat(every, 1), concat(last, 0)
     if by_batch:  # [batch, time, direction, size] and [batch, direction, size]
@@ -43,8 +46,29 @@ def onnx_gru(call: Call) -> list[Tensor]:
     return [outputs, state]
 
 
-def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
-    """Return the outputs of a direction, [time, batch, size]."""
+def lengths_of(call: Call, steps: int) -> Tensor | None:
+    """Return the steps of each sequence [batch], None where all have all of them."""
+    if not call.has(4):
+        return None
+    known = call.value(4)
+    if known is None:
+        return call.cast(call[4], INT)
+    return None if (known == steps).all() else call.constant(known.astype(np.int32), INT, "lengths")
+
+
+def _last(call: Call, outputs: Tensor, lengths: Tensor | None) -> Tensor:
+    """Return the last output of each sequence, [batch, size]."""
+    steps = outputs.shape[0]
+    if lengths is None:
+        return outputs[steps - 1]
+    numbers = call.constant(np.arange(1, steps + 1, dtype=np.int32)[:, None, None], INT, "steps")
+    ends = call.map(expr.Equal(_1, _2), numbers, lengths.expand([0, 1]))
+    chosen = call.map(expr.Select(_1, _1 * 0, _2), outputs, broadcast(ends, outputs.shape))
+    return popops.reduce(call.graph, chosen, [0], Operation.ADD, call.prog, f"{call.name}/last")
+
+
+def _run(call: Call, inputs: Tensor, place: int, by_batch: bool, lengths: Tensor | None) -> Tensor:
+    """Return the outputs of a direction, [time, batch, size], zeros behind a sequence's end."""
     steps, batch, features = inputs.shape
     size, dtype = call.info(2).dims[-1], inputs.dtype
     names = (call.attribute("activations") or [])[2 * place : 2 * place + 2]
@@ -52,6 +76,8 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool) -> Tensor:
     after = bool(call.attribute("linear_before_reset", 0))
     params = GruParams(dtype, batch, steps, [features, size], candidate, gate,
                        cellOrder=CELL_ORDER, resetAfter=after)  # fmt: skip
+    if lengths is not None:
+        params.varTimeSteps = call.cast(lengths, UNSIGNED_INT)
     kernels = [
         call[which][place].reshape((GATES, size, call.info(which).dims[-1])).dimShuffle([0, 2, 1])
         for which in (1, 2)
@@ -94,6 +120,12 @@ def lacks(node: Node, ir: Ir) -> str:
         lengths = ir.known(node.inputs[4])
         axis = 1 if node.attributes.get("layout", 0) else 0
         steps = ir.infos[node.inputs[0]].dims[axis]
-        if lengths is None or not bool((lengths == steps).all()):
-            return f"input 4 ({node.inputs[4]!r}): sequences of {steps} steps would be needed"
+        whole = lengths is not None and bool((lengths == steps).all())
+        if not whole and node.attributes.get("direction", "forward") != "forward":
+            return (
+                f"input 4 ({node.inputs[4]!r}): backward in time sequences of {steps} steps would "
+                "be needed"
+            )
+        if lengths is not None and not bool(((lengths > 0) & (lengths <= steps)).all()):
+            return f"input 4 ({node.inputs[4]!r}): 1 to {steps} steps would be needed"
     return ""

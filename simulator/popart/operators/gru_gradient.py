@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.ir import Node
-from simulator.popart.operators.call import Call
+from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.operators.gru import lengths_of
 from simulator.popart.operators.recurrent_directions import of_directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
-from simulator.poplibs.popops.expr import Sigmoid, Tanh, _1, _2, _3, _4
+from simulator.poplibs.popops.expr import Select, Sigmoid, Tanh, _1, _2, _3, _4
 
 Tensors = Sequence[Tensor]
 UPDATE, RESET, CANDIDATE = range(3)  # ONNX's gates in their order
@@ -130,12 +131,19 @@ def _of_direction(layer: _Direction, shown: Tensor | None, last: Tensor | None) 
     call, (steps, batch, size) = layer.call, layer.before.shape
     of_inputs: list[Tensor] = []
     of_states: list[Tensor] = []
-    reached = last
+    reached, lengths = last, lengths_of(call, steps)
     for step in range(steps - 1, -1, -1):
         parts = [part for part in (None if shown is None else shown[step], reached)
                  if part is not None]  # fmt: skip
         grad = call.map(_1 + _2, *parts) if len(parts) > 1 else parts[0]
-        inputs_grad, states_grad, reached = layer.back(step, grad)
+        goes_on = None
+        if lengths is not None:  # what has ended by now hands on what reached it
+            goes_on = broadcast(call.map(_1 > step, lengths).expand([1]), (batch, size))
+            grad = call.map(Select(_1, _1 * 0.0, _2), grad, goes_on)
+        inputs_grad, states_grad, before = layer.back(step, grad)
+        if goes_on is not None and reached is not None:
+            before = call.map(Select(_1, _2, _3), before, reached, goes_on)
+        reached = before
         of_inputs.insert(0, inputs_grad)
         of_states.insert(0, states_grad)
     sums = [concat(rows, 0) for rows in (of_inputs, of_states)]
