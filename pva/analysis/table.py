@@ -8,7 +8,7 @@ table["total"].max() # whatever else is asked of a table is asked of its frame
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, overload
@@ -193,6 +193,12 @@ def arrays_of(columns: Columns) -> dict[str, Values]:
 def rows_of(columns: Columns, rows: Values | slice) -> Arrays:
     """Return some of the rows, by number, or by a truth for each."""
     return {name: values[rows] for name, values in arrays_of(columns).items()}
+
+
+def joined(parts: Iterable[Columns]) -> Arrays:
+    """Return the rows of parts that have the same columns, one part behind the other."""
+    arrays = [arrays_of(part) for part in parts]
+    return {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
 
 
 def largest_first(columns: Columns, *keys: str) -> Arrays:

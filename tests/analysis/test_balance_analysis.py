@@ -248,3 +248,21 @@ def test_missing_vertex_cycles_are_an_error_that_names_both_options() -> None:
         f"{report.dataset.name}: measured_vertex_cycles not recorded; run the program with the "
         "engine options debug.instrumentCompute true and debug.computeInstrumentationLevel vertex"
     )
+
+
+def test_a_tile_of_one_cycle_is_active_and_its_ipu_run_on() -> None:
+    cycles = COMPUTE_CYCLES.copy()
+    cycles[1] = np.arange(10) == 7
+    table = balance.tile_balance(small(compute_set_cycles_by_tile=cycles)).set_index("name")
+    row = table.loc["reduce"]
+    assert row[["cycles", "active_tiles", "tiles"]].tolist() == [1, 1, 5]
+    assert row[["mean_cycles", "tile_balance"]].tolist() == [0.2, 0.2]
+
+
+def test_a_step_without_a_program_has_no_tiles() -> None:
+    data = small().dataset
+    programs = data.column("steps", "program").copy()
+    programs[3] = -1
+    report = small(steps=dict(data.table("steps")) | {"program": programs})
+    table = balance.slowest_tiles(report, step=3)
+    assert len(table) == 0 and table.arrays["cycles"].dtype == np.int64

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pva.analysis.columns import COLUMNS, analysis
-from pva.analysis.table import Columns, Table
+from pva.analysis.table import Columns, Table, joined
 
 COUNTS = np.array([3, 1])
 
@@ -97,3 +97,14 @@ def test_a_notebook_shows_units_and_the_ends_of_what_is_long() -> None:
 def test_names_are_shown_as_they_are() -> None:
     table = Table({"name": np.array(["<anon>"], dtype=object)}, measured()._declared)
     assert "&lt;anon&gt;" in table._repr_html_()
+
+
+def test_parts_are_joined_row_behind_row() -> None:
+    parts = (
+        {"name": "a", "count": [1, 2]},
+        {"name": ["b"], "count": [3]},
+        {"name": [], "count": []},
+    )
+    columns = joined(parts[:2])
+    assert (columns["name"].tolist(), columns["count"].tolist()) == (["a", "a", "b"], [1, 2, 3])
+    assert joined(parts)["count"].tolist() == [1, 2, 3]

@@ -18,7 +18,7 @@ from pva.analysis.attribution import (
 )
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, rows_wanted, tile_count
-from pva.analysis.table import Columns, largest_first, rows_of
+from pva.analysis.table import Columns, joined, largest_first, rows_of
 from pva.array_types import Integers, Values
 from pva.errors import NotRecordedError
 
@@ -53,9 +53,8 @@ def tile_balance(report: Report) -> Columns:
     if every one of those tiles had the mean. Compute sets and exchanges (those with the host, too)
     of the recorded runs, the largest loss first. Raises NotRecordedError.
     """
-    parts = [_balance_of(report, tag) for tag in OPERANDS]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return largest_first(columns, "lost_cycles")
+    parts = joined(_balance_of(report, tag) for tag in OPERANDS)
+    return largest_first(parts, "lost_cycles")
 
 
 def _balance_of(report: Report, tag: str) -> dict[str, Values]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
+from pva.analysis.table import Columns, joined, rows_of
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def channel_statistics(trace: Trace) -> pd.DataFrame:
 
 
 @analysis("label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns")
-def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
+def longest_events(trace: Trace, *, count: int = 20) -> Columns:
     """Return the single events on the host that took longest without what is inside them.
 
     `self_ns` leaves out what the events directly inside took; `begin_ns` counts from the begin of
@@ -60,18 +61,14 @@ def longest_events(trace: Trace, *, count: int = 20) -> pd.DataFrame:
     """
     limit = rows_wanted(count)
     parts = [_longest(trace, thread, limit) for thread in trace.threads]
-    if not parts:
-        return pd.DataFrame(columns=list(_EVENT_COLUMNS))
-    frame = pd.concat(parts, ignore_index=True)
-    return frame.sort_values(
-        ["self_ns", "begin_ns"], ascending=[False, True], ignore_index=True
-    ).head(limit)
+    columns = joined(parts or [dict.fromkeys(_EVENT_COLUMNS, np.zeros(0, dtype=np.int64))])
+    return rows_of(columns, np.lexsort((columns["begin_ns"], -columns["self_ns"]))[:limit])
 
 
 _EVENT_COLUMNS = ("label", "channel", "pid", "tid", "begin_ns", "duration_ns", "self_ns")
 
 
-def _longest(trace: Trace, thread: Thread, count: int) -> pd.DataFrame:
+def _longest(trace: Trace, thread: Thread, count: int) -> Columns:
     """List the events of one thread with the most self time."""
     columns = thread.columns
     rows = np.argsort(-columns.self_ns, kind="stable")[:count]
@@ -85,7 +82,7 @@ def _longest(trace: Trace, thread: Thread, count: int) -> pd.DataFrame:
         columns.duration_ns[rows],
         columns.self_ns[rows],
     )
-    return pd.DataFrame(dict(zip(_EVENT_COLUMNS, values, strict=True)))
+    return dict(zip(_EVENT_COLUMNS, values, strict=True))
 
 
 @analysis("pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns")

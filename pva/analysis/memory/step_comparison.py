@@ -11,7 +11,8 @@ from pva.analysis.attribution import OPERANDS, labels
 from pva.analysis.columns import analysis
 from pva.analysis.memory.liveness import Rows, depths, sizes_on
 from pva.analysis.selection import program_texts, several, tile_count
-from pva.analysis.table import Columns
+from pva.analysis.table import Arrays, Columns, joined, largest_first, rows_of
+from pva.array_types import Integers, Values
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def live_at_steps(
     steps: Sequence[int] = (),
     ipu: int | None = None,
     tile: int | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     """Compare what is live at chosen program steps, beside the always-live; without any, the peak.
 
     A row for each variable that is live at one of them, and a column for each step with its bytes
@@ -39,15 +40,12 @@ def live_at_steps(
     steps = chosen_steps(report, steps)
     sizes = sizes_on(report, ipu=ipu, tile=tile)
     columns = {f"{STEP}{step}": np.where(alive_at(report, step), sizes, 0) for step in steps}
-    frame = pd.DataFrame(
-        {
-            "variable": np.arange(len(sizes)),
-            "name": data.column("variables", "name"),
-            "category": data.texts("variables", "category"),
-            **columns,
-        }
-    )
-    return _ordered(frame, list(columns))
+    texts = {
+        "variable": np.arange(len(sizes)),
+        "name": data.column("variables", "name"),
+        "category": data.texts("variables", "category"),
+    }
+    return _ordered(texts, columns)
 
 
 @analysis(
@@ -92,7 +90,7 @@ def live_over_tiles(
 
 
 @analysis("vertex_type state:bytes * change")
-def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFrame:
+def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> Columns:
     """Compare which vertices chosen program steps run, by type; without any, those at the peak.
 
     `state` is the bytes of one vertex; a column for each step counts its vertices, none where it
@@ -110,14 +108,11 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
         vertices = np.zeros(len(data.column("vertex_types", "name")), dtype=np.int64)
         np.add.at(vertices, types[in_set], counts[in_set])
         columns[f"{STEP}{step}"] = vertices
-    frame = pd.DataFrame(
-        {
-            "vertex_type": data.column("vertex_types", "name"),
-            "state": data.column("vertex_types", "size"),
-            **columns,
-        }
-    )
-    return _ordered(frame, list(columns))
+    types_of = {
+        "vertex_type": data.column("vertex_types", "name"),
+        "state": data.column("vertex_types", "size"),
+    }
+    return _ordered(types_of, columns)
 
 
 @analysis(
@@ -127,7 +122,7 @@ def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> pd.DataFr
     mean_cycles="mean cycles of all tiles",
     active_tiles="tiles that take any cycles",
 )
-def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
+def cycle_estimates(report: Report, *, step: int | None = None) -> Columns:
     """Return the cycles of a program step and the steps inside it, once each; by default the peak.
 
     Compute sets and exchanges at or below the step: `cycles` of the slowest tile, `slowest_tile`,
@@ -139,9 +134,8 @@ def cycle_estimates(report: Report, *, step: int | None = None) -> pd.DataFrame:
     inside = _inside(report, steps[0]) if steps else np.zeros(0, dtype=np.int64)
     programs = data.column("liveness_steps", "program")[inside]
     types = np.array(program_texts(report, programs)[0], dtype=object)
-    parts = [_costs(report, tag, inside[types == tag], programs[types == tag]) for tag in OPERANDS]
-    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    parts = (_costs(report, tag, inside[types == tag], programs[types == tag]) for tag in OPERANDS)
+    return largest_first(joined(parts), "cycles")
 
 
 @analysis("variable name bytes:bytes begin end")
@@ -193,14 +187,13 @@ def alive_at(report: Report, step: int) -> Rows:
     return alive
 
 
-def _ordered(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Add the change, leave out what is nowhere, and put the largest change first."""
-    values = frame[columns].to_numpy() if columns else np.zeros((len(frame), 1), dtype=np.int64)
-    frame["change"] = values[:, -1] - values[:, 0]
-    keys = {"moved": frame["change"].abs(), "most": values.max(axis=1)}
-    frame = frame.assign(**keys)[keys["most"] > 0]
-    frame = frame.sort_values([*keys], ascending=False, kind="stable", ignore_index=True)
-    return frame.drop(columns=[*keys])
+def _ordered(columns: dict[str, Values], at_steps: dict[str, Integers]) -> Arrays:
+    """Add what is at steps and the change; without what is nowhere, the largest change first."""
+    count = len(next(iter(columns.values())))
+    values = np.stack(list(at_steps.values()) or [np.zeros(count, dtype=np.int64)])
+    change, most = values[-1] - values[0], values.max(axis=0)
+    order = np.lexsort((-most, -np.abs(change)))
+    return rows_of({**columns, **at_steps, "change": change}, order[most[order] > 0])
 
 
 def _inside(report: Report, step: int) -> Rows:
@@ -221,7 +214,7 @@ def _of_programs(report: Report, column: str, programs: Rows) -> Rows:
     return values[np.where((programs >= 0) & (programs < last), programs, last)]
 
 
-def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> pd.DataFrame:
+def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> Columns:
     """Return what the programs of a type cost; those whose row is not there are left out."""
     data = report.dataset
     column, name = OPERANDS[tag]
@@ -231,17 +224,15 @@ def _costs(report: Report, tag: str, steps: Rows, programs: Rows) -> pd.DataFram
     rows = _of_programs(report, column, programs)
     valid = (rows >= 0) & (rows < len(by_tile))
     rows, steps, programs = rows[valid], steps[valid], programs[valid]
-    return pd.DataFrame(
-        {
-            "step": steps,
-            "type": np.full(len(steps), tag, dtype=object),
-            "name": labels(report, programs),
-            "cycles": by_tile.max(axis=1, initial=0)[rows],
-            "mean_cycles": (by_tile.sum(axis=1) / max(by_tile.shape[1], 1))[rows],
-            "active_tiles": (by_tile > 0).sum(axis=1)[rows],
-            "slowest_tile": by_tile.argmax(axis=1)[rows] if len(rows) else rows,
-        }
-    )
+    return {
+        "step": steps,
+        "type": np.full(len(steps), tag, dtype=object),
+        "name": labels(report, programs),
+        "cycles": by_tile.max(axis=1, initial=0)[rows],
+        "mean_cycles": (by_tile.sum(axis=1) / max(by_tile.shape[1], 1))[rows],
+        "active_tiles": (by_tile > 0).sum(axis=1)[rows],
+        "slowest_tile": by_tile.argmax(axis=1)[rows] if len(rows) else rows,
+    }
 
 
 def total_of_variables(frame: pd.DataFrame, steps: Sequence[str]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, category_by_tile
 from pva.analysis.selection import SelectionError, several, tile_count
-from pva.analysis.table import Columns, arrays_of, rows_of
+from pva.analysis.table import Columns, joined, rows_of
 from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
@@ -213,8 +213,7 @@ def address_map(report: Report, *, tile: int) -> Columns:
         "kind": "gap",
         "shares": 0,
     }
-    parts = [arrays_of(part) for part in (whole, gaps)]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    columns = joined((whole, gaps))
     return rows_of(columns, np.lexsort((columns["end"], columns["address"])))
 
 

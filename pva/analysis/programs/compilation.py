@@ -11,6 +11,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs.hierarchy import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs.written import origins_of, outermost
 from pva.analysis.selection import chosen
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.array_types import Integers, Texts
 from pva.lazy import pandas as pd
 
@@ -66,7 +67,7 @@ def compiled_of(report: Report, tree: pd.DataFrame, program: int) -> pd.DataFram
 
 
 @analysis("written compiled programs cycles:cycles")
-def compiled_types(report: Report) -> pd.DataFrame:
+def compiled_types(report: Report) -> Columns:
     """Count the programs by their type as written and as compiled, with the cycles of their steps.
 
     `written` is empty for what the compiler adds; `cycles` are those by which they made the
@@ -80,15 +81,16 @@ def compiled_types(report: Report) -> pd.DataFrame:
         steps = data.column("steps", "program")
         valid = (steps >= 0) & (steps < len(origins))
         cycles = summed(steps[valid], elapsed(report)[valid], len(origins))
-    frame = pd.DataFrame(
-        {"written": types[origins], "compiled": data.texts("programs", "type"), "cycles": cycles}
-    )
-    grouped = frame.groupby(["written", "compiled"], as_index=False, sort=False)
-    table = grouped.agg(programs=("cycles", "size"), cycles=("cycles", "sum"))
-    if not data.has("steps"):
-        table["cycles"] = UNKNOWN
-    table = table[["written", "compiled", "programs", "cycles"]]
-    return table.sort_values("programs", ascending=False, kind="stable", ignore_index=True)
+    texts = types[origins], data.texts("programs", "type")
+    (written, one), (compiled, other) = (np.unique(t, return_inverse=True) for t in texts)
+    _, first, place = np.unique(one * len(compiled) + other, return_index=True, return_inverse=True)
+    columns = {
+        "written": texts[0][first],
+        "compiled": texts[1][first],
+        "programs": np.bincount(place, minlength=len(first)),
+        "cycles": summed(place, cycles, len(first)) if data.has("steps") else UNKNOWN,
+    }
+    return largest_first(rows_of(columns, np.argsort(first)), "programs")
 
 
 def first_programs(report: Report, tree: pd.DataFrame) -> Integers:

@@ -11,6 +11,7 @@ from pva.analysis.attribution import operations, summed
 from pva.analysis.columns import analysis
 from pva.analysis.execution.tile_activity import SYNCS
 from pva.analysis.operations.layers import OUTSIDE, owners_in
+from pva.analysis.table import Columns, largest_first, rows_of
 from pva.analysis.waiting.causes import SYNC, waits
 from pva.analysis.waiting.segments import recorded_runs
 from pva.array_types import Floats
@@ -24,7 +25,7 @@ LAYER = "popart"  # in whose operations users place their layers on IPUs
 
 
 @analysis("ipu own_cycles:cycles waits:fraction waited_for:fraction")
-def ipu_balance(report: Report) -> pd.DataFrame:
+def ipu_balance(report: Report) -> Columns:
     """Return how long each IPU works while others wait for it, the one that bounds the runs first.
 
     `own_cycles` are those in which its tiles do not wait for another IPU, `waits` the share of the
@@ -36,19 +37,17 @@ def ipu_balance(report: Report) -> pd.DataFrame:
     frame = waits(report).frame()
     frame = frame[(frame["ipu"] != frame["for_ipu"]) & (frame["type"] != SYNC)]
     waiting, waited_for = (_sums(frame, by, ipus) for by in ("ipu", "for_ipu"))
-    table = pd.DataFrame(
-        {
-            "ipu": np.arange(ipus),
-            "own_cycles": total - waiting,
-            "waits": waiting / max(total, 1),
-            "waited_for": waited_for / max(float(waited_for.sum()), 1),
-        }
-    )
-    return table.sort_values("waited_for", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "ipu": np.arange(ipus),
+        "own_cycles": total - waiting,
+        "waits": waiting / max(total, 1),
+        "waited_for": waited_for / max(float(waited_for.sum()), 1),
+    }
+    return largest_first(columns, "waited_for")
 
 
 @analysis("from_ipu to_ipu layers first last cycles:cycles longest:cycles saving:cycles")
-def layer_moves(report: Report) -> pd.DataFrame:
+def layer_moves(report: Report) -> Columns:
     """Return how even the IPUs would be if layers moved to a neighbour, the best move first.
 
     The first layers that run on `from_ipu`, the one that works longest, can go to the IPU before
@@ -76,12 +75,11 @@ def layer_moves(report: Report) -> pd.DataFrame:
         count = np.arange(1, len(names) + 1)
         to = np.full(len(names), beside)
         parts.append((np.full(len(names), bound), to, count, first, last, moved, longest))
-    columns = ["from_ipu", "to_ipu", "layers", "first", "last", "cycles", "longest"]
-    joined = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    frame = pd.DataFrame(dict(zip(columns, joined or [own_cycles[:0]] * len(columns), strict=True)))
-    frame["saving"] = own_cycles[bound] - frame["longest"]
-    frame = frame[frame["saving"] > 0]
-    return frame.sort_values("saving", ascending=False, kind="stable", ignore_index=True)
+    names_of = ("from_ipu", "to_ipu", "layers", "first", "last", "cycles", "longest")
+    values = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    columns = dict(zip(names_of, values or [own_cycles[:0]] * len(names_of), strict=True))
+    columns["saving"] = own_cycles[bound] - columns["longest"]
+    return largest_first(rows_of(columns, columns["saving"] > 0), "saving")
 
 
 def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_], Floats]:

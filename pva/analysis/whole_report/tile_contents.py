@@ -17,9 +17,8 @@ from pva.analysis.execution.exchanges import KINDS, exchange_names
 from pva.analysis.memory.regions import REGIONS
 from pva.analysis.memory.totals import CATEGORY_LABELS, VERTEX_PARTS, code_if_counted, counts_code
 from pva.analysis.selection import several, tile_count
-from pva.analysis.table import Columns, largest_first, rows_of
+from pva.analysis.table import Columns, joined, largest_first, rows_of
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -210,7 +209,7 @@ def compute_sets_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     bytes_received="bytes received in one execution",
     bytes_sent="bytes sent in one execution",
 )
-def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
+def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> Columns:
     """Return what the code of each exchange takes on the chosen tiles, or on all, the most first.
 
     Beside it what they receive and send in one execution. `kind` is internal, between IPUs, or
@@ -218,14 +217,12 @@ def exchanges_on_tiles(report: Report, *, tiles: Tiles = ()) -> pd.DataFrame:
     SelectionError, NotRecordedError.
     """
     tiles, rows = _chosen(report, tiles)
-    parts = [_exchanges(report, tag, rows, tiles) for tag in EXCHANGES]
-    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    idle = (frame[["code_bytes", "bytes_received", "bytes_sent"]] <= 0).all(axis=1)
-    order = ["code_bytes", "bytes_received"]
-    return frame[~idle].sort_values(order, ascending=False, kind="stable", ignore_index=True)
+    columns = joined(_exchanges(report, tag, rows, tiles) for tag in EXCHANGES)
+    used = [columns[name] > 0 for name in ("code_bytes", "bytes_received", "bytes_sent")]
+    return largest_first(rows_of(columns, np.any(used, axis=0)), "code_bytes", "bytes_received")
 
 
-def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Tiles) -> pd.DataFrame:
+def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Tiles) -> Columns:
     data = report.dataset
     received, sent = moved_bytes(report, tag)
     array = f"{OPERANDS[tag][1]}_code_bytes"
@@ -235,17 +232,15 @@ def _exchanges(report: Report, tag: str, rows: npt.NDArray[np.int64], tiles: Til
         if recorded
         else np.full((len(received), len(rows)), -1)
     )
-    return pd.DataFrame(
-        {
-            "kind": np.full(len(received), KINDS[tag], dtype=object),
-            "exchange": np.arange(len(received)),
-            "name": exchange_names(report, tag, len(received)),
-            "code_bytes": code.sum(axis=1) if recorded else code.max(axis=1, initial=-1),
-            "bytes_received": received[:, rows].sum(axis=1),
-            "bytes_sent": sent[:, rows].sum(axis=1),
-            **(_by_tile(code, tiles)),
-        }
-    )
+    return {
+        "kind": np.full(len(received), KINDS[tag], dtype=object),
+        "exchange": np.arange(len(received)),
+        "name": exchange_names(report, tag, len(received)),
+        "code_bytes": code.sum(axis=1) if recorded else code.max(axis=1, initial=-1),
+        "bytes_received": received[:, rows].sum(axis=1),
+        "bytes_sent": sent[:, rows].sum(axis=1),
+        **_by_tile(code, tiles),
+    }
 
 
 @analysis(
