@@ -5,13 +5,34 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler.allocate import Demand, allocate, conflicts_of, first_gaps, union_bytes
+from pva import progress
+from simulator.compiler import allocate as module
+from simulator.compiler.allocate import (
+    Demand,
+    allocate,
+    conflicts_of,
+    first_gaps,
+    shares_its_place,
+    union_bytes,
+)
 from simulator.compiler.compile import compile_graph
+from simulator.graph import kernels
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import make_target
 from simulator.graph.program import Copy, Sequence
 from simulator.graph.types import FLOAT
 from simulator.poplibs import popops
+
+
+@pytest.fixture(autouse=True, scope="module", params=["compiled", "NumPy"])
+def _passes(request):
+    """Look for what is below in C where it was built, and in NumPy, and for few pairs at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "NumPy":
+            patch.setattr(kernels, "compiled", None)
+            patch.setattr(module, "INTERVALS_AT_ONCE", 2)
+        yield
+
 
 STEPS, TILES, BASE, MEMORY = 6, 2, 96, 200
 variables = st.tuples(
@@ -237,6 +258,79 @@ def test_what_fits_below_a_message_that_lies_apart_fills_that_gap():
     }
     found = in_elements([8, 8, 24, 8], [False] * 4, [(0, 1), (1, 2), (0, 2)], **columns)
     assert [row[1] for row in found] == [0, 32, 8, 0]
+
+
+PIECES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(1, 9)), max_size=9)
+
+
+def columns(rows):
+    return np.array(rows, dtype=np.int64).reshape(-1, 3).T
+
+
+@settings(max_examples=80, deadline=None)
+@given(PIECES)
+def test_a_piece_shares_its_place_with_one_that_has_a_byte_of_it_on_its_tile(rows):
+    taken = [(tile, set(range(begin, begin + size))) for tile, begin, size in rows]
+    shared = [
+        any(tile == other and one & two for other, two in taken[:n] + taken[n + 1 :])
+        for n, (tile, one) in enumerate(taken)
+    ]
+    found = shares_its_place(*columns(rows))
+    assert (found.tolist(), found.dtype) == (shared, np.bool_)
+    union = union_bytes(*columns(rows), 4)
+    bytes_of_tile = [set().union(*(one for on, one in taken if on == tile)) for tile in range(4)]
+    assert (union.tolist(), union.dtype) == ([*map(len, bytes_of_tile)], np.int64)
+
+
+@settings(max_examples=120, deadline=None)
+@given(PIECES, st.lists(st.tuples(st.integers(0, 20), st.integers(1, 12)), min_size=1, max_size=3),
+       st.integers(0, 9))  # fmt: skip
+def test_the_first_gap_is_that_of_a_walk_over_all_addresses(rows, wanted, cut):
+    on = np.arange(len(wanted))[::-1]
+    floor, size = np.array(wanted).T
+    tile, begin, length = columns(rows)
+    taken = (tile, begin, begin + length)
+    parts = [tuple(column[:cut] for column in taken), tuple(column[cut:] for column in taken)]
+    expected = []
+    for place, least, bytes_wanted in zip(on, floor, size, strict=True):
+        used = {byte for t, b, n in rows if t == place for byte in range(b, b + n)}
+        expected.append(
+            next(a for a in range(least, 99) if not used & {*range(a, a + bytes_wanted)})
+        )
+    found = first_gaps(on, size, floor, 40, parts)
+    assert (found.tolist(), found.dtype) == (expected, np.int64)
+
+
+def test_variables_are_told_as_they_are_placed_and_addresses_are_whole():
+    heard = []
+    with progress.listening(lambda *news: heard.append(news)):
+        *_, found = place([(0, 2, False, False, {0: 40, 1: 8}), (1, 2, True, False, {0: 40})])
+    assert {news[0] for news in heard} == {"placing variables"}
+    assert {column.dtype for column in (found.address, found.region, found.piece, found.bytes)} == {
+        np.dtype(np.int64)
+    }
+
+
+def test_code_fills_words_where_no_memory_element_is_given():
+    none, code = np.zeros(2, dtype=bool), np.array([False, True])
+    demand = Demand(np.arange(2), np.zeros(2, dtype=np.int64), np.array([8, 9]), none, code,
+                    np.ones((2, 2), dtype=bool))  # fmt: skip
+    assert allocate(demand, 1, 4096, 4096).address.tolist() == [16, 0]
+
+
+def test_what_lasts_comes_before_messages_these_before_interleaved_data_and_that_before_the_rest():
+    together = np.ones((5, 5), dtype=bool)
+    kinds = np.eye(5, dtype=bool)
+    demand = Demand(
+        np.arange(5), np.zeros(5, dtype=np.int64), np.full(5, 8), kinds[3], kinds[4], together,
+        messages=kinds[2], lasting=kinds[1],
+    )  # fmt: skip
+    assert module._order(demand, np.full(5, 8)).tolist() == [4, 1, 2, 3, 0]
+    both = Demand(
+        np.arange(5), np.zeros(5, dtype=np.int64), np.full(5, 8), kinds[3] | kinds[1],
+        kinds[4] | kinds[1], together, messages=kinds[2] | kinds[3], lasting=kinds[1] | kinds[4],
+    )  # fmt: skip
+    assert module._order(both, np.full(5, 8)).tolist() == [1, 4, 2, 3, 0]
 
 
 def test_the_first_gap_is_found_above_the_floor_of_each_tile():
