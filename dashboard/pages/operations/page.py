@@ -10,6 +10,7 @@ from dash import ClientsideFunction, Dash, Input, Output, html
 
 from dashboard import components, controls, downloads, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
 from dashboard.objects import KEY
@@ -21,7 +22,7 @@ from dashboard.pages.operations.totals import costs_in
 from dashboard.pages.provenance import badge
 from dashboard.store import Store
 from pva.analysis.memory.totals import counts_code
-from pva.analysis.operations.costs import total_of_costs
+from pva.analysis.operations.costs import operation_costs, total_of_costs
 from pva.analysis.operations.layers import MODULE, software_layers
 from pva.plot.theme import Theme
 
@@ -30,45 +31,27 @@ QUESTION = "Which operation costs most, in cycles, code and memory?"
 
 TABLE = "operations-table"
 # With the columns that are shown at first, the table fits a window of 1,440 pixels.
-NAME = Column("operation", "Operation", "name", 170, "As the layer names it", least=170)
-# Columns to choose from, and whether each is shown at first.
-CHOICES: tuple[tuple[Column, bool], ...] = (
-    (Column("programs", "Programs", "number", 100, "Programs that it was compiled into"), False),
-    (Column("steps", "Steps", "number", 90, "Steps executed in the recorded runs"), False),
-    (Column("cycles", "Cycles", "cycles", 110,
-            "By how many cycles its steps made the recorded runs longer"), True),
-    (Column("share", "Share", "share", 90, "Of the cycles of the recorded runs"), True),
-    (Column("compute", "Compute", "cycles", 115, "Of its cycles, those of compute"), False),
-    (Column("exchange", "Exchange", "cycles", 115,
-            "Of its cycles, those of exchange on and between IPUs"), False),
-    (Column("host_exchange", "Host exchange", "cycles", 125,
-            "Of its cycles, those of exchange with the host"), False),
-    (Column("sync", "Sync", "cycles", 100, "Of its cycles, those of syncs"), False),
-    (Column("estimated_cycles", "Estimate", "cycles", 110,
-            "Cycles by the estimates of the compiler, of the same executions"), True),
-    (Column("flops", "FLOPs", "number", 125, "Floating-point operations executed"), True),
-    (Column("code", "Code", "bytes", 90,
-            "Control code, exchange code, and code of vertices that no other operation has"), True),
-    (Column("control_code", "Control code", "bytes", 120, "Control code of its programs"), False),
-    (Column("exchange_code", "Exchange code", "bytes", 125, "Code of its exchanges"), False),
-    (Column("vertex_code", "Vertex code", "bytes", 115,
-            "Code of vertex types that no other operation uses"), False),
-    (Column("vertex_state", "State", "bytes", 90, "State of its vertices"), True),
-    (Column("variables", "Variables", "bytes", 110, "Its variables"), False),
-    (Column("peak_bytes", "At the peak", "bytes", 110,
-            "Code, state, and those of its variables that are live where liveness peaks"), True),
+NAME, KIND = declared_columns(operation_costs, "operation/name@170 Operation", "kind/text@150 Kind")
+# Columns to choose from.
+CHOICES = declared_columns(
+    operation_costs,
+    "programs@100 Programs", "steps@90 Steps", "cycles@110 Cycles", "share@90 Share",
+    "compute@115 Compute", "exchange@115 Exchange", "host_exchange@125 Host exchange",
+    "sync@100 Sync", "estimated_cycles@110 Estimate", "flops@125 FLOPs", "code@90 Code",
+    "control_code@120 Control code", "exchange_code@125 Exchange code",
+    "vertex_code@115 Vertex code", "vertex_state@90 State", "variables@110 Variables",
+    "peak_bytes@110 At the peak",
 )  # fmt: skip
-KIND = Column("kind", "Kind", "text", 150, "Its operator in the framework, or the library called")
 COLUMNS = (
     NAME,
     MODULE_NAME,
     SOURCE,
     KIND,
     Column("mark", "Mark", "text"),
-    *(column for column, _ in CHOICES),
+    *CHOICES,
 )
-FIELDS = tuple(column.field for column, _ in CHOICES)
-DEFAULT = tuple(column.field for column, shown in CHOICES if shown)
+FIELDS = tuple(column.field for column in CHOICES)
+DEFAULT = ("cycles", "share", "estimated_cycles", "flops", "code", "vertex_state", "peak_bytes")
 FALLBACK = ("operation", "Operations")
 
 
@@ -182,7 +165,7 @@ def _where(store: Store, state: Address) -> str:
 
 def _columns_menu(state: Address) -> Element:
     boxes = dmc.CheckboxGroup(
-        [dmc.Checkbox(label=column.title, value=column.field, size="xs") for column, _ in CHOICES],
+        [dmc.Checkbox(label=column.title, value=column.field, size="xs") for column in CHOICES],
         id="operations-columns",
         value=list(chosen_fields(state)),
         className="columns-choice",
@@ -253,7 +236,7 @@ def table(store: Store, state: Address, theme: Theme) -> Element:
         fields = tuple(name for name in fields if name in filled) or fields
     longest = max(map(len, costs_of(store, state)["kind"]), default=0)
     kind = replace(KIND, width=min(40 + 8 * longest, KIND.width))
-    figures = [column for column, _ in CHOICES if column.field in fields]
+    figures = [column for column in CHOICES if column.field in fields]
     named = [MODULE_NAME, SOURCE] if is_tree(state) else [NAME]
     shown = [*named, *([kind] if longest else []), *figures]
     if not len(frame):

@@ -51,8 +51,17 @@ CODE = tuple(CODE_CATEGORIES)
     "host_exchange:cycles sync:cycles estimated_cycles:cycles flops:flop code:bytes "
     "control_code:bytes exchange_code:bytes vertex_code:bytes vertex_state:bytes "
     "variables:bytes peak_bytes:bytes",
+    operation="operation, as its layer names it",
+    kind="its operator in the framework, or the library called",
+    programs="programs that it was compiled into",
+    steps="steps executed in the recorded runs",
+    cycles="cycles by which its steps made the recorded runs longer",
     share="part of the cycles of the recorded runs",
-    peak_bytes="bytes that are live where liveness peaks, with its code",
+    exchange="cycles of exchange on and between IPUs",
+    flops="floating-point operations executed",
+    code="control code, exchange code, and code of vertices that no other operation has; -1 where "
+    "it was not counted",
+    peak_bytes="bytes of its code, state and variables that are live where liveness peaks",
     variables="bytes of all of its variables, live or not",
 )
 def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd.DataFrame:
