@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from value_program import Values, numbers
 
+from simulator.graph.tensor import concat
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops import Operation
-from simulator.poplibs.popops.reduction import stages
+from simulator.poplibs.popops.reduction import regions, stages
 
 
 def vertices(values: Values) -> list[tuple[str, list[int]]]:
@@ -103,5 +104,17 @@ def test_blocks_of_channels_are_reduced_by_the_vertices_of_their_channels(
     size: int, tiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_blocks = of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
-    monkeypatch.setattr(stages, "find_blocks", lambda partials, number, *_: (1, partials, number))
-    assert in_blocks == of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
+    monkeypatch.setattr(regions, "_begins_with_row", lambda *_: False)
+    one_by_one = of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
+    monkeypatch.setattr(stages, "find_blocks", lambda partials, number, *_: (partials, number))
+    assert in_blocks == one_by_one == of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [0, 0], [1, 0, 1]])
+def test_a_row_of_channels_that_stands_twice_counts_twice(rows: list[int]) -> None:
+    values = Values(tiles_per_ipu=3)
+    tensor = values.tensor(np.arange(24.0).reshape(2, 3, 4))
+    view = concat([tensor[row].expand([0]) for row in rows]).dimShuffle([0, 2, 1])
+    out = popops.reduce(values.graph, view, [0, 2], Operation.ADD, values.program)
+    expected = np.arange(24.0).reshape(2, 3, 4)[rows].sum(axis=(0, 1))
+    np.testing.assert_array_equal(values.run().read(out), expected)

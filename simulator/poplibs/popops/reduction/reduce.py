@@ -23,19 +23,16 @@ from simulator.graph.types import (
     FLOAT,
     HALF,
     Array,
-    IntArray,
     Type,
     checked_type,
-    element_count,
 )
 from simulator.logging import library_call
-from simulator.poplibs.popops.reduction.regions import Partials
+from simulator.poplibs.popops.reduction.regions import Partials, partials_of
 from simulator.poplibs.popops.reduction.stages import (
     Progress,
     Stages,
     add_reduction,
     make_result,
-    tile_by_position,
 )
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import mapTensorLinearly
@@ -274,11 +271,11 @@ def _run(
     with graph.debug_scope(name, "popops"):
         stages, has_outputs = Stages(graph), bool(outputs)
         for number, task in enumerate(tasks):
-            tiles = tile_by_position(graph, task.tensor.flatten())
+            partials = partials_of(graph, task.tensor, task.kept)
             if not has_outputs:
-                outputs.append(_new_output(graph, task, tiles, wide))
+                outputs.append(_new_output(graph, task, partials, wide))
             if task.tensor.numElements():
-                _add(graph, stages, task, tiles, outputs[number], wide)
+                _add(graph, stages, task, partials, outputs[number], wide)
             elif outputs[number].numElements() and not task.params.update:
                 prog.add(_fill(graph, task, outputs[number]))
         stages.add_to(prog)
@@ -303,18 +300,19 @@ def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape if size != 1]
 
 
-def _new_output(graph: Graph, task: _Task, tiles: IntArray, wide: Type) -> Tensor:
+def _new_output(graph: Graph, task: _Task, partials: Partials, wide: Type) -> Tensor:
     """Add the output: where the values of each element are, or spread for all workers.
 
     A tile then has at least four vectors of the type that is reduced last
     (lib/popops/reduction/ReductionStages.cpp, intermediateToOutput).
     """
     out = graph.addVariable(task.out_type, task.out_shape, f"{task.name}/out")
-    shaped = tiles.reshape(task.tensor.shape)
-    first = shaped[tuple(slice(None if axis in task.kept else 1) for axis in range(shaped.ndim))]
-    if shaped.size and (shaped == first).all():
-        position = np.arange(first.size, dtype=np.int64)
-        graph.map_ranges(out, position, position + 1, first.reshape(-1))
+    block = partials.column // partials.size
+    home = np.zeros(out.numElements() // partials.size, dtype=np.int64)
+    home[block] = partials.tile
+    if len(block) and (partials.tile == home[block]).all():
+        position = np.arange(0, out.numElements(), partials.size, dtype=np.int64)
+        graph.map_ranges(out, position, position + partials.size, home)
     else:
         grain = max(graph.target.getVectorWidth(_partials_type(task, wide)), 1)
         mapTensorLinearly(graph, out, 4 * grain, grain)
@@ -328,20 +326,16 @@ def _partials_type(task: _Task, wide: Type) -> Type:
 
 
 def _add(
-    graph: Graph, stages: Stages, task: _Task, tiles: IntArray, out: Tensor, wide: Type
+    graph: Graph, stages: Stages, task: _Task, partials: Partials, out: Tensor, wide: Type
 ) -> None:
     """Add the stages of one reduction that has values."""
-    kind, shape = task.params.op.value, task.tensor.shape
-    outputs = [size if axis in task.kept else 1 for axis, size in enumerate(shape)]
-    numbers = np.arange(element_count(task.out_shape), dtype=np.int64).reshape(outputs)
-    column = np.broadcast_to(numbers, shape).reshape(-1)
     scale = task.params.scale
     if scale is not None and not isinstance(scale, Tensor):
         scale = graph.addConstant(FLOAT, [], float(scale), f"{task.name}/scale")
-        graph.setTileMapping(scale, int(tiles[0]))
+        graph.setTileMapping(scale, int(partials.tile[0]))
     result = make_result(graph, out, task.params.update, scale)
-    partials = Partials(task.tensor.flatten(), column, tiles)
-    add_reduction(Progress(stages, kind, _partials_type(task, wide)), partials, result, task.name)
+    progress = Progress(stages, task.params.op.value, _partials_type(task, wide))
+    add_reduction(progress, partials, result, task.name)
 
 
 def _fill(graph: Graph, task: _Task, out: Tensor) -> Copy:

@@ -8,29 +8,45 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.codelets.products.reduction import scalar_reduce_cycles, strided_reduce_cycles
+from simulator.graph.errors import TileMappingError
 from simulator.graph.geometry.intervals import (
     as_int64,
     ascending,
+    cut,
     from_elements,
+    join,
     kinds,
     offsets_of,
     present,
     spread,
 )
 from simulator.graph.geometry.patterns import Pattern, Shifted, placed, recent, relative
+from simulator.graph.geometry.strides import listed
 from simulator.graph.graph import Graph
 from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.tensor import Tensor
-from simulator.graph.types import Array, IntArray, Type
+from simulator.graph.types import Array, IntArray, Type, element_count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partials:
-    """Values that are to be reduced: of each element its column, and the tile where it lies."""
+    """Values that are to be reduced, in blocks of `size` elements for consecutive columns.
+
+    Block i, the elements [i * size, (i + 1) * size) of the values, is a row of memory on one tile;
+    `column` has its first column.
+    """
 
     values: Tensor
     column: IntArray
     tile: IntArray
+    size: int = 1
+
+    def single(self) -> Partials:
+        """Return the same values in blocks of one."""
+        if self.size == 1:
+            return self
+        column = spread(self.column, np.full(len(self.column), self.size))
+        return Partials(self.values, column, np.repeat(self.tile, self.size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,33 +98,96 @@ class Slots:
     counts: IntArray
 
 
-def in_memory(graph: Graph, values: Tensor) -> tuple[Memory, IntArray]:
-    """Sort a flat tensor's elements as they lie on the tiles; give each element's number there."""
+def partials_of(graph: Graph, tensor: Tensor, kept: tuple[int, ...]) -> Partials:
+    """Return the values of a tensor; each index of the `kept` dimensions is a column.
+
+    Raises TileMappingError for an element that is on no tile.
+    """
+    shape = tensor.shape
+    columns = element_count(tuple(shape[axis] for axis in kept))
+    if _begins_with_row(tensor, kept):
+        reduced = [axis for axis in range(tensor.rank()) if axis not in kept]
+        turned = tensor.dimShuffle([*reduced, *kept]).flatten()
+        low, high, tile = mapped_ranges(graph, turned)
+        bounds = offsets_of(turned.intervals()[1])
+        size = int(np.gcd(np.gcd.reduce(bounds), np.gcd.reduce(np.append(low, columns))))
+        if size > 1 and not turned.containsAliases():
+            column = np.arange(0, turned.numElements(), size) % columns
+            return Partials(turned, column, np.repeat(tile, (high - low) // size), size)
+    outputs = [size if axis in kept else 1 for axis, size in enumerate(shape)]
+    numbers = np.arange(columns, dtype=np.int64).reshape(outputs)
+    column = np.broadcast_to(numbers, shape).reshape(-1)
+    return Partials(tensor.flatten(), column, tile_by_position(graph, tensor.flatten()))
+
+
+def _begins_with_row(tensor: Tensor, kept: tuple[int, ...]) -> bool:
+    """Return whether the first values of the first two columns are adjacent in memory."""
+    wide = [axis for axis in kept if tensor.shape[axis] > 1]
+    if not wide or not tensor.numElements():
+        return False
+    low = np.array([0, element_count(tensor.shape[wide[-1] + 1 :])])
+    (first, second), _, _ = cut(*tensor.intervals(), low, low + 1)
+    return bool(second == first + 1)
+
+
+def mapped_ranges(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the positions [low, high) of a flat tensor that lie on one tile, in order.
+
+    Raises TileMappingError for an element that is on no tile.
+    """
+    low, high, tiles = graph.tile_ranges(tensor)
+    if int((high - low).sum()) != tensor.numElements():
+        raise TileMappingError(f"variable {tensor.describe()!r}: is not wholly mapped to tiles")
+    return low, high, tiles
+
+
+def tile_by_position(graph: Graph, tensor: Tensor) -> IntArray:
+    """Return the tile of each element of a flat tensor; `mapped_ranges` tells what it raises."""
+    low, high, tiles = mapped_ranges(graph, tensor)
+    return np.repeat(tiles, high - low)
+
+
+def in_memory(graph: Graph, values: Tensor, size: int = 1) -> tuple[Memory, IntArray]:
+    """Sort a flat tensor's elements as they lie on the tiles; give each block's number there.
+
+    Larger blocks than of one element are rows of memory that have no element in common.
+    """
     places = values.places
     if not isinstance(places, Shifted):
-        upward, place, number = _upward(graph, values)
-        return Memory(values.view(upward), place), number
+        begins, lengths, place, number = _upward(graph, values, size)
+        return Memory(values.at((len(place),), listed(begins, lengths)), place), number
     mapping = graph.mapping_table(variables_of(values))
-    key = "memory", graph.window, relative(places, mapping, values.dtype.size)
-    pattern, place, number = recent(key, lambda: _upward_pattern(graph, values, places.first))
+    key = "memory", size, graph.window, relative(places, mapping, values.dtype.size)
+    pattern, place, number = recent(key, lambda: _upward_pattern(graph, values, places.first, size))
     return Memory(values.at((len(place),), placed(places.first, pattern)), place), number
 
 
-def _upward_pattern(graph: Graph, values: Tensor, first: int) -> tuple[Pattern, IntArray, IntArray]:
-    upward, place, number = _upward(graph, values)
-    return Pattern(*from_elements(upward - first)), place, number
+def _upward_pattern(
+    graph: Graph, values: Tensor, first: int, size: int
+) -> tuple[Pattern, IntArray, IntArray]:
+    begins, lengths, place, number = _upward(graph, values, size)
+    return Pattern(begins - first, lengths), place, number
 
 
-def _upward(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
-    """Return a tensor's elements in the order of the tiles, their places, and each one's number."""
+def _upward(
+    graph: Graph, values: Tensor, size: int
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return a tensor's intervals in the order of the tiles, their places, each block's number."""
     begin, end, base = _places(graph, values)
     upward = np.argsort(begin)
     begin, end, base = begin[upward], end[upward], base[upward]
     low, high, piece, behind = pieces_of(*values.intervals(), begin, end, 1)
-    place, number = kinds(spread(base[piece] + behind, high - low))
-    elements = np.empty(len(place), dtype=np.int64)
-    elements[number] = values.elements()
-    return elements, place, number
+    if size == 1:
+        place, number = kinds(spread(base[piece] + behind, high - low))
+        elements = np.empty(len(place), dtype=np.int64)
+        elements[number] = values.elements()
+        return *from_elements(elements), place, number
+    order = ascending(base[piece] + behind)
+    piece, behind, lengths = piece[order], behind[order], (high - low)[order]
+    first = np.empty_like(order)
+    first[order] = offsets_of(lengths)[:-1]
+    number = spread(first // size, (high - low) // size) * size
+    return *join(begin[piece] + behind, lengths), spread(base[piece] + behind, lengths), number
 
 
 def _places(graph: Graph, values: Tensor) -> tuple[IntArray, IntArray, IntArray]:
@@ -156,27 +235,27 @@ def find_slots(
 
 
 def find_blocks(
-    partials: Partials, number: IntArray, place: IntArray, rank: IntArray | None
-) -> tuple[int, Partials, IntArray]:
-    """Return the size of blocks of values for consecutive outputs, as memory has them.
+    partials: Partials, number: IntArray, memory: Memory, rank: IntArray | None
+) -> tuple[Partials, IntArray]:
+    """Return values in the largest blocks that memory has, and the number of each one's first.
 
-    Gives the blocks as values of their first columns, and the number of each one's first value. The
-    size is 1 where there are none, and the values are as they came.
+    They are of one element where larger ones do not begin at a multiple of their size, or are not
+    in the order of `rank`.
     """
-    total = len(number)
-    if len(place) == total:
-        order = np.empty(total, dtype=np.int64)
-        order[number] = np.arange(total)
+    blocks, size = len(number), partials.size
+    if len(memory.place) == blocks * size:
+        order = np.empty(blocks, dtype=np.int64)
+        order[number // size] = np.arange(blocks)
         column = partials.column[order]
-        follows = (np.diff(column) == 1) & (np.diff(place) == 1)
-        lengths = np.diff(np.flatnonzero(np.append(True, ~follows)), append=total)
-        size = int(np.gcd.reduce(lengths))
-        first = order[::size]
-        are_even = size > 1 and not (partials.column[first] % size).any()
-        if are_even and (rank is None or _in_order(rank, size)):
-            blocks = replace(partials, column=partials.column[first], tile=partials.tile[first])
-            return size, blocks, np.arange(0, total, size)
-    return 1, partials, number
+        follows = (np.diff(column) == size) & (np.diff(memory.place[::size]) == size)
+        lengths = np.diff(np.flatnonzero(np.append(True, ~follows)), append=blocks)
+        joined = int(np.gcd.reduce(lengths))
+        column, tile, wide = column[::joined], partials.tile[order[::joined]], joined * size
+        are_even = wide > 1 and not (column % wide).any()
+        if are_even and (rank is None or _in_order(rank, wide)):
+            numbers = np.arange(0, blocks * size, wide)
+            return Partials(memory.values, column, tile, wide), numbers
+    return partials.single(), spread(number, np.full(blocks, size))
 
 
 def _in_order(rank: IntArray, size: int) -> bool:

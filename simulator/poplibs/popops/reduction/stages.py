@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from simulator.codelets.products.reduction import REDUCTIONS
-from simulator.graph.errors import TileMappingError
 from simulator.graph.geometry.intervals import present
 from simulator.graph.graph import ComputeSet, Graph
 from simulator.graph.program import Execute, Sequence, WriteUndef
@@ -32,6 +31,7 @@ from simulator.poplibs.popops.reduction.regions import (
     join_slots,
     share_regions,
     split_runs,
+    tile_by_position,
     widen,
 )
 from simulator.poplibs.popops.reduction.vertices import Output, Stage, add_reduce_vertices
@@ -81,14 +81,6 @@ class Progress:
     stage: int = 0
 
 
-def tile_by_position(graph: Graph, tensor: Tensor) -> IntArray:
-    """Return the tile of each element of a flattened tensor; every element must be mapped."""
-    low, high, tiles = graph.tile_ranges(tensor)
-    if int((high - low).sum()) != tensor.numElements():
-        raise TileMappingError(f"variable {tensor.describe()!r}: is not wholly mapped to tiles")
-    return np.repeat(tiles, high - low)
-
-
 def make_result(graph: Graph, out: Tensor, update: bool, scale: Tensor | None) -> Result:
     """Look at where the output of a reduction lies."""
     flat = out.flatten()
@@ -100,7 +92,7 @@ def make_result(graph: Graph, out: Tensor, update: bool, scale: Tensor | None) -
 def add_reduction(progress: Progress, partials: Partials, result: Result, name: str) -> None:
     """Add all stages that reduce values into a result."""
     target = progress.stages.graph.target
-    if (partials.tile == result.tile[partials.column]).all():
+    if _are_at_home(partials, result.tile):
         _add_stage(
             progress, partials, partials.tile, f"{name}/ReduceOnTile/InToOutputNoExchange", result
         )
@@ -109,6 +101,7 @@ def add_reduction(progress: Progress, partials: Partials, result: Result, name: 
     if len(present(partials.tile * columns + partials.column)) < len(partials.column):
         stage = f"{name}/ReduceOnTile/InToIntermediateNoExchange"
         partials = _add_stage(progress, partials, partials.tile, stage, None)
+    partials = partials.single()
     number = 0
     while needs_stage_between(target, partials, columns):
         between = tiles_between(target, partials, columns, progress.operation)
@@ -117,6 +110,14 @@ def add_reduction(progress: Progress, partials: Partials, result: Result, name: 
         number += 1
     stage = f"{name}/ReduceFinalStage/IntermediateToOutput"
     _add_stage(progress, partials, result.tile[partials.column], stage, result)
+
+
+def _are_at_home(partials: Partials, home: IntArray) -> bool:
+    """Return whether all values lie on the tile that is the `home` of their column."""
+    homes = home.reshape(-1, partials.size)
+    is_one = (homes == homes[:, :1]).all(axis=1)
+    block = partials.column // partials.size
+    return bool((is_one[block] & (partials.tile == homes[block, 0])).all())
 
 
 def _add_stage(
@@ -188,19 +189,20 @@ def _work_of(
     graph: Graph, partials: Partials, tile: IntArray, result: Result | None
 ) -> tuple[_Work, bool]:
     """Return the work of a stage, and whether it only reduces the runs of outputs in memory."""
-    memory, number = in_memory(graph, partials.values)
+    memory, number = in_memory(graph, partials.values, partials.size)
     place = result.place if result else None
     if not (partials.tile == tile).all():
         slots, values = find_slots(partials, number, tile, place)
         memory, regions = arrange_slots(slots, values, memory, place)
         return _Work(memory, slots, regions, on_tile=False), False
-    size, blocks, number = find_blocks(partials, number, memory.place, place)
+    blocks, number = find_blocks(partials, number, memory, place)
     slots, values = find_slots(blocks, number, blocks.tile, place)
-    runs = split_runs(slots, values, memory.place) if size == 1 else None
+    runs = split_runs(slots, values, memory.place) if blocks.size == 1 else None
     if runs:
         slots, values = runs
         place = None
-    slots, regions = widen(slots, join_slots(slots, values, memory.place, place, size), size)
+    regions = join_slots(slots, values, memory.place, place, blocks.size)
+    slots, regions = widen(slots, regions, blocks.size)
     return _Work(memory, slots, regions, on_tile=True), runs is not None
 
 
