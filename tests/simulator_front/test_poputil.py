@@ -18,7 +18,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
 from simulator.graph.variables import TensorCloneMethod
 from simulator.poplibs import popops, poputil
-from simulator.poplibs.poputil.use import Uses, spread_by_use
+from simulator.poplibs.poputil.use import Uses, _uses, spread_by_use
 
 MK1 = TARGETS["mk1"]
 
@@ -134,6 +134,19 @@ def test_a_broadcast_operand_lies_where_it_is_used() -> None:
     assert tiles_of(values, columns) == [0, 0, 0, 1, 1, 1, 2, 2]
     apart = poputil.createBroadcastOperand(values.graph, full, FLOAT, 1, True)
     assert set(tiles_of(values, apart)) == {0, 1, 2}
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("grain", [1, 3, 8])
+def test_a_channel_is_used_on_the_tiles_of_its_elements(size: int, grain: int) -> None:
+    values = Values(tiles_per_ipu=5)
+    tensor = values.graph.addVariable(FLOAT, [2, 3, 5, size], "groups")
+    poputil.mapTensorLinearly(values.graph, tensor, grain, grain)
+    channels = tensor.dimShuffle([0, 1, 3, 2]).reshape([2, 3 * size, 5])
+    tiles = np.array(tiles_of(values, channels)).reshape(2, 3 * size, 5)
+    expected = {(c, tile) for c in range(3 * size) for tile in tiles[:, c].flat}
+    uses = _uses(values.graph, channels, 1)
+    assert sorted(expected) == list(zip(uses.element, uses.tile, strict=True))
 
 
 def test_a_tracker_maps_what_it_was_told_of() -> None:

@@ -104,7 +104,7 @@ def test_blocks_of_channels_are_reduced_by_the_vertices_of_their_channels(
     size: int, tiles: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_blocks = of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
-    monkeypatch.setattr(regions, "_begins_with_row", lambda *_: False)
+    monkeypatch.setattr(regions, "in_rows", lambda *_: None)
     one_by_one = of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)
     monkeypatch.setattr(stages, "find_blocks", lambda partials, number, *_: (partials, number))
     assert in_blocks == one_by_one == of_a_block(Values(tiles_per_ipu=tiles), (2, 3, 5), size)

@@ -10,7 +10,7 @@ import numpy as np
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.errors import poplibs_error
-from simulator.graph.geometry.intervals import spread
+from simulator.graph.geometry.intervals import cut, spread
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import IntArray, Type, checked_shape
@@ -18,6 +18,23 @@ from simulator.logging import library_call
 
 GroupingInfo: TypeAlias = tuple[int, int]
 """A dimension, and how many of its neighbours lie together."""
+
+
+# Rows
+def in_rows(tensor: Tensor, dimensions: Sequence[int]) -> Tensor | None:
+    """Return a tensor with these dimensions last, so that it falls into fewer intervals.
+
+    Returns None where the first two of their elements do not lie together in memory.
+    """
+    wide = [axis for axis in dimensions if tensor.shape[axis] > 1]
+    if not wide or not tensor.numElements():
+        return None
+    low = np.array([0, prod(tensor.shape[wide[-1] + 1 :])])
+    first, second = cut(*tensor.intervals(), low, low + 1)[0]
+    if second != first + 1:
+        return None
+    others = [axis for axis in range(tensor.rank()) if axis not in dimensions]
+    return tensor.dimShuffle([*others, *dimensions])
 
 
 # Groups

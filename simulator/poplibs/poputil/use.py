@@ -18,6 +18,7 @@ from simulator.graph.regions import parts_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, element_count
 from simulator.logging import library_call
+from simulator.poplibs.poputil.structure import in_rows
 
 
 class HowMapped(Enum):
@@ -197,8 +198,11 @@ def joint_broadcast_operand(
 def _uses(graph: Graph, tensor: Tensor, dim: int) -> Uses:
     """Return which tiles hold an element of which index of a dimension, each pair once."""
     size, stride = max(tensor.dim(dim), 1), graph.target.num_tiles
-    low, high, tile = graph.tile_ranges(tensor)
     inner = max(element_count(tensor.shape[dim + 1 :]), 1)
+    rows = in_rows(tensor, [dim])
+    if rows is not None:
+        tensor, dim, inner = rows, rows.rank() - 1, 1
+    low, high, tile = graph.tile_ranges(tensor)
     first, last = low // inner, (high - 1) // inner  # rows of one index each
     counts = np.minimum(last - first + 1, size)
     # Most pieces are of the same indexes and tile as another one.

@@ -12,7 +12,6 @@ from simulator.graph.errors import TileMappingError
 from simulator.graph.geometry.intervals import (
     as_int64,
     ascending,
-    cut,
     from_elements,
     join,
     kinds,
@@ -26,6 +25,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.regions import pieces_of, variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array, IntArray, Type, element_count
+from simulator.poplibs.poputil.structure import in_rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,29 +105,19 @@ def partials_of(graph: Graph, tensor: Tensor, kept: tuple[int, ...]) -> Partials
     """
     shape = tensor.shape
     columns = element_count(tuple(shape[axis] for axis in kept))
-    if _begins_with_row(tensor, kept):
-        reduced = [axis for axis in range(tensor.rank()) if axis not in kept]
-        turned = tensor.dimShuffle([*reduced, *kept]).flatten()
-        low, high, tile = mapped_ranges(graph, turned)
-        bounds = offsets_of(turned.intervals()[1])
+    rows = in_rows(tensor, kept)
+    if rows is not None:
+        values = rows.flatten()
+        low, high, tile = mapped_ranges(graph, values)
+        bounds = offsets_of(values.intervals()[1])
         size = int(np.gcd(np.gcd.reduce(bounds), np.gcd.reduce(np.append(low, columns))))
-        if size > 1 and not turned.containsAliases():
-            column = np.arange(0, turned.numElements(), size) % columns
-            return Partials(turned, column, np.repeat(tile, (high - low) // size), size)
+        if size > 1 and not values.containsAliases():
+            column = np.arange(0, values.numElements(), size) % columns
+            return Partials(values, column, np.repeat(tile, (high - low) // size), size)
     outputs = [size if axis in kept else 1 for axis, size in enumerate(shape)]
     numbers = np.arange(columns, dtype=np.int64).reshape(outputs)
     column = np.broadcast_to(numbers, shape).reshape(-1)
     return Partials(tensor.flatten(), column, tile_by_position(graph, tensor.flatten()))
-
-
-def _begins_with_row(tensor: Tensor, kept: tuple[int, ...]) -> bool:
-    """Return whether the first values of the first two columns are adjacent in memory."""
-    wide = [axis for axis in kept if tensor.shape[axis] > 1]
-    if not wide or not tensor.numElements():
-        return False
-    low = np.array([0, element_count(tensor.shape[wide[-1] + 1 :])])
-    (first, second), _, _ = cut(*tensor.intervals(), low, low + 1)
-    return bool(second == first + 1)
 
 
 def mapped_ranges(graph: Graph, tensor: Tensor) -> tuple[IntArray, IntArray, IntArray]:
