@@ -333,20 +333,24 @@ static inline void append(Joined *joined, int64_t begin, int64_t length)
     joined->end = begin + length;
 }
 
-/* Put intervals into results of their own, and the length of all where they have the same, else 0. */
+/* Put intervals into results of their own, and the length of all where they have the same, else 0;
+   lengths that are the same are left out. */
 static void joined_columns(const Joined *joined, PyObject **results)
 {
     int64_t differ = 0;
-    results[0] = fresh(8 * joined->count);
-    results[1] = fresh(8 * joined->count);
+    for (Py_ssize_t i = 0; i < joined->count; i++)
+        differ |= joined->lengths[i] ^ joined->lengths[0];
+    int64_t same = joined->count == 0 || differ ? 0 : joined->lengths[0];
+    size_t bytes = 8 * (size_t)joined->count;
+    results[0] = fresh((Py_ssize_t)bytes);
+    results[1] = fresh(same ? 0 : (Py_ssize_t)bytes);
     results[2] = fresh(8);
     if (results[0] == NULL || results[1] == NULL || results[2] == NULL)
         return;
-    memcpy(numbers_of(results[0]), joined->begins, 8 * (size_t)joined->count);
-    memcpy(numbers_of(results[1]), joined->lengths, 8 * (size_t)joined->count);
-    for (Py_ssize_t i = 0; i < joined->count; i++)
-        differ |= joined->lengths[i] ^ joined->lengths[0];
-    *numbers_of(results[2]) = joined->count == 0 || differ ? 0 : joined->lengths[0];
+    memcpy(numbers_of(results[0]), joined->begins, bytes);
+    if (!same)
+        memcpy(numbers_of(results[1]), joined->lengths, bytes);
+    *numbers_of(results[2]) = same;
 }
 
 /* gathered(begins, lengths, places): the numbers at these places of intervals laid end to end, as of
@@ -447,6 +451,13 @@ static int64_t find_blocks(const Column *in, const int64_t *held, int64_t *first
     return meets;
 }
 
+/* Tell whether the intervals are single numbers that can be read where they stand. */
+static int are_numbers(const Column *begins, const Column *lengths)
+{
+    return lengths->step == 0 && lengths->count > 0 && at(lengths, 0) == 1 && begins->step == 8
+        && (uintptr_t)begins->first % sizeof(int64_t) == 0;
+}
+
 /* rearranged(begins, lengths, times, steps, size): intervals laid end to end, in blocks of `size`, in
    the order of loops over blocks, the outermost first: their intervals, joined, and the length of
    all where they have the same, else 0. Each block comes once. */
@@ -467,27 +478,34 @@ static PyObject *rearranged(PyObject *module, PyObject *const *given, Py_ssize_t
         blocks *= at(&in[2], loop);
         furthest += (at(&in[2], loop) - 1) * at(&in[3], loop);
     }
-    held = PyMem_RawMalloc(8 * ((size_t)intervals + 1));
-    if (held == NULL) {
-        PyErr_NoMemory();
-        goto end;
+    int64_t wanted = size > 0 ? blocks : 0, numbers = intervals;
+    int as_they_are = size == 1 && are_numbers(&in[0], &in[1]);
+    if (!as_they_are) {
+        held = PyMem_RawMalloc(8 * ((size_t)intervals + 1));
+        if (held == NULL) {
+            PyErr_NoMemory();
+            goto end;
+        }
+        held[0] = 0;
+        for (Py_ssize_t i = 0; i < intervals; i++) {
+            held[i + 1] = held[i] + at(&in[1], i);
+            fits &= at(&in[1], i) >= 0;
+        }
+        numbers = held[intervals];
     }
-    held[0] = 0;
-    for (Py_ssize_t i = 0; i < intervals; i++) {
-        held[i + 1] = held[i] + at(&in[1], i);
-        fits &= at(&in[1], i) >= 0;
-    }
-    int64_t wanted = size > 0 ? blocks : 0;
-    if (!fits || (wanted > 0 && (furthest >= blocks || held[intervals] / size < blocks))) {
+    if (!fits || (wanted > 0 && (furthest >= blocks || numbers / size < blocks))) {
         PyErr_SetString(PyExc_ValueError, "loops lead out of the blocks");
         goto end;
     }
-    first = PyMem_RawMalloc(8 * (size_t)wanted + 1);
-    if (first == NULL) {
-        PyErr_NoMemory();
-        goto end;
+    int64_t meets = wanted;
+    if (!as_they_are) {
+        first = PyMem_RawMalloc(8 * (size_t)wanted + 1);
+        if (first == NULL) {
+            PyErr_NoMemory();
+            goto end;
+        }
+        meets = wanted > 0 ? find_blocks(in, held, first, blocks, size) : 0;
     }
-    int64_t meets = wanted > 0 ? find_blocks(in, held, first, blocks, size) : 0;
     grown = PyMem_RawMalloc(16 * (size_t)meets + 1);
     if (grown == NULL) {
         PyErr_NoMemory();
@@ -495,7 +513,7 @@ static PyObject *rearranged(PyObject *module, PyObject *const *given, Py_ssize_t
     }
     Joined joined = {grown, grown + meets, 0, 0};
     if (wanted > 0)
-        in_loops(&joined, in, held, first, size);
+        in_loops(&joined, in, held, as_they_are ? (const int64_t *)in[0].first : first, size);
     joined_columns(&joined, results);
 end:
     PyMem_RawFree(held);
