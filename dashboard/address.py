@@ -28,6 +28,7 @@ __all__ = [
     "Range",
     "parse",
     "parse_range",
+    "place",
     "ranges",
     "write",
 ]
@@ -175,6 +176,12 @@ def parse_leniently(path: str | None, search: str | None) -> tuple[Address, list
     }
     option_pairs = tuple(sorted(options.items()))
     return Address(path=path or "/", **fields, options=option_pairs), faults  # type: ignore[arg-type]
+
+
+def place(path: str, search: str) -> dict[str, str | None]:
+    """Return which page of which reports is asked for, as `placeOf` in assets/views.js does."""
+    asked = dict(reversed(parse_qsl(search.removeprefix("?"), keep_blank_values=True)))
+    return {"path": path, "report": asked.get("report"), "against": asked.get("against")}
 
 
 def ranges(numbers: Sequence[int]) -> str:

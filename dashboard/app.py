@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.exceptions import PreventUpdate
+from flask import request
 
 from dashboard import (
     access,
@@ -45,6 +47,8 @@ from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError, PvaError
 from pva.plot import theme
 from pva.plot.axes import warm
+
+Shown = dict[str, Any] | None
 
 _INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -86,14 +90,15 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
         add_log_handler=False,
     )
-    app.layout = lambda: shell(store, preferences.chosen_theme())
     ahead = ahead_of(app, Ahead(store, UnderWay(app.server).rest))
+    router = Router(app, store, ahead)
+    app.layout = router.window
     preferences.follow(app.server)
     store.count_runs(preferences.runs, counted)
     app.server.before_request(store.look_once)
     app.server.teardown_request(lambda _: store.look_again())
     scripts.register(app)
-    _register(app, store, ahead)
+    _register(app, router)
     _register_scripts(app)
     controls.register(app)
     view.register(app)
@@ -109,9 +114,92 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     return app
 
 
-def _register(app: Dash, store: Store, ahead: Ahead) -> None:
-    """Register what answers to an address: the page there, and what stands around it."""
-    written = Written()
+# What answers to an address, in the order of `Router.answer`.
+_ANSWERS = (
+    ("page-above", "children"),
+    ("page-aside", "children"),
+    ("shown", "data"),
+    *((slots.name_of(each), "children") for each in slots.paths()),
+    ("navigation", "children"),
+    ("report-name", "children"),
+    ("target", "children"),
+    ("notice", "children"),
+    ("kept", "data"),
+    ("report-choice", "data"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Router:
+    """What answers to an address: the page there, and what stands around it."""
+
+    app: Dash
+    store: Store
+    ahead: Ahead
+    written: Written = field(default_factory=Written)
+
+    def answer(
+        self,
+        asked_by: str | None,
+        writing: object,
+        path: str,
+        search: str,
+        shown: Shown = None,
+        kept: dict[str, Shown] | None = None,
+        keys: list[str] | None = None,
+    ) -> tuple[object, ...]:
+        """Return the values of `_ANSWERS`, given what the browser shows and keeps."""
+        store = self.store
+        components.check_texts(path, search)
+        kept = kept if store.keys == keys and isinstance(kept, dict) else {}
+        page, links, name, target, sound, note, now = show(
+            store, path, search, shown, asked_by, writing, kept.get(path)
+        )
+        around: tuple[object, object] = no_update, no_update
+        if isinstance(now, dict):
+            self.ahead.show(now["report"])
+            parts = Parts(store, view.makers(self.app), search, now["stamp"])
+            if page is not no_update:
+                page = _answered(page, path, parts, self.written, anew=asked_by == "reload")
+            kept = kept | {path: now if sound else None}
+            around = _around(store, path, search, parts)
+        elif now is None:
+            around = None, None
+        slot = path if now is not None and path in slots.paths() else slots.ELSEWHERE
+        pages = [page if each == slot else no_update for each in slots.paths()]
+        new_keys = no_update if store.keys == keys else store.keys
+        header = still.settled(links), name, target, note
+        return *around, now, *pages, *header, kept, new_keys
+
+    def window(self) -> object:
+        """Lay out the window, with the page of the address `at` where that is there at once.
+
+        Otherwise the window comes first, and says that it waits.
+        """
+        laid: Any = shell(self.store, preferences.chosen_theme())
+        path, mark, asked = request.args.get("at", "").partition("?")
+        search = mark + asked
+        if not _is_there(self.store, path, search):
+            return laid
+        values = self.answer(None, laid["writing"].data, path, search, keys=self.store.keys)
+        for (name, value_of), value in zip(_ANSWERS, values, strict=True):
+            if value is not no_update:
+                setattr(laid[name], value_of, value)
+        laid["place"].data = address.place(path, search)
+        return laid
+
+
+def _is_there(store: Store, path: str, search: str) -> bool:
+    """Return whether the page of an address was laid out before."""
+    try:
+        state, faults = address.parse_leniently(path, search)
+        return not faults and view.is_kept(store, state, path, about=str(store.keys))
+    except components.EXPECTED:
+        return False
+
+
+def _register(app: Dash, router: Router) -> None:
+    """Register what answers to an address that is not that of the first page, or was not there."""
 
     def route(
         _place: object,
@@ -124,39 +212,10 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         kept: dict[str, Shown],
         keys: list[str],
     ) -> tuple[object, ...]:
-        components.check_texts(path, search)
-        kept = kept if store.keys == keys and isinstance(kept, dict) else {}
-        asked_by = ctx.triggered_id
-        page, links, name, target, sound, note, now = show(
-            store, path, search, shown, asked_by, writing, kept.get(path)
-        )
-        around: tuple[object, object] = no_update, no_update
-        if isinstance(now, dict):
-            ahead.show(now["report"])
-            parts = Parts(store, view.makers(app), search, now["stamp"])
-            if page is not no_update:
-                page = _answered(page, path, parts, written)
-            kept = kept | {path: now if sound else None}
-            around = _around(store, path, search, parts)
-        elif now is None:
-            around = None, None
-        slot = path if now is not None and path in slots.paths() else slots.ELSEWHERE
-        pages = [page if each == slot else no_update for each in slots.paths()]
-        new_keys = no_update if store.keys == keys else store.keys
-        header = still.settled(links), name, target, note
-        return *around, now, *pages, *header, kept, new_keys
+        return router.answer(ctx.triggered_id, writing, path, search, shown, kept, keys)
 
     app.callback(
-        Output("page-above", "children"),
-        Output("page-aside", "children"),
-        Output("shown", "data"),
-        *(Output(slots.name_of(each), "children") for each in slots.paths()),
-        Output("navigation", "children"),
-        Output("report-name", "children"),
-        Output("target", "children"),
-        Output("notice", "children"),
-        Output("kept", "data"),
-        Output("report-choice", "data"),
+        *(Output(name, value) for name, value in _ANSWERS),
         Input("place", "data"),
         Input("watch", "n_intervals"),
         Input("reload", "n_clicks"),
@@ -167,18 +226,22 @@ def _register(app: Dash, store: Store, ahead: Ahead) -> None:
         State("kept", "data"),
         State("report-choice", "data"),
         running=[(Output("busy", "className"), "busy", "idle")],
+        prevent_initial_call=True,  # the window comes with its page, or `place` asks
     )(route)
 
 
 def _register_scripts(app: Dash) -> None:
     """Register what the browser answers by itself, by functions of the scripts in assets."""
     for function, output, inputs in (
-        ("switchTheme", [Output("theme", "data"), Output("provider", "forceColorScheme")],
-         [Input("theme-switch", "n_clicks")]),
-        ("openReport", [], [Input("report-choice", "value")]),
         ("showReport", [Output("report-choice", "value")], [Input("shown", "data")]),
         ("remember", [Output("recent", "data")],
          [Input("shown", "data"), State("recent", "data")]),
+    ):  # fmt: skip
+        app.clientside_callback(ClientsideFunction("tilescope", function), *output, *inputs)
+    for function, output, inputs in (
+        ("switchTheme", [Output("theme", "data"), Output("provider", "forceColorScheme")],
+         [Input("theme-switch", "n_clicks")]),
+        ("openReport", [], [Input("report-choice", "value")]),
         ("setWriting", [Output("writing", "data")],
          [Input("sizes-choice", "value"), Input("cycles-choice", "value"),
           Input("runs-choice", "value"), State("writing", "data")]),
@@ -188,18 +251,15 @@ def _register_scripts(app: Dash) -> None:
         )
 
 
-def _answered(page: object, path: str, parts: Parts, written: Written) -> object:
+def _answered(page: object, path: str, parts: Parts, written: Written, *, anew: bool) -> object:
     """Return a page with the parts that are kept; as it was written, where these are all."""
     entry = (path, parts.search, parts.stamp, preferences.chosen_theme(),
              preferences.chosen_units(), tuple(parts.store.keys))  # fmt: skip
     text = written.get(entry)
-    if text is not None and ctx.triggered_id != "reload":
+    if text is not None and not anew:
         return text
     filled = parts.filled(page)
     return filled if parts.lacking or path == start.PATH else written.keep(entry, filled)
-
-
-Shown = dict[str, Any] | None
 
 
 def show(

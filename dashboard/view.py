@@ -152,9 +152,9 @@ def remembered(
     return store.answer(_entry(store, state, name, about), make)
 
 
-def is_kept(store: Store, state: Address, name: Hashable) -> bool:
+def is_kept(store: Store, state: Address, name: Hashable, *, about: str = "") -> bool:
     """Return whether `remembered` has a result under this name; raises PvaError."""
-    return store.is_answered(_entry(store, state, name, ""))
+    return store.is_answered(_entry(store, state, name, about))
 
 
 def _entry(store: Store, state: Address, name: Hashable, about: str) -> Hashable:

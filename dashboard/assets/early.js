@@ -18,11 +18,13 @@
   tellRuns();
   document.addEventListener("visibilitychange", function () { if (!document.hidden) tellRuns(); });
 
-  // What Dash asks for when its scripts have run; asked for now, it is there by then.
+  // What Dash asks for when its scripts have run; asked for now, it is there by then. The window comes
+  // with the page of this address (dashboard/app.py).
   var asked = {};
   var fetched = window.fetch;
-  ["/_dash-layout", "/_dash-dependencies"].forEach(function (address) {
-    asked[address] = fetched(address, { credentials: "same-origin" });
+  var at = encodeURIComponent(window.location.pathname + window.location.search);
+  [["/_dash-layout", "?at=" + at], ["/_dash-dependencies", ""]].forEach(function (address) {
+    asked[address[0]] = fetched(address.join(""), { credentials: "same-origin" });
   });
   window.fetch = function (address) {
     var answer = asked[address];
@@ -30,13 +32,12 @@
     return answer || fetched.apply(window, arguments);
   };
 
-  // What a plot is made by, which Dash would load when the first one is laid out.
+  // What a plot is made by. Dash would load it when the first one is laid out, and go on with its
+  // callbacks before it draws.
   function fetchPlots() {
-    var link = document.createElement("link");
-    link.rel = "preload";
-    link.as = "script";
-    link.href = "/_dash-component-suites/dash/dcc/async-graph.js";
-    document.head.append(link);
+    var script = document.createElement("script");
+    script.src = "/_dash-component-suites/dash/dcc/async-graph.js";
+    document.head.append(script);
   }
 
   // Dash's plots wait for what stands in `window.Plotly`, which may be a promise.

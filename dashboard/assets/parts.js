@@ -30,6 +30,7 @@
 
   const slots = new Map();
   let inside = null; // the slot that is in the document
+  let wanted = null; // the path that is shown, where its slot is still to come
 
   // Each of Dash's components looks at every step of every callback whether it changed. Those of a
   // page that is kept hear of the store through its slot: of all steps at once, when it is shown again.
@@ -82,6 +83,7 @@
   /** Show the page at a path; that of none, what takes the place of one. */
   function turnTo(path) {
     const next = slots.get(path) || slots.get("");
+    wanted = next ? null : path;
     if (!next || next === inside) return;
     if (inside) {
       const zoomed = inside.element.querySelectorAll("[data-zoomed]"); // assets/views.js
@@ -108,7 +110,11 @@
     const outer = useContext(context);
     const value = useMemo(() => outer && { ...outer, subscription: place }, [outer, place]);
     useEffect(() => (outer ? outer.subscription.addNestedSub(place.hear) : undefined), [outer, place]);
-    const hold = (home) => home && slots.set(path, Object.assign(place, { home, path }));
+    const hold = (home) => {
+      if (!home) return;
+      slots.set(path, Object.assign(place, { home, path }));
+      if (path === wanted) turnTo(path); // before its parts look for their size
+    };
     const room = createElement("div", { className: "slot", ref: hold });
     const page = createElement(context.Provider, { value }, children);
     return createElement(Fragment, null, room, window.ReactDOM.createPortal(page, place.element));
@@ -144,6 +150,19 @@
     load();
     window.tilescope.plotly();
   }
+
+  // Dash's plots are loaded when the first one is laid out, and that one then waits until nothing else is to
+  // do. One that is laid out beside the document and never drawn has them loaded, so that the first is drawn
+  // with its page.
+
+  function meetPlots() {
+    const { createRoot, flushSync } = window.ReactDOM;
+    const root = createRoot(document.createElement("div"));
+    flushSync(() => root.render(createElement(window.dash_core_components.Graph, { id: "unseen" })));
+    root.unmount();
+  }
+
+  if (window.Plotly) document.addEventListener("DOMContentLoaded", meetPlots); // asked for in assets/early.js
 
   // The rows of a long table come straight from the server (dashboard/tables.py): a callback of Dash
   // for them takes the browser longer than showing them.

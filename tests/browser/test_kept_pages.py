@@ -152,3 +152,20 @@ def test_units_are_those_of_all_pages(open_page: Opener) -> None:
     settled(page)
     turn(page, "/memory")
     expect(words).not_to_have_text(before)
+
+
+def test_page_that_was_made_before_is_there_with_the_window(open_page: Opener) -> None:
+    open_page("/memory?report=small")
+    page = open_page("/liveness?report=small")
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.post_data or ""))
+    page.goto(page.url.replace("/liveness", "/memory"))
+    expect(page.locator("#memory-plot .nsewdrag").first).to_be_visible()
+    settled(page)
+    assert not [body for body in asked if "page-above.children" in body[:200]]
+    expect(page).to_have_title("small \u2013 tilescope")
+    expect(page.locator("#report-name")).to_have_text("small")
+    assert "small" in page.evaluate("localStorage.getItem('recent')")
+    turn(page, "/liveness")
+    turn(page, "/memory")
+    expect(page.locator("#memory-plot .nsewdrag").first).to_be_visible()
