@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from dash import Dash
 
 from dashboard import drawer
 from dashboard.address import Address
-from dashboard.ahead import Ahead, ahead_of
+from dashboard.ahead import LARGEST, Ahead, ahead_of
 from dashboard.app import show
 from dashboard.pages import PAGES
 from dashboard.pages.memory import page as memory
+from dashboard.shell import Page
 from dashboard.store import KEPT_OPEN, Store
 from dashboard.view import makers
 from pva.errors import PvaError
 from pva.plot.theme import THEMES
 
 FIRST = ("/", "/_dash-layout", "/_dash-dependencies")
-MAX_BYTES = 200_000_000  # of the files of the reports that are made ready
+# Of the files of the reports that are made ready. Of a larger one the first page is, up to LARGEST.
+MAX_BYTES = 200_000_000
 MAX_SECONDS = 5.0  # that a server's end waits for a view
 
 
@@ -48,8 +50,9 @@ def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
         client = app.server.test_client()
         for path in FIRST:
             client.get(path, buffered=True)
-        if store.keys and store.has_report() and store.size() <= MAX_BYTES:
-            make_pages(app, store, stopped, ahead_of(app).rest)
+        if store.keys and store.has_report() and (size := store.size()) <= LARGEST:
+            pages = PAGES if size <= MAX_BYTES else [memory]
+            make_pages(app, store, stopped, ahead_of(app).rest, pages)
         _make_reports_ready(ahead_of(app), store)
     except Exception:  # who asks for the page is told
         logging.getLogger("tilescope").debug("no page is ready", exc_info=True)
@@ -70,13 +73,14 @@ def make_pages(
     store: Store,
     stopped: Callable[[], bool] = lambda: False,
     pause: Callable[[], None] = lambda: None,
+    pages: Sequence[Page] = PAGES,
 ) -> None:
-    """Lay out the pages of the first report with their panels and plots; the store keeps them.
+    """Lay out pages of the first report with their panels and plots; the store keeps them.
 
     Each but those of the first page waits for a rest.
     """
     registry = makers(app)
-    for page in sorted(PAGES, key=lambda page: page is not memory):
+    for page in sorted(pages, key=lambda page: page is not memory):
         laid = [show(store, page.PATH, "", None)[0], drawer.place(Address(page.PATH))]
         views = _views(laid) if page.available(store, "") else ()
         for make in (registry[identifier] for identifier in views if identifier in registry):

@@ -11,8 +11,10 @@ import pytest
 pytest.importorskip("dash")
 
 from dashboard import early
+from dashboard.address import Address
 from dashboard.app import application
 from dashboard.store import Store
+from dashboard.view import is_kept
 from tests.builders import write_report
 
 
@@ -34,3 +36,23 @@ def test_end_of_the_server_waits_for_the_view_and_begins_no_other(
         assert begun.wait(30)
         threading.Timer(0.2, release.set).start()
     assert len(ended) == 1 and not ended[0].is_alive()
+
+
+@pytest.mark.parametrize(
+    ("ready", "largest", "made"),
+    [(1, 1, set()), (1, 1 << 30, {"/memory"}), (1 << 30, 1 << 30, {"/memory", "/liveness"})],
+)
+def test_of_a_large_report_the_first_page_is_made_and_of_a_larger_one_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ready: int, largest: int, made: set[str]
+) -> None:
+    done = threading.Event()
+    monkeypatch.setattr(early, "MAX_BYTES", ready)
+    monkeypatch.setattr(early, "LARGEST", largest)
+    monkeypatch.setattr(early, "_make_reports_ready", lambda *_: done.set())
+    store = Store([write_report(tmp_path / "run")])
+    app = application(store)
+    with early.ready(app, store):
+        assert done.wait(60)
+    about = str(store.keys)
+    pages = ("/memory", "/liveness")
+    assert {path for path in pages if is_kept(store, Address(path), path, about=about)} == made
