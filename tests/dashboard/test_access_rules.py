@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -116,6 +117,7 @@ def test_a_line_is_a_page_for_a_browser_where_it_refuses(status: int) -> None:
     if status >= 400:
         way = "" if status in (401, 403) else '<p><a href="/">All reports and traces</a></p>'
         assert f"<p>&lt;b&gt;line&lt;/b&gt;</p>{way}</main>" in page.text
+        assert f"<h1>{HTTPStatus(status).phrase}</h1>" in page.text
     line = client.get(f"/answer/{status}", base_url=HERE)
     assert (line.mimetype, line.text) == ("text/plain", "<b>line</b>\n")
 
@@ -130,6 +132,7 @@ def test_a_failure_is_a_line_and_the_log_has_what_nobody_expected(
 ) -> None:
     answer = site().test_client().get(f"/fail/{fault}", base_url=HERE)
     assert (answer.status_code, answer.text) == (status, line)
+    assert answer.mimetype == "text/plain"
     logged = [(entry.name, entry.levelno, entry.getMessage()) for entry in caplog.records]
     expected = [("tilescope", logging.ERROR, "the dashboard failed")] if status == 500 else []
     assert logged == (expected if line == FAILED else [])
@@ -154,6 +157,24 @@ def test_the_token_of_a_link_becomes_a_cookie_and_the_rest_of_the_link_stays() -
     assert posted.status_code == 401
 
 
+def test_the_cookie_of_the_token_lets_in_and_no_other_does() -> None:
+    client = site("machine.example", token="secret").test_client(use_cookies=False)
+    for cookie, status in (
+        ("tilescope-2bb80d53=secret", 200), ("tilescope-2bb80d53=other", 401), ("None=secret", 401),
+        ("tilescope-2bb80d5=secret", 401),
+    ):  # fmt: skip
+        headers = {"Cookie": cookie}
+        answer = client.get("/", base_url="http://machine.example", headers=headers)
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "machine.example", "10.0.0.1"])
+def test_another_host_without_a_token_is_an_error_of_its_name(host: str) -> None:
+    with pytest.raises(ValueError, match=f"^{host}: serving other machines needs a token$"):
+        site(host)
+    assert site("[::1]") and site("localhost")
+
+
 def test_on_this_machine_no_token_is_asked_for() -> None:
     assert site().test_client().get("/", base_url=HERE).text == "page"
     assert site(token="t").test_client().get("/", base_url=HERE).status_code == 401
@@ -169,6 +190,7 @@ def test_other_machines_are_served_under_the_names_of_this_one(
     assert not any(is_served(name, "0.0.0.0") for name in ("other", "shortX", "example"))
     assert is_served("[fe80::1]:80", "[fe80::1]") and is_served("[fe80::1]", "FE80::1")
     assert not is_served("machine.exampleX", "machine.example")
+    assert not is_served("machine", "XmachineX") and is_served("[::2]", "[::2]")
     assert not is_loopback("X::1X") and not is_served("X127.0.0.1", "127.0.0.1")
 
 
