@@ -23,17 +23,6 @@ from simulator.graph.program import Copy, Sequence
 from simulator.graph.types import FLOAT
 from simulator.poplibs import popops
 
-
-@pytest.fixture(autouse=True, scope="module", params=["compiled", "NumPy"])
-def _passes(request):
-    """Look for what is below in C where it was built, and in NumPy, and for few pairs at a time."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "NumPy":
-            patch.setattr(kernels, "compiled", None)
-            patch.setattr(module, "INTERVALS_AT_ONCE", 2)
-        yield
-
-
 STEPS, TILES, BASE, MEMORY = 6, 2, 96, 200
 variables = st.tuples(
     st.integers(0, STEPS - 1),
@@ -87,8 +76,11 @@ def test_conflicts_are_the_variables_that_have_a_step_in_common(intervals, alway
         expected[variable, :] = expected[:, variable] = True
     variable, begin, length = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
     flags = np.isin(np.arange(5), list(always))
-    found = conflicts_of(flags, variable, begin, begin + length)
-    np.testing.assert_array_equal(found, expected)
+    for at_once in (256, 2):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "INTERVALS_AT_ONCE", at_once)
+            found = conflicts_of(flags, variable, begin, begin + length)
+        np.testing.assert_array_equal(found, expected)
 
 
 def bytes_of(found, piece):
@@ -101,6 +93,9 @@ def bytes_of(found, piece):
 @given(st.lists(variables, min_size=1, max_size=8))
 def test_variables_alive_together_share_no_address_on_a_tile(given_variables):
     demand, begin, end, always, found = place(given_variables)
+    with pytest.MonkeyPatch.context() as patch:  # in NumPy as in C, where it was built
+        patch.setattr(kernels, "compiled", None)
+        assert allocate(demand, TILES, MEMORY, BASE).address.tolist() == found.address.tolist()
     for one in range(len(demand.variable)):
         for other in range(one):
             a, b = demand.variable[one], demand.variable[other]

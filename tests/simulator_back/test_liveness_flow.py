@@ -23,15 +23,14 @@ from simulator.graph.machine.target import TARGETS, with_ipus
 from simulator.graph.types import FLOAT
 
 
-@pytest.fixture(autouse=True, scope="module", params=["compiled", "at once", "two steps at a time"])
-def _passes(request):
+@pytest.fixture(params=["compiled", "at once", "two steps at a time"])
+def passes(request, monkeypatch):
     """Add up the bytes in C where it was built, and in NumPy, for all steps and for two."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param != "compiled":
-            patch.setattr(kernels, "compiled", None)
-        if request.param == "two steps at a time":
-            patch.setattr(module, "STEPS_AT_ONCE", 2)
-        yield
+    if request.param != "compiled":
+        monkeypatch.setattr(kernels, "compiled", None)
+    if request.param == "two steps at a time":
+        monkeypatch.setattr(module, "STEPS_AT_ONCE", 2)
+    return request.param
 
 
 VARIABLES = 3
@@ -383,7 +382,7 @@ def test_variables_of_the_host_and_of_the_compiler_that_nothing_writes_are_alway
     assert find(programs, access[:1], host_reads={1}).always_live.tolist() == [False, True, False]
 
 
-def test_live_bytes_are_of_each_ipu_and_the_most_of_each_tile():
+def test_live_bytes_are_of_each_ipu_and_the_most_of_each_tile(passes):
     """Variables 0, 1 and 2 of 4, 5 and 6 bytes lie on tiles 3 of IPU 0, 4 and 5 of IPU 1."""
     programs = [LoweredProgram("Sequence", children=[1, 2, 3]), LEAF, LEAF, LEAF]
     access = [(1, 0, True, True), (2, 0, False, False), (2, 1, True, True), (2, 2, True, True),
