@@ -34,6 +34,7 @@ def refused(call: Callable[..., object], *arguments: object) -> str:
     [(content, ".x", "cbor") for content in (b"\xa0", b"\xbb", b"\xbf")]
     + [(content, ".pop", "cbor") for content in (b"\xa0", b"\xbb", b"\xbf")]
     + [(content, ".cbor", "cbor") for content in (b" \n", b"\xc0", b"\xdb", b"\xd9\xd9\xf7\xa0")]
+    + [(b"\xd9\xd9\xf7\xa0", suffix, "cbor") for suffix in (".x", ".json")]
     + [(content, ".JSON", "json") for content in (b" \n", b"\xc0", b"{", b"\xef\xbb\xbf {")],
 )  # fmt: skip
 def test_a_file_has_the_format_of_its_first_byte_or_of_its_suffix(
@@ -128,6 +129,20 @@ def test_a_directory_of_one_document_is_a_report_of_it(tmp_path: Path) -> None:
         folder.mkdir()
         registry.write(DATA, folder / f"{name}.json")
         assert registry.read(folder) == DATA.select(name)
+
+
+def test_documents_are_read_with_their_debug_information(tmp_path: Path) -> None:
+    for name in ("graph", "debug"):
+        registry.write(DATA, tmp_path / f"{name}.json")
+    assert registry.read(tmp_path) == DATA.select("graph", "debug")
+
+
+def test_a_path_that_is_none_is_an_error_of_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Path) -> None:
+        raise ValueError("odd")
+
+    monkeypatch.setattr(Path, "is_dir", fails)
+    assert refused(registry.read, "x") == "'x': odd; the path of a report"
 
 
 def test_a_directory_of_parquet_is_a_report(tmp_path: Path) -> None:
