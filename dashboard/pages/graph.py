@@ -13,6 +13,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame
 from dashboard.declared import ONE_IPU, Declaration
 from dashboard.figures import graph as figures
@@ -37,18 +38,19 @@ NODE = "node"  # the key of the address: what is in the middle, and what is open
 PLACE = ("ipu", "tile")  # the keys of the address that say where; a tile is narrower
 MAX_DRAWN = 10  # neighbours of a node
 COMPUTE = "OnTileExecute"
+KIND = Column("words", "Kind", "text", 150, "A variable, or the kind of program")
 NODE_COLUMNS = (
-    Column("name", "Name", "name", note="A variable, or what reads and writes it"),
-    Column("words", "Kind", "text", 150, "A variable, or the kind of program"),
-    Column("bytes", "Bytes", "bytes", 120, "Of the variable, or of all that it touches"),
-    Column("reads", "Reads", "number", 100, "What it reads, or what reads it"),
-    Column("writes", "Writes", "number", 100, "What it writes, or what writes it"),
+    *declared_columns(analysis.graph_nodes, "name/name Name"),
+    KIND,
+    *declared_columns(
+        analysis.graph_nodes, "bytes@120 Bytes", "reads@100 Reads", "writes@100 Writes"
+    ),
 )
 NEIGHBOUR_COLUMNS = (
     Column("does", "Access", "text", 120, "Whether the data come from there or go there"),
     Column("name", "Name", "name", note="The neighbour of what is in the middle"),
-    Column("words", "Kind", "text", 150, "A variable, or the kind of program"),
-    Column("bytes", "Bytes", "bytes", 120, "Of the variable that is read or written"),
+    KIND,
+    *declared_columns(analysis.graph_edges, "bytes@120 Bytes"),
 )
 TABS = (
     ("details", "Details"),

@@ -82,7 +82,7 @@ ADDRESS_COLUMNS = (
     Column("words", "What", "name", note="The variable, or a gap"),
     *declared_columns(tile_series.address_map, "category/text@150 Category", "region/text Region"),
     Column("live", "Live at steps", "text", 140, "From the first to the last"),
-    Column("shares", "Overlaps", "number", 100, "Other pieces at its place, live at other times"),
+    *declared_columns(tile_series.address_map, "shares@100 Overlaps"),
 )
 REGION_WORDS = {
     "nonInterleaved": "Non-interleaved",

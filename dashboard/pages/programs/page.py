@@ -12,6 +12,7 @@ from dash.exceptions import PreventUpdate
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame
 from dashboard.declared import Declaration
 from dashboard.pages.programs import details as program_details
@@ -35,6 +36,7 @@ from dashboard.store import Report, Store
 from pva.analysis.operations.layers import software_layers
 from pva.analysis.programs import lines
 from pva.analysis.programs.compilation import WRITTEN, compiled_types
+from pva.analysis.programs.hierarchy import program_tree
 from pva.analysis.programs.outline import program_stages
 from pva.analysis.programs.written import written_roles
 from pva.analysis.selection import SelectionError
@@ -58,13 +60,10 @@ SENT = (
     Column("words", "Kind", "text"),
     Column("mark", "Mark", "text"),
     Column("name", "Program", "name", note="Its kind, and its debug name"),
-    Column("executions", "Ran", "number", 70, "How often it ran in the recorded runs"),
-    Column("cycles", "Cycles", "cycles", 104, "By how much it and its parts made the recorded runs "
-           "longer; a function's are shared out among its calls"),
-    Column("share", "Share", "share", 80, "Of the cycles of the recorded runs"),
-    Column("mean_cycles", "Once", "cycles", 92, "One execution on average, as it was recorded"),
-    Column("estimated_cycles", "Estimate", "cycles", 96,
-           "One execution, by the estimates of the compiler, its parts included"),
+    *declared_columns(
+        program_tree, "executions@70 Ran", "cycles@104 Cycles", "share@80 Share",
+        "mean_cycles@92 Once", "estimated_cycles@96 Estimate",
+    ),
 )  # fmt: skip
 _FIGURES = ("executions", "cycles", "share", "mean_cycles", "estimated_cycles")
 _COUNTED = ("executions", "cycles", "estimated_cycles")

@@ -46,7 +46,13 @@ class Neighbourhood:
     edges: pd.DataFrame
 
 
-@analysis("key kind name bytes:bytes reads writes")
+@analysis(
+    "key kind name bytes:bytes reads writes",
+    name="debug name of the variable, or of what reads and writes it",
+    bytes="bytes of the variable, or of all that it touches",
+    reads="how many it reads, or by how many it is read",
+    writes="how many it writes, or by how many it is written",
+)
 def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return the nodes of the computation graph: what reads and writes variables, and variables.
 
@@ -82,7 +88,10 @@ def graph_nodes(report: Report, *, ipu: int | None = None, tile: int | None = No
     return largest_first(columns, "bytes")
 
 
-@analysis("source source_name target target_name bytes:bytes")
+@analysis(
+    "source source_name target target_name bytes:bytes",
+    bytes="bytes of the variable that is read or written",
+)
 def graph_edges(
     report: Report,
     *,

@@ -42,7 +42,12 @@ _MAX_ROUNDS = 32  # of functions that call functions
 @analysis(
     "program parent depth end part number type name sync_type count function executions "
     "cycles:cycles share:fraction mean_cycles:cycles estimated_cycles:cycles first_step "
-    "liveness_step"
+    "liveness_step",
+    cycles="cycles by which it and its parts made the recorded runs longer; a function's are "
+    "shared out among its calls",
+    share="part of the cycles of the recorded runs",
+    mean_cycles="mean cycles of one execution, as it was recorded",
+    estimated_cycles="cycles of one execution that the compiler estimated, its parts included",
 )
 def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
     """Lay out the control programs and functions as lines of a tree, depth first, with their cost.
