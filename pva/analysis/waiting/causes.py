@@ -12,7 +12,7 @@ from pva.analysis.attribution import labels
 from pva.analysis.columns import analysis
 from pva.analysis.operations.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.selection import rows_wanted
-from pva.analysis.table import Columns
+from pva.analysis.table import Arrays, Columns, largest_first
 from pva.analysis.waiting.chains import Chain, Clocks, Items, clocks_of, items_of, walk
 from pva.analysis.waiting.segments import NEVER, recorded_runs
 from pva.array_types import Integers
@@ -135,7 +135,7 @@ def path_steps(report: Report, *, count: int = 1000) -> Columns:
     cycles="cycles of the mean tile of the IPU that waits",
     share="part of the cycles of the recorded runs",
 )
-def waits(report: Report) -> pd.DataFrame:
+def waits(report: Report) -> Columns:
     """Return who the tiles of each IPU wait for, and what that one does meanwhile, longest first.
 
     At every sync, and at the end of a run, tiles wait for the one that arrives last: `for_tile` on
@@ -145,35 +145,33 @@ def waits(report: Report) -> pd.DataFrame:
     the IPU; `cycles` are those of its mean tile, `share` is of the cycles of the recorded runs.
     With what `cycles_by_tile` calls busy, they make up all cycles. Raises NotRecordedError.
     """
-    return _kept_waits(report, None).copy()
+    return _kept_waits(report, None)
 
 
-def _kept_waits(report: Report, clocks: Clocks | None) -> pd.DataFrame:
+def _kept_waits(report: Report, clocks: Clocks | None) -> Arrays:
     """Return `waits`, worked out once; not to be changed."""
     return report.dataset.kept("waits", lambda _: _waits(report, clocks or clocks_of(report)))
 
 
-def _waits(report: Report, clocks: Clocks) -> pd.DataFrame:
+def _waits(report: Report, clocks: Clocks) -> Arrays:
     """Return `waits` of replayed clocks."""
     data = report.dataset
     keys, spent = _summed([_in_sets(report, clocks), *_between(report, clocks)])
     per_ipu = max(data.of_replica("num_tiles") // max(data.of_replica("num_ipus"), 1), 1)
     names = dict(zip(KEYS, keys, strict=True))
     stage = owners_in(report, STAGE)[names["program"]]
-    frame = pd.DataFrame(
-        {
-            "ipu": names["ipu"],
-            "for_ipu": names["for_ipu"],
-            "for_tile": names["for_tile"],
-            **_named(report, names["program"], names["is_way"] > 0),
-            "stage": np.where(stage == OUTSIDE, "", stage),
-            "first_step": _first_steps(report, names["program"]),
-            "tile_cycles": spent,
-            "cycles": spent / per_ipu,
-            "share": spent / per_ipu / max(_all_cycles(report), 1),
-        }
-    )
-    return frame.sort_values("tile_cycles", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "ipu": names["ipu"],
+        "for_ipu": names["for_ipu"],
+        "for_tile": names["for_tile"],
+        **_named(report, names["program"], names["is_way"] > 0),
+        "stage": np.where(stage == OUTSIDE, "", stage),
+        "first_step": _first_steps(report, names["program"]),
+        "tile_cycles": spent,
+        "cycles": spent / per_ipu,
+        "share": spent / per_ipu / max(_all_cycles(report), 1),
+    }
+    return largest_first(columns, "tile_cycles")
 
 
 @analysis(
@@ -197,7 +195,7 @@ def why_idle(report: Report) -> pd.DataFrame:
     data = report.dataset
     clocks = clocks_of(report)
     ipus = data.of_replica("num_ipus")
-    frame = _kept_waits(report, clocks)
+    frame = pd.DataFrame(_kept_waits(report, clocks))
     per_ipu = data.of_replica("num_tiles") // max(ipus, 1)
     total = max(_all_cycles(report) * per_ipu, 1)
     idle_reason = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")

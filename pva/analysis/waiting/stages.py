@@ -11,11 +11,10 @@ from pva.analysis.attribution import operations, summed
 from pva.analysis.columns import analysis
 from pva.analysis.execution.tile_activity import SYNCS
 from pva.analysis.operations.layers import OUTSIDE, owners_in
-from pva.analysis.table import Columns, largest_first, rows_of
+from pva.analysis.table import Arrays, Columns, largest_first, rows_of
 from pva.analysis.waiting.causes import SYNC, waits
 from pva.analysis.waiting.segments import recorded_runs
 from pva.array_types import Floats
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -34,9 +33,9 @@ def ipu_balance(report: Report) -> Columns:
     """
     total = _all_cycles(report)
     ipus = report.dataset.of_replica("num_ipus")
-    frame = waits(report).frame()
-    frame = frame[(frame["ipu"] != frame["for_ipu"]) & (frame["type"] != SYNC)]
-    waiting, waited_for = (_sums(frame, by, ipus) for by in ("ipu", "for_ipu"))
+    table = waits(report).arrays
+    rows = rows_of(table, (table["ipu"] != table["for_ipu"]) & (table["type"] != SYNC))
+    waiting, waited_for = (_sums(rows, by, ipus) for by in ("ipu", "for_ipu"))
     columns = {
         "ipu": np.arange(ipus),
         "own_cycles": total - waiting,
@@ -57,7 +56,8 @@ def layer_moves(report: Report) -> Columns:
     what the runs are shorter by at most. Moves that save nothing are left out. Layers are PopART's
     operations, else those of `cycles_by_operation`. Raises NotRecordedError.
     """
-    own_cycles = ipu_balance(report).frame().sort_values("ipu")["own_cycles"].to_numpy()
+    of_ipus = ipu_balance(report).arrays
+    own_cycles = of_ipus["own_cycles"][np.argsort(of_ipus["ipu"])]
     bound = int(own_cycles.argmax())
     names, spent = _layers(report, bound, len(own_cycles))
     part = spent / max(float(spent.sum()), 1) * own_cycles[bound]
@@ -100,10 +100,10 @@ def _layers(report: Report, ipu: int, ipus: int) -> tuple[npt.NDArray[np.object_
     return names[order].astype(object), spent[order, ipu].astype(np.float64)
 
 
-def _sums(frame: pd.DataFrame, by: str, count: int) -> Floats:
+def _sums(waits: Arrays, by: str, count: int) -> Floats:
     """Add up the cycles of waits by IPU."""
     sums: Floats = np.zeros(count)
-    np.add.at(sums, frame[by].to_numpy(), frame["cycles"].to_numpy())
+    np.add.at(sums, waits[by], waits["cycles"])
     return sums
 
 
