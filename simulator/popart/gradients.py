@@ -33,17 +33,33 @@ SCATTERS = {(ONNX, name) for name in ("ScatterElements", "ScatterND")}
 FLAT |= {(GRAPHCORE, name) for name in ("Detach", "Init", "NearbyInt", "Round")}
 
 
+# What hands on the gradient of whole numbers as it is: it chooses, moves or adds up elements.
+WHOLE = {(ONNX, name) for name in ("Gather", "GatherElements", "Identity", "ReduceSum", "Reshape",
+         "Slice", "Squeeze", "TopK", "Transpose", "Unsqueeze")}  # fmt: skip
+WHOLE |= {(GRAPHCORE, "IdentityLoss"), (GRAPHCORE, "Reshape"), (GRAPHCORE, "Slice")}
+
+
 def dependent(ir: Ir, weights: Iterable[str]) -> set[str]:
-    """Name the tensors that change with the weights."""
+    """Name the tensors that change with the weights, or with whole numbers that are asked for."""
     names = set(weights)
     for node in ir.nodes:
-        if node.key not in FLAT and any(name in names for name in node.reads):
+        moving = [name for name in node.reads if name in names]
+        if node.key not in FLAT and any(_is_float(ir, name) for name in moving):
             names.update(name for name in node.outputs if name and _is_float(ir, name))
+        elif node.key in WHOLE and node.inputs[0] in moving:
+            names.add(node.outputs[0])
     return names
 
 
 def _is_float(ir: Ir, name: str) -> bool:
     return ir.infos[name].device.numpy.kind == "f"
+
+
+def _is_handed_on(ir: Ir, name: str) -> bool:
+    """Return whether whole numbers reach a loss through nodes alone that hand their gradient on."""
+    readers = [node for node in ir.nodes if name in node.reads]
+    whole = all(node.key in WHOLE and node.inputs[0] == name for node in readers)
+    return whole and all(_is_handed_on(ir, node.outputs[0]) for node in readers)
 
 
 def asked_for(anchors: Iterable[str]) -> list[str]:
@@ -69,7 +85,7 @@ def check_trainable(
                 f"Anchor tensor `{PREFIX}{name}' not in Ir Tensors. In {subject} no loss "
                 f"depends on {name!r}"
             )
-        if not _is_float(ir, name):
+        if not _is_float(ir, name) and not _is_handed_on(ir, name):
             raise popart_exception(
                 f"Anchor tensor `{PREFIX}{name}' not in Ir Tensors. In {subject} {name!r} is "
                 f"{ir.infos[name]}; only floats have a gradient"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from simulator.graph.types import INT
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, Ir, Node
 from simulator.popart.names import Choice
@@ -119,7 +120,7 @@ def add_losses(
             raise popart_exception(
                 f"{subject}: {name!r} is {info}. Loss tensor, {name!r}, must be a scalar tensor"
             )
-        if info.device.numpy.kind != "f":
+        if info.device.numpy.kind != "f" and info.device != INT:
             raise popart_exception(f"{subject}: loss {name!r} is {info}; floats are needed")
         finals.append(name)
     return finals

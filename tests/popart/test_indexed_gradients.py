@@ -192,3 +192,44 @@ def trained_with_lengths(nodes: Any, weights: Any, trains: str) -> Any:
     found = session.initAnchorArrays()
     session.run(popart.PyStepIO(dict.fromkeys(inputs, LENGTHS), found))
     return found
+
+
+def test_whole_numbers_have_the_gradient_that_is_handed_on() -> None:
+    # the medians are 2 and 8, whose places get the 1 of the sum
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("INT32", [2, 3]))
+    median = builder.aiGraphcore.reducemedian([x], axes=[1])[0]
+    total = builder.aiOnnx.reducesum([median], keepdims=False)
+    loss = builder.aiGraphcore.identityloss([total])
+    name = f"Gradient___{x}"
+    session = popart.TrainingSession(
+        builder.getModelProto(),
+        popart.DataFlow(1, [name, total]),
+        loss,
+        popart.ConstSGD(0.1),
+        tiny(),
+    )
+    session.prepareDevice()
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({x: np.int32([[3, 1, 2], [9, 8, 7]])}, anchors))
+    assert anchors[total] == 10
+    assert anchors[name].tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert anchors[name].dtype == np.int32
+
+
+@pytest.mark.parametrize("place", ["indices", "squared"])
+def test_whole_numbers_that_are_computed_with_have_no_gradient(place: str) -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("INT32", [2]))
+    data = builder.addInitializedInputTensor(np.float32([1, 2, 3]))
+    out = builder.aiOnnx.gather([data, x]) if place == "indices" else builder.aiOnnx.mul([x, x])
+    total = builder.aiOnnx.reducesum([out], keepdims=False)
+    loss = builder.aiGraphcore.identityloss([total])
+    with pytest.raises(popart.popart_exception, match=f"Gradient___{x}' not in Ir Tensors"):
+        popart.TrainingSession(
+            builder.getModelProto(),
+            popart.DataFlow(1, [f"Gradient___{x}"]),
+            loss,
+            popart.ConstSGD(0.1),
+            tiny(),
+        )

@@ -22,9 +22,10 @@ LEAST = {"float": 1.17549435e-38, "half": 1.532e-5}  # the least whose reciproca
 def lacks(node: Node, ir: Ir) -> str:
     """Return what of a loss does not fit."""
     first = ir.infos[node.inputs[0]]
-    if first.device.numpy.kind != "f":
-        return f"{node.inputs[0]!r} is {first}; floats are needed"
     reduction = node.attributes.get("reduction", "Mean")
+    summed = node.operator == "IdentityLoss" and (reduction != "Mean" or first.nelms() == 1)
+    if first.device.numpy.kind != "f" and not (summed and first.device == INT):
+        return f"{node.inputs[0]!r} is {first}; floats are needed"
     if reduction not in REDUCTIONS:
         return f"reduction {reduction!r}; known are {', '.join(REDUCTIONS)}"
     if node.operator == "Nll":
