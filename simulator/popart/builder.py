@@ -58,7 +58,7 @@ class Builder(Notes):
         self._inputs: list[str] = []  # those with values, weights, too
         self._parent = parent
         self._children: list[Builder] = []
-        self._where: list[dict[str, int]] = []
+        self._where = []
         self._scopes: list[str] = []
         if isinstance(modelProtoOrFilename, Mapping):  # as Builder(opsets) could be called
             self._opsets.update(modelProtoOrFilename)

@@ -5,6 +5,7 @@ Sources: popart `willow/include/popart`, the header of each name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -71,6 +72,10 @@ class CommGroup:
 
     type: CommGroupType = CommGroupType.All
     replicaGroupSize: int = 0
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the numbers that a node notes."""
+        return iter((int(self.type), self.replicaGroupSize))
 
 
 @dataclass(slots=True)

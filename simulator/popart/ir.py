@@ -23,6 +23,7 @@ RECOMPUTE_ATTRIBUTE = "__recompute_output_in_backward_pass"
 TORCH_ATTRIBUTE = "__pytorch"  # of a norm: batch statistics and running ones by PyTorch's rules
 PARTIALS_ATTRIBUTE, MEMORY_ATTRIBUTE = "__partials_type", "__available_memory"
 DITHERING_ATTRIBUTE = "__enable_conv_dithering"
+GROUP_ATTRIBUTE = "__collectiveCommGroup"  # of replicas that do an operation together
 SLICES_ATTRIBUTE = "__popart_slices"  # of a Scan: slices keep their axis, outputs are joined
 
 

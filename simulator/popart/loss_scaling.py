@@ -26,7 +26,7 @@ from simulator.popart.optimizers import Optimizer
 from simulator.popart.optimizers.step import Number
 from simulator.popart.optimizers.values import LOSS_SCALING
 from simulator.popart.scheduling.placement import brought
-from simulator.popart.scheduling.replicas import summed
+from simulator.popart.scheduling.replicas import of_all, summed
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs import popops
@@ -106,12 +106,6 @@ def check_automatic(
     settings = options.automaticLossScalingSettings
     if optimizer.of("")[LOSS_SCALING].constant:
         raise popart_exception(f"{_SUBJECT} The optimizer must have non-const loss scaling")
-    if options.enablePipelining and not options.enableGradientAccumulation:
-        raise popart_exception(
-            f"{_SUBJECT} Automatic loss scaling is not currently supported when the "
-            "'enablePipelining' SessionOption is set to 'true', but the "
-            "'enableGradientAccumulation' SessionOption is set to 'false'"
-        )
     for name in ("binEdgeLocation", "thresholdUpperCountProportion"):
         value = getattr(settings, name)
         if not 0 <= value <= 1:
@@ -238,7 +232,7 @@ class AutomaticScaling:
             [first, *others], prog, STATISTICS,
         )  # fmt: skip
         if self.options.total_replicas > 1:
-            total = summed(graph, total, self.options.total_replicas, prog, STATISTICS)
+            total = summed(graph, total, of_all(self.options.total_replicas), prog, STATISTICS)
         share = float(self.settings.thresholdUpperCountProportion)
         below, above = total[0], total[1]
         limit = popops.mul(graph, below, min(share / (1 - share), 3e38) if share < 1 else 3e38,

@@ -18,7 +18,7 @@ from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefi
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
-from simulator.popart.scheduling.replicas import summed
+from simulator.popart.scheduling.replicas import of_all, summed
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.tensor_info import ELEMENT_TYPES
 from simulator.poplibs import popops
@@ -129,7 +129,9 @@ class Updates:
             elif options.factor > 1:
                 self._accumulate(step)
             if options.total_replicas > 1:
-                total = summed(graph, step.gradient, options.total_replicas, step.prog, name)
+                total = summed(
+                    graph, step.gradient, of_all(options.total_replicas), step.prog, name
+                )
                 if inside:
                     step.prog.add(Copy(total, step.gradient, name=f"{name}/AllReduce"))
                 else:

@@ -109,3 +109,61 @@ def test_only_training_accumulates() -> None:
     options = popart.SessionOptions(enableGradientAccumulation=True, accumulationFactor=2)
     with pytest.raises(popart.popart_exception, match="only available when training"):
         popart.InferenceSession(PROTO, popart.DataFlow(1, ["y"]), tiny(), userOptions=options)
+
+
+GROUPS = popart.CommGroupType
+SUMS = {
+    (GROUPS.All, 0): [[0, 1, 2, 3]] * 4,
+    (GROUPS.Consecutive, 2): [[0, 1], [0, 1], [2, 3], [2, 3]],
+    (GROUPS.Orthogonal, 2): [[0, 2], [1, 3], [0, 2], [1, 3]],
+    (GROUPS["None"], 0): [[0], [1], [2], [3]],
+}
+
+
+def reduced_session(group: object, around: bool, training: bool) -> tuple[object, str, str]:
+    """Prepare four replicas that add up an input by a group."""
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
+    scaled = builder.aiGraphcore.scale([x], 2.0)
+    if around:
+        with builder.commGroup(*group):
+            out = builder.aiGraphcore.replicatedallreduce([scaled])
+    else:
+        out = builder.aiGraphcore.replicatedallreduce([scaled], commGroup=popart.CommGroup(*group))
+    options = popart.SessionOptions(enableReplicatedGraphs=True, replicatedGraphCount=4)
+    proto = [builder.getModelProto()]
+    if training:
+        loss = builder.aiGraphcore.identityloss([out], reduction=popart.ReductionType.Sum)
+        flow = popart.DataFlow(1, [f"Gradient___{x}"])
+        proto = [builder.getModelProto(), flow, loss, popart.ConstSGD(0.1)]
+        session = popart.TrainingSession(*proto, tiny(4), userOptions=options)
+    else:
+        session = popart.InferenceSession(
+            *proto, popart.DataFlow(1, [out]), tiny(4), userOptions=options
+        )
+    session.prepareDevice()
+    return session, x, out
+
+
+@pytest.mark.parametrize("group", SUMS)
+@pytest.mark.parametrize("around", [False, True])
+def test_replicas_of_a_group_add_up(group: tuple[object, int], around: bool) -> None:
+    session, x, out = reduced_session(group, around, training=False)
+    data = RANDOM.normal(size=(4, 2)).astype(np.float32)
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({x: data}, anchors))
+    expected_sums = [2 * data[replicas].sum(axis=0) for replicas in SUMS[group]]
+    np.testing.assert_allclose(anchors[out], expected_sums, rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_of_a_sum_is_that_of_all_replicas() -> None:
+    session, x, _ = reduced_session((GROUPS.Consecutive, 2), False, training=True)
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({x: np.ones((4, 2), np.float32)}, anchors))
+    # each of two losses changes by 2 with an element
+    assert np.unique(anchors[f"Gradient___{x}"]).tolist() == [4]
+
+
+def test_a_group_that_divides_no_replicas_is_refused() -> None:
+    with pytest.raises(popart.popart_exception, match="groups of 3 of 4 replicas"):
+        reduced_session((GROUPS.Consecutive, 3), False, training=False)

@@ -10,10 +10,12 @@ from typing import Any, overload
 import onnx
 from onnx import helper
 
+from simulator.popart.choices import CommGroup, CommGroupType
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import (
     DITHERING_ATTRIBUTE,
     EXCLUDED_ATTRIBUTE,
+    GROUP_ATTRIBUTE,
     IPU_ATTRIBUTE,
     MEMORY_ATTRIBUTE,
     PARTIALS_ATTRIBUTE,
@@ -50,7 +52,7 @@ class Notes:
     """The methods of a builder that note something in the nodes that make tensors."""
 
     _nodes: dict[str, onnx.NodeProto]  # by what they make
-    _where: list[dict[str, int]]
+    _where: list[dict[str, Any]]
     _scopes: list[str]
 
     @overload
@@ -60,6 +62,12 @@ class Notes:
     def virtualGraph(self, *arguments: object) -> object:
         """Place nodes on an IPU: virtualGraph(tensors, ipu), or `with virtualGraph(ipu):`."""
         return self._placed(IPU_ATTRIBUTE, "virtualGraph", arguments)
+
+    def commGroup(
+        self, type: CommGroupType = CommGroupType.All, size: int = 0
+    ) -> AbstractContextManager[None]:
+        """Let collective operations be of a group of replicas: `with commGroup(type, size):`."""
+        return self._within({GROUP_ATTRIBUTE: list(CommGroup(type, size))})
 
     @overload
     def pipelineStage(self, number: int, /) -> AbstractContextManager[None]: ...
@@ -320,7 +328,7 @@ class Notes:
         return None
 
     @contextmanager
-    def _within(self, annotations: Mapping[str, int]) -> Iterator[None]:
+    def _within(self, annotations: Mapping[str, object]) -> Iterator[None]:
         self._where.append(dict(annotations))
         try:
             yield

@@ -72,6 +72,7 @@ GRAPHCORE_SIGNATURES: dict[str, Row] = {
     "PrintTensor": Row("print_gradient:i title:s", most=1),
     "ReduceMedian": Row("axes:I keepdims:i", 2, most=1),
     "Remainder": _TWO,
+    "ReplicatedAllReduce": Row("__collectiveCommGroup:I", most=1),
     "Reshape": Row("shape:I", most=1),
     "Reverse": Row("dimensions:I", most=1),
     "Round": _ONE,

@@ -11,6 +11,7 @@ import numpy as np
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Node
 from simulator.popart.operators import (
+    collectives,
     control,
     ctc,
     dynamic,
@@ -54,6 +55,7 @@ GRAPHCORE_OPERATORS: dict[str, Operator] = {
     "Nop": replace(row("1", shapes.same), back=shapes.reshaped_back),
     "PrintTensor": row("1", control.printed),
     "Remainder": row("1", elementwise.modulo),
+    "ReplicatedAllReduce": row("1", collectives.all_reduced),
     "Reshape": replace(row("1", shapes.reshaped), back=shapes.reshaped_back),
     "Round": row("1", _U("NEARBY_INT")),
     "Scale": row("1", elementwise.scaled),

@@ -9,6 +9,7 @@ from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX, Node
 from simulator.popart.operators import (
+    collectives,
     ctc,
     fields,
     grids,
@@ -316,6 +317,7 @@ GRADIENTS: dict[tuple[str, str], Gradient] = {
     (GRAPHCORE, "IdentityLoss"): losses.of_identity,
     (GRAPHCORE, "L1"): losses.of_absolute,
     (GRAPHCORE, "Nll"): losses.of_likelihood,
+    (GRAPHCORE, "ReplicatedAllReduce"): collectives.of_all_reduced,
     (GRAPHCORE, "GroupedScatterReduce"): scatter_reduce.of_scattered,
     (GRAPHCORE, "ScatterReduce"): scatter_reduce.of_scattered,
     (GRAPHCORE, "ShapedDropout"): of_dropout,

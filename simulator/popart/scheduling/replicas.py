@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy, CrossReplicaCopy, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.poplibs import popops
 
 
-def summed(graph: Graph, tensor: Tensor, replicas: int, prog: Sequence, name: str) -> Tensor:
-    """Add up a tensor of all replicas, a power of two, in each of them.
+def of_all(replicas: int) -> list[int]:
+    """Return the distances of partners by which all replicas, a power of two, come together."""
+    return [1 << turn for turn in range(replicas.bit_length() - 1)]
+
+
+def summed(
+    graph: Graph, tensor: Tensor, distances: Iterable[int], prog: Sequence, name: str
+) -> Tensor:
+    """Add up a tensor of replicas, in each of them; partners are at powers of two.
 
     In every round each has the sum of twice as many. Whatever the numbers, all get the same bits:
     in each round both of a pair add the same two, and a sum of two has no order.
     """
+    replicas = range(graph.getReplicationFactor())
     total = graph.clone(tensor, f"{name}/AllReduce")
     prog.add(Copy(tensor, total, name=f"{name}/AllReduce"))
-    distance = 1
-    while distance < replicas:
+    for distance in distances:
         received = graph.clone(total, f"{name}/Other")
-        pairs = {replica: replica ^ distance for replica in range(replicas)}
+        pairs = {replica: replica ^ distance for replica in replicas}
         prog.add(CrossReplicaCopy(total, received, pairs, f"{name}/AllReduce"))
         popops.addInPlace(graph, total, received, prog, f"{name}/AllReduce")
-        distance *= 2
     return total

@@ -18,6 +18,13 @@ def checked_options(given: SessionOptions | None, ipus: int, *, training: bool) 
         raise popart_exception("Gradient Accumulation only available when training.")
     if options.automaticLossScalingSettings.enabled and not training:
         raise popart_exception("[AutomaticLossScale transform] Only compatible when doing training")
+    scales = options.automaticLossScalingSettings.enabled
+    if scales and options.enablePipelining and not options.enableGradientAccumulation:
+        raise popart_exception(
+            "[AutomaticLossScale transform] Automatic loss scaling is not currently supported when "
+            "the 'enablePipelining' SessionOption is set to 'true', but the "
+            "'enableGradientAccumulation' SessionOption is set to 'false'"
+        )
     if options.accumulationFactor > 1 and not options.enableGradientAccumulation:
         raise popart_exception(
             "enableGradientAccumulation is false, but accumulationFactor > 1. "
