@@ -37,6 +37,7 @@ class Programs:
     """Programs by name, in the order of their numbers, and the handle of each tensor's stream."""
 
     programs: dict[str, Program] = field(default_factory=dict)
+    counts: tuple[str, ...] = ("",)  # of cycles, by their names
     inputs: dict[str, str] = field(default_factory=dict)
     anchors: dict[str, str] = field(default_factory=dict)
     weights_in: dict[str, str] = field(default_factory=dict)
@@ -135,13 +136,37 @@ def add_float_control(programs: Programs, graph: Graph, *, checks: bool, roundin
         setStochasticRounding(graph, programs.begin, True, "init")
 
 
-def add_cycle_count(programs: Programs, graph: Graph) -> None:
-    """Let a step measure itself; add the program that brings the count to the host."""
-    step = programs.programs[RUN]
-    timed = step if isinstance(step, Steps) else Steps(step, name=RUN)
-    count = cycleCount(graph, timed, 0, debugContext=CYCLES_TO_HOST)
-    programs.programs[RUN] = timed
-    programs.programs[CYCLES_TO_HOST] = Steps(_to_host(graph, CYCLES_TO_HOST, count))
+def measured_batch(graph: Graph, batch: Steps) -> dict[str, Tensor]:
+    """Let a batch measure itself on each IPU; return the counts by the names that PopART has.
+
+    Each IPU's count has the measuring of those before it in it.
+    """
+    tiles = graph.getTarget().getTilesPerIPU()
+    names = [f"inner_ipu_{ipu}" for ipu in range(graph.getTarget().getNumIPUs())]
+    return {
+        name: cycleCount(graph, batch, ipu * tiles, debugContext=cycles_handle(name))
+        for ipu, name in enumerate(names)
+    }
+
+
+def cycles_handle(name: str) -> str:
+    """Return the stream of a count; that of a whole step has no name."""
+    return f"{CYCLES_TO_HOST}/{name}" if name else CYCLES_TO_HOST
+
+
+def add_cycle_counts(
+    programs: Programs, graph: Graph, inner: Mapping[str, Tensor], *, outer: bool
+) -> None:
+    """Let a step measure itself, if `outer`; add the program that brings counts to the host."""
+    counts = dict(inner)
+    if outer:
+        step = programs.programs[RUN]
+        timed = step if isinstance(step, Steps) else Steps(step, name=RUN)
+        counts[""] = cycleCount(graph, timed, 0, debugContext=CYCLES_TO_HOST)
+        programs.programs[RUN] = timed
+    copies = [_to_host(graph, cycles_handle(name), count) for name, count in counts.items()]
+    programs.programs[CYCLES_TO_HOST] = Steps(copies)
+    programs.counts = tuple(counts)
 
 
 def add_inputs(programs: Programs, graph: Graph, inputs: Mapping[str, Tensor], prog: Steps) -> None:

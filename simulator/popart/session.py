@@ -33,7 +33,7 @@ from simulator.popart.ir import Ir, Node
 from simulator.popart.logging import log
 from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.names import DeviceConnectionType
+from simulator.popart.names import DeviceConnectionType, Instrumentation
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.programs import Programs
@@ -283,6 +283,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         )  # fmt: skip
         self._around = Program(name="begin"), Program(name="end")
         extra_tensors = self._lower(lowering, compute)
+        inner = self._measured_batch(graph, compute)
         begin = Program(name="begin")
         batches = self._flow.batchesPerStep()
         anchors = {name: anchor_tensor(lowering, extra_tensors, name) for name in read}
@@ -315,7 +316,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if self._options.enableLoadAndOffloadRNGState:
             parts.add_rng_state(programs, graph)
         if self._options.instrumentWithHardwareCycleCounter:
-            parts.add_cycle_count(programs, graph)
+            measured = set(options.hardwareInstrumentations) or {Instrumentation.Outer}
+            outer = Instrumentation.Outer in measured
+            parts.add_cycle_counts(programs, graph, inner, outer=outer)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
         if outlining := functions_of(lowering):  # now that all is there that reads
@@ -443,17 +446,34 @@ class InferenceSession(Weights, Generators, Reports, Files):
             raise popart_exception(
                 "SessionOption 'instrumentWithHardwareCycleCounter' must be True for getCycleCount"
             )
-        if id:
+        if id not in self._programs.counts:
+            names = ", ".join(map(repr, self._programs.counts))
             raise popart_exception(
-                f"getCycleCount: {id!r} is not measured; whole runs alone are (Outer). Make sure "
-                "you have set SessionOption::hardwareInstrumentations correctly."
+                f"getCycleCount: {id!r} is not measured, but {names}. Make sure you have set "
+                "SessionOption::hardwareInstrumentations correctly."
             )
         if not self._ran:
             raise popart_exception("Must call run before getCycleCount")
-        words = np.zeros(2 * self._options.replicas, dtype=np.uint32)
-        engine.connectStream(parts.CYCLES_TO_HOST, words)
+        every = {}
+        for name in self._programs.counts:
+            every[name] = np.zeros(2 * self._options.replicas, dtype=np.uint32)
+            engine.connectStream(parts.cycles_handle(name), every[name])
         self._programs.run_apart(engine, parts.CYCLES_TO_HOST)
+        words = every[id]
         return int(words[0]) + (int(words[1]) << 32)
+
+    def _measured_batch(self, graph: Graph, batch: Program) -> dict[str, Tensor]:
+        """Let a batch measure itself, where the options ask for it; return the counts."""
+        options = self._options
+        wanted = Instrumentation.Inner in options.hardwareInstrumentations
+        if not wanted or not options.instrumentWithHardwareCycleCounter:
+            return {}
+        if options.enablePipelining:
+            raise popart_exception(
+                "SessionOptions: hardwareInstrumentations has Inner; a pipeline is measured as a "
+                "whole (Outer)"
+            )
+        return parts.measured_batch(graph, batch)
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""

@@ -79,13 +79,60 @@ def test_synthetic_inputs_are_on_the_device_and_nothing_is_moved() -> None:
     assert "anchor/y" not in text and "input/x" not in text
 
 
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_cycles_of_a_batch_are_measured_on_each_ipu(
+    outer: bool, replicas: int, tmp_path: Any
+) -> None:
+    kinds = popart.Instrumentation
+    options = {
+        "instrumentWithHardwareCycleCounter": True,
+        "hardwareInstrumentations": {kinds.Inner, kinds.Outer} if outer else {kinds.Inner},
+        "enableReplicatedGraphs": replicas > 1,
+        "replicatedGraphCount": replicas,
+    }
+    session = ready(PROTO, ["y"], tiny(2 * replicas), batches=3, **options)
+    ran(session, x=np.stack([X] * 3 * replicas))
+    inner = [session.getCycleCount(f"inner_ipu_{ipu}") for ipu in (0, 1)]
+    # that of the second has the measuring of the first in it
+    assert 0 < inner[0] < inner[1]
+    if outer:
+        assert 3 * inner[1] < session.getCycleCount()
+    else:
+        with pytest.raises(popart.popart_exception, match="hardwareInstrumentations correctly"):
+            session.getCycleCount()
+    session.saveExecutable(str(tmp_path / "kept.popef"))
+    again = popart.InferenceSession(
+        PROTO, popart.DataFlow(3, ["y"]), tiny(2 * replicas),
+        userOptions=popart.SessionOptions(**options),
+    )  # fmt: skip
+    again.loadExecutable(str(tmp_path / "kept.popef"))
+    again.prepareDevice()
+    again.weightsFromHost()
+    ran(again, x=np.stack([X] * 3 * replicas))
+    assert again.getCycleCount("inner_ipu_1") == inner[1]
+
+
+def test_a_pipeline_is_measured_as_a_whole() -> None:
+    options = {
+        "instrumentWithHardwareCycleCounter": True,
+        "hardwareInstrumentations": {popart.Instrumentation.Inner},
+        "enablePipelining": True,
+        "autoVirtualGraph": True,
+    }
+    nodes = [node("Relu", "x", "y"), node("Tanh", "y", "z")]
+    proto = model(nodes, {"x": [4]}, ["z"])
+    with pytest.raises(popart.popart_exception, match="a pipeline is measured as a whole"):
+        ready(proto, ["z"], tiny(2), batches=4, **options)
+
+
 def test_the_cycles_of_a_run_are_measured() -> None:
     session = ready(PROTO, ["y"], instrumentWithHardwareCycleCounter=True)
     ran(session, x=X)
     first = session.getCycleCount()
     ran(session, x=X)
     total = session._engine.getExecutionProfile()["simulation"]["cycles"]
-    with pytest.raises(popart.popart_exception, match="'inner_ipu_0'; whole runs alone are mea"):
+    with pytest.raises(popart.popart_exception, match="'inner_ipu_0' is not measured, but ''"):
         session.getCycleCount("inner_ipu_0")
     assert first == session.getCycleCount() and 0 < 2 * first < total
     with pytest.raises(popart.popart_exception, match="Must call run before getCycleCount"):
@@ -316,8 +363,8 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
             "executionPhaseSettings.phases is 4; it cannot be done here",
         ),
         (
-            lambda: popart.SessionOptions(hardwareInstrumentations={popart.Instrumentation.Inner}),
-            "hardwareInstrumentations is .*; whole runs alone are measured",
+            lambda: popart.SessionOptions(hardwareInstrumentations={"Inner"}),
+            "hardwareInstrumentations is .*; Outer and Inner are known",
         ),
         (
             lambda: popart.Builder().aiOnnx.concat([], 0),

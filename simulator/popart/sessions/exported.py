@@ -190,7 +190,9 @@ def _anchors(exported: Exported, streams: dict[str, str]) -> Iterable[Anchor]:
             yield anchor(RNG_STATE, states, state, state, out=out, copies=replicas)
     if (cycles := parts.CYCLES_TO_HOST) in programs.programs:
         count = PopefInfo(dataType=DataType.U64)
-        yield anchor(CYCLES, count, cycles, cycles, out=True, copies=replicas)
+        for name in programs.counts:
+            shown, handle = f"{CYCLES}/{name}" if name else CYCLES, parts.cycles_handle(name)
+            yield anchor(shown, count, handle, cycles, out=True, copies=replicas)
 
 
 def _state(exported: Exported) -> dict[str, object]:
@@ -205,6 +207,7 @@ def _state(exported: Exported) -> dict[str, object]:
         "weightsOut": programs.weights_out,
         "arranged": list(programs.arranged),
         "words": programs.words,
+        "counts": list(programs.counts),
         "optimizer": dict(exported.optimizer),
         "kept": {label: list(row) for label, row in exported.kept.items()},
         "inFlight": exported.in_flight,
@@ -245,6 +248,7 @@ def programs_of(executable: Executable, state: Mapping[str, Any]) -> Programs:
             weights=weights,
             arranged={name: order[handles[name]] for name in state["arranged"]},
             words=int(state["words"]),
+            counts=tuple(state.get("counts", ("",))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise PvaError(

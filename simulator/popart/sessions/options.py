@@ -43,7 +43,7 @@ OPTIONS: dict[str, Any] = {
     "enableGradientAccumulation": False,  # without it the accumulationFactor has no effect
     "enableReplicatedGraphs": False,  # without it the replicatedGraphCount has no effect
     "instrumentWithHardwareCycleCounter": False,  # measure what a run takes: getCycleCount
-    "hardwareInstrumentations": [],  # what of a run is measured: Instrumentation.Outer
+    "hardwareInstrumentations": [],  # what is measured: Outer, a run; Inner, a batch
     "replicatedGraphCount": 1,  # copies of the model, on as many parts of the device
     "enablePipelining": False,  # overlap batches: each IPU that has nodes is a stage
     "enableDistributedReplicatedGraphs": False,  # replicas of other instances take part, too
@@ -346,10 +346,10 @@ def _checked(name: str, value: Any) -> Any:
     if not isinstance(converted, kind) or below:
         expected = _WANTED.get(kind.__name__, f"a {kind.__name__}")
         raise popart_exception(f"SessionOptions: {name} is {value!r}; {expected} is needed")
-    if name == "hardwareInstrumentations" and set(converted) - {Instrumentation.Outer}:
-        raise popart_exception(
-            f"SessionOptions: {name} is {value}; whole runs alone are measured (Outer)"
-        )
+    if name == "hardwareInstrumentations" and not all(
+        isinstance(one, Instrumentation) for one in converted
+    ):
+        raise popart_exception(f"SessionOptions: {name} is {value}; Outer and Inner are known")
     if converted is VirtualGraphMode.ExecutionPhases:
         raise popart_exception(
             f"SessionOptions: {name} is ExecutionPhases; weights stay on the IPU"
