@@ -143,13 +143,13 @@ class DeviceManager:
 
     def enumerateDevices(
         self,
-        numIpus: int | None = None,
-        tilesPerIPU: int | None = None,
         pattern: object = None,
+        numIpus: int = 1,
         deviceType: DeviceType = DeviceType.Ipu,
         connectionType: object = None,
+        tilesPerIPU: int | None = None,
     ) -> list[DeviceInfo]:
-        """List the groups of IPUs that can be acquired, those of a size if given.
+        """List the groups of so many IPUs that can be acquired.
 
         With a number of tiles they are of the first tiles of each IPU alone. There are none of
         another type: those are created. Pattern and connection change nothing here.
@@ -176,7 +176,9 @@ class DeviceManager:
         device that is connected on demand is attached when a session is loaded onto it. Pattern and
         criterion change nothing here: all IPUs of a device sync.
         """
-        self.enumerateDevices(numIpus, tilesPerIpu)  # refuses too many tiles before one is taken
+        self.enumerateDevices(
+            numIpus=numIpus, tilesPerIPU=tilesPerIpu
+        )  # refuses too many tiles before one is taken
         try:
             device = poplar_device.DeviceManager().acquireAvailableDevice(numIpus)
         except PoplarError as error:

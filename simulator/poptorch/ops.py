@@ -160,7 +160,7 @@ def isRunningOnIpu() -> bool:
 
 def ipuHardwareIsAvailable(num_ipus: int = 1) -> bool:
     """Return whether a program may have so many IPUs: their model stands in for them."""
-    return bool(popart.DeviceManager().enumerateDevices(num_ipus))
+    return bool(popart.DeviceManager().enumerateDevices(numIpus=num_ipus))
 
 
 def ipuHardwareVersion() -> int:

@@ -145,7 +145,8 @@ def test_a_device_tells_what_it_is() -> None:
     with manager.acquireAvailableDevice(
         1, connectionType=popart.DeviceConnectionType.OnDemand
     ) as taken:
-        assert taken.isAttached and taken.connectionType is popart.DeviceConnectionType.OnDemand
+        assert taken.connectionType is popart.DeviceConnectionType.OnDemand
+        assert not taken.isAttached and taken.attach()
         assert manager.tryAcquireDeviceById(taken.id) is None
     assert manager.enumerateDevices(deviceType=popart.DeviceType.Cpu) == []
 
