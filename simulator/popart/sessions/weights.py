@@ -105,10 +105,6 @@ class Weights:
             values = self._weights.get(name)
             if values is None or out.size != values.size:
                 raise popart_exception(f"readWeights: {name!r} is no weight of {out.size} elements")
-            if not out.flags.c_contiguous:
-                raise popart_exception(
-                    f"readWeights: {name!r} cannot fill an array, as it is not c-contiguous"
-                )
             out[...] = values.reshape(out.shape)
 
     def writeWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
