@@ -52,7 +52,7 @@
     });
   }
 
-  if (/^\/(memory|liveness|insights|graph)$/.test(window.location.pathname)) {
+  if (document.querySelector("link[rel=preload]")) { // a page that begins with a plot: dashboard/scripts.py
     plotly();
     fetchPlots();
   }

@@ -58,6 +58,15 @@ def test_page_loads_no_script_that_waits_or_that_nothing_needs(app: Any) -> None
     assert app.server.test_client().get(grid).status_code == 200
 
 
+@pytest.mark.parametrize(("path", "first"), [("/memory", True), ("/execution", False)])
+def test_page_that_begins_with_a_plot_asks_for_plotly_before_all_scripts(
+    app: Any, path: str, first: bool
+) -> None:
+    page = app.server.test_client().get(path).get_data(as_text=True)
+    place = page.find(f'href="{PLOTLY_URL}"')
+    assert (-1 < place < page.index("<script")) is first
+
+
 def test_own_scripts_and_styles_are_one_file_each(app: Any) -> None:
     page = app.server.test_client().get("/").text
     for kind in ("js", "css"):
