@@ -156,6 +156,7 @@
   // with its page.
 
   function meetPlots() {
+    if (document.querySelector(".dash-graph")) return; // Dash was first: what it loads is there, and would be drawn
     const { createRoot, flushSync } = window.ReactDOM;
     const root = createRoot(document.createElement("div"));
     flushSync(() => root.render(createElement(window.dash_core_components.Graph, { id: "unseen" })));
