@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import INT, UNSIGNED_INT
+from simulator.graph.types import UNSIGNED_INT
 from simulator.popart.ir import Ir, Node
-from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.recurrent import directions
-from simulator.poplibs import popnn, popops
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.recurrent import directions, last_of, lengths_of
+from simulator.poplibs import popnn
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popnn.gru import BasicGruCellUnit, GruParams, GruWeights
-from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import _1, _2
 
 # The order of ONNX's gates: update, reset, candidate.
@@ -37,8 +36,8 @@ def onnx_gru(call: Call) -> list[Tensor]:
     every, last = [], []
     for place, backward in enumerate(directions(call)):
         direction_inputs = inputs.reverse(0) if backward else inputs
-        outputs = _run(call, direction_inputs, place, by_batch, lengths)
-        last.append(_last(call, outputs, lengths).expand([0]))
+        outputs, first = _run(call, direction_inputs, place, by_batch, lengths)
+        last.append(last_of(call, outputs, lengths, first).expand([0]))
         every.append((outputs.reverse(0) if backward else outputs).expand([1]))
     outputs, state = concat(every, 1), concat(last, 0)
     if by_batch:  # [batch, time, direction, size] and [batch, direction, size]
@@ -46,29 +45,13 @@ def onnx_gru(call: Call) -> list[Tensor]:
     return [outputs, state]
 
 
-def lengths_of(call: Call, steps: int) -> Tensor | None:
-    """Return the steps of each sequence [batch], None where all have all of them."""
-    if not call.has(4):
-        return None
-    known = call.value(4)
-    if known is None:
-        return call.cast(call[4], INT)
-    return None if (known == steps).all() else call.constant(known.astype(np.int32), INT, "lengths")
+def _run(
+    call: Call, inputs: Tensor, place: int, by_batch: bool, lengths: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """Return the outputs of a direction, [time, batch, size], and the state before the first.
 
-
-def _last(call: Call, outputs: Tensor, lengths: Tensor | None) -> Tensor:
-    """Return the last output of each sequence, [batch, size]."""
-    steps = outputs.shape[0]
-    if lengths is None:
-        return outputs[steps - 1]
-    numbers = call.constant(np.arange(1, steps + 1, dtype=np.int32)[:, None, None], INT, "steps")
-    ends = call.map(expr.Equal(_1, _2), numbers, lengths.expand([0, 1]))
-    chosen = call.map(expr.Select(_1, _1 * 0, _2), outputs, broadcast(ends, outputs.shape))
-    return popops.reduce(call.graph, chosen, [0], Operation.ADD, call.prog, f"{call.name}/last")
-
-
-def _run(call: Call, inputs: Tensor, place: int, by_batch: bool, lengths: Tensor | None) -> Tensor:
-    """Return the outputs of a direction, [time, batch, size], zeros behind a sequence's end."""
+    Behind the end of a sequence there are zeros.
+    """
     steps, batch, features = inputs.shape
     size, dtype = call.info(2).dims[-1], inputs.dtype
     names = (call.attribute("activations") or [])[2 * place : 2 * place + 2]
@@ -92,7 +75,7 @@ def _run(call: Call, inputs: Tensor, place: int, by_batch: bool, lengths: Tensor
         call.graph, params, state, inputs, weights, None, call.prog, call.name, options
     )
     call.saved = (*call.saved, (inputs, state, outputs))
-    return outputs
+    return outputs, state
 
 
 def _biases(call: Call, place: int, size: int, after: bool) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.gru import lengths_of
+from simulator.popart.operators.recurrent import lengths_of
 from simulator.popart.operators.recurrent_directions import of_directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation

@@ -10,13 +10,13 @@ import numpy as np
 
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
-from simulator.graph.types import INT, Type
+from simulator.graph.types import INT, UNSIGNED_INT, Type
 from simulator.popart.errors import popart_exception
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn import lstm
 from simulator.poplibs.popnn.lstm import BasicLstmCellUnit, LstmParams, LstmState, LstmWeights
-from simulator.poplibs.popops import expr
+from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import Expr, _1, _2, _3, _4
 
 # The order of ONNX's gates: input, output, forget, cell.
@@ -77,6 +77,29 @@ def directions(call: Call) -> list[bool]:
     return {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[kind]
 
 
+def lengths_of(call: Call, steps: int) -> Tensor | None:
+    """Return the steps of each sequence [batch], None where all have all of them."""
+    if not call.has(4):
+        return None
+    known = call.value(4)
+    if known is None:
+        return call.cast(call[4], INT)
+    return None if (known == steps).all() else call.constant(known.astype(np.int32), INT, "lengths")
+
+
+def last_of(call: Call, outputs: Tensor, lengths: Tensor | None, first: Tensor) -> Tensor:
+    """Return the last output of each sequence, [batch, size]; `first` where there is no step."""
+    steps = outputs.shape[0]
+    if lengths is None:
+        return outputs[steps - 1]
+    numbers = call.constant(np.arange(1, steps + 1, dtype=np.int32)[:, None, None], INT, "steps")
+    ends = call.map(expr.Equal(_1, _2), numbers, lengths.expand([0, 1]))
+    chosen = call.map(expr.Select(_1, _1 * 0, _2), outputs, broadcast(ends, outputs.shape))
+    last = popops.reduce(call.graph, chosen, [0], Operation.ADD, call.prog, f"{call.name}/last")
+    some = broadcast(call.map(_1 > 0, lengths).expand([1]), last.shape)
+    return call.map(expr.Select(_1, _2, _3), last, first, some)
+
+
 def onnx_lstm(call: Call) -> list[Tensor]:
     """Run each direction; give all outputs, the last output and the last cell."""
     by_batch = bool(call.attribute("layout", 0))
@@ -123,13 +146,13 @@ def _run(call: Call, layer: Layer, place: int, backward: bool) -> tuple[Tensor, 
     """Return all outputs, the last one and the last cell of a direction."""
     names = (call.attribute("activations") or USUAL * 2)[3 * place : 3 * place + 3]
     steps = layer.inputs.shape[0]
-    lengths = call.value(4) if call.has(4) else None
-    full_length = not call.has(4) or (lengths is not None and bool((lengths == steps).all()))
-    plain = [name.capitalize() for name in names] == USUAL and full_length and not call.has(7)
+    lengths = lengths_of(call, steps)
+    full_length = lengths is None
+    plain = [name.capitalize() for name in names] == USUAL and not call.has(7)
     plain = plain and not call.attribute("clip") and not call.attribute("input_forget", 0)
-    if plain and not call.training:
-        return _by_layer(call, layer)
-    if call.training and not plain:
+    if plain and not call.training and (full_length or not backward):
+        return _by_layer(call, layer, lengths)
+    if call.training and not (plain and full_length):
         raise popart_exception(f"{call.node}: only its plain form has a gradient")
     if backward and not full_length:
         raise popart_exception(f"{call.node}: sequences of several lengths backward in time")
@@ -141,16 +164,18 @@ def lstm_params(dtype: Type, steps: int, batch: int, sizes: tuple[int, int]) -> 
     return LstmParams(dtype, batch, steps, list(sizes), cellOrder=CELL_ORDER)
 
 
-def _by_layer(call: Call, layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
-    """Use popnn's layer."""
+def _by_layer(call: Call, layer: Layer, lengths: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    """Use popnn's layer, whose cells keep what they hold behind a sequence's end."""
     steps, batch, inputs = layer.inputs.shape
     params = lstm_params(layer.inputs.dtype, steps, batch, (inputs, layer.size))
+    if lengths is not None:
+        params.varTimeSteps, params.preserveFinalState = call.cast(lengths, UNSIGNED_INT), True
     outputs, cell = lstm.lstmFwd(
         call.graph, params, LstmState(layer.output, layer.cell), layer.inputs,
         LstmWeights(layer.weights, layer.recurrent, layer.biases), None, call.prog, call.name,
         {"inferenceOnly": not call.training},
     )  # fmt: skip
-    return outputs, outputs[steps - 1], cell
+    return outputs, last_of(call, outputs, lengths, layer.output), cell
 
 
 # Step by step
