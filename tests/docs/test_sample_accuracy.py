@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from benchmarks.sample_accuracy import Figure, figures, published, rows
+from benchmarks.sample_accuracy import PAGE, Figure, figures, published, rows, table
 
 SUMMARY = """
 Graph:
@@ -56,3 +56,7 @@ def test_a_row_names_the_reason_of_what_is_far_off() -> None:
         "| cycles by type | popops::Reduce\\<x> | 3,584 | 0 | -100.0 % "
         "| follows where the products lie |",
     ]
+
+
+def test_the_page_has_the_figures_of_today() -> None:
+    assert table() in PAGE.read_text(encoding="utf-8")

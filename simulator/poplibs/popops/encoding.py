@@ -86,7 +86,8 @@ def _add_vertices(
         "out": cut_field("out", "output", encoded, low, np.append(low[1:], size)),
     }
     for field, (word, values) in tables.items():
-        constant = graph.addConstant(UNSIGNED_INT, [len(start)], values, f"{name}/{word}")
+        label = f"{name.removesuffix('OneHot')}{word}"  # as the guide's sample names it
+        constant = graph.addConstant(UNSIGNED_INT, [len(start)], values, label)
         graph.setTileMapping(constant, 0)
         fields[field] = cut_field(field, "input", constant, first[:-1], first[1:])
     none = np.zeros_like(low)
