@@ -106,7 +106,7 @@ def streamed() -> Iterator[Row]:
             "sync",
             781_286,
             spent["sync"],
-            "here 63 tiles take the vector in and the others wait for them",
+            "that tiles take part in a whole transaction was read from it",
         ),
         ("all cycles", 8_190_756, overview.cycles, link),
     )

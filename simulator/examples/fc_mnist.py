@@ -128,21 +128,22 @@ def _update(
 def _add_inputs(graph: poplar.Graph, train: poplar.program.Sequence) -> dict[str, poplar.Tensor]:
     """Add what the host sends: a number, then a batch with its number.
 
-    Poplar merges copies that follow one another; here one stream carries the whole batch. What the
-    sample's two other words hold is not told: here, how far the training is.
+    One stream carries the whole batch. What the sample's two other words hold is not told: here,
+    how far the training is. As they are of one variable, the copy of the epoch stays apart, as
+    there.
     """
     kind, shapes = poplar.FLOAT, ((BATCH, PIXELS), (PIXELS, HIDDEN))
     options = _for("TRAINING_FWD")
     images = poplin.createMatMulInputLHS(graph, kind, kind, *shapes, "images", options)
     tensors = {"images": images}
-    for name, size in (("epoch", 1), ("labels", BATCH), ("batchNumber", 1), ("numCorrect", 1)):
+    for name, size in (("labels", BATCH), ("progress", 2), ("numCorrect", 1)):
         tensors[name] = graph.addVariable(poplar.UNSIGNED_INT, [size], name)
         graph.setTileMapping(tensors[name], 0)
     graph.createHostWrite("numCorrect", tensors["numCorrect"])
     graph.createHostRead("numCorrect/new", tensors["numCorrect"])
     epoch = graph.addHostToDeviceFIFO("epoch", poplar.UNSIGNED_INT, 1)
-    train.add(poplar.program.Copy(epoch, tensors["epoch"]))
-    parts = [tensors[name].reinterpret(kind) for name in ("labels", "batchNumber")]
+    train.add(poplar.program.Copy(epoch, tensors["progress"][:1]))
+    parts = [part.reinterpret(kind) for part in (tensors["labels"], tensors["progress"][1:])]
     whole = poplar.concat([images.flatten(), *parts])
     batch = graph.addHostToDeviceFIFO("batch", kind, whole.numElements())
     train.add(poplar.program.Copy(batch, whole))

@@ -1,8 +1,9 @@
-"""Stream copies of I/O tiles that follow one another, against the same ones with work between."""
+"""Stream copies that follow one another, against the same ones with work between."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from pva.check import check
 from pva.dataset import Dataset
 from pva.formats import registry
 from simulator import gcl, poplar, popops, poputil
+from simulator.graph.machine.target import make_target
 from simulator.graph.program import Copy, Sequence
 from tests.io_tiles import machine
 
@@ -86,11 +88,57 @@ def test_both_directions_go_together_where_they_are_of_other_data(tmp_path: Path
     assert not taken[1].any()
 
 
-def test_copies_of_tiles_that_compute_stay_apart(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("io", "wanted"), [(True, 1), (False, 2)])
+def test_only_io_tiles_move_both_directions_at_once(tmp_path: Path, io: bool, wanted: int) -> None:
     data, _ = streamed(
-        tmp_path, lambda t, into, out: [Copy(into[0], t[0]), Copy(into[1], t[1])], io=False
+        tmp_path, lambda t, into, out: [Copy(t[1], out[1]), Copy(into[0], t[0])], io=io
     )
-    assert transactions(data) == 2
+    assert transactions(data) == wanted
+
+
+def test_all_tiles_of_a_transaction_take_part_in_each_of_its_copies(tmp_path: Path) -> None:
+    # 200 bytes for tile 0: 5 cycles, and two for each of the 32 words of a packet. 400 for tile 1:
+    # 5 cycles, and 67 at 8 GB/s and 1.33 GHz.
+    graph, prog = poplar.Graph(machine(tiles=4).getTarget()), Sequence()
+    for tile, count in enumerate((50, 100)):
+        tensor = graph.addVariable(poplar.FLOAT, [count], f"t{tile}")
+        graph.setTileMapping(tensor, tile)
+        prog.add(Copy(graph.addHostToDeviceFIFO(f"in{tile}", poplar.FLOAT, count), tensor))
+    lowered = poplar.Engine(graph, prog)._executable.lowered
+    copies = [part for part in lowered.programs if part.type == "StreamCopy" and part.name]
+    costs = [lowered.host_exchanges[part.exchange] for part in copies]
+    assert [cost.cycles.tolist() for cost in costs] == [[69, 69, 0, 0], [72, 72, 0, 0]]
+    assert [cost.received.tolist() for cost in costs] == [[200, 0, 0, 0], [0, 400, 0, 0]]
+
+
+def test_packets_are_put_into_place_behind_the_transaction_in_the_order_of_the_copies() -> None:
+    # 320 bytes on 40 and on 20 tiles come in packets of 64; those of tile 3 as they are.
+    graph, prog, called = poplar.Graph(make_target("mk1")), Sequence(), list[str]()
+    spread = {"words": 40, "row": 1, "more": 20}
+    for name, tiles in spread.items():
+        tensor, share = graph.addVariable(poplar.INT, [80], name), np.arange(0, 80, 80 // tiles)
+        graph.map_ranges(tensor, share, share + 80 // tiles, 3 + np.arange(tiles))
+        prog.add(Copy(graph.addHostToDeviceFIFO(name, poplar.INT, 80), tensor))
+        graph.createHostRead(name, tensor)
+    engine = poplar.Engine(graph, prog)
+    for number, name in enumerate(spread):
+        engine.connectStreamToCallback(name, partial(answer, called, name, number))
+    engine.load(poplar.IPUModel("ipu1").createDevice())
+    engine.run(0)
+    names = [part.name for part in engine._executable.lowered.programs if "Post" in part.name]
+    put = ["PostArrange-0", "ExchangePost"]
+    assert names == [f"{name}/{step}" for name in ("words", "more") for step in put]
+    assert called == list(spread)
+    values = {name: np.zeros(80, dtype=np.int32) for name in spread}
+    for name, array in values.items():
+        engine.readTensor(name, array)
+    assert [set(array.tolist()) for array in values.values()] == [{0}, {1}, {2}]
+
+
+def answer(called: list[str], name: str, number: int, buffer: np.ndarray) -> None:
+    """Note the name of a stream, and fill its buffer."""
+    called.append(name)
+    buffer[...] = number
 
 
 @pytest.mark.parametrize(("limit", "wanted"), [(2 * COUNT * 4, 1), (2 * COUNT * 4 - 4, 2)])

@@ -15,6 +15,7 @@ from simulator.compiler.executable import Access, CompilerVariable, Lowered, Low
 from simulator.compiler.instrument import sync_around
 from simulator.compiler.instrumentation import NO_INSTRUMENTATION, Instrumentation
 from simulator.compiler.lowering.block_recording import start_recording
+from simulator.compiler.lowering.merge_streams import share_transactions
 from simulator.compiler.lowering.state import Building, Part, with_access
 from simulator.compiler.lowering.stream import host_copy, stream_copy
 from simulator.compiler.lowering.tree import WORD, Tree, broadcast_word
@@ -50,17 +51,18 @@ def lower(
         for part in recording.at_the_end() if recording else ():
             tree.add(part, control)
         functions = [tree.grow(program, -1) for program in bodies]
+    parts, host_exchanges = share_transactions(tree.parts, building.host_exchanges)
     return Lowered(
-        programs=[part.program for part in tree.parts],
+        programs=[part.program for part in parts],
         user_programs=user,
         functions=functions,
         compute_sets=building.compute_sets,
         groups=building.groups,
         exchanges=building.exchanges,
         global_exchanges=building.global_exchanges,
-        host_exchanges=building.host_exchanges,
+        host_exchanges=host_exchanges,
         variables=building.variables,
-        access=_access(tree.parts),
+        access=_access(parts),
         written=tree.written,
         origins=tree.origins,
         io_tiles=building.io_tiles,

@@ -15,7 +15,7 @@ import numpy as np
 from simulator.compiler.executable import CompilerVariable, LoweredProgram, WrittenProgram
 from simulator.compiler.lowering.block_recording import BlockRecording
 from simulator.compiler.lowering.leaf import lower_leaf
-from simulator.compiler.lowering.merge_streams import can_join
+from simulator.compiler.lowering.merge_streams import Transaction, can_join, transaction_of
 from simulator.compiler.lowering.reuse import Reuse
 from simulator.compiler.lowering.state import Building, Part, consensus, sync
 from simulator.compiler.lowering.tile_sets import apart
@@ -78,6 +78,8 @@ class Tree:
         self._reuse = Reuse(building)
         self._leaves: dict[Program, list[Part]] = {}
         self._compute_sets: dict[int, list[Part]] = {}
+        # The last stream copies, and the row above and the number of rows when they were added.
+        self._transaction: tuple[Transaction | None, tuple[int, int]] = (None, (-1, 0))
 
     def add(self, part: Part, parent: int = -1, written: int = NOBODY) -> int:
         """Add a program under a parent, made of one that was written; give its row."""
@@ -96,26 +98,45 @@ class Tree:
         while waiting:
             work = waiting.pop()
             if isinstance(work.what, list):
-                for part in self._joined(work.what, work.above):
-                    self.add(part, work.above, work.written)
+                self._add_leaf(work.what, work.above, work.written)
             else:
                 waiting += reversed(self._begin(work.what, work))
         return top
 
-    def _joined(self, parts: list[Part], above: int) -> list[Part]:
-        """Let stream copies join those just before them, whose end is taken back; give the rest."""
-        if not self._building.io_tiles.any() or self._recording:
-            return parts
-        rows = self.parts[above].program.children
-        count = len(rows)
-        if rows[-2:] != list(range(len(self.parts) - 2, len(self.parts))) or not can_join(
-            self._building, [self.parts[row] for row in rows], parts
-        ):
-            return parts
-        copy, end = self.parts[-3], self.parts[-2]  # the end carried the values of the copy
-        self.parts[-3] = replace(copy, program=replace(copy.program, action=end.program.action))
-        del self.parts[-2:], self.origins[-2:], rows[count - 2 :]
-        return parts[2:]
+    def _add_leaf(self, parts: list[Part], above: int, written: int) -> None:
+        """Add all rows of a leaf; stream copies join those just before them.
+
+        What puts the data of those into place on the device then comes behind both.
+        """
+        building, (last, place) = self._building, self._transaction
+        mine = None if self._recording else transaction_of(building, parts)
+        end, begin = len(parts) - (mine.rest if mine else 0), 0
+        behind: list[tuple[Part, int]] = []
+        if mine and last and place == (above, len(self.parts)) and can_join(building, last, mine):
+            behind, begin = self._take_back(last.rest, above), 2
+            mine = last.with_next(mine)
+        for part in parts[begin:end]:
+            self.add(part, above, written)
+        for part, origin in behind:
+            self.add(part, above, origin)
+        for part in parts[end:]:
+            self.add(part, above, written)
+        self._transaction = mine, (above, len(self.parts))
+
+    def _take_back(self, rest: int, above: int) -> list[tuple[Part, int]]:
+        """Remove the end of the last transaction, and give the `rest` of the rows behind it.
+
+        The last copy carries the values then, so that the host is called in the order of copies.
+        """
+        first = len(self.parts) - rest
+        copy, end, *_ = self.parts[first - 3 : first]
+        rows = list(zip(self.parts[first:], self.origins[first:], strict=True))
+        actions = [part.program.action for part in (end, *(part for part, _ in rows))]
+        action = next((action for action in actions if action is not None), copy.program.action)
+        self.parts[first - 3] = replace(copy, program=replace(copy.program, action=action))
+        del self.parts[first - 2 :], self.origins[first - 2 :]
+        del self.parts[above].program.children[-2 - rest :]
+        return [(replace(p, program=replace(p.program, action=None)), o) for p, o in rows]
 
     def _begin(self, node: Program, work: Work) -> Sequence[Work]:
         """Note a program as it was written, add its rows, and give what comes below."""
