@@ -72,7 +72,7 @@ bench: $(VENV)/.dev
 	  $(BIN)/python -m benchmarks.$$name || missed="$$missed $$name"; done; \
 	  test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
 
-# Change one thing at a time in twelve core modules, and print what no test notices: an hour or two
+# Change one thing at a time in twelve core modules, and print what no test notices: an hour or so
 # for all of them, MODULES="pva.units simulator.runtime.timeline" takes some.
 mutants: $(VENV)/.dev
 	@$(PIP) install 'mutmut>=3.8'
