@@ -13,6 +13,7 @@ from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.analysis.table import Columns, largest_first, rows_of
 from pva.array_types import Values
+from pva.dataset import Dataset
 from pva.errors import NotRecordedError
 from pva.units import KILOBYTE
 
@@ -175,11 +176,17 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> Columns:
 def _in_place(report: Report) -> Bytes:
     """Return bytes by [category][tile] that nothing overlaps, and last the overlapped ones.
 
-    The rows of a tile add up to its total.
+    The rows of a tile add up to its total. Computed once a report.
     """
-    alone = _categories(report)[:, 0, :]
-    shared = report.dataset.column("memory_by_tile", "total") - alone.sum(axis=0)
-    return np.vstack([alone, shared])
+
+    def make(data: Dataset) -> Bytes:
+        alone = _categories(report)[:, 0, :]
+        shared = data.column("memory_by_tile", "total") - alone.sum(axis=0)
+        rows = np.vstack([alone, shared])
+        rows.flags.writeable = False
+        return rows
+
+    return report.dataset.kept("bytes in place", make)
 
 
 @analysis("tile *:bytes overlapped:bytes", index="tile", **{"*": "bytes of the category"})
