@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.browser.names import VARIABLE, Opener
 from tests.browser.test_pages import click_plot
-from tests.browser.waiting import at, box_of, hover, in_address, named, settled
+from tests.browser.waiting import at, box_of, hover, in_address, named, settled, whole
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -31,7 +31,7 @@ def test_tiles_are_chosen_by_click_shift_click_and_keys(open_page: Opener) -> No
     click_plot(page, "memory-plot", 0.45)  # ten tiles: tile 4
     heading(page, "Tile 4")
     expect(page.get_by_label(TILES)).to_have_value("4")
-    settled(page).keyboard.down("Shift")
+    whole(page).keyboard.down("Shift")  # once the plot has been drawn with the tile marked
     click_plot(page, "memory-plot", 0.75)
     page.keyboard.up("Shift")
     heading(page, "2 tiles")
