@@ -24,8 +24,8 @@ END = ("StreamCopyEnd", "Internal")
 class Transaction:
     """What copies move, the bytes of each tile, and the variables that they read and write.
 
-    `arrives` tells of their directions whether data come to the device. The last `rest` parts put
-    into place there what has come.
+    `arrives` tells of their directions whether data come to the device. The last `rest` parts of
+    the last leaf put into place there what has come.
     """
 
     tile_set: str
@@ -43,18 +43,19 @@ class Transaction:
             self.moved + other.moved,
             self.reads | other.reads,
             self.writes | other.writes,
-            self.rest + other.rest,
+            other.rest,
         )
 
 
 def transaction_of(building: Building, parts: Sequence[Part]) -> Transaction | None:
     """Return what a leaf has of a transaction; None for what is no stream copy."""
-    kinds = [p.sync_type if p.type == "Sync" else p.type for p in (q.program for q in parts)]
+    if _kinds(parts[:3]) != BEGIN:
+        return None
     copies = [part.program for part in parts if part.program.type == "StreamCopy"]
     tile_sets = {program.tile_set for program in copies}
-    if tuple(kinds[:3]) != BEGIN or len(tile_sets) > 1:
+    if len(tile_sets) > 1:
         return None
-    end = max(n for n in range(2, len(kinds) + 1) if tuple(kinds[n - 2 : n]) == END)
+    end = next(n for n in range(len(parts), 1, -1) if _kinds(parts[n - 2 : n]) == END)
     costs = [building.host_exchanges[program.exchange] for program in copies]
     return Transaction(
         tile_sets.pop(),
@@ -64,6 +65,12 @@ def transaction_of(building: Building, parts: Sequence[Part]) -> Transaction | N
         frozenset(number for part in parts for number in part.writes.tolist()),
         len(parts) - end,
     )
+
+
+def _kinds(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Name parts by their type, syncs by their kind."""
+    programs = (part.program for part in parts)
+    return tuple(p.sync_type if p.type == "Sync" else p.type for p in programs)
 
 
 def can_join(building: Building, first: Transaction, second: Transaction) -> bool:

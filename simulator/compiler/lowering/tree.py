@@ -80,9 +80,14 @@ class Tree:
         self._compute_sets: dict[int, list[Part]] = {}
         # The last stream copies, and the row above and the number of rows when they were added.
         self._transaction: tuple[Transaction | None, tuple[int, int]] = (None, (-1, 0))
+        self._behind: list[tuple[Part, int, int]] = []  # what comes behind them: row above, origin
 
     def add(self, part: Part, parent: int = -1, written: int = NOBODY) -> int:
         """Add a program under a parent, made of one that was written; give its row."""
+        self._put_behind()
+        return self._add_row(part, parent, written)
+
+    def _add_row(self, part: Part, parent: int, written: int) -> int:
         row = len(self.parts)
         program = replace(part.program, children=[])
         self.parts.append(replace(part, program=program))
@@ -101,42 +106,48 @@ class Tree:
                 self._add_leaf(work.what, work.above, work.written)
             else:
                 waiting += reversed(self._begin(work.what, work))
+        self._put_behind()
         return top
 
     def _add_leaf(self, parts: list[Part], above: int, written: int) -> None:
         """Add all rows of a leaf; stream copies join those just before them.
 
-        What puts the data of those into place on the device then comes behind both.
+        What puts the data of both into place on the device then comes behind them.
         """
         building, (last, place) = self._building, self._transaction
         mine = None if self._recording else transaction_of(building, parts)
-        end, begin = len(parts) - (mine.rest if mine else 0), 0
-        behind: list[tuple[Part, int]] = []
+        begin, end = 0, len(parts) - (mine.rest if mine else 0)
         if mine and last and place == (above, len(self.parts)) and can_join(building, last, mine):
-            behind, begin = self._take_back(last.rest, above), 2
-            mine = last.with_next(mine)
+            self._take_back_end(last.rest, above)
+            begin, mine = 2, last.with_next(mine)
+        else:
+            self._put_behind()
         for part in parts[begin:end]:
-            self.add(part, above, written)
-        for part, origin in behind:
-            self.add(part, above, origin)
-        for part in parts[end:]:
-            self.add(part, above, written)
+            self._add_row(part, above, written)
+        self._behind += [(part, above, written) for part in parts[end:]]
         self._transaction = mine, (above, len(self.parts))
 
-    def _take_back(self, rest: int, above: int) -> list[tuple[Part, int]]:
-        """Remove the end of the last transaction, and give the `rest` of the rows behind it.
+    def _take_back_end(self, rest: int, above: int) -> None:
+        """Remove the end of the last transaction, of which `rest` parts are to come behind it.
 
         The last copy carries the values then, so that the host is called in the order of copies.
         """
-        first = len(self.parts) - rest
-        copy, end, *_ = self.parts[first - 3 : first]
-        rows = list(zip(self.parts[first:], self.origins[first:], strict=True))
-        actions = [part.program.action for part in (end, *(part for part, _ in rows))]
-        action = next((action for action in actions if action is not None), copy.program.action)
-        self.parts[first - 3] = replace(copy, program=replace(copy.program, action=action))
-        del self.parts[first - 2 :], self.origins[first - 2 :]
-        del self.parts[above].program.children[-2 - rest :]
-        return [(replace(p, program=replace(p.program, action=None)), o) for p, o in rows]
+        copy, end, _ = self.parts[-3:]
+        action = end.program.action
+        for place in range(len(self._behind) - rest, len(self._behind)):
+            part, row, written = self._behind[place]
+            action = action or part.program.action
+            without = replace(part, program=replace(part.program, action=None))
+            self._behind[place] = without, row, written
+        if action is not None:
+            self.parts[-3] = replace(copy, program=replace(copy.program, action=action))
+        del self.parts[-2:], self.origins[-2:], self.parts[above].program.children[-2:]
+
+    def _put_behind(self) -> None:
+        """Add the parts that come behind a transaction."""
+        behind, self._behind = self._behind, []
+        for part, above, written in behind:
+            self._add_row(part, above, written)
 
     def _begin(self, node: Program, work: Work) -> Sequence[Work]:
         """Note a program as it was written, add its rows, and give what comes below."""
