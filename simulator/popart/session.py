@@ -315,10 +315,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         parts.add_seed(programs, graph, self._ir)
         if self._options.enableLoadAndOffloadRNGState:
             parts.add_rng_state(programs, graph)
-        if self._options.instrumentWithHardwareCycleCounter:
-            measured = set(options.hardwareInstrumentations) or {Instrumentation.Outer}
-            outer = Instrumentation.Outer in measured
-            parts.add_cycle_counts(programs, graph, inner, outer=outer)
+        self._measure_steps(graph, inner)
         for stage in ("PREALIAS", "FINAL"):
             self._write_dot(stage)
         if outlining := functions_of(lowering):  # now that all is there that reads
@@ -474,6 +471,14 @@ class InferenceSession(Weights, Generators, Reports, Files):
                 "whole (Outer)"
             )
         return parts.measured_batch(graph, batch)
+
+    def _measure_steps(self, graph: Graph, inner: dict[str, Tensor]) -> None:
+        """Bring the counts of batches to the host where they are measured, and that of a step."""
+        options = self._options
+        if options.instrumentWithHardwareCycleCounter:
+            measured = options.hardwareInstrumentations or {Instrumentation.Outer}
+            outer = Instrumentation.Outer in measured
+            parts.add_cycle_counts(self._programs, graph, inner, outer=outer)
 
     def _connect(self, engine: Engine, stepio: PyStepIO) -> dict[str, Array]:
         """Connect the step's arrays; give those that the device writes anchors to."""

@@ -67,9 +67,9 @@ def _copy(operands: Operands) -> dict[str, Array]:
     column = matrix.reshape(len(padding), -1)[np.arange(len(padding)), padding]
     places = _places(counts, operands.group.parameters["offset"])
     diagonal = np.zeros_like(column)
-    here = np.flatnonzero(places == padding)
-    first = np.repeat(offsets_of(counts)[:-1], counts)[here]
-    diagonal[first] = column[here]
+    on_diagonal = np.flatnonzero(places == padding)
+    first = np.repeat(offsets_of(counts)[:-1], counts)[on_diagonal]
+    diagonal[first] = column[on_diagonal]
     return {"copiedRow": column, "diagonalValueVector": diagonal}
 
 

@@ -136,7 +136,7 @@ class Tree:
         action = end.program.action
         for place in range(len(self._behind) - rest, len(self._behind)):
             part, row, written = self._behind[place]
-            action = action or part.program.action
+            action = part.program.action if action is None else action
             without = replace(part, program=replace(part.program, action=None))
             self._behind[place] = without, row, written
         if action is not None:

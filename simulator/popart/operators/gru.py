@@ -103,8 +103,8 @@ def lacks(node: Node, ir: Ir) -> str:
         lengths = ir.known(node.inputs[4])
         axis = 1 if node.attributes.get("layout", 0) else 0
         steps = ir.infos[node.inputs[0]].dims[axis]
-        whole = lengths is not None and bool((lengths == steps).all())
-        if not whole and node.attributes.get("direction", "forward") != "forward":
+        are_full = lengths is not None and bool((lengths == steps).all())
+        if not are_full and node.attributes.get("direction", "forward") != "forward":
             return (
                 f"input 4 ({node.inputs[4]!r}): backward in time sequences of {steps} steps would "
                 "be needed"

@@ -81,10 +81,10 @@ def lengths_of(call: Call, steps: int) -> Tensor | None:
     """Return the steps of each sequence [batch], None where all have all of them."""
     if not call.has(4):
         return None
-    known = call.value(4)
-    if known is None:
+    fixed = call.value(4)
+    if fixed is None:
         return call.cast(call[4], INT)
-    return None if (known == steps).all() else call.constant(known.astype(np.int32), INT, "lengths")
+    return None if (fixed == steps).all() else call.constant(fixed.astype(np.int32), INT, "lengths")
 
 
 def last_of(call: Call, outputs: Tensor, lengths: Tensor | None, first: Tensor) -> Tensor:

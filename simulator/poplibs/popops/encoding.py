@@ -52,7 +52,8 @@ def encodeOneHot(
         )
     with graph.debug_scope(name, "popops"):
         if encoded.numElements():
-            _add_vertices(graph, indices, encoded, levels, prog, name)
+            context = call_args["debugContext"]
+            _add_vertices(graph, indices, encoded, levels, prog, context)
 
 
 def _add_vertices(
@@ -61,7 +62,7 @@ def _add_vertices(
     encoded: Tensor,
     levels: Mapping[str, Tensor],
     prog: Sequence,
-    name: str,
+    context: str,
 ) -> None:
     """Map the next few elements to each tile, row by row, from tile 0 on.
 
@@ -86,14 +87,14 @@ def _add_vertices(
         "out": cut_field("out", "output", encoded, low, np.append(low[1:], size)),
     }
     for field, (word, values) in tables.items():
-        label = f"{name.removesuffix('OneHot')}{word}"  # as the guide's sample names it
+        label = debug_name(context, word)  # as the guide's sample names it
         constant = graph.addConstant(UNSIGNED_INT, [len(start)], values, label)
         graph.setTileMapping(constant, 0)
         fields[field] = cut_field(field, "input", constant, first[:-1], first[1:])
     none = np.zeros_like(low)
     for key, level in levels.items():
         fields[key] = cut_field(key, "input", level.flatten(), none, none + 1)
-    compute_set = graph.addComputeSet(f"{name}/OneHotEncode")
+    compute_set = graph.addComputeSet(debug_name(context, "OneHot/OneHotEncode"))
     outputs = np.diff(np.append(low, size))
     cycles = one_hot_2019(slices, outputs, encoded.dtype, target)
     graph.add_vertices(
