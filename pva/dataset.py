@@ -260,9 +260,15 @@ class Dataset:
         return self.kept((key, array), make)
 
     def chosen(self, array: str, rows: Values) -> Values:
-        """Return some rows of an array, of which the dataset holds what the file does."""
+        """Return some rows of an array, of which the dataset holds what the file does.
+
+        Raises InconsistentDataError for rows that are not there: without the table that an array
+        counts, what refers to its rows may be any numbers.
+        """
         with self.room.spending() as spend:
-            values = self._whole(array, spend)[rows]
+            whole = self._whole(array, spend)
+            validation.check_range(self.name, array, rows, (0, len(whole) - 1), "its rows")
+            values = whole[rows]
             return _frozen(self._widened(values, schema.ARRAY[array].kind, array, spend))
 
     def _whole(self, array: str, spend: Spending) -> Values:

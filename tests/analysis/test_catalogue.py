@@ -173,6 +173,32 @@ def test_steps_of_unknown_programs_are_no_fault(name: str) -> None:
     assert isinstance(result, Table) or dataclasses.is_dataclass(result)
 
 
+@cache
+def lost(table: str) -> Any:
+    """Return the small report without a table; what numbers its rows is as large as can be."""
+    changes: dict[str, Any] = {table: None}
+    for other in {*small_report().tables} - {table}:
+        columns = [c.name for c in schema.TABLE[other].columns if c.range.rows == table]
+        values = small_report().table(other)
+        large = {name: np.full(len(values[name]), 2**62) for name in columns}
+        changes |= {other: dict(values) | large} if columns else {}
+    return small(**changes)
+
+
+NUMBERED = sorted({column.range.rows for table in schema.TABLES for column in table.columns} - {""})
+
+
+@pytest.mark.parametrize("table", NUMBERED)
+@pytest.mark.parametrize("name", OF_REPORTS)
+def test_rows_of_a_table_that_is_lost_may_be_any_numbers(name: str, table: str) -> None:
+    try:
+        result = asked(name, lost(table))
+    except PvaError as error:
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(result, Table) or dataclasses.is_dataclass(result)
+
+
 @settings(max_examples=40, deadline=None)
 @given(datasets())
 def test_any_report_is_answered_or_refused_in_one_line(data: Dataset) -> None:

@@ -67,10 +67,8 @@ def _balance_of(report: Report, tag: str) -> dict[str, Values]:
     programs = np.flatnonzero(run)
     cycles = np.zeros((0, tile_count(report)), dtype=np.int64)
     if len(programs):
-        cycles = data.array(
-            f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
-        )
-        cycles = cycles[operand[programs]]
+        array = f"{name}_cycles_by_tile" if tag == "OnTileExecute" else f"{name}_cycles"
+        cycles = data.chosen(array, operand[programs])
     tiles = _tiles_run_on(report, cycles)
     longest, mean = cycles.max(axis=1, initial=0), cycles.sum(axis=1) / np.maximum(tiles, 1)
     return {
@@ -113,6 +111,7 @@ def thread_balance(report: Report) -> Columns:
     cycles = data.array("compute_set_cycles_by_tile")
     active = data.row_sums("compute_set_active_cycles_by_tile")
     count = len(cycles)
+    data.column("compute_sets", "name")  # without it, those of vertices may be any numbers
     vertices = np.bincount(
         data.column("compute_set_vertices", "compute_set"),
         weights=data.column("compute_set_vertices", "count"),

@@ -72,6 +72,7 @@ def varying_programs(report: Report) -> Columns:
     cost above the least one, the most first. Raises NotRecordedError.
     """
     data = report.dataset
+    data.column("programs", "name")  # without programs, those of steps may be any numbers
     cycles = data.column("steps", "cycles")
     steps = np.flatnonzero(cycles >= 0)
     cycles, place = cycles[steps], data.column("steps", "program")[steps] + 1  # -1 for none

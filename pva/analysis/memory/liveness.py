@@ -115,7 +115,8 @@ def _alive(report: Report, step: int) -> Rows:
     data = report.dataset
     begin, end = (data.column("variable_intervals", name) for name in ("begin", "end"))
     alive = data.column("variable_intervals", "variable")[(begin <= step) & (step < end)]
-    return np.flatnonzero(np.bincount(alive))
+    count = len(data.column("variables", "name"))  # without it, those alive may be any numbers
+    return np.flatnonzero(np.bincount(alive, minlength=count))
 
 
 def live_changes(report: Report, names: Names) -> tuple[Names, Rows, Rows, Rows]:

@@ -138,8 +138,8 @@ def _life(report: Report, variable: int) -> tuple[int, int, bool]:
     peak = int(live.argmax()) if len(live) else NONE
     at_peak = bool(((begin <= peak) & (peak < end)).any())
     at_peak |= bool(data.column("variables", "always_live")[variable])
-    first = int(begin.min(initial=len(live))) if len(rows) else NONE
-    return first, int(end.max(initial=0)) - 1, at_peak
+    first, last = int(begin.min(initial=len(live))), int(end.max(initial=0)) - 1
+    return (first, last, at_peak) if first <= last else (NONE, NONE, at_peak)
 
 
 def _users(report: Report, variable: int, how: str) -> tuple[int, str]:

@@ -13,7 +13,6 @@ from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, rows_wanted, tile_count, tiles_of
 from pva.analysis.table import Columns, largest_first, rows_of
 from pva.array_types import Values
-from pva.dataset import Dataset
 from pva.errors import NotRecordedError
 from pva.units import KILOBYTE
 
@@ -178,15 +177,16 @@ def _in_place(report: Report) -> Bytes:
 
     The rows of a tile add up to its total. Computed once a report.
     """
+    data = report.dataset
 
-    def make(data: Dataset) -> Bytes:
+    def make(_: object) -> Bytes:
         alone = _categories(report)[:, 0, :]
         shared = data.column("memory_by_tile", "total") - alone.sum(axis=0)
         rows = np.vstack([alone, shared])
         rows.flags.writeable = False
         return rows
 
-    return report.dataset.kept("bytes in place", make)
+    return data.kept("bytes in place", make)
 
 
 @analysis("tile *:bytes overlapped:bytes", index="tile", **{"*": "bytes of the category"})

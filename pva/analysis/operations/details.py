@@ -174,7 +174,7 @@ def _rows(report: Report, array: str, rows: Integers, times: Integers, tiles: in
     if not len(rows) or not data.has(array):
         return np.zeros(tiles, dtype=np.int64)
     run = times > 0
-    sums: Integers = times[run] @ data.array(array)[rows[run]]
+    sums: Integers = times[run] @ data.chosen(array, rows[run])
     return sums
 
 
