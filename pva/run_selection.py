@@ -102,8 +102,9 @@ class WithoutRuns:
         if table == TOTALS:
             return np.array([int(data.value(TOTALS, column)) - self._spent()[column]])
         values = data.stored(table, column)
-        if (table, column) in REFERENCES:
-            before = np.append(0, np.cumsum(self._kept_among(REFERENCES[table, column])))
+        of = REFERENCES.get((table, column))
+        if of and data.has(of):  # without it, its rows may be any numbers
+            before = np.append(0, np.cumsum(self._kept_among(of)))
             values = before[data.column(table, column)]
         return values[self.kept_rows(table)] if table in RENUMBERED else values
 

@@ -13,7 +13,8 @@ from pva.errors import PvaError
 from pva.report import Report
 from simulator import poplar, popops
 from simulator.poplar import FLOAT, program
-from tests.analysis.samples import NAMES, opened
+from tests.analysis.samples import NAMES, opened, small
+from tests.builders import small_report
 
 LOAD, WORK, FETCH = range(3)
 
@@ -89,6 +90,14 @@ def test_steps_refer_to_the_runs_that_are_left(tmp_path: Path) -> None:
     )
     assert steady.column("steps_by_ipu", "step").max() == steady.length("steps") - 1
     assert steady_state(whole).whole[1].tolist() == [1, 2]
+
+
+def test_first_steps_of_runs_are_as_written_where_no_steps_were_recorded() -> None:
+    runs = {name: [*values] * 2 for name, values in small_report().table("runs").items()}
+    count = len(runs["first_step"])
+    whole = small(steps=None, steps_by_ipu=None, runs=runs | {"first_step": [2**40] * count})
+    left = whole.without_runs(np.arange(1, count), dict)
+    assert left.dataset.column("runs", "first_step").tolist() == [2**40]
 
 
 @pytest.mark.parametrize("name", NAMES)
