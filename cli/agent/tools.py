@@ -17,7 +17,6 @@ from pydantic import Field
 from cli.agent.answers import (
     LEAST_BYTES,
     MAX_BYTES,
-    MOST_BYTES,
     answer,
     clipped,
     marked,
@@ -44,7 +43,7 @@ def _one_of(names: Iterable[str], text: str) -> object:
 Key = Annotated[str, Field(description="Key of a report, as `open` lists them.")]
 First = Annotated[int, Field(ge=0, description="Leave out so many rows: how to go on.")]
 Bytes = Annotated[
-    int, Field(ge=LEAST_BYTES, le=MOST_BYTES, description="Longest answer, in bytes of UTF-8.")
+    int, Field(ge=LEAST_BYTES, le=MAX_BYTES, description="Longest answer, in bytes of UTF-8.")
 ]
 Place = Annotated[
     str,
@@ -117,7 +116,7 @@ class Tools:
         head = {"report": report, "path": path, "fits": _fits(rows),
                 "target": marked(_target(opened)), "proof": shown}  # fmt: skip
         return answer(head, rows, count=len(rows), max_bytes=max_bytes,
-                      more=lambda _: f"overview(max_bytes={MOST_BYTES})")  # fmt: skip
+                      more=lambda _: f"overview(max_bytes={MAX_BYTES})")  # fmt: skip
 
     def insights(
         self, report: Key, about: About = "all", offset: First = 0, max_bytes: Bytes = MAX_BYTES

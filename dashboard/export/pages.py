@@ -35,7 +35,7 @@ from pva.plot.theme import THEMES, Theme
 
 Node = Json  # text, or [tag, properties, node, ...]
 
-MOST_ROWS = 1000  # of a table
+MAX_ROWS = 1000  # of a table
 # The pages, and the choices of each that the file has; none named: all that the page offers.
 EXPORTED: dict[str, dict[str, tuple[str, ...]]] = {
     "/summary": {"tab": ()},
@@ -258,7 +258,7 @@ class _Making:
             if definition.get("sort")
         ]
         search = address.write(self.state(choices)).partition("?")[2]
-        query = {"search": search, "startRow": 0, "endRow": MOST_ROWS, "sortModel": order}
+        query = {"search": search, "startRow": 0, "endRow": MAX_ROWS, "sortModel": order}
         answer = json.loads(self.served[identity](query))
         return answer["rowData"], answer["rowCount"]
 

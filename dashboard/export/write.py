@@ -23,7 +23,7 @@ from pva.trace import Trace
 
 ASSETS = Path(__file__).parent / "assets"
 LIMIT = 10_000_000  # bytes of the file
-MOST_EVENTS = 1_500_000  # of all timelines together: more rectangles take a browser too long
+MAX_EVENTS = 1_500_000  # of all timelines together: more rectangles take a browser too long
 FEWEST = 20_000  # rectangles of a timeline, however little room is left
 TRIES = 5
 # Scripts of the dashboard that need its server or Dash; the others are the same here.
@@ -92,7 +92,7 @@ def _timelines(wholes: list[tuple[Timeline, Trace | None]], room: int) -> bytes:
     if not wholes:
         return b""
     events = sum(len(page_timeline.tracks.begin) for page_timeline, _ in wholes)
-    limit = min(events, MOST_EVENTS)
+    limit = min(events, MAX_EVENTS)
     for _ in range(TRIES):
         texts = [
             packed.text_of(

@@ -17,7 +17,7 @@ from pva.plot.theme import SERIES, Theme, plot_layout, token
 
 Floats = npt.NDArray[np.floating[Any]]
 WIDE = 50  # times the least value: an axis of more is logarithmic
-MOST_COLOURS = 12  # values of a lever; those of more share the last colour
+MAX_COLOURS = 12  # values of a lever; those of more share the last colour
 EDGE = 0.04  # of an axis: where points without a value on it stand
 LONGEST = 24  # letters of a value in the legend
 FIT, MISS, FAILED = "circle", "x", "triangle-up-open"
@@ -97,9 +97,9 @@ def _groups(frame: pd.DataFrame, colour: str) -> dict[str, Truths]:
     column = frame[colour]
     values = sorted(column.dropna().unique().tolist())
     groups = {f"{colour} {_text(value)}": (column == value).to_numpy(bool)
-              for value in values[:MOST_COLOURS]}  # fmt: skip
-    if len(values) > MOST_COLOURS:
-        groups[f"{len(values) - MOST_COLOURS} more"] = column.isin(values[MOST_COLOURS:]).to_numpy()
+              for value in values[:MAX_COLOURS]}  # fmt: skip
+    if len(values) > MAX_COLOURS:
+        groups[f"{len(values) - MAX_COLOURS} more"] = column.isin(values[MAX_COLOURS:]).to_numpy()
     if column.isna().any():
         groups[f"without {colour}"] = column.isna().to_numpy(bool)
     return groups
@@ -135,7 +135,7 @@ def _scale(frame: pd.DataFrame, axis: Axis, limit: float) -> Scale:
         top = max(high, limit if axis.is_bytes else 0) * 1.05 or 1
         ends, edge = [-EDGE * top, top], -EDGE * top / 2
         layout = dict(byte_axis(top)) if axis.is_bytes else {"tickformat": ",~f"}
-    if axis.is_lever and len(np.unique(reached)) <= MOST_COLOURS:
+    if axis.is_lever and len(np.unique(reached)) <= MAX_COLOURS:
         layout = layout | {"tickmode": "array", "tickvals": np.unique(reached).tolist()}
     return Scale(np.where(np.isnan(places), edge, places), layout | {"range": ends})
 

@@ -12,7 +12,7 @@ from pva.plot.theme import SERIES, Theme, plot_layout, token
 
 PARTS = {"queue_ns": "queue", "upload_ns": "upload", "execute_ns": "execute",
          "download_ns": "download", "other_ns": "other"}  # fmt: skip
-MOST_SIZES = 400  # bars of sizes; more of them are joined
+MAX_SIZES = 400  # bars of sizes; more of them are joined
 
 
 def latency_by_load(frame: pd.DataFrame, theme: Theme) -> go.Figure:
@@ -46,7 +46,7 @@ def latency_by_load(frame: pd.DataFrame, theme: Theme) -> go.Figure:
 def batch_sizes(frame: pd.DataFrame, theme: Theme) -> go.Figure:
     """Draw how many batches have how many rows; those of rows of padding are named on hover."""
     rows = frame["rows"].to_numpy(np.int64)
-    width = -(-int(rows.max(initial=1)) // MOST_SIZES)
+    width = -(-int(rows.max(initial=1)) // MAX_SIZES)
     sizes, place, counts = np.unique((rows - 1) // width, return_inverse=True, return_counts=True)
     padding = np.bincount(place, weights=frame["padding"].to_numpy(float), minlength=len(sizes))
     first = sizes * width + 1

@@ -40,7 +40,7 @@ RESULTS = {
     "fits": ("fits", "fit"), "does not fit": ("does not", "do not"),
     "no figures": ("has no figures", "have no figures"),
 }  # fmt: skip
-MOST_CHOSEN = 2
+MAX_CHOSEN = 2
 SHOWN_ROWS = 14
 COLUMNS = (
     Column("configuration", "Configuration", "name", note="The levers that vary, and their values",
@@ -320,7 +320,7 @@ def chosen(store: Store, state: Address, _theme: Theme) -> Element:
     parts = [
         _card(frame.loc[key], report) for key, report in zip(keys, reports, strict=True)
     ]  # fmt: skip
-    if len(reports) == MOST_CHOSEN and all(reports):
+    if len(reports) == MAX_CHOSEN and all(reports):
         link = address.write(Address("/compare", reports[0], reports[1]))
         parts.append(dcc.Link("Compare both", href=link, className="button"))
     return html.Div(parts, className="tools-row")
@@ -328,7 +328,7 @@ def chosen(store: Store, state: Address, _theme: Theme) -> Element:
 
 def _chosen(state: Address) -> list[str]:
     """Return the keys of the points that are chosen, the last two of them."""
-    return [key for key in state.text(POINT).split(",") if key][-MOST_CHOSEN:]
+    return [key for key in state.text(POINT).split(",") if key][-MAX_CHOSEN:]
 
 
 def _card(row: Any, report: str) -> Element:

@@ -32,7 +32,7 @@ CHANNEL, REQUEST, MODEL = "Serving", "request", "model"
 PARTS = ("queue_ns", "upload_ns", "execute_ns", "download_ns")
 NUMBERS = ("rows", "batch", "instance", "padding", "cycles", *PARTS)
 TEXTS = ("id", "model", "version", "error")
-MOST_WINDOWS = 400
+MAX_WINDOWS = 400
 PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns": 100}
 
 
@@ -237,7 +237,7 @@ def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.Dat
     frame = frame[frame["how"] == "answered"]
     begin = frame["begin_ns"].to_numpy(np.int64)
     span = max(int(begin.max() - begin.min()), 1) if len(begin) else 1
-    count = int(np.clip(len(begin) // 5, 1, MOST_WINDOWS))
+    count = int(np.clip(len(begin) // 5, 1, MAX_WINDOWS))
     window = np.minimum(
         (begin - begin.min(initial=begin.max(initial=0))) * count // span, count - 1
     )

@@ -22,7 +22,7 @@ from pva.queueing.replay import Arrivals
 
 POISSON = "poisson:"
 REQUESTS = 100_000  # of a Poisson process, unless more or fewer are asked for
-MOST_REQUESTS = 10_000_000
+MAX_REQUESTS = 10_000_000
 NS, US = 1e9, 1000
 FILE_LIMIT = 1 << 30  # bytes
 HEAD = 4096  # bytes
@@ -63,8 +63,8 @@ def read_arrivals(
 
     `rows` are those of each request, where the source does not tell. Raises PvaError.
     """
-    if not 0 <= requests <= MOST_REQUESTS:
-        raise PvaError(source, f"{requests:,} requests", f"at most {MOST_REQUESTS:,}")
+    if not 0 <= requests <= MAX_REQUESTS:
+        raise PvaError(source, f"{requests:,} requests", f"at most {MAX_REQUESTS:,}")
     if source.startswith(POISSON):
         at = _poisson(source, requests or REQUESTS, seed)
         return Arrivals(at, np.full(len(at), rows, np.int64))

@@ -26,7 +26,7 @@ from pva.queueing.rules import Rules, batch_of
 from pva.queueing.waiting import NEVER, Request, Waiting
 
 DONE, REJECTED, REFUSED = 0, 1, 2  # ways a request leaves: answered, timed out, queue full
-MOST_ROWS = 50_000_000  # of all requests that an asynchronous device takes one by one
+MAX_ROWS = 50_000_000  # of all requests that an asynchronous device takes one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,8 +283,8 @@ def _asynchronous(
     counts: Integers,
 ) -> Run:  # fmt: skip
     """Run rows of an instance in their order, joined over batches; each request by its own rows."""
-    if rows.sum() > MOST_ROWS:
-        raise PvaError("arrivals", f"{int(rows.sum()):,} rows", f"at most {MOST_ROWS:,} at once")
+    if rows.sum() > MAX_ROWS:
+        raise PvaError("arrivals", f"{int(rows.sum()):,} rows", f"at most {MAX_ROWS:,} at once")
     first, end = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
     by_request = np.repeat(instance, counts)
     arrived = np.repeat(begins, counts)

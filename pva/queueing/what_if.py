@@ -14,7 +14,7 @@ from pva.queueing.replay import Arrivals, Device, Outcome, replay
 from pva.queueing.rules import Rules
 
 UNITS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-MOST_VARIANTS, MOST_INSTANCES, LONGEST_NS = 1_000, 10_000, 10**15
+MAX_VARIANTS, MAX_INSTANCES, LONGEST_NS = 1_000, 10_000, 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ def variants(
     """
     levers = [[(name, value) for value in values] for name, values in choices.items()]
     combinations = list(product(*levers)) if levers else []
-    if len(combinations) > MOST_VARIANTS:
+    if len(combinations) > MAX_VARIANTS:
         raise PvaError(
-            "--what-if", f"{len(combinations):,} combinations", f"at most {MOST_VARIANTS:,}"
+            "--what-if", f"{len(combinations):,} combinations", f"at most {MAX_VARIANTS:,}"
         )
     seen = {(rules, device)}
     yield Variant(rules, device, configured=True)
@@ -109,8 +109,8 @@ def _changed(rules: Rules, device: Device, choice: Mapping[str, Any]) -> Variant
     if "preferred" in choice:
         batching["preferred"] = choice["preferred"]
     instances = choice.get("instances", device.instances)
-    if instances > MOST_INSTANCES:
-        raise PvaError("--what-if", f"{instances:,} instances", f"at most {MOST_INSTANCES:,}")
+    if instances > MAX_INSTANCES:
+        raise PvaError("--what-if", f"{instances:,} instances", f"at most {MAX_INSTANCES:,}")
     return Variant(replace(rules, **batching), replace(device, instances=instances))
 
 

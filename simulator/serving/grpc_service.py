@@ -35,7 +35,7 @@ from simulator.serving.protocol import message, message_class
 from simulator.serving.served import RequestError
 from simulator.serving.server import (
     EXTENSIONS,
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     NAME,
     InferRequest,
     InferResponse,
@@ -283,7 +283,7 @@ def infer_request(request: ModelInferRequest) -> tuple[InferRequest, OutputOptio
             raise RequestError(f"input {name!r}: datatype {tensor.datatype!r}; one of {datatypes}")
         if any(key.startswith("shared_memory") for key in tensor.parameters):
             raise RequestError(f"input {name!r}: this server has no shared memory", status=501)
-        count = elements_of(name, shape, MOST_ELEMENTS)
+        count = elements_of(name, shape, MAX_ELEMENTS)
         if raw:
             inputs[name] = from_bytes(name, tensor.datatype, shape, raw[number])
         else:

@@ -12,7 +12,7 @@ from simulator.graph.types import Array
 from simulator.serving import classification
 from simulator.serving.http_calls import HEADER, Call, Reply, parsed
 from simulator.serving.served import RequestError, Served
-from simulator.serving.server import MOST_ELEMENTS, InferRequest, InferResponse, Server
+from simulator.serving.server import MAX_ELEMENTS, InferRequest, InferResponse, Server
 from simulator.serving.tensors import (
     DATATYPES,
     elements_of,
@@ -75,7 +75,7 @@ def _inputs(tensors: object, raw: memoryview) -> dict[str, Array]:
         shape = one.get("shape")
         if not isinstance(shape, list):
             raise RequestError(f"input {name!r}: no shape")
-        elements_of(name, shape, MOST_ELEMENTS)
+        elements_of(name, shape, MAX_ELEMENTS)
         parameters = _object(one, "parameters")
         if any(key.startswith("shared_memory") for key in parameters):
             raise RequestError(f"input {name!r}: this server has no shared memory", status=501)

@@ -37,7 +37,7 @@ REFUSED = {
 }
 PARAMETERS = ("timeout_ns", "synchronous_execution", "execute_delay_ms",
               "instance_wise_delay_multiplier")  # fmt: skip
-MOST_INSTANCES, MOST_ELEMENTS = 256, 1 << 40
+MAX_INSTANCES, MAX_ELEMENTS = 256, 1 << 40
 _FIELD = re.compile(r"(\w+)\s*:?\s*(?:\[[^\]{<:]*|[{<])?\s*$")
 _NO_VALUE = re.compile(r"has no value named (\w+)")
 _NO_FIELD = re.compile(r'has no field named "(\w+)"')
@@ -198,7 +198,7 @@ def _dims(dims: Sequence[int], place: str, fault: _Faults) -> tuple[int, ...]:
     if not dims:
         raise fault(place, "missing", "sizes without the batch; [ 1 ] with a reshape for a scalar")
     wrong = [size for size in dims if size < 1 and size != -1]
-    if wrong or math.prod(max(size, 1) for size in dims) > MOST_ELEMENTS:
+    if wrong or math.prod(max(size, 1) for size in dims) > MAX_ELEMENTS:
         raise fault(place, list(dims), "sizes from 1 on, or -1")
     return tuple(dims)
 
@@ -227,8 +227,8 @@ def _instances(config: ModelConfig, fault: _Faults) -> int:
         if group.count < 0:
             raise fault(f"{place}.count", group.count, "1 or more instances")
         count += 0 if group.passive else group.count or 1
-    if count > MOST_INSTANCES:
-        raise fault("instance_group", f"{count} instances", f"at most {MOST_INSTANCES}")
+    if count > MAX_INSTANCES:
+        raise fault("instance_group", f"{count} instances", f"at most {MAX_INSTANCES}")
     if config.instance_group and not count:
         raise fault("instance_group", "only passive groups", "one instance that takes requests")
     return count or 1

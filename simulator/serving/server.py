@@ -31,7 +31,7 @@ NAME = "tilescope"
 EXTENSIONS = ("classification", "model_repository", "schedule_policy", "model_configuration",
               "binary_tensor_data", "parameters", "statistics", "trace", "logging")  # fmt: skip
 MODES = ("none", "poll", "explicit")
-MOST_ELEMENTS = 1 << 28  # of a tensor of a request
+MAX_ELEMENTS = 1 << 28  # of a tensor of a request
 LONGEST_WAIT = 3600.0  # seconds
 Watch = Callable[[Callable[[], object]], object]
 TIMES = ("queue_ns", "upload_ns", "execute_ns", "download_ns")  # of a request, in its span

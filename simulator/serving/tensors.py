@@ -27,7 +27,7 @@ DATATYPES: dict[str, tuple[int, str, str]] = {
     "BYTES": (13, "O", "bytes_contents"), "BF16": (14, "<u2", ""),
 }  # fmt: skip
 _NAMES = {number: name for name, (number, _, _) in DATATYPES.items()}
-MOST_DIMENSIONS = 32
+MAX_DIMENSIONS = 32
 
 
 class TensorError(ValueError):
@@ -42,7 +42,7 @@ def datatype_of(number: int) -> str:
 def elements_of(name: str, shape: Sequence[object], most: int) -> int:
     """Count the elements of a shape; raises TensorError for no shape, or more than `most`."""
     sizes = [size for size in shape if type(size) is int and 0 <= size < 1 << 40]
-    if len(sizes) != len(shape) or len(shape) > MOST_DIMENSIONS:
+    if len(sizes) != len(shape) or len(shape) > MAX_DIMENSIONS:
         raise TensorError(f"input {name!r}: shape {list(shape)[:8]}; sizes from 0 on")
     count = math.prod(sizes)
     if count > most:
@@ -121,7 +121,7 @@ def from_values(name: str, datatype: str, shape: Sequence[int], values: object) 
 
 
 def _flat(name: str, values: list[object], count: int) -> list[object]:
-    for _ in range(MOST_DIMENSIONS):
+    for _ in range(MAX_DIMENSIONS):
         if not values or not isinstance(values[0], list):
             break
         lists = [inner for inner in values if isinstance(inner, list)]

@@ -26,7 +26,7 @@ Point = Mapping[str, Any]
 MODEL, PROGRAMS = ".onnx", (".onnx", ".py")
 FIT = "does_it_fit"
 REPEAT, TRAIN, IPUS = "repeat", "--train", "ipus"
-MOST_IPUS = 4  # that `tilescope fit` may try
+MAX_IPUS = 4  # that `tilescope fit` may try
 # What `simulate` writes beside its report, or what `explore` adds by itself.
 OUTPUTS, FLAGS = ("out", "cache", "save-outputs"), ("--json", "--no-values")
 FIGURES = {AT_PEAK: "peak", RECORDED_RUNS: "cycles"}  # of a point: what a saving is a part of
@@ -117,7 +117,7 @@ def _command(report: Report, rule: str, row: Point, program: str, words: Words, 
     """Return the command that tries what a finding advises; nothing where there is none."""
     if rule == FIT and row["severity"] == "problem" and program.endswith(PROGRAMS):
         least = int(report.dataset.value("target", "num_ipus"))
-        ipus = f"{least}..{max(least, MOST_IPUS)}"
+        ipus = f"{least}..{max(least, MAX_IPUS)}"
         return shlex.join(("tilescope", "fit", program, *_without(words, IPUS), "--ipus", ipus))
     lever = LEVERS.get(rule)
     if lever is None or not program.endswith(MODEL) or (lever.of_training and TRAIN not in words):

@@ -9,7 +9,7 @@ import onnx
 
 from simulator.popart.importing.composites.body import Body, Unsupported
 
-MOST_ROWS = 64  # each is some twenty nodes
+MAX_ROWS = 64  # each is some twenty nodes
 
 
 def determinant(body: Body) -> None:
@@ -20,8 +20,8 @@ def determinant(body: Body) -> None:
     """
     dims = body.dims()
     rows, batch = dims[-1], prod(dims[:-2])
-    if rows > MOST_ROWS:
-        raise Unsupported(f"matrices of {rows} rows; at most {MOST_ROWS} are computed")
+    if rows > MAX_ROWS:
+        raise Unsupported(f"matrices of {rows} rows; at most {MAX_ROWS} are computed")
     minors = body("Reshape", "x0", np.array([batch, rows, rows], np.int64))
     product = body.constant(np.ones(batch, body.info().host))
     for size in range(rows, 0, -1):
