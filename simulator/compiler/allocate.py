@@ -345,6 +345,8 @@ def _in_other_elements(
     No further than the second boundary above what is always live, and as far as others are large:
     as data lies in stacks here, rules that follow one another would else leave a gap for each.
     """
+    if not neighbours:
+        return base
     base = base - stack.base
     for tile, begin, length in neighbours:
         low, high = np.zeros((2, len(stack.top)), dtype=np.int64)

@@ -119,6 +119,8 @@ class Brought:
 
 def join_brought(parts: Sequence[Brought]) -> Brought:
     """Put what several fields bring together."""
+    if len(parts) == 1:
+        return parts[0]
     names = ("user", "low", "high", "direct")
     columns = [
         np.concatenate([np.zeros(0, dtype=np.int64), *(getattr(part, name) for part in parts)])
@@ -180,8 +182,9 @@ def _reach(group: VertexGroup, item: Field) -> _Reach:
     """List what the edges of a field take in, once a tile where an edge is one interval."""
     begins = item.begins * item.dtype.size
     ends = begins + item.lengths * item.dtype.size
-    vertex = np.repeat(np.arange(len(group), dtype=np.int64), np.diff(item.starts))
-    user = group.tile[vertex].astype(np.int64)
+    intervals = item.starts[1:] - item.starts[:-1]
+    vertex = np.repeat(np.arange(len(group), dtype=np.int64), intervals)
+    user = group.tile[vertex].astype(np.int64, copy=False)
     once = uniform(1, len(begins))
     if item.apart:
         return _edges_apart(group, item)

@@ -13,7 +13,7 @@ import numpy as np
 
 from pva.schema import EXCHANGE_INSTRUCTIONS
 from simulator.compiler.executable import Exchange
-from simulator.compiler.flows import flows
+from simulator.compiler.flows import flows, group_borders, group_of_tiles
 from simulator.graph import kernels
 from simulator.graph.geometry.intervals import ascending, distinct
 from simulator.graph.machine.target import Target
@@ -69,10 +69,11 @@ def exchange_cost(
     The same bytes (`begin` in the arena) from one tile to many are sent once: a multicast. What one
     tile receives several times, as of a broadcast tensor, is sent as often.
     """
+    if count is None and kernels.compiled:
+        return _in_one_pass(target, source, destination, size, begin, in_rows)
     tiles, bus = target.num_tiles, target.getTilesPerSharedExchangeBus()
     if count is None:
-        counted = _counted if kernels.compiled else _sorted_out
-        traffic = counted(source, destination, size, begin, tiles, bus)
+        traffic = _sorted_out(source, destination, size, begin, tiles, bus)
     else:
         traffic = _told(source, destination, size, count, tiles, bus)
     sent, received, send_count, receive_count, shared = traffic
@@ -85,9 +86,43 @@ def exchange_cost(
     places = receivers if in_rows else receive_count
     counts = np.stack([receive_count, places, receivers, send_count, senders])
     code = CODE_BYTES.sum(axis=1) @ counts
-    kinds = (counts.sum(axis=1) @ CODE_BYTES).tolist()
     moved = flows(target, source, destination, size)
-    return Exchange(sent, received, cycles, (*kinds, sum(kinds)), code, moved)
+    return Exchange(sent, received, cycles, _by_kind(counts.sum(axis=1)), code, moved)
+
+
+def _by_kind(counts: IntArray) -> tuple[int, ...]:
+    """Return the bytes of code by kind, and their sum, of so many of each row of INSTRUCTIONS."""
+    kinds = (counts @ CODE_BYTES).tolist()
+    return (*kinds, sum(kinds))
+
+
+def _in_one_pass(
+    target: Target,
+    source: IntArray,
+    destination: IntArray,
+    size: IntArray,
+    begin: IntArray,
+    in_rows: bool,
+) -> Exchange:
+    """Cost an exchange by the kernel, of fragments in the order of what is received."""
+    bus, rate = target.getTilesPerSharedExchangeBus(), target.exchange_bytes_per_cycle
+    groups = len(group_borders(target)) - 1
+    priced = _latency(target), group_of_tiles(target), _rules(bus, rate, in_rows, groups)
+    columns = kernels.columns("exchange", source, destination, size, begin, *priced)
+    if not columns:
+        order = np.lexsort((begin, destination))
+        rows = (column[order] for column in (source, destination, size, begin))
+        columns = kernels.columns("exchange", *rows, *priced)
+    sent, received, cycles, code, counts, moved = columns
+    moved = moved.reshape(groups, groups)
+    return Exchange(sent, received, cycles, _by_kind(counts), code, moved)
+
+
+@lru_cache(16)
+def _rules(bus: int, bytes_per_cycle: int, in_rows: bool, groups: int) -> IntArray:
+    """Return the numbers by which the kernel prices what it counts, in its order."""
+    code = CODE_BYTES.sum(axis=1).tolist()
+    return np.array([bus, bytes_per_cycle, in_rows, RECEIVE_SLOTS, SEND_SLOTS, *code, groups])
 
 
 def host_exchange_cost(target: Target, tile: IntArray, size: IntArray, to_device: bool) -> Exchange:
@@ -126,19 +161,6 @@ def _told(
     sent, received = _sum(source, size, tiles), _sum(destination, size, tiles)
     shared = np.zeros(-(-tiles // bus), dtype=np.int64)
     return sent, received, _sum(source, count, tiles), _sum(destination, count, tiles), shared
-
-
-def _counted(
-    source: IntArray, destination: IntArray, size: IntArray, begin: IntArray, tiles: int, bus: int
-) -> tuple[IntArray, ...]:
-    """Do what `_sorted_out` does in one pass, of fragments in the order of what is received."""
-    sizes = np.array([tiles, bus])
-    columns = kernels.columns("exchange", source, destination, size, begin, sizes)
-    if columns:
-        return tuple(columns)
-    order = np.lexsort((begin, destination))
-    rows = (column[order] for column in (source, destination, size, begin))
-    return tuple(kernels.columns("exchange", *rows, sizes))
 
 
 def _sorted_out(

@@ -30,11 +30,22 @@ def _borders(ipus: int, tiles: int) -> IntArray:
     return borders
 
 
+def group_of_tiles(target: Target) -> IntArray:
+    """Return the group of each tile."""
+    return _groups(target.num_ipus, target.tiles_per_ipu)
+
+
+@lru_cache(8)
+def _groups(ipus: int, tiles: int) -> IntArray:
+    borders = _borders(ipus, tiles)
+    groups: IntArray = np.repeat(np.arange(len(borders) - 1, dtype=np.int64), np.diff(borders))
+    groups.flags.writeable = False
+    return groups
+
+
 def flows(target: Target, source: IntArray, destination: IntArray, size: IntArray) -> IntArray:
     """Return the bytes that go from group to group, of fragments from tile to tile."""
-    borders = group_borders(target)
-    count = len(borders) - 1
-    group = np.repeat(np.arange(count), np.diff(borders))
+    group, count = group_of_tiles(target), len(group_borders(target)) - 1
     pairs = np.bincount(
         group[source] * count + group[destination], weights=size, minlength=count * count
     )

@@ -13,7 +13,7 @@
 #error "without the interpreter's lock another thread may change what a call reads"
 #endif
 
-#define INTERFACE 6                         /* as in kernels.py */
+#define INTERFACE 7                         /* as in kernels.py */
 #define SHORT_FRAGMENT 8                    /* as in edges.py */
 #define MOST_COLUMNS 10
 #define MOST_LOOPS 32
@@ -1458,26 +1458,63 @@ static uint32_t kind_of(Kinds *kinds, const Column *in, const int64_t *who, cons
     }
 }
 
-/* exchange(source, destination, size, begin, [tiles, bus]): by tile, what is sent and received, in
-   bytes and fragments, each kind being sent once; by exchange bus, the bytes that all its tiles
-   receive. None where fragments are not sorted by destination and begin. */
+/* Price what the tiles exchange: cycles and bytes of code of each, and the sums of what has code.
+   `rules`: tiles of a bus, bytes a cycle, whether each tile receives into a row, issue slots of a
+   fragment that is received and sent, then bytes of code of what `sums` counts. `out`: as
+   `exchange` gives it. */
+static void price(const Column *latency, const Column *rules, int64_t *const *out,
+                  const int64_t *shared)
+{
+    int64_t bus = at(rules, 0), rate = at(rules, 1), in_rows = at(rules, 2);
+    for (Py_ssize_t tile = 0; tile < latency->count; tile++) {
+        int64_t sent = out[0][tile], received = out[1][tile], alike = shared[tile / bus];
+        int64_t arriving = received - (alike - alike / bus);
+        int64_t payload = ((sent > arriving ? sent : arriving) + rate - 1) / rate;
+        int64_t sends = out[3][tile], receives = out[2][tile], begun = receives > 0;
+        int64_t takes = at(rules, 3) * receives, gives = at(rules, 4) * sends;
+        int64_t control = takes > gives ? takes : gives;
+        int64_t counts[5] = {receives, in_rows ? begun : receives, begun, sends, sends > 0};
+        if (sent > 0 || received > 0)
+            out[2][tile] = at(latency, tile) + (payload > control ? payload : control);
+        else
+            out[2][tile] = 0;
+        out[3][tile] = 0;
+        for (int kind = 0; kind < 5; kind++) {
+            out[3][tile] += at(rules, 5 + kind) * counts[kind];
+            out[4][kind] += counts[kind];
+        }
+    }
+}
+
+/* exchange(source, destination, size, begin, latency, group, rules): by tile, what is sent and
+   received in bytes, each kind of fragment being sent once, and what that takes in cycles and bytes
+   of code; then the fragments received, those in places of their own, the tiles that receive, the
+   fragments sent and the tiles that send; then the bytes received by [group that sends][group that
+   receives]. `latency` is the cycles of each tile before its first word, `group` its group, `rules`
+   as `price` has them and the number of groups. None where fragments are not sorted by destination
+   and begin. */
 static PyObject *exchange(PyObject *module, PyObject *const *given, Py_ssize_t arguments)
 {
-    Column in[5];
-    PyObject *results[5] = {NULL};
-    int64_t *out[5], *who = NULL, number = 0;
+    Column in[7];
+    PyObject *results[6] = {NULL};
+    int64_t *out[6], *who = NULL, *shared = NULL, number = 0;
     Kinds kinds = {NULL, NULL, 0, 0};
-    if (take(given, arguments, in, 5) < 0)
+    if (take(given, arguments, in, 7) < 0)
         return NULL;
-    if (!alike(in, 0, 3))
+    if (!alike(in, 0, 3) || !alike(in, 4, 5))
         goto end;
-    Py_ssize_t count = in[0].count, tiles = in[4].count == 2 ? at(&in[4], 0) : 0;
-    int64_t bus = tiles > 0 ? at(&in[4], 1) : 0;
+    Py_ssize_t count = in[0].count, tiles = in[4].count;
+    int64_t bus = in[6].count == 11 ? at(&in[6], 0) : 0, groups = bus > 0 ? at(&in[6], 10) : 0;
     uint64_t digits = 0;
-    if (bus < 1 || count > INT32_MAX / 2) {
-        PyErr_SetString(PyExc_ValueError, "the number of tiles and that of a bus are needed");
+    if (bus < 1 || at(&in[6], 1) < 1 || groups < 0 || groups > 1 << 12 || count > INT32_MAX / 2) {
+        PyErr_SetString(PyExc_ValueError, "the tiles of a bus, bytes a cycle and groups are needed");
         goto end;
     }
+    for (Py_ssize_t tile = 0; tile < tiles; tile++)
+        if (at(&in[5], tile) < 0 || at(&in[5], tile) >= groups) {
+            PyErr_Format(PyExc_IndexError, "tile %zd is of no group", tile);
+            goto end;
+        }
     for (Py_ssize_t i = 0; i < count; i++) {
         int64_t sender = at(&in[0], i), receiver = at(&in[1], i);
         if (sender < 0 || sender >= tiles || receiver < 0 || receiver >= tiles) {
@@ -1486,7 +1523,7 @@ static PyObject *exchange(PyObject *module, PyObject *const *given, Py_ssize_t a
         }
         number = i == 0 ? 0 : at(&in[1], i - 1);
         if (number > receiver || (i > 0 && number == receiver && at(&in[3], i - 1) > at(&in[3], i))) {
-            let_go(in, 5);
+            let_go(in, 7);
             Py_RETURN_NONE;
         }
         digits |= (uint64_t)at(&in[3], i);
@@ -1499,14 +1536,15 @@ static PyObject *exchange(PyObject *module, PyObject *const *given, Py_ssize_t a
     who = PyMem_RawMalloc((size_t)count * 12 + 1);
     kinds.times = kinds.slots == NULL ? NULL : kinds.slots + kinds.mask;
     kinds.mask--;
-    for (int column = 0; column < 5; column++) {
-        Py_ssize_t rows = column < 4 ? tiles : (tiles + bus - 1) / bus;
+    for (int column = 0; column < 6; column++) {
+        Py_ssize_t rows = column < 4 ? tiles : column < 5 ? 5 : groups * groups;
         results[column] = fresh(8 * rows);
         if (results[column] == NULL)
             goto end;
         out[column] = memset(numbers_of(results[column]), 0, 8 * rows);
     }
-    if (kinds.slots == NULL || who == NULL) {
+    shared = PyMem_RawCalloc((size_t)((tiles + bus - 1) / bus) + 1, sizeof *shared);
+    if (kinds.slots == NULL || who == NULL || shared == NULL) {
         PyErr_NoMemory();
         goto end;
     }
@@ -1517,30 +1555,33 @@ static PyObject *exchange(PyObject *module, PyObject *const *given, Py_ssize_t a
         again[i] = repeats ? again[i - 1] + 1 : 0;
         who[i] = at(&in[0], i);
         out[1][receiver] += at(&in[2], i);
-        out[3][receiver]++;
+        out[2][receiver]++;
+        out[5][at(&in[5], who[i]) * groups + at(&in[5], receiver)] += at(&in[2], i);
     }
     for (Py_ssize_t i = 0; i < count; i++)
         if (kinds.slots[kind_of(&kinds, in, who, again, i)] == (uint32_t)i + 1) {
             out[0][who[i]] += at(&in[2], i);
-            out[2][who[i]]++;
+            out[3][who[i]]++;
         }
     memset(kinds.slots, 0, ((size_t)kinds.mask + 1) * sizeof(uint32_t));
     for (Py_ssize_t i = 0; i < count; i++)
         who[i] = at(&in[1], i) / bus;
     for (Py_ssize_t i = 0; i < count; i++) {
         int64_t times = ++kinds.times[kind_of(&kinds, in, who, again, i)];
-        out[4][who[i]] += times == bus ? at(&in[2], i) : times == bus + 1 ? -at(&in[2], i) : 0;
+        shared[who[i]] += times == bus ? at(&in[2], i) : times == bus + 1 ? -at(&in[2], i) : 0;
     }
+    price(&in[4], &in[6], out, shared);
 end:
     PyMem_RawFree(kinds.slots);
     PyMem_RawFree(who);
-    let_go(in, 5);
+    PyMem_RawFree(shared);
+    let_go(in, 7);
     if (PyErr_Occurred()) {
-        for (int column = 0; column < 5; column++)
+        for (int column = 0; column < 6; column++)
             Py_CLEAR(results[column]);
         return NULL;
     }
-    return together(results, 5);
+    return together(results, 6);
 }
 
 /* ---- addresses ---- */

@@ -22,7 +22,7 @@ try:
         from simulator.graph import _kernels  # type: ignore[attr-defined,unused-ignore]
 
         # One built from the source of another version is not used.
-        compiled = _kernels if _kernels.INTERFACE == 6 else None
+        compiled = _kernels if _kernels.INTERFACE == 7 else None
 except ImportError:
     pass
 
@@ -39,6 +39,8 @@ def columns(name: str, *rows: IntArray, flags: int = 0) -> Sequence[Any]:
         results = kernel(*(np.require(row, np.int64, "A") for row in rows))
     if results is None:
         return ()
+    if not flags:
+        return [np.frombuffer(result, NUMBERS) for result in results]
     last = len(results) - flags
     numbers = [np.frombuffer(result, NUMBERS) for result in results[:last]]
     return numbers + [np.frombuffer(result, np.bool_) for result in results[last:]]

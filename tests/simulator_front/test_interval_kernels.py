@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.compiler import allocate, edges, exchange, liveness
+from simulator.compiler import allocate, edges, liveness
+from simulator.compiler.exchange import exchange_cost
 from simulator.compiler.executable import Pieces
 from simulator.compiler.lowering import state
 from simulator.graph import kernels, regions
 from simulator.graph.geometry import intervals
+from simulator.graph.machine.target import TARGETS
 from simulator.graph.mapping import Mapping
 from simulator.graph.types import IntArray
 from tests.every_program import engine
@@ -140,11 +143,15 @@ def fragments(rng: np.random.Generator) -> tuple[Any, ...]:
     sizes, begins = rng.integers(1, 4, count), rng.integers(0, 5, count)
     order = np.lexsort((begins, pairs[1])) if rng.random() < 0.7 else np.arange(count)
     columns = (column[order] for column in (*pairs, sizes, begins))
-    return *columns, tiles, int(rng.integers(1, 4))
+    bus, delays = int(rng.integers(1, 4)), np.arange(tiles)
+    changes = {"tiles_per_ipu": tiles, "relative_sync_delay": delays, "tiles_per_exchange_bus": bus}
+    return replace(TARGETS["tiny"], **changes), *columns, bool(rng.integers(0, 2))
 
 
-def flows(*fragments: Any) -> tuple[IntArray, ...]:
-    return (exchange._counted if kernels.compiled else exchange._sorted_out)(*fragments)
+def exchanged(target: Any, *columns: Any) -> tuple[Any, ...]:
+    *fragments, in_rows = columns
+    cost = exchange_cost(target, *fragments, in_rows=in_rows)
+    return cost.sent, cost.received, cost.cycles, cost.instructions, cost.code, cost.flows
 
 
 def conflicting(rng: np.random.Generator) -> tuple[Any, ...]:
@@ -227,7 +234,7 @@ CASES: dict[str, tuple[Callable[..., Any], Cases]] = {
     "united of senders": (edges.fragments_of_senders, remote),
     "parts": (regions.pieces_of, elements),
     "met": (regions.met, elements),
-    "exchange": (flows, fragments),
+    "exchange": (exchanged, fragments),
     "kinds": (intervals.kinds, some_numbers),
     "present": (intervals.present, some_numbers),
     "live": (live_bytes, alive),
@@ -283,8 +290,14 @@ WRONG = {
     "too few columns": ("touch", (ROW,), TypeError, "10 columns"),
     "negative lengths": ("spread", (ROW, ROW - 1), ValueError, "negative"),
     "no size of an element": ("parts", (ROW, ROW, ROW, ROW, ROW), ValueError, "1 or more"),
-    "no tiles": ("exchange", (ROW,) * 5, ValueError, "number of tiles"),
-    "other tiles": ("exchange", (*[ROW] * 4, np.array([2, 1])), IndexError, "no tile"),
+    "no rules": ("exchange", (ROW,) * 7, ValueError, "tiles of a bus"),
+    "other tiles": (
+        "exchange",
+        (*[ROW] * 4, *[ROW[:2]] * 2, np.full(11, 4)),
+        IndexError,
+        "no tile",
+    ),
+    "other groups": ("exchange", (*[ROW] * 6, np.full(11, 2)), IndexError, "tile 2 is of no group"),
     "rows that are not there": ("highest", (ROW, ROW, -ROW, ROW, ROW), IndexError, "row 1"),
     "no tile": ("united", (-ROW, ROW, ROW), IndexError, "row 1"),
     "no steps": ("live", (ROW,) * 7, ValueError, "number of steps"),

@@ -90,8 +90,8 @@ class Reuse:
             return _Use(item, np.zeros(0, dtype=np.int64))
         size, (bounds, ends) = item.dtype.size, self.building.graph.variable_bounds()
         last = (item.begins + item.lengths) * size
-        extremes = np.array([item.begins.min(), item.begins.max()]) * size
-        low, high = (np.searchsorted(bounds, extremes, side="right") - 1).tolist()
+        extremes = [int(item.begins.min()) * size, int(item.begins.max()) * size]
+        low, high = (bounds.searchsorted(extremes, side="right") - 1).tolist()
         if low == high:
             return _Use(item, low) if last.max() <= ends[low] else None
         variable = np.searchsorted(bounds, item.begins * size, side="right") - 1

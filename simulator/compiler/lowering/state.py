@@ -18,7 +18,7 @@ from simulator.compiler.executable import (
 )
 from simulator.compiler.global_exchange import GLOBAL_EXCHANGE, global_exchange_cost
 from simulator.graph import kernels
-from simulator.graph.geometry.intervals import crossings, kinds, present
+from simulator.graph.geometry.intervals import crossings, heads_of, kinds, present
 from simulator.graph.graph import Graph
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BoolArray, IntArray
@@ -76,7 +76,7 @@ class Building:
     ) -> IntArray:
         """Add a variable for the copy of each of the graph's variables; `form` holds its name."""
         variable, tile, size = sum_pairs(variable, tile, size)
-        starts = np.flatnonzero(np.diff(variable, prepend=-1))  # they are sorted
+        starts = np.flatnonzero(heads_of(variable))  # they are sorted
         sources, bounds = variable[starts], [*starts.tolist(), len(variable)]
         numbers = [
             self.add_variable(

@@ -89,8 +89,7 @@ class Tree:
 
     def _add_row(self, part: Part, parent: int, written: int) -> int:
         row = len(self.parts)
-        program = replace(part.program, children=[])
-        self.parts.append(replace(part, program=program))
+        self.parts.append(part)
         self.origins.append(written)
         if parent >= 0:
             self.parts[parent].program.children.append(row)

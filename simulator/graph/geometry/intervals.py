@@ -223,7 +223,7 @@ def present(numbers: IntArray) -> IntArray:
     most = int(numbers.max(initial=-1)) + 1
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
         ascending = sorted_runs(numbers)
-        return ascending[_heads(ascending)]
+        return ascending[heads_of(ascending)]
     marks = np.zeros(most, dtype=bool)
     marks[numbers] = True
     return np.flatnonzero(marks)
@@ -237,7 +237,7 @@ def kinds(numbers: IntArray) -> tuple[IntArray, IntArray]:
     most = int(numbers.max(initial=-1)) + 1
     if most > max(COUNTED * len(numbers), COUNTED_AT_LEAST):
         order = np.argsort(numbers)
-        first = _heads(numbers[order])
+        first = heads_of(numbers[order])
         which = np.empty(len(order), dtype=np.int64)
         which[order] = np.cumsum(first) - 1
         return numbers[order[first]], which
@@ -291,19 +291,19 @@ def distinct(first: IntArray, second: IntArray, *columns: IntArray) -> tuple[Int
     if (both[1:] > both[:-1]).all():
         return np.arange(len(both)), np.ones(len(both), dtype=np.int64)
     order = np.argsort(both)
-    new = _heads(both[order])
+    new = heads_of(both[order])
     if any((column[order][1:] != column[order][:-1])[~new[1:]].any() for column in columns):
         order = np.lexsort((*columns[::-1], both))
-        new = _heads(*(column[order] for column in (both, *columns)))
+        new = heads_of(*(column[order] for column in (both, *columns)))
     heads = np.flatnonzero(new)
     return order[heads], np.diff(heads, append=len(order))
 
 
-def _heads(*columns: IntArray) -> BoolArray:
+def heads_of(*columns: IntArray) -> BoolArray:
     """Return which rows differ from the row before."""
-    first = np.zeros(len(columns[0]), dtype=bool)
-    first[:1] = True
-    for column in columns:
+    first = np.ones(len(columns[0]), dtype=bool)
+    np.not_equal(columns[0][1:], columns[0][:-1], out=first[1:])
+    for column in columns[1:]:
         first[1:] |= column[1:] != column[:-1]
     return first
 
