@@ -91,7 +91,7 @@ def viewport(
     finest = min(_level_of(max((end - begin) // max(pixels, 1), 1)), len(tracks.levels) - 1)
     looked = _lookable(window, finest, LOOKED_AT * limit)
     items = _items(window, looked)
-    levels = _shared(_counts(items, looked), looked, limit)
+    levels = _shared(_counts(items, looked), looked, limit, len(tracks.levels) - 1)
     if (levels != looked).any():
         items = _items(window, levels)
     return _drawn(window, items, levels, limit)
@@ -209,11 +209,14 @@ def _counts(items: _Items, levels: Integers) -> Integers:
     return counts
 
 
-def _shared(counts: Integers, levels: Integers, limit: int) -> Integers:
-    """Assign each row the finest level at which all together have at most `limit` rectangles."""
+def _shared(counts: Integers, levels: Integers, limit: int, coarsest: int) -> Integers:
+    """Assign each row the finest level at which all together have at most `limit` rectangles.
+
+    Seams may leave more even at the coarsest.
+    """
     places = np.arange(len(levels))
     most = _ceiling(counts[places, levels], limit)
-    level = np.argmax(counts <= most, axis=1)
+    level = np.minimum(np.argmax(counts <= most, axis=1), coarsest)
     room = limit - counts[places, level].sum()
     # A level finer is about twice as much: the first rows that have room for it get one.
     extra = np.where(level > levels, counts[places, level - 1] - counts[places, level], 0)
