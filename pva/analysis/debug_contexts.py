@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.table import Arrays
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -30,20 +30,18 @@ def above(report: Report, context: int) -> Integers:
     return np.array([*reversed(path)], dtype=np.int64)
 
 
-def contexts_frame(report: Report, rows: Integers) -> pd.DataFrame:
+def context_columns(report: Report, rows: Integers) -> Arrays:
     """Describe debug contexts by their rows."""
     table = {name: values[rows] for name, values in report.dataset.table("debug_contexts").items()}
-    return pd.DataFrame(
-        {
-            "context": table["id"],
-            "layer": table["layer"],
-            "name": table["name"],
-            "file": table["file"],
-            "line": np.maximum(table["line"], 0),
-            "function": table["function"],
-            "json": table["json"],
-        }
-    )
+    return {
+        "context": table["id"],
+        "layer": table["layer"],
+        "name": table["name"],
+        "file": table["file"],
+        "line": np.maximum(table["line"], 0),
+        "function": table["function"],
+        "json": table["json"],
+    }
 
 
 def source_of(report: Report, context: int) -> tuple[str, int, str]:
@@ -53,12 +51,13 @@ def source_of(report: Report, context: int) -> tuple[str, int, str]:
     """
     if context < 0 or not report.dataset.has("debug_contexts"):
         return "", -1, ""
-    frame = contexts_frame(report, above(report, context))
-    frame = frame[frame["file"] != ""]
-    if not len(frame):
+    contexts = context_columns(report, above(report, context))
+    file, line, function = (contexts[name] for name in ("file", "line", "function"))
+    places = np.flatnonzero(file != "")
+    if not len(places):
         return "", -1, ""
-    inner = frame.iloc[-1]
-    return str(inner["file"]), int(inner["line"]), str(inner["function"])
+    inner = places[-1]
+    return str(file[inner]), int(line[inner]), str(function[inner])
 
 
 def finding_source(report: Report, variable: int, name: str) -> tuple[str, int, str]:

@@ -183,9 +183,9 @@ def _typed(values: Values) -> Values:
     return values if len(values) or values.dtype != object else values.astype(str)
 
 
-def arrays_of(columns: Columns) -> dict[str, Values]:
+def arrays_of(columns: Columns | pd.DataFrame) -> dict[str, Values]:
     """Return columns as arrays of one length: texts as objects, one value for all rows repeated."""
-    arrays = {name: _array(values) for name, values in columns.items()}
+    arrays = {str(name): _array(values) for name, values in columns.items()}
     rows = max((len(values) for values in arrays.values() if values.ndim), default=0)
     return {name: values if values.ndim else values.repeat(rows) for name, values in arrays.items()}
 
@@ -199,6 +199,14 @@ def joined(parts: Iterable[Columns]) -> Arrays:
     """Return the rows of parts that have the same columns, one part behind the other."""
     arrays = [arrays_of(part) for part in parts]
     return {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
+
+
+def groups_of(columns: Columns) -> tuple[Arrays, Values]:
+    """Return the different rows of columns, ascending, and the number of that of each row."""
+    arrays = arrays_of(columns)
+    codes = [np.unique(values, return_inverse=True)[1] for values in arrays.values()]
+    _, first, group = np.unique(np.stack(codes), axis=1, return_index=True, return_inverse=True)
+    return rows_of(arrays, first), group
 
 
 def largest_first(columns: Columns, *keys: str) -> Arrays:

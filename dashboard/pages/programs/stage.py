@@ -27,6 +27,8 @@ from pva.analysis.programs.compilation import (
 )
 from pva.analysis.programs.hierarchy import program_tree
 from pva.analysis.programs.written import written_tree
+from pva.analysis.table import arrays_of
+from pva.lazy import pandas as pd
 
 WORDS = {COMPILED: "As compiled", WRITTEN: "As written"}
 ONE_STAGE = (
@@ -81,7 +83,9 @@ def whole_tree(store: Store, key: str, stage: str = COMPILED) -> Frame:
     report = store.report(key)
     if stage == WRITTEN:
         compiled = whole_tree(store, key)
-        return store.derived(key, "written_tree", lambda: written_tree(report, compiled))
+        return store.derived(
+            key, "written_tree", lambda: pd.DataFrame(written_tree(report, arrays_of(compiled)))
+        )
     return store.derived(key, "program_tree", lambda: program_tree(report).frame())
 
 
@@ -111,7 +115,7 @@ def _numbered(store: Store, key: str, stage: str) -> StageTree:
         line_of = np.full(count, -1)
         line_of[rows] = np.arange(len(rows))
         return StageTree(stage, lines, line_of, rows)
-    first = first_programs(report, whole_tree(store, key))
+    first = first_programs(report, whole_tree(store, key)["program"].to_numpy())
     # What became nothing, such as a copy of no elements, is numbered behind the programs.
     numbers = np.where(first >= 0, first, count + np.arange(len(first)))
     line_of_written = np.full(len(first) + 1, -1)  # the last for what nobody wrote

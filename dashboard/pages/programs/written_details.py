@@ -21,6 +21,8 @@ from pva.analysis.operations.layers import DEFAULT
 from pva.analysis.programs.compilation import WRITTEN, compiled_of, function_program, program_count
 from pva.analysis.programs.written import WrittenFigures, written_figures
 from pva.analysis.selection import SelectionError
+from pva.analysis.table import arrays_of
+from pva.lazy import pandas as pd
 from pva.plot.theme import Theme, step_words
 
 MAX_ROWS = 200  # of what a program became; a copy of many parts may become more
@@ -40,7 +42,7 @@ def details(store: Store, state: Address, theme: Theme) -> Element:
     report = store.report(state.report)
     figures = written_figures(report, program=row)
     clock = clock_frequency(report)
-    became = compiled_of(report, whole_tree(store, state.report), row)
+    became = _became(store, state, row)
     columns = [_identity(figures, line), _operands(figures), _cost(line, became, clock)]
     return html.Div(
         [
@@ -56,7 +58,13 @@ def offered(store: Store, state: Address) -> Frame:
     row, line = _chosen(store, state)
     if line is None:
         raise SelectionError("the program", "not in what was written", "the compiler added it")
-    return compiled_of(store.report(state.report), whole_tree(store, state.report), row)
+    return _became(store, state, row)
+
+
+def _became(store: Store, state: Address, row: int) -> Frame:
+    """Return what a written program was compiled to; raises PvaError."""
+    tree = arrays_of(whole_tree(store, state.report))
+    return pd.DataFrame(compiled_of(store.report(state.report), tree, row))
 
 
 def _chosen(store: Store, state: Address) -> tuple[int, Line | None]:

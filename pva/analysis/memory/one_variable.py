@@ -9,11 +9,11 @@ import numpy as np
 
 from pva.analysis.attribution import owners
 from pva.analysis.columns import analysis
-from pva.analysis.debug_contexts import above, contexts_frame, source_of
+from pva.analysis.debug_contexts import above, context_columns, source_of
 from pva.analysis.facts import Facts
 from pva.analysis.memory.placement import variable_by_tile, variable_uses
 from pva.analysis.selection import chosen
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -106,7 +106,7 @@ def variable_figures(report: Report, *, variable: int) -> VariableFigures:
 
 
 @analysis("context layer name file line function json")
-def variable_contexts(report: Report, *, variable: int) -> pd.DataFrame:
+def variable_contexts(report: Report, *, variable: int) -> Columns:
     """Return where a variable was made: its debug context and those around it, outermost first.
 
     As `operation_contexts`, for the row of a variable. Raises SelectionError, NotRecordedError.
@@ -114,17 +114,19 @@ def variable_contexts(report: Report, *, variable: int) -> pd.DataFrame:
     data = report.dataset
     variable = chosen("variable", variable, len(data.column("variables", "name")))
     context = int(data.column("variables", "debug_context")[variable])
-    return contexts_frame(report, above(report, context))
+    return context_columns(report, above(report, context))
 
 
 def _places(report: Report, variable: int) -> tuple[int, int, int]:
     """Return on how many tiles a variable lies, and the one with the most of it, with its bytes."""
     if not report.dataset.has("variable_pieces"):
         return NONE, NONE, NONE
-    frame = variable_by_tile(report, variable=variable).frame()
-    if not len(frame):
+    tiles, sizes = (
+        variable_by_tile(report, variable=variable).arrays[n] for n in ("tile", "bytes")
+    )
+    if not len(tiles):
         return 0, NONE, NONE
-    return len(frame), int(frame["tile"].iloc[0]), int(frame["bytes"].iloc[0])
+    return len(tiles), int(tiles[0]), int(sizes[0])
 
 
 def _life(report: Report, variable: int) -> tuple[int, int, bool]:
@@ -147,18 +149,18 @@ def _users(report: Report, variable: int, how: str) -> tuple[int, str]:
     data = report.dataset
     if not data.has("access"):
         return NONE, ""
-    uses = variable_uses(report, variable=variable).frame()
-    uses = uses[uses[how]]
-    if not len(uses):
+    uses = variable_uses(report, variable=variable).arrays
+    rows = np.flatnonzero(uses[how])
+    if not len(rows):
         return 0, ""
-    programs = uses["program"].to_numpy()
+    programs, names = uses["program"][rows], uses["name"][rows]
     places = programs
     if data.length("liveness_steps"):
         steps = data.column("liveness_steps", "program")
         order = np.argsort(steps, kind="stable")
         at = np.searchsorted(steps[order], programs, side="right") - 1
         places = np.where((at >= 0) & (steps[order][at] == programs), order[at], NONE)
-    return len(uses), str(uses["name"].iloc[int(places.argmax())])
+    return len(rows), str(names[int(places.argmax())])
 
 
 def _step_name(report: Report, step: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from pva.analysis.attribution import EXCHANGES, OPERANDS, elapsed, executions, summed
 from pva.analysis.columns import analysis
-from pva.analysis.debug_contexts import above, contexts_frame
+from pva.analysis.debug_contexts import above, context_columns
 from pva.analysis.execution.flops import peak_of_tile
 from pva.analysis.memory.code import first_users
 from pva.analysis.memory.totals import VERTEX_PARTS, code_if_counted
@@ -192,9 +192,7 @@ def _control_code(report: Report, programs: Integers, tiles: int) -> Integers:
 
 
 @analysis("context layer name file line function json programs")
-def operation_contexts(
-    report: Report, *, operation: str = "", layer: str = DEFAULT
-) -> pd.DataFrame:
+def operation_contexts(report: Report, *, operation: str = "", layer: str = DEFAULT) -> Columns:
     """Return the debug contexts of an operation and those around them, outermost first.
 
     `file`, `function` and `line` are of the source, empty and 0 where they are not told; `json` are
@@ -212,9 +210,9 @@ def operation_contexts(
     for path, count in zip(paths, counts.tolist(), strict=True):
         for row in path.tolist():
             programs_of_context[row] = programs_of_context.get(row, 0) + count
-    frame = contexts_frame(report, np.array(list(programs_of_context), dtype=np.int64))
-    frame["programs"] = list(programs_of_context.values())
-    return frame
+    contexts_and_above = np.array(list(programs_of_context), dtype=np.int64)
+    counts_by_context = np.array(list(programs_of_context.values()), dtype=np.int64)
+    return {**context_columns(report, contexts_and_above), "programs": counts_by_context}
 
 
 def filled_columns(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:

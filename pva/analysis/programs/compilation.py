@@ -11,9 +11,8 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs.hierarchy import COMPILED, WRITTEN, program_tree
 from pva.analysis.programs.written import origins_of, outermost
 from pva.analysis.selection import chosen
-from pva.analysis.table import Columns, largest_first, rows_of
+from pva.analysis.table import Arrays, Columns, largest_first, rows_of
 from pva.array_types import Integers, Texts
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -38,32 +37,33 @@ UNKNOWN = -1
     "program depth type name sync_type executions cycles:cycles share:fraction "
     "estimated_cycles:cycles parts"
 )
-def compiled_programs(report: Report, *, program: int) -> pd.DataFrame:
+def compiled_programs(report: Report, *, program: int) -> Columns:
     """Return the programs that one as it was written was compiled to, in order, with their cost.
 
     `program` is a row of `written_programs`. `depth` is 0 for those that lie in none of the others:
     their cycles add up to its own, as in `program_tree` of the stage written. `parts` counts the
     programs in each, which its parts became. Raises SelectionError, NotRecordedError.
     """
-    return compiled_of(report, program_tree(report).frame(), program)
+    return compiled_of(report, program_tree(report).arrays, program)
 
 
-def compiled_of(report: Report, tree: pd.DataFrame, program: int) -> pd.DataFrame:
-    """List what one program was compiled to, as lines of the `program_tree` that is given."""
+def compiled_of(report: Report, tree: Arrays, program: int) -> Arrays:
+    """List what one program was compiled to, as lines of `tree`, the columns of `program_tree`."""
     count = len(report.dataset.column("written_programs", "type"))
     row = chosen("written program", program, count)
-    origins = origins_of(report)[tree["program"].to_numpy()]
+    origins = origins_of(report)[tree["program"]]
     lines = np.flatnonzero(origins == row)
-    depth = tree["depth"].to_numpy()[lines]
-    tops = outermost(origins, tree["parent"].to_numpy())
+    depth = tree["depth"][lines]
+    tops = outermost(origins, tree["parent"])
     tops = tops[origins[tops] == row]
     around = np.searchsorted(tops, lines, side="right") - 1
-    names = ("program", "type", "name", "sync_type", "executions", "cycles", "share",
-             "estimated_cycles")  # fmt: skip
-    frame = tree.loc[lines, list(names)].reset_index(drop=True)
-    frame.insert(1, "depth", depth - tree["depth"].to_numpy()[tops[around]] if len(tops) else depth)
-    frame["parts"] = tree["end"].to_numpy()[lines] - lines - 1
-    return frame
+    names = ("type", "name", "sync_type", "executions", "cycles", "share", "estimated_cycles")
+    return {
+        "program": tree["program"][lines],
+        "depth": depth - tree["depth"][tops[around]] if len(tops) else depth,
+        **{name: tree[name][lines] for name in names},
+        "parts": tree["end"][lines] - lines - 1,
+    }
 
 
 @analysis("written compiled programs cycles:cycles")
@@ -93,12 +93,11 @@ def compiled_types(report: Report) -> Columns:
     return largest_first(rows_of(columns, np.argsort(first)), "programs")
 
 
-def first_programs(report: Report, tree: pd.DataFrame) -> Integers:
+def first_programs(report: Report, programs: Integers) -> Integers:
     """Return by written program the first that it was compiled to, -1 for one that became none.
 
-    `tree` is the `program_tree` of the compiled.
+    `programs` are those of the lines of the `program_tree` of the compiled.
     """
-    programs = tree["program"].to_numpy()
     first = np.full(len(report.dataset.column("written_programs", "type")), UNKNOWN)
     rows, lines = np.unique(origins_of(report)[programs], return_index=True)
     first[rows[rows >= 0]] = programs[lines[rows >= 0]]

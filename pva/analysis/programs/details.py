@@ -9,14 +9,13 @@ import numpy as np
 
 from pva.analysis.attribution import EXCHANGES, OPERANDS, elapsed, labels
 from pva.analysis.columns import analysis
-from pva.analysis.debug_contexts import above, contexts_frame
+from pva.analysis.debug_contexts import above, context_columns
 from pva.analysis.facts import Facts
 from pva.analysis.memory.code import code_of_exchanges
 from pva.analysis.memory.totals import VERTEX_PARTS, counts_code
 from pva.analysis.programs.hierarchy import sync_estimate
 from pva.analysis.selection import chosen, tile_count
 from pva.analysis.table import Columns, largest_first
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -306,7 +305,7 @@ def variables_of_program(report: Report, *, program: int) -> Columns:
     name="name given there",
     function="function that made it",
 )
-def contexts_of_program(report: Report, *, program: int) -> pd.DataFrame:
+def contexts_of_program(report: Report, *, program: int) -> Columns:
     """Return where a program was made, layer by layer, the outermost debug context first.
 
     `file`, `function` and `line` are of the source, empty and 0 where they are not told; `json` are
@@ -315,4 +314,6 @@ def contexts_of_program(report: Report, *, program: int) -> pd.DataFrame:
     """
     data = report.dataset
     row = chosen("program", program, len(data.column("programs", "name")))
-    return contexts_frame(report, above(report, int(data.column("programs", "debug_context")[row])))
+    return context_columns(
+        report, above(report, int(data.column("programs", "debug_context")[row]))
+    )

@@ -21,8 +21,8 @@ from pva.analysis.columns import analysis
 from pva.analysis.programs.layout import CONTROL, FUNCTION, UNKNOWN, Tree, tree_of
 from pva.analysis.programs.written import written_tree
 from pva.analysis.selection import SelectionError
+from pva.analysis.table import Arrays, Columns, arrays_of
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -49,7 +49,7 @@ _MAX_ROUNDS = 32  # of functions that call functions
     mean_cycles="mean cycles of one execution, as it was recorded",
     estimated_cycles="cycles of one execution that the compiler estimated, its parts included",
 )
-def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
+def program_tree(report: Report, *, stage: str = COMPILED) -> Columns:
     """Lay out the control programs and functions as lines of a tree, depth first, with their cost.
 
     `stage` is compiled, or written for the programs as they were given to the engine: then
@@ -71,7 +71,7 @@ def program_tree(report: Report, *, stage: str = COMPILED) -> pd.DataFrame:
     return compiled if stage == COMPILED else written_tree(report, compiled)
 
 
-def _compiled_tree(report: Report) -> pd.DataFrame:
+def _compiled_tree(report: Report) -> Arrays:
     data = report.dataset
     tree = tree_of(report)
     rows = tree.program
@@ -79,7 +79,7 @@ def _compiled_tree(report: Report) -> pd.DataFrame:
     ran = _executions(report, tree, types)
     cycles = _cycles(report, tree, types, ran)
     total = _total(report)
-    return pd.DataFrame(
+    return arrays_of(
         {
             **tree.columns(),
             "type": types,

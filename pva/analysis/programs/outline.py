@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.programs.hierarchy import CONTROL, program_tree
+from pva.analysis.table import Arrays, Columns, joined, rows_of
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -22,7 +23,7 @@ _NOTABLE = 0.01  # of a program's cycles: a part with a name that is worth a lin
 
 
 @analysis("role line program type name executions cycles:cycles share:fraction")
-def program_stages(report: Report) -> pd.DataFrame:
+def program_stages(report: Report) -> Columns:
     """Return what the program does, in which order, and which part takes the time.
 
     From the control program that took the most cycles down to where its time divides: the rows of
@@ -32,45 +33,63 @@ def program_stages(report: Report) -> pd.DataFrame:
     `cycles` are those estimated, of one execution. The phases of a stream copy are one part.
     `share` is of the cycles of the control program. Raises NotRecordedError.
     """
-    tree = program_tree(report).frame()
+    tree = program_tree(report).arrays
     recorded = bool((tree["cycles"] >= 0).any())
-    tree["cycles"] = tree["cycles" if recorded else "estimated_cycles"]
-    tree["line"] = np.arange(len(tree))
-    columns = ["line", "program", "type", "name", "executions", "cycles"]
-    control = tree[(tree["parent"] < 0) & (tree["part"] == CONTROL)]
+    cycles = tree["cycles" if recorded else "estimated_cycles"]
+    lines = {
+        "line": np.arange(len(cycles)),
+        **{name: tree[name] for name in ("program", "type", "name", "executions")},
+        "cycles": cycles,
+    }
+    control = np.flatnonzero((tree["parent"] < 0) & (tree["part"] == CONTROL))
     if not len(control):
-        return _framed(tree[columns].head(0), tree[columns].head(0), 0)
-    first = int(control["line"].to_numpy()[control["cycles"].to_numpy().argmax()])
-    around = _way_down(tree, first)
-    parts = tree.loc[_below(tree, around[-1]), columns]
-    parts = parts[(parts["cycles"] > 0) | (parts["name"] != "")]
-    begins = parts["line"].where(parts["type"] == "StreamCopyBegin").ffill()
-    waits = parts["type"].isin(_WAITS)
-    parts.loc[waits, "executions"] = 0
-    parts["type"] = parts["type"].mask(waits, "StreamCopy")
+        return _with_shares(rows_of(lines, control), rows_of(lines, control), 0)
+    first = int(control[cycles[control].argmax()])
+    around = _way_down(tree, cycles, first)
+    parts = rows_of(lines, _below(tree, around[-1]))
+    parts = _grouped(rows_of(parts, (parts["cycles"] > 0) | (parts["name"] != "")))
+    return _with_shares(rows_of(lines, np.array(around)), parts, int(cycles[first]))
+
+
+def _grouped(parts: Arrays) -> Arrays:
+    """Add up the phases of each stream copy, and parts without a name by their type."""
+    lines, types = parts["line"], parts["type"]
+    waits = np.isin(types, _WAITS)
+    # The phases of a copy stand at the place of the one that begins it.
+    begins = np.maximum.accumulate(np.where(types == "StreamCopyBegin", lines, -1))
+    is_copy = waits | (types == "StreamCopy")
+    types = np.where(waits, "StreamCopy", types)
     unnamed = parts["name"] == ""
-    parts["name"] = parts["name"].where(~unnamed, "(" + parts["type"] + ")")
-    first_lines = parts["line"].mask(parts["type"] == "StreamCopy", begins.fillna(parts["line"]))
-    keys = first_lines.where(~unnamed, -1)
-    grouped = parts.groupby([keys, "type", "name"], sort=False, as_index=False).agg(
-        {"line": "first", "program": "first", "executions": "sum", "cycles": "sum"}
+    names = np.where(unnamed, "(" + types + ")", parts["name"])
+    keys = np.where(unnamed, -1, np.where(is_copy & (begins >= 0), begins, lines))
+    pairs = zip(keys.tolist(), types.tolist(), names.tolist(), strict=True)
+    number: dict[tuple[int, str, str], int] = {}
+    group = np.array([number.setdefault(pair, len(number)) for pair in pairs], dtype=np.int64)
+    _, first = np.unique(group, return_index=True)
+    ran = np.where(waits, 0, parts["executions"])
+    return {
+        "line": lines[first],
+        "program": parts["program"][first],
+        "type": types[first],
+        "name": names[first],
+        "executions": summed(group, ran, len(first)),
+        "cycles": summed(group, parts["cycles"], len(first)),
+    }
+
+
+def _with_shares(around: Arrays, parts: Arrays, total: int) -> Columns:
+    roles = np.repeat(
+        np.array([AROUND, PART], dtype=object), [len(x["line"]) for x in (around, parts)]
     )
-    parts = grouped.sort_values("line")[columns]
-    return _framed(tree.loc[around, columns], parts, int(tree["cycles"][first]))
+    rows = joined((around, parts))
+    return {"role": roles, **rows, "share": rows["cycles"] / max(total, 1)}
 
 
-def _framed(around: pd.DataFrame, parts: pd.DataFrame, total: int) -> pd.DataFrame:
-    frame = pd.concat([around.assign(role=AROUND), parts.assign(role=PART)], ignore_index=True)
-    frame["share"] = frame["cycles"] / max(total, 1)
-    return frame[["role", "line", "program", "type", "name", "executions", "cycles", "share"]]
-
-
-def _way_down(tree: pd.DataFrame, line: int) -> list[int]:
+def _way_down(tree: Arrays, cycles: Integers, line: int) -> list[int]:
     """Follow the part that takes nearly all, calls into their functions, until several count."""
-    functions = tree[(tree["parent"] < 0) & (tree["part"] != CONTROL)]
-    line_of = dict(zip(functions["number"].tolist(), functions.index.tolist(), strict=True))
-    cycles, names = tree["cycles"].to_numpy(), tree["name"].to_numpy()
-    ends, called = tree["end"].to_numpy(), tree["function"].to_numpy()
+    functions = np.flatnonzero((tree["parent"] < 0) & (tree["part"] != CONTROL))
+    line_of = dict(zip(tree["number"][functions].tolist(), functions.tolist(), strict=True))
+    names, ends, called = (tree[name] for name in ("name", "end", "function"))
     way = [line]
     while True:
         parts = _below(tree, way[-1])
@@ -86,7 +105,7 @@ def _way_down(tree: pd.DataFrame, line: int) -> list[int]:
         way += [longest] if inside == longest else [longest, inside]
 
 
-def _below(tree: pd.DataFrame, line: int) -> Integers:
+def _below(tree: Arrays, line: int) -> Integers:
     """List the lines of a program's own parts."""
-    inside = tree["parent"].to_numpy()[line + 1 : int(tree["end"].iloc[line])]
+    inside = tree["parent"][line + 1 : int(tree["end"][line])]
     return line + 1 + np.flatnonzero(inside == line)

@@ -16,8 +16,8 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.programs.layout import CONTROL, FUNCTION, UNKNOWN, Roots, laid_out, roots_of
 from pva.analysis.selection import chosen
+from pva.analysis.table import Arrays
 from pva.array_types import Floats, Integers, Texts
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -61,7 +61,7 @@ def origins_of(report: Report) -> Integers:
     return origins
 
 
-def written_tree(report: Report, compiled: pd.DataFrame) -> pd.DataFrame:
+def written_tree(report: Report, compiled: Arrays) -> Arrays:
     """Lay out the programs as written like `program_tree`, whose lines for the compiled are given.
 
     Raises NotRecordedError.
@@ -72,20 +72,18 @@ def written_tree(report: Report, compiled: pd.DataFrame) -> pd.DataFrame:
     origins = origins_of(report)
     tree = laid_out(len(around), _roots(report, origins), around[inside], inside)
     rows = tree.program
-    costs = _costs(len(around), origins[compiled["program"].to_numpy()], compiled)
+    costs = _costs(len(around), origins[compiled["program"]], compiled)
     types = data.texts("written_programs", "type")[rows]
-    frame = pd.DataFrame(
-        {
-            **tree.columns(),
-            "type": types,
-            "name": _labels(report)[rows],
-            "sync_type": np.where(types == "Sync", costs.pop("sync_type")[rows], "None"),
-            "count": data.column("written_programs", "count")[rows],
-            "function": data.column("written_programs", "target")[rows],
-            **{name: values[rows] for name, values in costs.items()},
-        }
-    )
-    return frame[list(compiled.columns)]
+    columns = {
+        **tree.columns(),
+        "type": types,
+        "name": _labels(report)[rows],
+        "sync_type": np.where(types == "Sync", costs.pop("sync_type")[rows], "None"),
+        "count": data.column("written_programs", "count")[rows],
+        "function": data.column("written_programs", "target")[rows],
+        **{name: values[rows] for name, values in costs.items()},
+    }
+    return {name: columns[name] for name in compiled}
 
 
 def _roots(report: Report, origins: Integers) -> Roots:
@@ -108,10 +106,10 @@ def outermost(origins: Integers, parent: Integers) -> Integers:
     return np.flatnonzero((origins >= 0) & (origins != around))
 
 
-def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, Any]:
+def _costs(count: int, origins: Integers, compiled: Arrays) -> dict[str, Any]:
     """Assign each written program what those cost that it became; `origins` are by line."""
-    lines = outermost(origins, compiled["parent"].to_numpy())
-    columns = {name: compiled[name].to_numpy()[lines] for name in compiled}
+    lines = outermost(origins, compiled["parent"])
+    columns = {name: values[lines] for name, values in compiled.items()}
 
     def summed(name: str) -> Floats:
         values = np.nan_to_num(np.maximum(columns[name], 0))
@@ -133,7 +131,7 @@ def _costs(count: int, origins: Integers, compiled: pd.DataFrame) -> dict[str, A
         "mean_cycles": np.where(executed & (ran > 0), cycles / np.maximum(ran, 1), np.nan),
         "estimated_cycles": np.minimum(summed("estimated_cycles"), _MAX_CYCLES).astype(np.int64),
         **{
-            name: _earliest(count, origins, compiled[name].to_numpy())
+            name: _earliest(count, origins, compiled[name])
             for name in ("first_step", "liveness_step")
         },
     }
