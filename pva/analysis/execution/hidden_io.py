@@ -9,8 +9,8 @@ import numpy as np
 from pva.analysis.attribution import PHASES, moved_bytes, phases
 from pva.analysis.columns import analysis
 from pva.analysis.spans import common, length, merged
+from pva.analysis.table import Columns
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 from pva.tile_sets import IO, has_io_tiles, sets_of_steps
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LEAST_SHARE = 46  # tiles of an IPU to one I/O tile: PopART has 32 of 1,472 at l
     "run name ipu cycles:cycles io_cycles:cycles hidden_cycles:cycles exposed_cycles:cycles "
     "hidden_share:fraction exposed_share:fraction io_tiles"
 )
-def overlap_io(report: Report) -> pd.DataFrame:
+def overlap_io(report: Report) -> Columns:
     """Return of each run and IPU what of its exchange with the host was hidden beneath its work.
 
     `io_cycles`: cycles in which some tile of the IPU exchanges with the host; in `hidden_cycles` of
@@ -49,15 +49,21 @@ def overlap_io(report: Report) -> pd.DataFrame:
         for ipu in range(data.of_replica("num_ipus")):
             mask = (of_run == run) & (ipus == ipu)
             moved, busy = (merged(begin[kind & mask], end[kind & mask]) for kind in (io, work))
-            hidden = common(moved, busy)
-            exposed = length(moved) - hidden
-            rows.append((run, names[run], ipu, int(cycles[run]), length(moved), hidden, exposed))
-    columns = ["run", "name", "ipu", "cycles", "io_cycles", "hidden_cycles", "exposed_cycles"]
-    frame = pd.DataFrame.from_records(rows, columns=columns)
-    frame["hidden_share"] = frame["hidden_cycles"] / frame["io_cycles"].clip(lower=1)
-    frame["exposed_share"] = frame["exposed_cycles"] / frame["cycles"].clip(lower=1)
-    frame["io_tiles"] = data.length("io_tiles")
-    return frame
+            rows.append((run, ipu, length(moved), common(moved, busy)))
+    number, io_ipus, spent, hidden = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+    exposed = spent - hidden
+    return {
+        "run": number,
+        "name": names[number],
+        "ipu": io_ipus,
+        "cycles": cycles[number],
+        "io_cycles": spent,
+        "hidden_cycles": hidden,
+        "exposed_cycles": exposed,
+        "hidden_share": hidden / np.maximum(spent, 1),
+        "exposed_share": exposed / np.maximum(cycles[number], 1),
+        "io_tiles": data.length("io_tiles"),
+    }
 
 
 def io_tiles_wanted(report: Report) -> int:

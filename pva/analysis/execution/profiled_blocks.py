@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.selection import chosen, program_texts
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns, groups_of, largest_first, rows_of
 
 if TYPE_CHECKING:
     from pva.report import Report
 
 ORDER = 390  # of its analyses in the catalogue
 OVERFLOW = "overflow"
+_INTEGERS = np.iinfo(np.int64)
 
 
 @analysis(
@@ -28,7 +30,7 @@ OVERFLOW = "overflow"
     mean_cycles="mean cycles of one execution",
     max_cycles="cycles of its longest execution",
 )
-def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
+def blocks(report: Report, *, run: int | None = None) -> Columns:
     """Sum up the blocks of each program on each IPU, of all runs or one; the most cycles first.
 
     `kind` is common for the blocks of the program, streamCopy, blockFlush for what emptied the
@@ -41,23 +43,29 @@ def blocks(report: Report, *, run: int | None = None) -> pd.DataFrame:
     kind = data.texts("blocks", "kind")
     types, names = program_texts(report, table["program"])
     overflow = kind == OVERFLOW
-    frame = pd.DataFrame(
-        {
-            "name": np.where(overflow, OVERFLOW, np.array(names, dtype=object)),
-            "kind": kind.astype(object),
-            "type": np.where(overflow, "", np.array(types, dtype=object)),
-            "ipu": table["ipu"],
-            "cycles": table["cycles_to"] - table["cycles_from"],
-        }
-    )
+    columns = {
+        "name": np.where(overflow, OVERFLOW, np.array(names, dtype=object)),
+        "kind": kind.astype(object),
+        "type": np.where(overflow, "", np.array(types, dtype=object)),
+        "ipu": table["ipu"],
+        "cycles": table["cycles_to"] - table["cycles_from"],
+    }
     if run is not None:
-        frame = frame[table["run"] == chosen("run", run, len(data.column("runs", "name")))]
-    summed = frame.groupby(["name", "kind", "type", "ipu"], as_index=False).agg(
-        count=("cycles", "size"),
-        total_cycles=("cycles", "sum"),
-        mean_cycles=("cycles", "mean"),
-        min_cycles=("cycles", "min"),
-        max_cycles=("cycles", "max"),
-    )
-    by = ["total_cycles", "name", "kind", "type", "ipu"]
-    return summed.sort_values(by, ascending=[False, *[True] * 4], ignore_index=True)
+        number = chosen("run", run, len(data.column("runs", "name")))
+        columns = dict(rows_of(columns, table["run"] == number))
+    cycles = columns.pop("cycles")
+    keys, group = groups_of(columns)
+    count = np.bincount(group, minlength=len(keys["ipu"]))
+    total = summed(group, cycles, len(count))
+    shortest, longest = (np.full(len(count), edge) for edge in (_INTEGERS.max, _INTEGERS.min))
+    np.minimum.at(shortest, group, cycles)
+    np.maximum.at(longest, group, cycles)
+    sums = {
+        **keys,
+        "count": count,
+        "total_cycles": total,
+        "mean_cycles": total / count,
+        "min_cycles": shortest,
+        "max_cycles": longest,
+    }
+    return largest_first(sums, "total_cycles")

@@ -14,7 +14,6 @@ from pva.analysis.facts import Facts
 from pva.analysis.selection import chosen, program_texts, tile_count
 from pva.analysis.table import Columns, largest_first
 from pva.array_types import Values
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -298,23 +297,26 @@ def total_of_runs(report: Report) -> RunTotals:
 
 
 @analysis("name runs cycles:cycles device_microseconds:µs")
-def other_runs(report: Report) -> pd.DataFrame:
+def other_runs(report: Report) -> Columns:
     """Sum up the runs made while profiling was disabled, by name, in the order of the first.
 
     Such are PopART's that move weights, seeds and what an optimiser needs. No other figure counts
     their cycles. On a CPU cycles are -1, and the time is not a number. Raises NotRecordedError.
     """
     by_name = other_runs_by_name(report)
-    names = report.dataset.column("other_runs", "name")
-    times = pd.Series(device_microseconds(report, "other_runs"))
-    return pd.DataFrame(
-        {
-            "name": np.array([*by_name], object),
-            "runs": np.array([runs for runs, _ in by_name.values()], np.int64),
-            "cycles": np.array([cycles for _, cycles in by_name.values()], np.int64),
-            "device_microseconds": times.groupby(names, sort=False).sum(min_count=1).to_numpy(),
-        }
-    )
+    number = {name: place for place, name in enumerate(by_name)}
+    names = report.dataset.column("other_runs", "name").tolist()
+    group = np.array([number[name] for name in names], dtype=np.int64)
+    times = device_microseconds(report, "other_runs")
+    timed = ~np.isnan(times)
+    sums = np.bincount(group[timed], weights=times[timed], minlength=len(by_name))
+    counts = np.bincount(group[timed], minlength=len(by_name))
+    return {
+        "name": np.array([*by_name], object),
+        "runs": np.array([runs for runs, _ in by_name.values()], np.int64),
+        "cycles": np.array([cycles for _, cycles in by_name.values()], np.int64),
+        "device_microseconds": np.where(counts > 0, sums, np.nan),
+    }
 
 
 def other_runs_by_name(report: Report) -> dict[str, tuple[int, int]]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
-from pva.analysis.table import Columns, joined, rows_of
+from pva.analysis.table import Columns, joined, largest_first, rows_of
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
@@ -33,23 +34,27 @@ def label_statistics(trace: Trace) -> pd.DataFrame:
 
 
 @analysis("channel labels events self_ns:ns longest_ns:ns share:fraction")
-def channel_statistics(trace: Trace) -> pd.DataFrame:
+def channel_statistics(trace: Trace) -> Columns:
     """Return which channel the host's time goes to: its events, the most self time first.
 
     `self_ns` leaves out what the events directly inside took, on this channel or another, so that
     the rows add up to the time in which threads were inside events; `share` is of that sum.
     `labels` are the different texts of its events. Times in nanoseconds.
     """
-    frame = label_statistics(trace).frame()
-    result = frame.groupby("channel", as_index=False).agg(
-        labels=("label", "size"),
-        events=("count", "sum"),
-        self_ns=("self_ns", "sum"),
-        longest_ns=("max_ns", "max"),
-    )
-    result["share"] = result["self_ns"] / max(int(result["self_ns"].sum()), 1)
-    by = ["self_ns", "channel"]
-    return result.sort_values(by, ascending=[False, True], ignore_index=True)
+    labels = label_statistics(trace).arrays
+    channels, group = np.unique(labels["channel"], return_inverse=True)
+    longest = np.zeros(len(channels), dtype=np.int64)
+    np.maximum.at(longest, group, labels["max_ns"])
+    own_time = summed(group, labels["self_ns"], len(channels))
+    columns = {
+        "channel": channels,
+        "labels": np.bincount(group, minlength=len(channels)),
+        "events": summed(group, labels["count"], len(channels)),
+        "self_ns": own_time,
+        "longest_ns": longest,
+        "share": own_time / max(int(own_time.sum()), 1),
+    }
+    return largest_first(columns, "self_ns")
 
 
 @analysis("label channel pid tid begin_ns:ns duration_ns:ns self_ns:ns")
