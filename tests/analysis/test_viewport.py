@@ -104,6 +104,27 @@ def test_the_first_rows_that_have_room_for_it_get_narrower_cells(
     assert found.count.tolist() == [8 // rows[row] for row in found.row.tolist()]
 
 
+@pytest.mark.parametrize(
+    ("limit", "finest", "levels"),
+    [(192, 0, [0, 0]), (191, 0, [5, 5]), (6, 0, [5, 5]), (5, 0, [6, 6]), (4, 0, [6, 6]),
+     (3, 0, [7, 7]), (6, 2, [5, 5]), (6, 6, [6, 6])],
+)  # fmt: skip
+def test_rows_are_looked_at_where_all_together_have_few_items(
+    limit: int, finest: int, levels: list[int]
+) -> None:
+    tracks = tracks_of(dense(96), dense(96))  # of level 5 each is 3 rectangles, of 6 it is 2
+    rows, first = np.array([0, 1]), np.array([0, 96])
+    window = module._Window(tracks, rows, first, first + 96)
+    assert module._lookable(window, finest, limit).tolist() == levels
+
+
+def test_cells_are_no_narrower_than_a_pixel_where_fewer_rectangles_would_do() -> None:
+    assert drawn(viewport(tracks_of(dense(96)), 0, 96, 1, limit=3)) == [
+        (0, 0, 64, 64),
+        (0, 64, 96, 32),
+    ]
+
+
 def test_rows_stay_in_order_whatever_their_cells() -> None:
     found = viewport(tracks_of(dense(96), dense(3), dense(96)), 0, 96, 96, limit=9)
     assert drawn(found) == [
