@@ -192,7 +192,7 @@ def selected(report: Report, state: Address) -> str:
 def graph_figure(store: Store, state: Address, theme: Theme) -> Figure:
     """Draw the chosen nodes with what is around them."""
     drawn = around(store.report(state.report), state)
-    return figures.neighbourhood(drawn.nodes, drawn.edges, theme=theme)
+    return figures.neighbourhood(drawn.nodes.frame(), drawn.edges.frame(), theme=theme)
 
 
 def neighbours(store: Store, state: Address) -> Frame:
@@ -202,7 +202,7 @@ def neighbours(store: Store, state: Address) -> Frame:
     neighbourhood = analysis.neighbourhood(report, [key], most=1 << 30, **place(state))
     key = str(neighbourhood.nodes["key"].iloc[0])
     nodes = neighbourhood.nodes.set_index("key")
-    frame = neighbourhood.edges
+    frame = neighbourhood.edges.frame()
     frame = frame[(frame["source"] == key) | (frame["target"] == key)]
     inward = frame["target"] == key
     neighbour = frame["source"].where(inward, frame["target"])
@@ -335,7 +335,7 @@ def drawn(store: Store, state: Address) -> Frame:
     """Return the edges of what is drawn, by name."""
     neighbourhood = around(store.report(state.report), state)
     names = dict(zip(neighbourhood.nodes["key"], neighbourhood.nodes["name"], strict=True))
-    return neighbourhood.edges.assign(
+    return neighbourhood.edges.frame().assign(
         source_name=neighbourhood.edges["source"].map(names),
         target_name=neighbourhood.edges["target"].map(names),
     )

@@ -10,6 +10,8 @@ from dashboard.components import Element, Frame
 from dashboard.store import Store
 from pva import units
 from pva.analysis.operations.costs import operation_costs, totals_of
+from pva.analysis.table import arrays_of
+from pva.lazy import pandas as pd
 
 TOTAL_WORDS = {
     "cycles": "Cycles",
@@ -34,7 +36,9 @@ def totals_table(store: Store, state: Address, layer: str) -> Element:
     frame = store.derived(
         state.report,
         f"operation_totals {layer}",
-        lambda: totals_of(store.report(state.report), costs_in(store, state.report, layer)),
+        lambda: pd.DataFrame(
+            totals_of(store.report(state.report), arrays_of(costs_in(store, state.report, layer)))
+        ),
     )
     if not len(frame):
         return components.message("The report tells no costs of operations.")

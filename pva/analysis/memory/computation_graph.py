@@ -19,7 +19,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.execution.totals import vertices_by_compute_set
 from pva.analysis.memory.liveness import sizes_on
 from pva.analysis.selection import SelectionError, chosen, program_texts
-from pva.analysis.table import Columns, largest_first
+from pva.analysis.table import Columns, Declared, Table, largest_first
 from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
@@ -42,8 +42,8 @@ class Neighbourhood:
     in the direction of the data), bytes of the variable at one end.
     """
 
-    nodes: pd.DataFrame
-    edges: pd.DataFrame
+    nodes: Table
+    edges: Table
 
 
 @analysis(
@@ -99,7 +99,7 @@ def graph_edges(
     program: int | None = None,
     ipu: int | None = None,
     tile: int | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     """Return who reads and writes a variable, or what a program reads and writes: a row for each.
 
     `source` and `target` are keys, in the direction of the data: from a variable to the program
@@ -110,11 +110,15 @@ def graph_edges(
     keys = [f"v{variable}"] if variable is not None else []
     keys += [f"p{program}"] if program is not None else []
     around = neighbourhood(report, keys, most=1 << 30, ipu=ipu, tile=tile)
-    names = dict(zip(around.nodes["key"], around.nodes["name"], strict=True))
-    frame = around.edges.copy()
-    frame.insert(1, "source_name", [names[key] for key in frame["source"]])
-    frame.insert(3, "target_name", [names[key] for key in frame["target"]])
-    return frame
+    nodes, edges = around.nodes.arrays, around.edges.arrays
+    names = dict(zip(nodes["key"].tolist(), nodes["name"].tolist(), strict=True))
+    return {
+        "source": edges["source"],
+        "source_name": [names[key] for key in edges["source"].tolist()],
+        "target": edges["target"],
+        "target_name": [names[key] for key in edges["target"].tolist()],
+        "bytes": edges["bytes"],
+    }
 
 
 def neighbourhood(
@@ -146,8 +150,8 @@ def neighbourhood(
     nodes = np.fromiter(layers, dtype=np.int64, count=len(layers))
     inside = np.isin(ends[0], nodes) & np.isin(ends[1], nodes)
     return Neighbourhood(
-        _node_frame(report, nodes, layers, set(centres), ends, inside, sizes),
-        _edge_frame(ends[:, inside], write[inside], shift, sizes),
+        _nodes(report, nodes, layers, set(centres), ends, inside, sizes),
+        _edges_among(ends[:, inside], write[inside], shift, sizes),
     )
 
 
@@ -242,7 +246,7 @@ def _number(report: Report, key: str) -> int:
     return int(_same_work(report)[chosen("program", row, programs)])
 
 
-def _node_frame(
+def _nodes(
     report: Report,
     nodes: Integers,
     layers: dict[int, int],
@@ -250,7 +254,7 @@ def _node_frame(
     ends: Integers,
     inside: npt.NDArray[np.bool_],
     sizes: Integers,
-) -> pd.DataFrame:
+) -> Table:
     data = report.dataset
     shift = data.length("programs")
     pairs = np.unique(ends, axis=1) if ends.size else ends
@@ -262,7 +266,7 @@ def _node_frame(
     touched = summed(pairs[0], sizes[pairs[1] - shift], shift) if shift else np.zeros(1, np.int64)
     names = np.append(data.column("variables", "name"), "")
     types = np.array(program_texts(report, programs)[0], dtype=object)
-    return pd.DataFrame(
+    return Table(
         {
             "key": [f"v{n - shift}" if n >= shift else f"p{n}" for n in nodes.tolist()],
             "kind": np.where(is_variable, VARIABLE, types),
@@ -273,21 +277,23 @@ def _node_frame(
             "opened": [n in opened for n in nodes.tolist()],
             "neighbours": all_of,
             "hidden": all_of - visible,
-        }
+        },
+        Declared({}, {}),
     )
 
 
-def _edge_frame(
+def _edges_among(
     ends: Integers, write: npt.NDArray[np.bool_], shift: int, sizes: Integers
-) -> pd.DataFrame:
+) -> Table:
     programs = np.array([f"p{row}" for row in ends[0].tolist()], dtype=object)
     variables = np.array([f"v{row - shift}" for row in ends[1].tolist()], dtype=object)
-    return pd.DataFrame(
+    return Table(
         {
             "source": np.where(write, programs, variables),
             "target": np.where(write, variables, programs),
             "bytes": sizes[ends[1] - shift],
-        }
+        },
+        Declared({}, {}),
     )
 
 

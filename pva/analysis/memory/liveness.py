@@ -13,7 +13,7 @@ from pva.analysis.columns import analysis
 from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import CATEGORY_LABELS
 from pva.analysis.selection import chosen, program_texts, tiles_of
-from pva.analysis.table import Columns, largest_first, rows_of
+from pva.analysis.table import Columns, arrays_of, joined, largest_first, rows_of
 from pva.array_types import Values
 from pva.lazy import pandas as pd
 
@@ -278,9 +278,7 @@ def _most_live(report: Report) -> int:
     bytes="bytes on all tiles, or where selected",
     share="part of all that is live there",
 )
-def live_at_peak(
-    report: Report, *, ipu: int | None = None, tile: int | None = None
-) -> pd.DataFrame:
+def live_at_peak(report: Report, *, ipu: int | None = None, tile: int | None = None) -> Columns:
     """Return who is live where liveness peaks, largest first: what to make smaller or end earlier.
 
     Variables live at that program step and, as `always_live`, variables and categories of data that
@@ -289,22 +287,23 @@ def live_at_peak(
     SelectionError, NotRecordedError.
     """
     data = report.dataset
-    always = always_live_variables(report, ipu=ipu, tile=tile).frame()
-    always["variable"], always["category"] = _always_live_rows(report, always["name"])
-    always["always_live"] = True
-    parts = [always]
+    always = always_live_variables(report, ipu=ipu, tile=tile).arrays
+    rows, categories = _always_live_rows(report, always["name"].tolist())
+    parts: list[Columns] = [
+        {"variable": rows, "name": always["name"], "category": categories, "always_live": True,
+         "bytes": always["bytes"]}
+    ]  # fmt: skip
     if data.length("liveness_steps"):
         peak = int(_moving(report, ipu, tile).argmax())
-        moving = live_variables(report, step=peak, ipu=ipu, tile=tile).frame()
-        moving["always_live"] = False
-        parts.append(moving)
-    frame = pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
-    frame["share"] = frame["bytes"] / max(int(frame["bytes"].sum()), 1)
-    frame = frame[["variable", "name", "category", "always_live", "bytes", "share"]]
-    return frame.sort_values("bytes", ascending=False, kind="stable", ignore_index=True)
+        moving = live_variables(report, step=peak, ipu=ipu, tile=tile).arrays
+        names = ("variable", "name", "category", "bytes")
+        parts.append({name: moving[name] for name in names} | {"always_live": False})
+    columns = joined([arrays_of(part) for part in parts])
+    shares = columns["bytes"] / max(int(columns["bytes"].sum()), 1)
+    return largest_first({**columns, "share": shares}, "bytes")
 
 
-def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.Series]:
+def _always_live_rows(report: Report, names: list[str]) -> tuple[Rows, Names]:
     """Return the variables of always-live names, -1 for categories of data, and the categories."""
     data = report.dataset
     row_by_name, category = {}, {name: name for name in CATEGORY_LABELS}
@@ -312,12 +311,15 @@ def _always_live_rows(report: Report, names: pd.Series) -> tuple[pd.Series, pd.S
         rows = np.flatnonzero(data.column("variables", "always_live"))[::-1]
         asked = set(names)  # of a tile some of many thousands
         are_asked = [name in asked for name in data.column("variables", "name")[rows].tolist()]
-        rows = rows[are_asked]
+        rows = rows[np.array(are_asked, dtype=bool)]
         variables = data.column("variables", "name")[rows].tolist()
         row_by_name = dict(zip(variables, rows.tolist(), strict=True))
         words = data.texts("variables", "category")[rows].tolist()
         category |= dict(zip(variables, words, strict=True))
-    return names.map(row_by_name).fillna(-1).astype(np.int64), names.map(category).fillna("")
+    return (
+        np.array([row_by_name.get(name, -1) for name in names], dtype=np.int64),
+        np.array([category.get(name, "") for name in names], dtype=object),
+    )
 
 
 @analysis(

@@ -32,6 +32,7 @@ from pva.analysis.operations.layers import (
 from pva.analysis.operations.modules import by_subtree
 from pva.analysis.programs.hierarchy import step_estimates
 from pva.analysis.selection import SelectionError
+from pva.analysis.table import Arrays, Columns, arrays_of, largest_first, rows_of
 from pva.array_types import Integers
 from pva.errors import NotRecordedError
 from pva.lazy import pandas as pd
@@ -64,7 +65,7 @@ CODE = tuple(CODE_CATEGORIES)
     peak_bytes="bytes of its code, state and variables that are live where liveness peaks",
     variables="bytes of all of its variables, live or not",
 )
-def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd.DataFrame:
+def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> Columns:
     """Return what each operation of a software layer costs in cycles, arithmetic, code and memory.
 
     `layer` is one of `software_layers`; what is in none of its operations is `(outside)`. `kind` is
@@ -83,7 +84,7 @@ def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd
     if by not in ("", MODULE):
         raise SelectionError(f"by {by}", "not there", f"known: {MODULE}")
     if by:
-        return by_subtree(report, operation_costs(report, layer=MODULE).frame())
+        return by_subtree(report, operation_costs(report, layer=MODULE).arrays)
     owners = owners_in(report, layer)
     of_variables = _of_variables(report, layer)
     names, place = np.unique(
@@ -91,9 +92,9 @@ def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd
     )
     of_program, of_variable = place[: len(owners)], place[len(owners) :]
     count, kinds = len(names), operation_kinds(report, layer)
-    frame = pd.DataFrame(
+    columns = arrays_of(
         {
-            "operation": names.astype(object),
+            "operation": names,
             "kind": [kinds.get(name, "") for name in names.tolist()],
             "programs": np.bincount(of_program[:-1], minlength=count),
             **_spent(report, of_program, count),
@@ -104,11 +105,12 @@ def operation_costs(report: Report, *, layer: str = DEFAULT, by: str = "") -> pd
             **_variables(report, of_variable, count),
         }
     )
-    always = frame[["code", "vertex_state"]].clip(lower=0).sum(axis=1)
-    frame["peak_bytes"] += always.where(frame["peak_bytes"] >= 0, 0)
-    frame = frame[(frame["programs"] > 0) | (frame["steps"] > 0) | (frame["variables"] > 0)]
-    order = ["cycles", "estimated_cycles", "code"]
-    return frame.sort_values(order, ascending=False, kind="stable", ignore_index=True)
+    always = np.maximum(columns["code"], 0) + np.maximum(columns["vertex_state"], 0)
+    peak = columns["peak_bytes"]
+    columns["peak_bytes"] = peak + np.where(peak >= 0, always, 0)
+    counted = (columns[name] > 0 for name in ("programs", "steps", "variables"))
+    rows = rows_of(columns, np.logical_or.reduce([*counted]))
+    return largest_first(rows, "cycles", "estimated_cycles", "code")
 
 
 def _spent(report: Report, owner_of: Integers, count: int) -> dict[str, Any]:
@@ -222,7 +224,7 @@ def _variables(report: Report, owner_of: Integers, count: int) -> dict[str, Inte
 
 
 @analysis("figure unit operations outside elsewhere whole")
-def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
+def operation_totals(report: Report, *, layer: str = DEFAULT) -> Columns:
     """Add up the operations of a software layer, and what they leave of the whole report.
 
     Of each `figure`, in its `unit`: what the `operations` take, what is `outside` of those of the
@@ -230,20 +232,23 @@ def operation_totals(report: Report, *, layer: str = DEFAULT) -> pd.DataFrame:
     They add up to the `whole` report. Figures that were not recorded are left out. Raises
     SelectionError, NotRecordedError.
     """
-    return totals_of(report, operation_costs(report, layer=layer).frame())
+    return totals_of(report, operation_costs(report, layer=layer).arrays)
 
 
-def totals_of(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
+def totals_of(report: Report, costs: Arrays) -> Arrays:
     """Add up the costs of the operations of a software layer, as `operation_totals` does."""
     outside = costs["operation"] == OUTSIDE
     rows = []
     for figure, (unit, total) in _wholes(report).items():
-        if figure not in costs or int(costs[figure].max(skipna=True) if len(costs) else -1) < 0:
+        if figure not in costs or int(costs[figure].max(initial=UNKNOWN)) < 0:
             continue
         mine, outer = int(costs[figure][~outside].sum()), int(costs[figure][outside].sum())
         rows.append((figure, unit, mine, outer, total - mine - outer, total))
-    columns = ["figure", "unit", "operations", "outside", "elsewhere", "whole"]
-    return pd.DataFrame(rows, columns=columns)
+    texts = [row[:2] for row in rows]
+    figures, units = np.array(texts, dtype=object).reshape(-1, 2).T
+    sums = np.array([row[2:] for row in rows], dtype=np.int64).reshape(-1, 4).T
+    names = ("operations", "outside", "elsewhere", "whole")
+    return {"figure": figures, "unit": units, **dict(zip(names, sums, strict=True))}
 
 
 def _wholes(report: Report) -> dict[str, tuple[str, int]]:
@@ -259,9 +264,10 @@ def _wholes(report: Report) -> dict[str, tuple[str, int]]:
         executed = np.maximum(rows, 0)[of_programs[runs]] @ executions(report)[runs]
         totals["flops"] = ("flop", int(executed))
     if data.has("memory_by_category"):
-        total = memory_by_category(report).frame().set_index("category")["total"]
+        memory = memory_by_category(report).arrays
+        total = dict(zip(memory["category"].tolist(), memory["total"].tolist(), strict=True))
         for part, categories in CODE_CATEGORIES.items():
-            totals[part] = ("bytes", sum(int(total.get(category, 0)) for category in categories))
+            totals[part] = ("bytes", sum(total.get(category, 0) for category in categories))
     with suppress(NotRecordedError):
         totals["peak_bytes"] = ("bytes", liveness_overview(report).max_live)
     return totals

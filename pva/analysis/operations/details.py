@@ -42,8 +42,8 @@ def operation_programs(report: Report, *, operation: str = "", layer: str = DEFA
     """
     owners = owners_in(report, layer)[:-1]
     if not operation:
-        costs = operation_costs(report, layer=layer).frame()
-        operation = str(costs["operation"].iloc[0]) if len(costs) else ""
+        costs = operation_costs(report, layer=layer).arrays["operation"]
+        operation = str(costs[0]) if len(costs) else ""
     programs = np.flatnonzero(owners == operation)
     if layer == MODULE and operation != OUTSIDE:  # with the modules within
         root = name_of_whole(modules_of(report))
@@ -55,7 +55,7 @@ def operation_programs(report: Report, *, operation: str = "", layer: str = DEFA
 
 
 def _names(report: Report, layer: str) -> list[str]:
-    names: list[str] = operation_costs(report, layer=layer).frame()["operation"].tolist()
+    names: list[str] = operation_costs(report, layer=layer).arrays["operation"].tolist()
     return names
 
 

@@ -12,7 +12,7 @@ from pva.analysis.memory.liveness import sizes_on
 from pva.analysis.memory.step_comparison import STEP, alive_at, chosen_steps
 from pva.analysis.operations.layers import MODULE, OUTSIDE, variable_owners_in
 from pva.analysis.operations.modules import subtrees
-from pva.lazy import pandas as pd
+from pva.analysis.table import Columns, joined, rows_of
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -27,7 +27,7 @@ def live_by_module(
     steps: Sequence[int] = (),
     ipu: int | None = None,
     tile: int | None = None,
-) -> pd.DataFrame:
+) -> Columns:
     """Return what is live by module of PyTorch, with all that are within: always, and at steps.
 
     A column for each program step that is chosen, without any for the peak, with the bytes of
@@ -43,13 +43,18 @@ def live_by_module(
     owners, place = np.unique(variable_owners_in(report, MODULE).astype(str), return_inverse=True)
     outside = owners == OUTSIDE
     tree = subtrees(report, owners[~outside].tolist())
-    frame, outer = tree.frame, pd.DataFrame({"operation": owners[outside].astype(object)})
-    outer = outer.assign(kind="", source="", depth=0)
-    for name, mask in masks.items():
-        sums = np.bincount(place[mask], sizes[mask], len(owners)).astype(np.int64)
-        frame[name], outer[name] = tree.summed(sums[~outside]), sums[outside]
-    columns = [*masks][1:]
-    weights = frame["always_live"] + (frame[columns].max(axis=1) if columns else 0)
-    frame = pd.concat([frame.iloc[tree.order(weights)], outer], ignore_index=True)
-    last_less_first = frame[columns[-1]] - frame[columns[0]] if columns else 0
-    return frame.assign(change=last_less_first)
+    sums = {
+        name: np.bincount(place[mask], sizes[mask], len(owners)).astype(np.int64)
+        for name, mask in masks.items()
+    }
+    inside = dict(tree.columns) | {name: tree.summed(of[~outside]) for name, of in sums.items()}
+    outer = {"operation": owners[outside], "kind": "", "source": "", "depth": 0}
+    outer |= {name: of[outside] for name, of in sums.items()}
+    at_steps = [*masks][1:]
+    weights = inside["always_live"]
+    if at_steps:
+        weights = weights + np.max([inside[name] for name in at_steps], axis=0)
+    order = np.array(tree.order(weights), dtype=np.int64)
+    rows = joined((rows_of(inside, order), outer))
+    change = rows[at_steps[-1]] - rows[at_steps[0]] if at_steps else 0
+    return {**rows, "change": change}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pva.analysis.operations.layers import OUTSIDE, argument
-from pva.array_types import Integers
+from pva.analysis.table import Arrays, arrays_of, joined, rows_of
+from pva.array_types import Floats, Integers
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -72,23 +72,23 @@ def name_of_whole(modules: dict[str, Module]) -> str:
 class Subtrees:
     """Modules and those around them, a row each; the owners of figures are in several of them.
 
-    `frame` has path, class, source and depth of each module, `rows` and `places` which owner
+    `columns` are path, class, source and depth of each module, `rows` and `places` which owner
     counts in which row.
     """
 
-    frame: pd.DataFrame
+    columns: Arrays
     rows: Integers
     places: Integers
     root: str
 
     def summed(self, values: Integers) -> Integers:
         """Sum up what is known of the owners by row; -1 where nothing is."""
-        return _summed(values, self.rows, self.places, len(self.frame))
+        return _summed(values, self.rows, self.places, len(self.columns["operation"]))
 
-    def order(self, weights: pd.Series) -> list[int]:
+    def order(self, weights: Floats) -> list[int]:
         """Put modules behind those that they are in, those of one parent by weight."""
-        names = self.frame["operation"].tolist()
-        weight = dict(zip(names, weights, strict=True))
+        names = self.columns["operation"].tolist()
+        weight = dict(zip(names, weights.tolist(), strict=True))
         keys = [
             [(-weight[part], len(part), part) for part in around(name, self.root)] for name in names
         ]
@@ -104,48 +104,44 @@ def subtrees(report: Report, owners: list[str]) -> Subtrees:
     row_of = {name: row for row, name in enumerate(names)}
     rows = np.array([row_of[module] for module, _ in pairs], dtype=np.int64)
     places = np.array([place for _, place in pairs], dtype=np.int64)
-    return Subtrees(_frame(names, modules, root), rows, places, root)
+    return Subtrees(_columns(names, modules, root), rows, places, root)
 
 
-def by_subtree(report: Report, costs: pd.DataFrame) -> pd.DataFrame:
+def by_subtree(report: Report, costs: Arrays) -> Arrays:
     """Return a row for each module with the costs of all within, in the order of the tree.
 
     `own_cycles` are those of no module within, `depth` counts the modules around; `source` is file
     and line of `forward`. Modules of one parent are in the order of their cycles. What is in no
     module comes last.
     """
-    figures = [name for name in costs.columns if name not in SUMS_ONLY]
-    outside = costs["operation"].str.startswith("(").to_numpy(dtype=bool)
-    inside, outer = costs[~outside], costs[outside]
+    figures = [name for name in costs if name not in SUMS_ONLY]
+    outside = np.array([name.startswith("(") for name in costs["operation"].tolist()], dtype=bool)
+    inside, outer = rows_of(costs, ~outside), rows_of(costs, outside)
     tree = subtrees(report, inside["operation"].tolist())
-    frame = tree.frame
-    total = max(int(costs["cycles"].clip(lower=0).sum()), 1)
-    for name in figures:
-        frame[name] = tree.summed(inside[name].to_numpy())
-    frame["share"] = frame["cycles"] / total
-    own_cycles = dict(zip(inside["operation"], inside["cycles"], strict=True))
-    frame["own_cycles"] = [int(own_cycles.get(name, 0)) for name in frame["operation"]]
-    last = outer.assign(source="", depth=0, own_cycles=outer["cycles"])
+    columns = {**tree.columns, **{name: tree.summed(inside[name]) for name in figures}}
+    total = max(int(np.maximum(costs["cycles"], 0).sum()), 1)
+    own_cycles = dict(zip(inside["operation"].tolist(), inside["cycles"].tolist(), strict=True))
+    own = [own_cycles.get(name, 0) for name in columns["operation"].tolist()]
+    columns |= {"share": columns["cycles"] / total, "own_cycles": np.array(own, dtype=np.int64)}
+    last = arrays_of({**outer, "source": "", "depth": 0, "own_cycles": outer["cycles"]})
     # Where nothing ran, estimates tell the order.
-    weights = frame["cycles"].clip(lower=0) + frame["estimated_cycles"].clip(lower=0) * 1e-6
+    estimates = np.maximum(columns["estimated_cycles"], 0)
+    weights = np.maximum(columns["cycles"], 0) + estimates * 1e-6
     first = ["operation", "kind", "source", "depth", "cycles", "share", "own_cycles"]
-    columns = [*first, *(name for name in last.columns if name not in first)]
-    ordered = frame.iloc[tree.order(weights)][columns]
-    return pd.concat([ordered, last[columns]], ignore_index=True)
+    names = [*first, *(name for name in last if name not in first)]
+    ordered = rows_of(columns, np.array(tree.order(weights), dtype=np.int64))
+    return joined([{name: part[name] for name in names} for part in (ordered, last)])
 
 
-def _frame(names: list[str], modules: dict[str, Module], root: str) -> pd.DataFrame:
+def _columns(names: list[str], modules: dict[str, Module], root: str) -> Arrays:
     module_of_row = [modules.get(name) for name in names]
-    return pd.DataFrame(
-        {
-            "operation": np.array(names, dtype=object),
-            "kind": np.array(
-                [m.kind.rpartition(".")[2] if m else "" for m in module_of_row], dtype=object
-            ),
-            "source": np.array([m.source if m else "" for m in module_of_row], dtype=object),
-            "depth": [len(around(name, root)) - 1 for name in names],
-        }
-    )
+    kinds = [module.kind.rpartition(".")[2] if module else "" for module in module_of_row]
+    return {
+        "operation": np.array(names, dtype=object),
+        "kind": np.array(kinds, dtype=object),
+        "source": np.array([m.source if m else "" for m in module_of_row], dtype=object),
+        "depth": np.array([len(around(name, root)) - 1 for name in names], dtype=np.int64),
+    }
 
 
 def _summed(values: Integers, rows: Integers, places: Integers, count: int) -> Integers:
