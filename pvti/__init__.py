@@ -77,6 +77,15 @@ def startTrace(
     last `seconds` in memory, and write them on `writeTrace`, at the end and on an exception that
     nobody handles) are as in PVTI_OPTIONS. A trace that runs already goes on, and its path is
     given. The file is made by the first event. Raises ValueError for another mode.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as directory:
+    ...     path = startTrace(directory)
+    ...     with Tracepoint(createTraceChannel("loader"), "read a batch"):
+    ...         pass
+    ...     closeTrace()
+    ...     os.listdir(directory) == [os.path.basename(path)]
+    True
     """
     if mode not in MODES:
         raise ValueError(f"mode {mode!r}: one of {', '.join(MODES)}")

@@ -70,7 +70,11 @@ class Metadata:
 
 
 def createJsonMetadata(value: object) -> Metadata:
-    """Make metadata of JSON text, or of anything that JSON can spell; other text is quoted."""
+    """Make metadata of JSON text, or of anything that JSON can spell; other text is quoted.
+
+    >>> [createJsonMetadata(value).text for value in ({"batch": 8}, '{"epoch": 1}', "warm up")]
+    ['{"batch": 8}', '{"epoch": 1}', '"warm up"']
+    """
     import json
 
     if isinstance(value, str):

@@ -34,7 +34,11 @@ _wanted: tuple[str, ...] = ()
 
 
 def createTraceChannel(name: str) -> TraceChannel:
-    """Make a channel; the same name gives the same channel."""
+    """Make a channel; the same name gives the same channel.
+
+    >>> createTraceChannel("loader") is createTraceChannel("loader")
+    True
+    """
     channel = _channels.get(name)
     if channel is None:
         channel = _channels.setdefault(name, TraceChannel(name))
@@ -44,24 +48,44 @@ def createTraceChannel(name: str) -> TraceChannel:
 
 
 def enableTraceChannel(channel: TraceChannel) -> None:
-    """Record what begins on `channel` from now on, while a trace runs."""
+    """Record what begins on `channel` from now on, while a trace runs.
+
+    >>> channel = createTraceChannel("loader")
+    >>> enableTraceChannel(channel)
+    >>> checkTraceChannel(channel)
+    True
+    """
     channel.enabled = True
     _connect(channel)
 
 
 def disableTraceChannel(channel: TraceChannel) -> None:
-    """Record nothing more that begins on `channel`."""
+    """Record nothing more that begins on `channel`.
+
+    >>> channel = createTraceChannel("noise")
+    >>> disableTraceChannel(channel)
+    >>> checkTraceChannel(channel)
+    False
+    """
     channel.enabled = False
     channel.begins = None
 
 
 def checkTraceChannel(channel: TraceChannel) -> bool:
-    """Return whether `channel` is enabled."""
+    """Return whether `channel` is enabled.
+
+    >>> checkTraceChannel(traceFramework)
+    True
+    """
     return channel.enabled
 
 
 def listTraceChannel() -> list[list[str | bool]]:
-    """List each channel's name and whether it is enabled, in order of creation."""
+    """List each channel's name and whether it is enabled, in order of creation.
+
+    >>> listTraceChannel()[:3]
+    [['Drivers', True], ['Poplar', True], ['Framework', True]]
+    """
     return [[channel.name, channel.enabled] for channel in list(_channels.values())]
 
 

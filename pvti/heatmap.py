@@ -19,6 +19,9 @@ class Heatmap:
     """A histogram over time; `edges` ascend, and bin i takes edges[i] <= value < edges[i + 1].
 
     The last bin takes its upper edge too. Raises ValueError for edges that do not ascend.
+
+    >>> weights = Heatmap("weights", [-1, 0, 1])
+    >>> weights.add([-0.5, 0.25, 1.0])
     """
 
     __slots__ = ("name", "unit", "_edges", "_number")

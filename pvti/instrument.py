@@ -27,6 +27,12 @@ def instrument_fn(channel: TraceChannel) -> Callable[[Function], Function]:
 
     A coroutine's event lasts until it is done, waiting included; that of a generator or an
     asynchronous generator from its first value to its end.
+
+    >>> @instrument_fn(createTraceChannel("loader"))
+    ... def read(batch):
+    ...     return batch * 2
+    >>> read(4)
+    8
     """
 
     def decorate(function: Function) -> Function:
@@ -42,6 +48,13 @@ def instrument(obj: object, methods: Iterable[str], channel: TraceChannel) -> No
     Names with two underscores are looked up on the class by Python itself, so that these are
     recorded for all objects of the class. Raises AttributeError for a method that is not there,
     TypeError for what is no method, such as a property.
+
+    >>> class Loader:
+    ...     def read(self, batch):
+    ...         return batch * 2
+    >>> instrument(Loader, ["read"], createTraceChannel("loader"))
+    >>> Loader().read(4)
+    8
     """
     kind = obj if isinstance(obj, type) else type(obj)
     prefix = f"{kind.__module__}.{kind.__qualname__}"

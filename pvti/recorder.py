@@ -308,7 +308,11 @@ def _running() -> Recorder | None:
 
 
 def getCurrentTraceFilename() -> str:
-    """Name the file of the running trace; empty when none runs."""
+    """Name the file of the running trace; empty when none runs.
+
+    >>> getCurrentTraceFilename()
+    ''
+    """
     recorder = _running()
     return recorder.place.path if recorder is not None else ""
 
@@ -317,13 +321,21 @@ def writeTrace() -> str:
     """Write what is recorded so far; give the path of the file, empty when no trace runs.
 
     In ring mode that is the last seconds, into a file of their own; else a commit.
+
+    >>> writeTrace()
+    ''
     """
     recorder = _running()
     return recorder.write_now() if recorder is not None else ""
 
 
 def closeTrace() -> None:
-    """End the trace and close its file; nothing is recorded afterwards."""
+    """End the trace and close its file; nothing is recorded afterwards.
+
+    >>> closeTrace()
+    >>> getCurrentTraceFilename()
+    ''
+    """
     if _current is not None:
         _current.close()
 

@@ -34,7 +34,11 @@ class Series:
 
 
 class Graph:
-    """A line graph, with a name and the unit of its values."""
+    """A line graph, with a name and the unit of its values.
+
+    >>> loss = Graph("training", "nats").addSeries("loss")
+    >>> loss.add(0.25)
+    """
 
     __slots__ = ("name", "unit")
 

@@ -115,6 +115,11 @@ class DeviceManager:
 
     Device ids count all groups of one IPU first, then those of two, and so on. Groups overlap, so
     that attaching one makes others unavailable, as `Device.attach` then says. All are IPU Models.
+
+    >>> manager = DeviceManager.createDeviceManager()
+    >>> device = manager.getDevice(16)
+    >>> device.getTarget().getNumIPUs()
+    2
     """
 
     @classmethod

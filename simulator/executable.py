@@ -92,6 +92,15 @@ def compileGraph(
 
     `progressFunc` is called with what is done and what there is to do. Raises PoplarError, and
     graph_memory_allocation_error where `debug.allowOutOfMemory` is false.
+
+    >>> from simulator import poplar
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    >>> x, y = (graph.addVariable(poplar.FLOAT, [4], name) for name in "xy")
+    >>> graph.setTileMapping(x, 0)
+    >>> graph.setTileMapping(y, 1)
+    >>> executable = compileGraph(graph, [poplar.program.Copy(x, y)])
+    >>> len(poplar.Engine(executable, {}).getReport().execution.runs)
+    0
     """
     executable = compile_programs(graph, programs, options, progressFunc)
     settings = engine_options.resolve(options)

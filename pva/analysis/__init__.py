@@ -1,8 +1,14 @@
-"""Questions to a report, a host trace or a run; each function gives a DataFrame or a dataclass.
+"""Questions to a report, a host trace or a run; each function gives a frozen table or a dataclass.
 
 `CATALOGUE` names them all, and each may be imported from here; `tilescope show NAME REPORT` and
 `docs/analyses.md` come from it.
 `COMPARISONS` names those of two reports, for `tilescope compare A B`.
+
+>>> from pva import openReport
+>>> from pva.analysis import fullest_tiles
+>>> table = fullest_tiles(openReport("sample_reports/matmul_chain_tiny"), count=2)
+>>> table.arrays["bytes"].tolist(), table.units["bytes"]
+([213376, 213376], 'bytes')
 """
 
 from __future__ import annotations

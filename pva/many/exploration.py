@@ -100,7 +100,12 @@ class Exploration:
 
 
 def openExploration(path: str | PathLike[str]) -> Exploration:
-    """Open the directory of an exploration. Raises PvaError."""
+    """Open the directory that `tilescope explore` wrote. Raises PvaError.
+
+    >>> openExploration("sample_reports")
+    Traceback (most recent call last):
+    pva.errors.NotFoundError: sample_reports: no exploration; give the directory that ...
+    """
     return Exploration(Path(path))
 
 

@@ -45,7 +45,16 @@ Progress = Callable[[int, int], None]  # done, of all
 
 
 def openFleet(directory: FleetPath, *, client: object = None) -> Fleet:
-    """Open a fleet that `tilescope fleet add` made; `client` is one of Dask. Raises PvaError."""
+    """Open a fleet that `tilescope fleet add` made; `client` is one of Dask. Raises PvaError.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> reports = ["sample_reports/matmul_chain_tiny", "sample_reports/mlp_digits_tiny"]
+    >>> with TemporaryDirectory() as directory:
+    ...     addReports(directory, reports)
+    ...     openFleet(directory).frame("reports")["recorded_runs"].tolist()
+    (2, [])
+    [1.0, 2.0]
+    """
     path = Path(expanduser(directory))
     return Fleet(path, read_tables(path), client)
 

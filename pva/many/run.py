@@ -62,6 +62,10 @@ def openRun(source: RunPath | Sequence[RunPath]) -> Run:
 
     What is damaged or not there is left out and stands in `problems`. Raises PvaError when
     nothing is left: NotFoundError, or that of `run.json`.
+
+    >>> run = openRun(["sample_reports/matmul_chain_tiny", "sample_reports/mlp_digits_tiny"])
+    >>> [(one.index, len(one.reports), one.trace is not None) for one in run.instances]
+    [(0, 1, False), (1, 1, True)]
     """
     return Run(source)
 

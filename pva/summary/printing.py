@@ -35,6 +35,12 @@ def printProfileSummary(
 
     A profile is the value of its document, or a file of any format, or a report directory; a file,
     a directory or an opened report may hold both. Options are those of the guide; raises PvaError.
+
+    >>> from io import StringIO
+    >>> stream = StringIO()
+    >>> printProfileSummary(stream, "sample_reports/matmul_chain_tiny")
+    >>> stream.getvalue().splitlines()[:2]
+    ['Target:', '  Number of IPUs:         1']
     """
     _print(profile_texts, stream, _report(graphProfile, executionProfile), options, OPTIONS)
 
@@ -42,7 +48,14 @@ def printProfileSummary(
 def printGraphSummary(
     stream: TextIO | None, graphProfile: Report | Profile, options: Options = None
 ) -> None:
-    """Print the summary of a graph profile; raises PvaError."""
+    """Print the summary of a graph profile; raises PvaError.
+
+    >>> from io import StringIO
+    >>> stream = StringIO()
+    >>> printGraphSummary(stream, "sample_reports/matmul_chain_tiny")
+    >>> stream.getvalue().splitlines()[2]
+    '  Tiles per IPU:          4'
+    """
     _print(graph_texts, stream, _report(graphProfile), options, GRAPH_OPTIONS)
 
 
@@ -52,7 +65,14 @@ def printExecutionSummary(
     executionProfile: Profile | None = None,
     options: Options = None,
 ) -> None:
-    """Print the summary of an execution profile, with the graph's beside it; raises PvaError."""
+    """Print the summary of an execution profile, with the graph's beside it; raises PvaError.
+
+    >>> from io import StringIO
+    >>> stream = StringIO()
+    >>> printExecutionSummary(stream, "sample_reports/matmul_chain_tiny")
+    >>> stream.getvalue().splitlines()[3]
+    '  Total cycles:                                  5,525 (approx 4.2 microseconds)'
+    """
     report = _report(graphProfile, executionProfile)
     _print(execution_texts, stream, report, options, EXECUTION_OPTIONS)
 

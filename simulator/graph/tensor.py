@@ -324,7 +324,14 @@ class Tensor(ElementView):
 def concat(
     tensors: Tensor | Sequence[Tensor], other: Tensor | int = 0, dimension: int = 0
 ) -> Tensor:
-    """Lay tensors one after another: concat([a, b], dimension) or concat(a, b, dimension)."""
+    """Lay tensors one after another: concat([a, b], dimension) or concat(a, b, dimension).
+
+    >>> from simulator import poplar
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    >>> a, b = (graph.addVariable(poplar.FLOAT, [2, 3], name) for name in "ab")
+    >>> concat(a, b).shape, concat([a, b], 1).shape
+    ((4, 3), (2, 6))
+    """
     if isinstance(tensors, Tensor) and isinstance(other, Tensor):
         return _concat([tensors, other], dimension)
     if isinstance(tensors, Tensor) or isinstance(other, Tensor):
@@ -334,7 +341,14 @@ def concat(
 
 @refusing
 def append(first: Tensor, element: Tensor, dimension: int = 0) -> Tensor:
-    """Lay one more element along a dimension; it has one dimension less."""
+    """Lay one more element along a dimension; it has one dimension less.
+
+    >>> from simulator import poplar
+    >>> graph = poplar.Graph(poplar.IPUModel("tiny").createDevice().getTarget())
+    >>> rows, row = (graph.addVariable(poplar.FLOAT, shape, "t") for shape in ([2, 3], [3]))
+    >>> append(rows, row).shape
+    (3, 3)
+    """
     return concat(first, element.expand([dimension]), dimension)
 
 

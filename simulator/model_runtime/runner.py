@@ -40,6 +40,21 @@ class ModelRunner:
 
     `model` is a Model, a path, or several paths such as those of a program and its weights. The
     weights are loaded once; each request is then part of a step, or of several.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from simulator import popart
+    >>> builder = popart.Builder()
+    >>> x = builder.addInputTensor("FLOAT", [3])
+    >>> y = builder.aiOnnx.relu([x])
+    >>> flow = popart.DataFlow(1, {y: popart.AnchorReturnType("All")})
+    >>> device = popart.DeviceManager().createIpuModelDevice({"numIPUs": 1, "tilesPerIPU": 4})
+    >>> session = popart.InferenceSession(builder.getModelProto(), flow, device)
+    >>> session.prepareDevice()
+    >>> with TemporaryDirectory() as directory:
+    ...     session.saveExecutable(f"{directory}/net.popef")
+    ...     with ModelRunner(f"{directory}/net.popef") as runner:
+    ...         runner.execute({x: np.float32([-1, 0, 2])})[y].tolist()
+    [0.0, 0.0, 2.0]
     """
 
     def __init__(

@@ -23,7 +23,11 @@ def isPopdistEnvSet() -> bool:
 
 
 def getInstanceIndex() -> int:
-    """Return the number of this instance, from 0."""
+    """Return the number of this instance, from 0.
+
+    >>> getInstanceIndex(), getNumInstances(), getNumTotalReplicas()
+    (0, 1, 1)
+    """
     return place().instance
 
 

@@ -54,7 +54,14 @@ class ModelBuilder:
 
 
 def load_model(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> Model:
-    """Return the model of a file, or of several such as an executable and its weights."""
+    """Return the model of a file, or of several such as an executable and its weights.
+
+    Raises PvaError, here for a file that is not there.
+
+    >>> load_model("absent.popef")
+    Traceback (most recent call last):
+    pva.errors.NotFoundError: absent.popef: ...
+    """
     reader = Reader()
     for path in [paths] if isinstance(paths, str | PathLike) else paths:
         reader.parseFile(path)

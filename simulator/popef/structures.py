@@ -178,7 +178,11 @@ ENUMS: dict[str, type[Enum]] = {"dataType": DataType, "tensorType": TensorType}
 
 
 def data_type(dtype: np.dtype[np.generic]) -> DataType:
-    """Return PopEF's name of NumPy's type of elements; raises PvaError."""
+    """Return PopEF's name of NumPy's type of elements; raises PvaError.
+
+    >>> data_type(np.dtype("float16")).name
+    'F16'
+    """
     plain = dtype.newbyteorder("<")
     # The first of those that share a type of NumPy is the one that is meant.
     ways = {np.dtype(text): kind for kind, text in reversed(declaration.ARRAYS.items())}

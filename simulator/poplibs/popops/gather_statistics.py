@@ -53,7 +53,7 @@ def histogram(
     >>> for tensor in (data, levels):
     ...     poputil.mapTensorLinearly(graph, tensor)
     >>> popops.histogram(graph, data, levels, True, poplar.program.Sequence())
-    Tensor(unsigned int[4])
+    Tensor(histogram/Cast/out: unsigned int[4])
     """
     name = debug_name(debugContext, "histogram")
     _check(name, input, levels)
