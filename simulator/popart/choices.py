@@ -6,7 +6,7 @@ Sources: popart `willow/include/popart`, the header of each name.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from simulator.popart.errors import popart_exception
@@ -80,20 +80,23 @@ class CommGroup:
 
 @dataclass(slots=True)
 class TensorLocation:
-    """Where tensors lie: on the chip, on its tiles for computing; all else is refused."""
+    """Where tensors lie: on the chip, or in remote buffers; sharded ones are whole here."""
 
     storage: TensorStorage = TensorStorage.OnChip
     loadTileSet: TileSet = TileSet.Compute
     storageTileSet: TileSet = TileSet.Compute
     replicatedTensorSharding: ReplicatedTensorSharding = ReplicatedTensorSharding.Off
+    shardingDomain: CommGroup = field(default_factory=CommGroup)
 
     def __post_init__(self) -> None:
-        off = self.storage is not TensorStorage.OnChip
-        if off or self.replicatedTensorSharding is not ReplicatedTensorSharding.Off:
+        storages, shardings = tuple(TensorStorage), tuple(ReplicatedTensorSharding)
+        if self.storage not in storages or self.replicatedTensorSharding not in shardings:
             raise popart_exception(
-                f"TensorLocation: {self.storage.name}, sharding "
-                f"{self.replicatedTensorSharding.name}; tensors lie on the chip, whole"
+                f"TensorLocation: {self.storage!r}, sharding {self.replicatedTensorSharding!r}; a "
+                "TensorStorage and a ReplicatedTensorSharding are needed"
             )
+        self.storage = TensorStorage(self.storage)
+        self.replicatedTensorSharding = ReplicatedTensorSharding(self.replicatedTensorSharding)
 
 
 class TensorLocationSettings:
@@ -113,12 +116,11 @@ class TensorLocationSettings:
 
 
 def checked_location(name: str, value: object) -> object:
-    """Return where tensors lie; raises popart_exception for what is no location on the chip."""
+    """Return where tensors lie; raises popart_exception for what is no location."""
     if isinstance(value, dict):
         return {key: checked_location(name, one) for key, one in value.items()}
     if isinstance(value, TensorLocation):
-        return TensorLocation(value.storage, value.loadTileSet, value.storageTileSet,
-                              value.replicatedTensorSharding)  # fmt: skip
+        return replace(value)  # which checks what was set after it was made
     if isinstance(value, TensorLocationSettings):
         return value
     raise popart_exception(f"SessionOptions: {name} is {value!r}; a TensorLocation is needed")

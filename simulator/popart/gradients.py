@@ -249,6 +249,7 @@ def lower_node_back(
         return
     home = lowering.home_of(node)
     at = lowering.program(home, prog)
+    begin = len(at.children)
     if again is None:
         call = lowering.calls[node.name]
         call.inputs = lowering.held(home, call.inputs)
@@ -268,6 +269,7 @@ def lower_node_back(
             gradients = of_branches(lowering, call, node, totals, moving)
         else:
             gradients = _of_node(lowering, call, node, totals, again)
+        lowering.load_weights([node], at, begin)
         for name, gradient in gradients:
             if track is not None:
                 track(node, name, gradient, call.prog)

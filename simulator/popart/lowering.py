@@ -25,6 +25,7 @@ from simulator.popart.ir import (
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.origins import Origin, within_module
+from simulator.popart.scheduling.off_chip import OffChip
 from simulator.popart.scheduling.placement import brought, graphs_of
 from simulator.popart.tensor_info import TensorInfo, to_device
 from simulator.poplibs import poputil
@@ -93,6 +94,7 @@ class Lowering:
     prefix: str = ""  # of the names of what a function has of its own
     outlining: Caller | None = None  # of the model's own nodes, not of those in a branch
     modules: dict[Origin, int] = field(default_factory=dict)  # of PyTorch -> debug context
+    off_chip: OffChip | None = None
 
     def __post_init__(self) -> None:
         self.consumers = self.ir.consumers()
@@ -170,11 +172,22 @@ class Lowering:
             progress(place, len(self.ir.nodes), node.name)
             at = self.program(self.home_of(node), prog)
             repeat = self.outlining.at(place, below) if self.outlining else None
+            length, begin = repeat.length if repeat else 1, len(at.children)
             if self.outlining and repeat:
                 self.outlining.lower(self, repeat, place, at)
             else:
                 self.lower_node(node, at)
-            place += repeat.length if repeat else 1
+            self.load_weights(self.ir.nodes[place : place + length], at, begin)
+            place += length
+
+    def load_weights(self, nodes: Sequence[Node], prog: Program, place: int) -> None:
+        """Load, at a place of a program, the weights off the chip that nodes read first."""
+        if self.off_chip is not None:
+            names = dict.fromkeys(name for node in nodes for name in node.reads)
+            weights = {
+                n: self.stored[n] for n in names if n in self.ir.weights and n in self.stored
+            }
+            self.off_chip.load_weights(weights, prog, place)
 
     def lower_node(self, node: Node, prog: Program) -> None:
         """Add one node."""

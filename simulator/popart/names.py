@@ -18,7 +18,7 @@ class VirtualGraphMode(Choice):
     Off = "Off"
     Manual = "Manual"
     Auto = "Auto"
-    ExecutionPhases = "ExecutionPhases"  # refused: weights stay on the device
+    ExecutionPhases = "ExecutionPhases"  # by the builder's notes, else a node's phase
 
 
 class SyntheticDataMode(Choice):

@@ -18,6 +18,7 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
 from simulator.popart.names import SyntheticDataMode
 from simulator.popart.operators.drawn import DRAWS
+from simulator.popart.scheduling.off_chip import OffChip
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.float_control import (
     FloatingPointBehaviour,
@@ -76,8 +77,15 @@ def device_to_host(graph: Graph, prefix: str, name: str, tensor: Tensor) -> tupl
     return handle, Copy(tensor, stream, name=handle)
 
 
-def add_weights(programs: Programs, graph: Graph, weights: Mapping[str, Tensor]) -> None:
-    """Add the programs that move weights from the host and back, but for empty ones."""
+def add_weights(
+    programs: Programs, graph: Graph, weights: Mapping[str, Tensor],
+    off_chip: OffChip | None = None,
+) -> None:  # fmt: skip
+    """Add the programs that move weights from the host and back, but for empty ones.
+
+    Those off the chip go to their remote buffers, and come from there, by way of the device.
+    """
+    remote = off_chip.buffers if off_chip else {}
     down, up = Steps(name=WEIGHTS_FROM_HOST), Steps(name=WEIGHTS_TO_HOST)
     programs.weights = dict(weights)
     for name, weight in weights.items():
@@ -86,6 +94,9 @@ def add_weights(programs: Programs, graph: Graph, weights: Mapping[str, Tensor])
         tensor = in_memory_order(weight)
         programs.weights_in[name], copy = host_to_device(graph, "weights", name, tensor)
         down.add(copy)
+        if off_chip and name in remote:
+            off_chip.store(name, weight, down)
+            off_chip.load(name, weight, up)
         programs.weights_out[name], back = device_to_host(graph, "weightsToHost", name, tensor)
         up.add(back)
     programs.programs[WEIGHTS_FROM_HOST], programs.programs[WEIGHTS_TO_HOST] = down, up

@@ -38,6 +38,7 @@ from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import Patterns, apply
 from simulator.popart.programs import Programs
 from simulator.popart.scheduling.io_tiles import ways_of
+from simulator.popart.scheduling.off_chip import WEIGHT, moves_of, off_chip_of
 from simulator.popart.scheduling.outlined import functions_of, outlining_of
 from simulator.popart.scheduling.pipeline import Pipeline, pipeline_of, staged
 from simulator.popart.scheduling.pipeline_steps import cycles_of
@@ -255,6 +256,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         )
         lowering.products = options.of_products
         lowering.pools = {"maxPoolGradient": options.maxPoolGradient}
+        lowering.off_chip = None if self._device.isCpu else off_chip_of(graph, options)
         lowering.placed = {} if self._device.isCpu else self._placed(lowering)
         if options.enablePipelining:
             lowering.placed, lowering.ipus = staged(self._ir, lowering.placed, self._what)
@@ -294,7 +296,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
             inputs, anchors = {}, {}
         stored = lowering.stored
         weights = {name: stored[name] for name in self._ir.weights if name in stored}
-        parts.add_weights(programs, graph, {**weights, **self._kept})
+        parts.add_weights(programs, graph, {**weights, **self._kept}, lowering.off_chip)
         if isinstance(lowering, Pipeline) or factor > 1 or ways.chosen:
             lowering.finish(begin)
             cycles = cycles_of(programs, ways, lowering, compute, (inputs, anchors), self._flow)
@@ -340,7 +342,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         def cycles(node: Node) -> float:
             return planned_cycles(lowering.call(node, Program()))
 
-        return place_nodes(self._ir, ipus, self._what, cycles if auto else None)
+        phased = self._options.phased
+        return place_nodes(self._ir, ipus, self._what, cycles if auto else None, phased=phased)
 
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:
         """Add what a batch computes; give tensors beside those of the model."""
@@ -351,7 +354,13 @@ class InferenceSession(Weights, Generators, Reports, Files):
         """Return the nodes, those of the backward pass too, as a JSON text."""
         graph = self._empty_graph()
         placed = self._placed(Lowering(self._ir, graph, self._options.convolutionOptions, False))
-        return serialised(self._ir, self._backward(), placed)
+        elements = self._off_chip_elements()
+        loads, stores = moves_of(self._options, elements) if not self._device.isCpu else ([], [])
+        return serialised(self._ir, [*loads, *self._backward(), *stores], placed)
+
+    def _off_chip_elements(self) -> dict[str, tuple[str, int]]:
+        """Return, for each tensor that may lie off the chip, of which kind it is and how large."""
+        return {name: (WEIGHT, self._ir.infos[name].nelms()) for name in self._ir.weights}
 
     def _write_dot(self, stage: str) -> None:
         """Write the graph as a DOT file, if this stage is asked for."""

@@ -32,6 +32,7 @@ from simulator.popart.mandatory_patterns import check_gradients
 from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.patterns import SOFTMAX
+from simulator.popart.scheduling.off_chip import STATE, SUM
 from simulator.popart.scheduling.recompute import Again, recomputed
 from simulator.popart.session import InferenceSession
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo
@@ -132,6 +133,8 @@ class TrainingSession(InferenceSession):
         lowering.lower(prog, self._progress)
         self._keep_anchors(lowering, prog)
         lowering.turn()
+        if lowering.off_chip and self._options.phased:
+            lowering.off_chip.loaded.clear()  # each phase loads what it reads
         scaling = self._scaling(lowering, prog) if self._tracked else None
         updates = Updates(self._optimizer, lowering, self._options, self._around, scaling)
         seeds = seeded(lowering, self._losses, updates.loss_scaling(), prog)
@@ -155,6 +158,15 @@ class TrainingSession(InferenceSession):
         gradients = {f"{PREFIX}{name}": gradient for name, gradient in seeds.items()}
         scaled = scaling.anchors(updates.loss_scaling()[0]) if scaling else {}
         return {**gradients, **updates.sums, **updates.anchors(), **scaled}
+
+    def _off_chip_elements(self) -> dict[str, tuple[str, int]]:
+        kept = {}
+        for name in self._trainable:
+            inside, elements = self._optimizer.accumulates_in(name), self._ir.infos[name].nelms()
+            for key in self._optimizer.kept(name):
+                kind = SUM if key == inside and self._options.factor > 1 else STATE
+                kept[f"{key}___{name}"] = kind, 1 if key == "Step" else elements
+        return {**super()._off_chip_elements(), **kept}
 
     def _scaling(self, lowering: Lowering, prog: Program) -> AutomaticScaling:
         """Return what scales the losses, with its programs around a change of the weights."""

@@ -18,6 +18,7 @@ from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefi
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
+from simulator.popart.scheduling.off_chip import STATE, SUM, WEIGHT
 from simulator.popart.scheduling.replicas import of_all, summed
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.tensor_info import ELEMENT_TYPES
@@ -105,6 +106,7 @@ class Updates:
         for change in changes:
             with self._scope(change.name):
                 self.optimizer.change(change.step, change.name)
+                self._store(change.step)
 
     def _scope(self, name: str) -> Any:
         kind = type(self.optimizer).__name__
@@ -124,10 +126,10 @@ class Updates:
             near = near.reshape(weight.shape)
             step = Step(graph, prog, name, weight, near, numbers, self._kept(graph, name, weight))
             if inside:
-                self.optimizer.accumulate(step)
-                step.gradient, step.prog = step.kept[inside], self.around[1]
+                self._accumulate_inside(step, inside)
             elif options.factor > 1:
                 self._accumulate(step)
+            self._load(step, prog)
             if options.total_replicas > 1:
                 total = summed(
                     graph, step.gradient, of_all(options.total_replicas), step.prog, name
@@ -138,18 +140,76 @@ class Updates:
                     step.gradient = total
         return Change(name, home, step)
 
+    def _accumulate_inside(self, step: Step, key: str) -> None:
+        """Add the gradient of a micro-batch to what the optimiser keeps."""
+        total, off_chip = step.kept[key], self.lowering.off_chip
+        label = f"{key}___{step.name}"
+        moves = off_chip is not None and off_chip.holds(label, SUM, total)
+        if off_chip and moves:
+            off_chip.load(label, total, step.prog)
+        self.optimizer.accumulate(step)
+        if off_chip and moves:
+            off_chip.store(label, total, step.prog)
+        step.gradient, step.prog = total, self.around[1]
+
+    # Off the chip
+    def _kept_off_chip(self, step: Step) -> dict[str, Tensor]:
+        """Return what is kept of a weight off the chip, by the names of its tensors."""
+        off_chip, inside = self.lowering.off_chip, self.optimizer.accumulates_in(step.name)
+        if off_chip is None:
+            return {}
+        kinds = {key: SUM if key == inside else STATE for key in step.kept}
+        named = {key: f"{key}___{step.name}" for key in step.kept}
+        return {
+            named[key]: tensor
+            for key, tensor in step.kept.items()
+            if off_chip.holds(named[key], kinds[key], tensor)
+        }
+
+    def _load(self, step: Step, prog: Program) -> None:
+        """Load what a change reads: what is kept, and behind micro-batches the weight again.
+
+        `prog` is the program of the micro-batch.
+        """
+        off_chip = self.lowering.off_chip
+        if off_chip is None:
+            return
+        for label, tensor in self._kept_off_chip(step).items():
+            off_chip.load(label, tensor, step.prog)
+        if step.prog is not prog:
+            off_chip.loaded.discard(step.name)
+        off_chip.load_weights({step.name: step.weight}, step.prog, len(step.prog.children))
+
+    def _store(self, step: Step) -> None:
+        """Store what a change has written off the chip."""
+        off_chip = self.lowering.off_chip
+        if off_chip is None:
+            return
+        if off_chip.holds(step.name, WEIGHT, step.weight):
+            off_chip.store(step.name, step.weight, step.prog)
+        for label, tensor in self._kept_off_chip(step).items():
+            off_chip.store(label, tensor, step.prog)
+
     def _accumulate(self, step: Step) -> None:
         begin, end = self.around
         label, kind = f"{step.name}/Accumulate", self.optimizer.accumulator_type()
         dtype = ELEMENT_TYPES[kind].device if kind else step.weight.dtype
         total = step.graph.clone(step.weight, f"{label}d", dtype)
+        name, off_chip = f"{reservedAccumPrefix()}{step.name}", self.lowering.off_chip
+        moves = off_chip is not None and off_chip.holds(name, SUM, total)
         popops.zero(step.graph, total, begin, f"{label}d")
+        if off_chip and moves:
+            off_chip.store(name, total, begin)
+            off_chip.load(name, total, step.prog)
         if dtype == step.gradient.dtype:
             popops.addInPlace(step.graph, total, step.gradient, step.prog, label)
         else:
             popops.scaledAddTo(step.graph, total, step.gradient, 1.0, step.prog, label)
+        if off_chip and moves:
+            off_chip.store(name, total, step.prog)
+            off_chip.load(name, total, end)
         step.gradient, step.prog = total, end
-        self.sums[f"{reservedAccumPrefix()}{step.name}"] = total
+        self.sums[name] = total
 
     def _kept(self, graph: Graph, name: str, weight: Tensor) -> dict[str, Tensor]:
         """Add what the optimiser keeps for a weight, which lies like it; a count is one number."""

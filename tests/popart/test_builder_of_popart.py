@@ -104,14 +104,6 @@ def test_nodes_are_given_as_json_with_those_of_the_backward_pass() -> None:
     assert nodes[0]["inputs"] == [{"name": "input", "index": "0", "shape": "[2]", "type": "FLOAT"}]
 
 
-def test_tensors_lie_on_the_chip() -> None:
-    on = popart.TensorLocationSettings(popart.TensorStorage.OnChip)
-    options = popart.SessionOptions(weightTensorLocationSettings=on)
-    assert options.weightTensorLocationSettings is on
-    with pytest.raises(popart.popart_exception, match="OffChip"):
-        popart.TensorLocation(popart.TensorStorage.OffChip)
-
-
 def test_random_nodes_have_no_seed_of_their_own() -> None:
     builder = popart.Builder()
     with pytest.raises(popart.popart_exception, match="setRandomSeed"):

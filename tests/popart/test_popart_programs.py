@@ -355,14 +355,6 @@ def test_names_without_a_counterpart_are_taken_and_what_cannot_be_is_refused() -
         (lambda: popart.SessionOptions(virtualGraphMode="Auto"), "a VirtualGraphMode is needed"),
         (lambda: popart.Builder().executionPhase(-1), "executionPhase: .* a number is needed"),
         (
-            lambda: popart.SessionOptions(virtualGraphMode=popart.VirtualGraphMode.ExecutionPhases),
-            "virtualGraphMode is ExecutionPhases; weights stay on the IPU",
-        ),
-        (
-            lambda: setattr(popart.SessionOptions().executionPhaseSettings, "phases", 4),
-            "executionPhaseSettings.phases is 4; it cannot be done here",
-        ),
-        (
             lambda: popart.SessionOptions(hardwareInstrumentations={"Inner"}),
             "hardwareInstrumentations is .*; Outer and Inner are known",
         ),

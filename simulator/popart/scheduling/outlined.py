@@ -156,7 +156,7 @@ class Outlining:
         first = len(graph.variables)
         inner = replace(
             lowering, home=home, placed={}, calls={}, inner={}, copies={}, prefix=f"{name}/",
-            stored=dict(lowering.stored), gradient_homes={},
+            stored=dict(lowering.stored), gradient_homes={}, off_chip=None,
             made={n: graph.clone(tensor, f"{name}/{n}") for n, tensor in operands.items()},
         )  # fmt: skip
         inner.lower_nodes(range(place, place + repeat.length), body, repeat.length)

@@ -11,16 +11,20 @@ from simulator.graph.program import Sequence
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
+from simulator.popart.ir import IPU_ATTRIBUTE, PHASE_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
 from simulator.poplibs import poputil
+
+STAGES = 2  # of execution phases: IPUs that take turns
 
 
 def place_nodes(
-    ir: Ir, ipus: int, subject: str, cycles: Callable[[Node], float] | None = None
-) -> dict[str, int]:
+    ir: Ir, ipus: int, subject: str, cycles: Callable[[Node], float] | None = None, *,
+    phased: bool = False,
+) -> dict[str, int]:  # fmt: skip
     """Return the IPU of each node by its name; raises popart_exception for one that is not there.
 
-    With the cycles of nodes these and the weights are balanced, whatever was noted.
+    With the cycles of nodes these and the weights are balanced, whatever was noted. A node whose
+    IPU is not noted is on that of its phase, if nodes are `phased`.
     """
     if cycles is not None:
         return _balanced(ir, ipus, cycles)
@@ -31,6 +35,8 @@ def place_nodes(
         beside = [by_output[name] for name in node.inputs if name in by_output]
         stage, ipu = max(beside, default=(-1, 0))
         stage = int(node.attributes.get(STAGE_ATTRIBUTE, stage))
+        if phased and PHASE_ATTRIBUTE in node.attributes:
+            ipu = int(node.attributes[PHASE_ATTRIBUTE]) % min(STAGES, ipus)
         ipu = int(node.attributes.get(IPU_ATTRIBUTE, ipu))
         if not 0 <= ipu < ipus:
             raise popart_exception(

@@ -103,7 +103,7 @@ NOT_HERE = (
     "enableNonStableSoftmax", "enableSupportedDataTypeCasting", "hostAllReduce",
     "hostAllReduceRemoteBuffer", "hostWeightUpdate",
 )  # fmt: skip
-# Where the tensors of a kind lie: on the chip, whatever their size.
+# Where the tensors of a kind lie, from a size on.
 LOCATIONS = (
     "accumulatorTensorLocationSettings", "activationTensorLocationSettings",
     "optimizerStateTensorLocationSettings", "tensorLocationSettingsOverride",
@@ -129,7 +129,17 @@ GROUPS: dict[str, dict[str, Any]] = {
     "experimentalSettings": dict.fromkeys(
         ("customTransformApplierSettings", "createHostTransferableTensorWithOffset")
     ),
-    "executionPhaseSettings": {"phases": (0, 1)},
+    "executionPhaseSettings": dict.fromkeys(
+        (
+            "phases",
+            "stages",
+            "weightIOSchedule",
+            "activationIOSchedule",
+            "optimizerStateIOSchedule",
+            "accumulatorIOSchedule",
+            "schedule",
+        )
+    ),
     "replicatedCollectivesSettings": dict.fromkeys(
         (
             "prepareScheduleForMergingCollectives",
@@ -279,6 +289,11 @@ class SessionOptions:
         return not off and (ipus > 1 or named)
 
     @property
+    def phased(self) -> bool:
+        """Return whether the phases of nodes place them, and load what they read."""
+        return self.virtualGraphMode is VirtualGraphMode.ExecutionPhases
+
+    @property
     def balances(self) -> bool:
         """Return whether nodes are balanced over the IPUs."""
         return bool(self.autoVirtualGraph) or self.virtualGraphMode is VirtualGraphMode.Auto
@@ -350,10 +365,6 @@ def _checked(name: str, value: Any) -> Any:
         isinstance(one, Instrumentation) for one in converted
     ):
         raise popart_exception(f"SessionOptions: {name} is {value}; Outer and Inner are known")
-    if converted is VirtualGraphMode.ExecutionPhases:
-        raise popart_exception(
-            f"SessionOptions: {name} is ExecutionPhases; weights stay on the IPU"
-        )
     if name in CHOICES and converted not in CHOICES[name]:
         choices = ", ".join(filter(None, CHOICES[name]))
         raise popart_exception(f"SessionOptions: {name} is {value!r}; known are {choices}")
