@@ -148,6 +148,21 @@ def reservedAccl3Prefix() -> str:
     return "Accl3___"
 
 
+def reservedAcclToReducePrefix() -> str:
+    """Return what the name of a velocity begins with that replicas add up."""
+    return "AcclIntoReduce___"
+
+
+def reservedAcclToUpdatePrefix() -> str:
+    """Return what the name of a velocity begins with that changes a weight."""
+    return "AcclIntoUpdate___"
+
+
+def reservedAcclFinalOutPrefix() -> str:
+    """Return what the name of a velocity begins with that the next step adds to."""
+    return "AcclOutOfAcclUpdate___"
+
+
 def reservedStepPrefix() -> str:
     """Return what the name of the count of steps begins with."""
     return "Step___"

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import EXCLUDED_ATTRIBUTE, ONNX, Ir, Node
+from simulator.popart.ir import EXCLUDED_ATTRIBUTE, GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.logging import enabled, log
 from simulator.popart.mandatory_patterns import MANDATORY
 
@@ -24,12 +24,19 @@ class PatternsLevel(Enum):
 
 def _single(node: Node, ir: Ir, training: bool) -> bool:
     """Return whether a node is a Concat, Sum, Mean, Max or Min of one tensor."""
-    foldable = ("Concat", "Sum", "Mean", "Max", "Min")
-    return node.operator in foldable and len(node.inputs) == 1
+    foldable = {(ONNX, name) for name in ("Concat", "Sum", "Mean", "Max", "Min")}
+    return node.key in foldable and len(node.inputs) == 1
 
 
 def _idle(node: Node, ir: Ir, training: bool) -> bool:
-    """Return what changes nothing: a dropout that is not trained, a view or cast to what it has."""
+    """Return what changes nothing: a dropout that is not trained, a view or cast to what it has.
+
+    So is the loss of a scalar.
+    """
+    if node.key == (GRAPHCORE, "IdentityLoss"):
+        return not ir.infos[node.inputs[0]].dims
+    if node.domain != ONNX:
+        return False
     if node.operator == "Dropout":
         return not training and len(node.inputs) < 3 and not any(node.outputs[1:])
     if node.operator not in ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast"):
@@ -142,7 +149,7 @@ def apply(ir: Ir, patterns: Patterns, protected: Iterable[str], *, training: boo
     nodes = []
     for node in ir.nodes:
         excluded = _excluded(node)
-        fitting = (n for n, t in tests if node.domain == ONNX and t(node, ir, training))
+        fitting = (n for n, t in tests if t(node, ir, training))
         name = next((n for n in fitting if n not in excluded), "")
         if name:
             _say(name, node)
@@ -169,7 +176,8 @@ def _excluded(node: Node) -> list[str]:
 
 def _identity(node: Node) -> Node:
     return replace(
-        node, operator="Identity", version=1, inputs=node.inputs[:1], outputs=node.outputs[:1],
+        node, domain=ONNX, operator="Identity", version=1, inputs=node.inputs[:1],
+        outputs=node.outputs[:1],
         attributes={name: v for name, v in node.attributes.items() if name.startswith("__")},
     )  # fmt: skip
 

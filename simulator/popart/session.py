@@ -356,7 +356,12 @@ class InferenceSession(Weights, Generators, Reports, Files):
         placed = self._placed(Lowering(self._ir, graph, self._options.convolutionOptions, False))
         elements = self._off_chip_elements()
         loads, stores = moves_of(self._options, elements) if not self._device.isCpu else ([], [])
-        return serialised(self._ir, [*loads, *self._backward(), *stores], placed)
+        backward = [*self._backward(), *self._changes()]
+        return serialised(self._ir, [*loads, *backward, *stores], placed)
+
+    def _changes(self) -> list[Node]:
+        """Return the nodes that change weights; none without training."""
+        return []
 
     def _off_chip_elements(self) -> dict[str, tuple[str, int]]:
         """Return, for each tensor that may lie off the chip, of which kind it is and how large."""

@@ -31,6 +31,7 @@ from simulator.popart.lowering import Lowering
 from simulator.popart.mandatory_patterns import check_gradients
 from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.popart.optimizers import Optimizer
+from simulator.popart.optimizers.change_nodes import change_nodes
 from simulator.popart.patterns import SOFTMAX
 from simulator.popart.scheduling.off_chip import STATE, SUM
 from simulator.popart.scheduling.recompute import Again, recomputed
@@ -126,6 +127,11 @@ class TrainingSession(InferenceSession):
     def _backward(self) -> list[Node]:
         """Return the nodes of the backward pass, once they are known."""
         return backward_nodes(self._ir, self._losses, self._asked) if self._trained else []
+
+    def _changes(self) -> list[Node]:
+        reached = {name for node in self._backward() for name in node.outputs}
+        trained = [name for name in self._trainable if f"{PREFIX}{name}" in reached]
+        return change_nodes(self._optimizer, trained)
 
     # Compiling
     def _lower(self, lowering: Lowering, prog: Program) -> Mapping[str, Tensor]:

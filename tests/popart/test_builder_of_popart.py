@@ -100,8 +100,42 @@ def test_nodes_are_given_as_json_with_those_of_the_backward_pass() -> None:
         builder.getModelProto(), popart.DataFlow(1, [loss]), loss, popart.ConstSGD(0.1), tiny()
     )
     nodes = json.loads(session._serializeIr(popart.IrSerializationFormat.JSON))["maingraph"]
-    assert [node["type"] for node in nodes] == ["Relu", "Mul", "L1", "L1Grad", "MulGrad"]
+    types = ["Relu", "Mul", "L1", "L1Grad", "MulGrad", "SGD0VarUpdate"]
+    assert [node["type"] for node in nodes] == types
     assert nodes[0]["inputs"] == [{"name": "input", "index": "0", "shape": "[2]", "type": "FLOAT"}]
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_the_loss_of_a_scalar_is_an_identity_unless_its_pattern_is_off(on: bool) -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
+    product = builder.aiOnnx.mul([x, builder.addInitializedInputTensor(np.float32([2, 3]))])
+    loss = builder.aiGraphcore.identityloss([builder.aiGraphcore.l1loss([product], 1.0)])
+    patterns = popart.Patterns({"OpToIdentity": on})
+    session = popart.TrainingSession(
+        builder.getModelProto(), popart.DataFlow(1, [loss]), loss, popart.ConstSGD(0.1), tiny(),
+        patterns=patterns,
+    )  # fmt: skip
+    nodes = json.loads(session._serializeIr())["maingraph"]
+    assert ("IdentityLoss" in {node["type"] for node in nodes}) != on
+    session.prepareDevice()
+    session.weightsFromHost()
+    anchors = session.initAnchorArrays()
+    session.run(popart.PyStepIO({x: np.float32([1, -1])}, anchors))
+    assert anchors[loss] == 2.5  # the mean of 2 and 3
+
+
+def test_a_model_that_draws_nothing_is_seeded_before_it_is_compiled() -> None:
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT", [2]))
+    y = builder.aiOnnx.relu([x])
+    popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), tiny()).setRandomSeed(
+        1
+    )
+    drawn = builder.aiOnnx.randomnormal(shape=[2])
+    session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [drawn]), tiny())
+    with pytest.raises(popart.popart_exception, match="prepare"):
+        session.setRandomSeed(1)
 
 
 def test_random_nodes_have_no_seed_of_their_own() -> None:

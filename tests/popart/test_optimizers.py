@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ def sgd(
     return rule
 
 
+SEPARATE = popart.SGDAccumulatorAndMomentum.Separate
 MOMENTUM = {"defaultLearningRate": (0.01, False), "defaultMomentum": (0.7, True),
             "defaultDampening": (0.2, True), "defaultWeightDecay": (0.1, True),
             "defaultVelocityScaling": (4.0, True), "lossScaling": (8.0, True)}  # fmt: skip
@@ -381,3 +383,35 @@ def test_what_an_optimiser_cannot_be_is_said(call: Callable[[], Any], text: str)
 def test_what_is_part_of_the_program_cannot_be_updated(other: popart.Optimizer, text: str) -> None:
     with pytest.raises(popart.popart_exception, match=f"updateOptimizer: {text}"):
         session_of(popart.SGD(MOMENTUM)).updateOptimizer(other)
+
+
+def test_the_first_step_of_adam_is_as_long_as_the_rate() -> None:
+    # 1 - beta^1 takes out 1 - beta, both in floats: what is left is g / |g|.
+    session = session_of(
+        popart.Adam({"defaultLearningRate": (0.1, True), "defaultEps": (1e-12, True)})
+    )
+    moved = trained(session, XS[:1])["w"].astype(np.float64) - W
+    np.testing.assert_allclose(np.abs(moved), 0.1, rtol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "types", "kept"),
+    [
+        (popart.SGD(0.1), ["SGD0VarUpdate"], set()),
+        (popart.SGD(MOMENTUM), ["Accumulate", "SGD1AcclUpdate", "SGD1VarUpdate"],
+         {"Accl___w", "AcclIntoUpdate___w"}),
+        (popart.SGD(MOMENTUM, accumulatorAndMomentum=SEPARATE), ["Accumulate", "SGD2VarUpdate"],
+         {"Accl1___w"}),
+        (popart.SGD({}, [popart.ClipNormSettings.clipAllWeights(1.0)]),
+         ["ReduceSumSquare", "SGD0VarUpdate"], set()),
+        (popart.Adam({}), ["Accumulate"] * 3 + ["AdamVarUpdate"],
+         {"Accl1___w", "Accl2___w", "Step___w"}),
+    ],
+)  # fmt: skip
+def test_the_changes_of_a_weight_are_among_the_nodes(
+    optimizer: popart.Optimizer, types: list[str], kept: set[str]
+) -> None:
+    nodes = next(iter(json.loads(session_of(optimizer)._serializeIr()).values()))
+    of_weight = [node for node in nodes if node["name"].startswith("w/")]
+    assert [node["type"] for node in of_weight] == types
+    assert kept <= {end["name"] for node in of_weight for end in node["inputs"]}

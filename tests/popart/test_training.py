@@ -209,7 +209,7 @@ def test_weights_of_the_builder_are_written_as_float_data(tmp_path: Path) -> Non
     builder = popart.Builder()
     w = builder.addInitializedInputTensor(WEIGHTS, "w")
     n = builder.addInitializedInputTensor(np.array([3, 4]))
-    half = builder.addInitializedInputTensor(np.array([0.5], np.float16))
+    half = builder.addInitializedInputTensor(np.array([0.5, 1, 2], np.float16))
     parts = [builder.aiOnnx.cast([name], "FLOAT") for name in (n, half)]
     loss = builder.aiGraphcore.identityloss([builder.aiGraphcore.square([w])])
     flow = popart.DataFlow(1, [loss, *parts])
@@ -223,8 +223,28 @@ def test_weights_of_the_builder_are_written_as_float_data(tmp_path: Path) -> Non
     stored = {one.name: one for one in onnx.load(tmp_path / "trained.onnx").graph.initializer}
     expected = WEIGHTS.reshape(-1) * (1 - 0.25 * 2 / WEIGHTS.size)  # the loss is the mean of w * w
     np.testing.assert_allclose(list(stored[w].float_data), expected, rtol=1e-6)
-    assert stored[half].raw_data == np.array([0.5], np.float16).tobytes()
+    # Halves are 0x3800, 0x3c00 and 0x4000: two to a word, the first in the low bits.
+    assert list(stored[half].int32_data) == [0x3C003800, 0x4000]
     assert list(stored[n].int64_data) == [3, 4]
+
+
+def test_halves_of_a_written_model_are_read_again(tmp_path: Path) -> None:
+    halves = RANDOM.normal(size=(3, 5)).astype(np.float16)
+    builder = popart.Builder()
+    x = builder.addInputTensor(popart.TensorInfo("FLOAT16", [3, 5]))
+    y = builder.aiOnnx.add([x, builder.addInitializedInputTensor(halves, "w")])
+    proto, flow = builder.getModelProto(), popart.DataFlow(1, [y])
+    (word_each,) = onnx.ModelProto.FromString(proto).graph.initializer
+    assert onnx.numpy_helper.to_array(word_each).tolist() == halves.tolist()
+    first = popart.InferenceSession(proto, flow, tiny())
+    first.prepareDevice()
+    first.weightsFromHost()
+    first.modelToHost(tmp_path / "model.onnx")
+    again = popart.InferenceSession(str(tmp_path / "model.onnx"), flow, tiny())
+    again.prepareDevice()
+    anchors = again.initAnchorArrays()
+    again.run(popart.PyStepIO({x: np.zeros((3, 5), np.float16)}, anchors))
+    assert anchors[y].tolist() == halves.tolist()
 
 
 def test_what_has_no_gradient_is_named_before_anything_is_compiled() -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Mapping, MutableSequence, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -163,9 +164,19 @@ def tensor_values(tensor: onnx.TensorProto, folder: Path | None, subject: str) -
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return _external(tensor, info, folder, subject)
     try:
+        if _has_pairs(tensor, info):
+            words = np.array(tensor.int32_data, dtype="<i4")
+            return words.view("<f2")[: info.nelms()].astype(np.float16).reshape(info.dims)
         return np.asarray(onnx.numpy_helper.to_array(tensor)).reshape(info.dims)
     except (ValueError, TypeError, OverflowError):
         raise popart_exception(f"{subject}: its data are not those of {info}") from None
+
+
+def _has_pairs(tensor: onnx.TensorProto, info: TensorInfo) -> bool:
+    """Return whether a word holds two halves, as PopART writes them; ONNX has one in each."""
+    words = len(tensor.int32_data)
+    halves = tensor.data_type == onnx.TensorProto.FLOAT16
+    return halves and words != info.nelms() and words == -(-info.nelms() // 2)
 
 
 def _external(
@@ -271,21 +282,29 @@ def weights_of(model: onnx.ModelProto, subject: str, folder: Path | None) -> dic
     }
 
 
-def typed_tensor(values: Array, name: str) -> onnx.TensorProto:
+def typed_tensor(values: Array, name: str, *, pairs: bool = False) -> onnx.TensorProto:
     """Return a stored tensor with its numbers where PopART's builder puts them: `float_data`, ...
 
-    What ONNX keeps there in another form, as halves, are bytes in `raw_data`.
+    Halves are as ONNX has them, one in a word, or `pairs` as PopART writes them.
     """
     tensor = onnx.numpy_helper.from_array(values, name)
     if tensor.data_type in _TYPED_FIELDS:
         numbers = np.ascontiguousarray(values, values.dtype.newbyteorder("=")).reshape(-1)
+        if tensor.data_type == onnx.TensorProto.FLOAT16:
+            numbers = _words(numbers) if pairs else numbers.view(np.uint16).astype(np.int32)
         tensor.ClearField("raw_data")
         getattr(tensor, _TYPED_FIELDS[tensor.data_type]).extend(numbers.data)
     return tensor
 
 
+def _words(halves: Array) -> Array:
+    """Return words of two halves each, the first in the low bits; an odd one has a zero behind."""
+    return np.append(halves, np.zeros(len(halves) % 2, halves.dtype)).astype("<f2").view("<i4")
+
+
 _TYPED_FIELDS = {
     onnx.TensorProto.FLOAT: "float_data",
+    onnx.TensorProto.FLOAT16: "int32_data",
     onnx.TensorProto.DOUBLE: "double_data",
     onnx.TensorProto.INT32: "int32_data",
     onnx.TensorProto.INT64: "int64_data",
@@ -319,7 +338,8 @@ def write_model(
 ) -> None:
     """Write a model with other values of its weights, and `more`; raises popart_exception.
 
-    As in PopART, a weight keeps its form: `raw_data`, or the field of its type, as `float_data`.
+    As in PopART, a weight keeps its form: `raw_data`, or the field of its type, as `float_data`;
+    halves are two to a word of `int32_data` there.
     What `saveInitializersExternally` has put into a file is changed there, and what is kept of such
     a weight goes behind it, which the model notes.
     """
@@ -331,13 +351,14 @@ def write_model(
         if values is not None and place is not None:
             external_data.update(tensor, place, values)
         elif values is not None:
-            form = onnx.numpy_helper.from_array if tensor.HasField("raw_data") else typed_tensor
+            raw = tensor.HasField("raw_data")
+            form = onnx.numpy_helper.from_array if raw else partial(typed_tensor, pairs=True)
             tensor.CopyFrom(form(values, tensor.name))
     stored = {tensor.name for tensor in changed.graph.initializer}
     for name in more:
         values = weights[name]
         if name not in stored and values is not None:
-            changed.graph.initializer.append(typed_tensor(values, name))
+            changed.graph.initializer.append(typed_tensor(values, name, pairs=True))
     try:
         Path(path).write_bytes(changed.SerializeToString())
     except OSError as error:

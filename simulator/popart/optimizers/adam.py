@@ -11,7 +11,7 @@ from simulator.graph.types import FLOAT
 from simulator.popart.errors import popart_exception
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.types import DataType, WeightDecayMode
-from simulator.popart.optimizers.values import ClipNormSettings, Compound, Given, Optimizer
+from simulator.popart.optimizers.values import ClipNormSettings, Compound, Given, Optimizer, rest_of
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import Expr
@@ -37,16 +37,16 @@ _COMMON = (
 )
 # How much of a gradient, or of its square, goes into the moments, and what those are divided by.
 _UNSCALED = (
-    Compound("firstShare", "beta1 lossScaling", lambda b, ls: (1 - b) / ls),
-    Compound("secondShare", "beta2 lossScaling", lambda b, ls: (1 - b) / ls**2),
+    Compound("firstShare", "beta1 lossScaling", lambda b, ls: rest_of(b) / ls),
+    Compound("secondShare", "beta2 lossScaling", lambda b, ls: rest_of(b) / ls**2),
     Compound("inverseLossScaling", "lossScaling", lambda ls: 1 / ls),
     Compound("weightDecay", "weightDecay", lambda wd: wd),
     Compound("decayOfGradient", "weightDecay lossScaling", lambda wd, ls: wd * ls),
     Compound("eps", "eps", lambda eps: eps),
 )
 _SCALED = (
-    Compound("firstShare", "beta1", lambda b: 1 - b),
-    Compound("secondShare", "beta2", lambda b: 1 - b),
+    Compound("firstShare", "beta1", rest_of),
+    Compound("secondShare", "beta2", rest_of),
     Compound("inverseLossScaling", "", lambda: 1.0),
     Compound("weightDecay", "weightDecay", lambda wd: wd),
     Compound("decayOfGradient", "weightDecay lossScaling", lambda wd, ls: wd * ls),

@@ -11,7 +11,7 @@ from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.optimizers.step import Step, Terms
 from simulator.popart.optimizers.types import DataType, WeightDecayMode
-from simulator.popart.optimizers.values import Compound, Given, Optimizer
+from simulator.popart.optimizers.values import Compound, Given, Optimizer, rest_of
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import Expr
 
@@ -30,7 +30,7 @@ class AdaptiveMode(Enum):
 _COMPOUNDS = (
     *(Compound(name, name, lambda value: value)
       for name in ("learningRate", "weightDecay", "alpha", "momentum", "eps")),
-    Compound("rest", "alpha", lambda alpha: 1 - alpha),
+    Compound("rest", "alpha", rest_of),
     Compound("inverseLossScaling", "lossScaling", lambda ls: 1 / ls),
 )  # fmt: skip
 

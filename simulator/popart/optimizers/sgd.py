@@ -20,7 +20,7 @@ from simulator.popart.optimizers.values import (
 )
 from simulator.poplibs import popops
 
-VELOCITY = "Accl"
+VELOCITY, SEPARATE = "Accl", "Accl1"
 
 
 class SGDAccumulatorAndMomentum(Enum):
@@ -102,8 +102,6 @@ class SGD(Optimizer):
     def _check_together(self, values: Mapping[str, OptimizerValue], subject: str) -> None:
         if values["nesterov"].value and values["dampening"].value:
             raise popart_exception(f"{subject}: dampening has to be 0 with nesterov")
-        if values["nesterov"].value and not values["nesterov"].constant:
-            raise popart_exception(f"{subject}: nesterov is part of the program; (True, True)")
 
     def learnRate(self) -> float:
         return self._values["learningRate"].value
@@ -127,7 +125,12 @@ class SGD(Optimizer):
         return (*_MOMENTUM, *_NESTEROV) if self._has_nesterov(weight) else _MOMENTUM
 
     def kept(self, weight: str) -> dict[str, str]:
-        return {VELOCITY: self._types[VELOCITY]} if self._has_momentum(weight) else {}
+        return {self._velocity: self._types[VELOCITY]} if self._has_momentum(weight) else {}
+
+    @property
+    def _velocity(self) -> str:
+        """Name what is kept of a weight: PopART's SGD1 and SGD2 call it otherwise."""
+        return VELOCITY if self.combined else SEPARATE
 
     def accumulates_in(self, weight: str) -> str:
         # What is clipped is the gradient of all micro-batches, without the momentum.
@@ -145,6 +148,11 @@ class SGD(Optimizer):
         label = f"{step.name}/Accumulate"
         popops.scaledAddTo(step.graph, velocity, step.gradient, scale, step.prog, label)
 
+    def shown_as(self, weight: str) -> str:
+        if not self._has_momentum(weight):
+            return "SGD0"
+        return "SGD1" if self.combined else "SGD2"
+
     def change(self, step: Step, weight: str) -> None:
         """Add the change of a weight."""
         if not self._has_momentum(weight):
@@ -157,7 +165,7 @@ class SGD(Optimizer):
             step.subtract(step.kept[VELOCITY], step.number("scaledLearningRate"))
             _decay_velocity(step)
         else:
-            _with_separate_velocity(step, nesterov=self._has_nesterov(weight))
+            _with_velocity(step, self._velocity, nesterov=self._has_nesterov(weight))
 
 
 def _decay_velocity(step: Step) -> None:
@@ -169,12 +177,12 @@ def _decay_velocity(step: Step) -> None:
         step.keep(VELOCITY, lambda t, v: v * t(momentum))
 
 
-def _with_separate_velocity(step: Step, *, nesterov: bool) -> None:
+def _with_velocity(step: Step, key: str, *, nesterov: bool) -> None:
     gradient, momentum = step.gradient, step.number("scaledMomentum")
     scale, decay = (step.number(name) for name in ("dampeningScaleFactor", "scaledWeightDecay"))
     decayed = step.is_needed("scaledWeightDecay")
     change = step.keep(
-        VELOCITY,
+        key,
         lambda t, v: v * t(momentum) + t(gradient) * t(scale)
         + (t(step.weight) * t(decay) if decayed else 0.0),
     )  # fmt: skip

@@ -8,6 +8,8 @@ from math import isfinite, log2
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.optimizers.step import Step
@@ -66,6 +68,14 @@ def power_of(parameters: Sequence[str], make: Callable[..., float]) -> int:
         for scale in (1.0, 2.0)
     )
     return round(log2(two / one))
+
+
+def rest_of(share: float) -> float:
+    """Return what a share leaves of one, in floats: as 1 - b^t of float b is near no other number.
+
+    Source: popart `willow/src/popx/op/accumulatex.cpp`, MovingAverage and MovingAverageSquare.
+    """
+    return float(np.float32(1) - np.float32(share))
 
 
 def key_of(parameter: str) -> str:
@@ -208,6 +218,10 @@ class Optimizer:
     def accumulates_in(self, weight: str) -> str:
         """Name the kept tensor that gradients of micro-batches are added to, if there is one."""
         return ""
+
+    def shown_as(self, weight: str) -> str:
+        """Name the optimiser as the nodes of a weight's change do."""
+        return type(self).__name__
 
     def accumulate(self, step: Step) -> None:
         """Add a gradient to the tensor that `accumulates_in` names."""

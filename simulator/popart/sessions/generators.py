@@ -10,6 +10,9 @@ from simulator.engine import Engine
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
+from simulator.popart.ir import Ir
+from simulator.popart.logging import log
+from simulator.popart.operators.drawn import DRAWS
 from simulator.popart.sessions.options import SessionOptions
 
 OPTION = "enableLoadAndOffloadRNGState"
@@ -18,6 +21,7 @@ OPTION = "enableLoadAndOffloadRNGState"
 class Generators:
     """The part of a session that is about random numbers."""
 
+    _ir: Ir
     _options: SessionOptions
     _programs: parts.Programs
     _seed = 0
@@ -39,13 +43,17 @@ class Generators:
     def setRandomSeed(self, seed: int) -> None:
         """Seed the generators of all tiles, where the model draws random numbers.
 
-        Each replica has a seed of its own, as many above this one as its number.
+        Each replica has a seed of its own, as many above this one as its number. In PopART a
+        model that draws none may be seeded before `prepareDevice`, too.
         """
-        engine = self._loaded("setRandomSeed")
+        draws = any(node.operator in DRAWS for node in self._ir.nodes)
+        if not draws:
+            log("session", "WARN", "setRandomSeed: this session has no random behaviour")
+        engine = self._loaded("setRandomSeed") if draws else None
         if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 1 << 64:
             raise popart_exception(f"setRandomSeed: {seed!r}; a whole number of 64 bits is needed")
         self._seed = seed
-        if parts.SEED_FROM_HOST in self._programs.programs:
+        if engine is not None and parts.SEED_FROM_HOST in self._programs.programs:
             first = self._options.globalReplicaOffset
             replicas = np.arange(first, first + self._options.replicas, dtype=np.uint64)
             words = (np.uint64(seed) + replicas).view(np.uint32)  # the low word of each first
