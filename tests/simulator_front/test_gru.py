@@ -101,7 +101,8 @@ def test_the_last_output_units_in_another_order_and_what_each_step_leaves() -> N
     )
     storage, expected = values.run(), reference(data, state, weights, False)
     np.testing.assert_allclose(storage.read(out), expected[-1], rtol=1e-5, atol=1e-6)
-    _, update, candidate = storage.read(kept[0])[-1]
+    _, update, candidate, output = storage.read(kept[0])[-1]
+    np.testing.assert_array_equal(output, storage.read(out))
     last = update * expected[-2] + (1 - update) * candidate
     np.testing.assert_allclose(last, expected[-1], rtol=1e-5, atol=1e-6)
 

@@ -47,6 +47,19 @@ def gru_outputs(data: Any, output: Any, inner: Any, outer: Any, bias: Any) -> An
     return np.array(outputs)
 
 
+def gru_after_outputs(data: Any, output: Any, inner: Any, outer: Any, bias: Any) -> Any:
+    """Return all outputs where the reset gate acts on the product of the state; two biases."""
+    outputs = []
+    for step in data:
+        own, added = ([part[k] + b[k] for k in range(3)] for part, b in (
+            (step @ inner, bias[:, 0]), (output @ outer, bias[:, 1])))  # fmt: skip
+        r, u = (sigmoid(own[k] + added[k]) for k in range(2))
+        c = np.tanh(own[2] + r * added[2])
+        output = u * output + (1 - u) * c
+        outputs.append(output)
+    return np.array(outputs)
+
+
 def differences(function: Any, parts: list[Any], weight: Any) -> list[Any]:
     """Return the gradients of the weighted sum of outputs by central differences."""
     made, step = [], 1e-5
@@ -92,6 +105,48 @@ def test_lstm_gradients_are_those_of_its_equations(order: Any, with_inputs: bool
         np.testing.assert_allclose(storage.read(tensor), part[list(order)], **CLOSE)
     for tensor, part in zip(grads, expected[1:3], strict=True):
         np.testing.assert_allclose(storage.read(tensor), part, **CLOSE)
+    for tensor in of_inputs or ():
+        np.testing.assert_allclose(storage.read(tensor), expected[0], **CLOSE)
+
+
+def steps_of(values: Values, lengths: Any) -> Any:
+    return values.tensor(np.uint32(lengths), dtype=UNSIGNED_INT)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
+@pytest.mark.parametrize("with_inputs", [True, False])
+@pytest.mark.parametrize("lengths", [None, (3, 1)])
+@pytest.mark.parametrize(("after", "full"), [(True, True), (True, False), (False, False)])
+def test_gradients_of_a_reset_after_the_product_and_of_last_outputs(
+    order: Any, with_inputs: bool, lengths: Any, after: bool, full: bool
+) -> None:
+    parts, weight = draw(3, 1)
+    weight = weight if full else weight[0]
+    if after:
+        parts[-1] = numbers(3, 2, OUTPUTS, seed=7).astype(float) / 2
+    plain: Any = gru_after_outputs if after else gru_outputs
+    outputs = ended(plain, lengths or (STEPS,) * BATCH, full)
+    expected = differences(outputs, parts, weight)
+    values = Values()
+    units = [gru.BasicGruCellUnit(unit) for unit in order]
+    params = gru.GruParams(
+        FLOAT, BATCH, STEPS, [INPUTS, OUTPUTS], cellOrder=units, resetAfter=after,
+        outputFullSequence=full,
+        varTimeSteps=None if lengths is None else steps_of(values, lengths),
+    )  # fmt: skip
+    data, state = (values.tensor(part) for part in parts[:2])
+    weights = gru.GruWeights(*(values.tensor(part[list(order)]) for part in parts[2:]))
+    kept, of_inputs = [], [] if with_inputs else None
+    out = gru.gruFwd(values.graph, params, state, data, weights, kept, values.program)
+    first, made = gruBwdWithWU(
+        values.graph, params, values.program, state, kept[0], weights, data, out,
+        values.tensor(weight), of_inputs,
+    )  # fmt: skip
+    storage = values.run()
+    np.testing.assert_allclose(storage.read(out), outputs(*parts), **CLOSE)
+    for tensor, part in zip(made, expected[2:], strict=True):
+        np.testing.assert_allclose(storage.read(tensor), part[list(order)], **CLOSE)
+    np.testing.assert_allclose(storage.read(first), expected[1], **CLOSE)
     for tensor in of_inputs or ():
         np.testing.assert_allclose(storage.read(tensor), expected[0], **CLOSE)
 

@@ -195,7 +195,8 @@ def gruFwd(
     r, u = recurrentActivation(x W + h U + b) by their units, c = activation(x W + (r * h) U + b),
     with `resetAfter` activation(x W + b + r * (h U + b')); h = u * h + (1 - u) * c. `in_` is
     PopLibs' `in`. To a list of `intermediates` the units' values of each step are added:
-    [timeSteps, 3, batch, outputs], with `resetAfter` and what the state adds to the candidate.
+    [timeSteps, 3, batch, outputs], without all outputs and the step's own, with `resetAfter` and
+    what the state adds to the candidate.
     `realTimeSteps` [batch], which may stand behind `in_`, are the steps that each sample has.
     """
     name = debug_name(debugContext, "gruFwd")
@@ -260,7 +261,7 @@ def _forward(
         layer = replace(layer, attention=attention)
         intermediates_kept = None
         if intermediates is not None:
-            count = UNITS + params.resetAfter
+            count = UNITS + (not params.outputFullSequence) + params.resetAfter
             intermediates_kept = rnn.Kept.of(
                 graph, sizes, count, fwdProg, f"{name}/fwdIntermediatesSeq"
             )
@@ -275,9 +276,13 @@ def _forward(
             intermediates_made = _cell(layer, state, index, intermediates_kept is not None, prog)
             if mask:
                 mask.zero(intermediates_made, prog)
-            if intermediates_kept:
+            if intermediates_kept and params.outputFullSequence:
                 intermediates_kept.add(intermediates_made, index, prog)
             _next_output(layer, state, intermediates_made, mask, prog)
+            if intermediates_kept and not params.outputFullSequence:
+                units, more = intermediates_made[:UNITS], intermediates_made[UNITS:]
+                all_values = concat([units, state.expand([0]), more], 0)
+                intermediates_kept.add(all_values, index, prog)
             if params.outputFullSequence:
                 rnn.keep_step(graph, outputs, state, index, prog, f"{name}/outputs")
 

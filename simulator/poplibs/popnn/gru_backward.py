@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from simulator.graph.errors import poplibs_error
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
+from simulator.graph.types import Type
 from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
@@ -46,8 +47,8 @@ def gruBwd(
 ) -> Tensor:
     """Return the gradient of the first output; add those of inputs and of units to lists.
 
-    `fwdIntermediates` are what `gruFwd` left, `output` all its outputs, `outputGrad` their
-    gradients. Neither `resetAfter` nor a layer without all outputs has a backward pass here.
+    `fwdIntermediates` are what `gruFwd` left, `output` its outputs, `outputGrad` their
+    gradients: of all steps, or of the last one of a layer without all outputs.
     """
     name = debug_name(debugContext, "gruBwd")
     params = params.with_lengths(realTimeSteps, name)
@@ -206,6 +207,14 @@ def auGruBwdWithWU(
         return first, layer.weights(weights, input, units, prog)
 
 
+class _Units(NamedTuple):
+    """The reset gate of a step, and the gradients of candidate and update gate before them."""
+
+    reset: Tensor
+    of_candidate: Tensor
+    of_update: Tensor
+
+
 @dataclass(frozen=True, slots=True)
 class _Attention:
     """The scores [batch, timeSteps], and the list that gets their gradient."""
@@ -229,11 +238,8 @@ def _layer(
 ) -> _Layer:
     """Prepare a layer for its gradients; raises poplibs_error for what does not fit."""
     gru.check_tensors(name, params, first, inputs, weights)
-    if params.resetAfter or not params.outputFullSequence:
-        raise poplibs_error(
-            f"{name}: resetAfter is {params.resetAfter}, outputFullSequence "
-            f"{params.outputFullSequence}; the backward pass is known for False and True"
-        )
+    if not params.outputFullSequence:
+        outputs = intermediates[:, UNITS]
     values = rnn.read_options(options, name)
     with graph.debug_scope(name, "popnn"):
         before = rnn_backward.before_each(
@@ -267,14 +273,23 @@ class _Layer:
         kernel = weights.outputWeights
         if input_grad is not None:
             kernel = concat([weights.inputWeights, kernel], 1)
+        parts = [kernel[GATES:], kernel[:GATES]]
+        if self.params.resetAfter:
+            of_input = [] if input_grad is None else [weights.inputWeights]
+            parts = [weights.outputWeights, *of_input]
         arranged = [
             rnn_backward.arranged_weights(
                 graph, sizes, rnn.as_matrix(part).transpose(), self.values, prog, f"{name}/Weights"
             )
-            for part in (kernel[GATES:], kernel[:GATES])
+            for part in parts
         ]
-        state = rnn_backward.zeros(graph, sizes, prog, f"{name}/lastOutGrad")
-        next_grads = rnn.laid_out(graph, sizes, output_grad, prog, f"{name}/gradLayerNext")
+        sequences = [self.before, self.intermediates]
+        if self.params.outputFullSequence:
+            state = rnn_backward.zeros(graph, sizes, prog, f"{name}/lastOutGrad")
+            next_grads = rnn.laid_out(graph, sizes, output_grad, prog, f"{name}/gradLayerNext")
+            sequences.append(next_grads)
+        else:
+            state = rnn.copy_of(graph, sizes, output_grad, prog, f"{name}/lastOutGrad")
         of_inputs = []
         if input_grad is not None:
             of_inputs = [
@@ -294,7 +309,7 @@ class _Layer:
             mask = lengths.mask(index, body) if lengths else None
             step_values = [
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
-                for sequence in (next_grads, self.before, self.intermediates)
+                for sequence in sequences
             ]
             state_grad, units, of_input = self.step(state, step_values, arranged, index, mask, body)
             if of_inputs:
@@ -340,10 +355,12 @@ class _Layer:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Add a step; return the gradients of the state before it, of the units, of the input."""
         graph, params, name = self.graph, self.params, self.name
-        group, (grads, before, saved) = detectInnermostGrouping(graph, state), step_values
+        group, (before, saved, *grads) = detectInnermostGrouping(graph, state), step_values
         reset, update, candidate = saved[0], saved[1], saved[2]
         batch, size = params.rnn.batchSize, params.rnn.outputs
-        gradient = popops.add(graph, state, grads, prog, f"{name}/AddActGrads")
+        gradient = state
+        for of_output in grads:
+            gradient = popops.add(graph, state, of_output, prog, f"{name}/AddActGrads")
         one_minus_update = popops.map(graph, Const(1) - _1, [update], prog, f"{name}/1-updateGate")
         apart = popops.sub(graph, before, candidate, prog, f"{name}/preOutput-candidate")
         factors = concat([one_minus_update, apart], 0)
@@ -360,6 +377,9 @@ class _Layer:
         )
         if mask:
             mask.zero(of_candidate, prog)
+        if params.resetAfter:
+            gates = _Units(reset, of_candidate, of_update)
+            return self._step_after(saved, gradient, gates, arranged, group, prog)
         second = rnn_backward.product(
             graph, params.rnn, of_candidate, arranged[0], group, self.values, prog,
             f"{name}/d_x2_d_h_prevr",
@@ -383,6 +403,35 @@ class _Layer:
         units = [part.expand([0]) for part in (of_reset, of_update, of_candidate)]
         return previous_grad, concat(units, 0), of_input
 
+    def _step_after(
+        self,
+        saved: Tensor,
+        gradient: Tensor,
+        made: _Units,
+        arranged: list[Tensor],
+        group: int,
+        prog: Program,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Add the rest of a step whose reset gate acts on what the state adds to the candidate."""
+        graph, params, name = self.graph, self.params, self.name
+        reset, of_candidate, of_update = made
+        of_gate = popops.mul(graph, of_candidate, saved[-1], prog, f"{name}/d_c * h_prev2")
+        activated = [(params.recurrentActivation, reset, of_gate)]
+        (of_reset,) = rnn_backward.gradients_of(graph, activated, prog, f"{name}/ResetGate")
+        of_recurrent = popops.mul(graph, of_candidate, reset, prog, f"{name}/d_c * r")
+        rows = [[of_reset, of_update, one] for one in (of_recurrent, of_candidate)]
+        products = [
+            rnn_backward.product(
+                graph, params.rnn, concat(row, 1), weights, group, self.values, prog,
+                f"{name}/PrevStepGrad",
+            )
+            for row, weights in zip(rows, arranged, strict=False)
+        ]  # fmt: skip
+        operands = [gradient, saved[1], products[0]]
+        previous_grad = popops.map(graph, (_1 * _2) + _3, operands, prog, f"{name}/d_h_prev")
+        units = [part.expand([0]) for part in (of_reset, of_update, of_candidate)]
+        return previous_grad, concat(units, 0), products[-1]
+
     def weights(
         self, weights: GruWeights, inputs: Tensor, units: Tensor, prog: Program
     ) -> GruWeights:
@@ -390,47 +439,112 @@ class _Layer:
         graph, sizes, name = self.graph, self.params.rnn, f"{self.name}/GruDeltas"
         weights = gru.in_usual_order(weights, gru.order_of(self.params, name))
         dtype = rnn_backward.accumulator_type(sizes, self.values)
-        unit_slices, totals = (slice(0, GATES), slice(GATES, UNITS)), []
-        for which in unit_slices:
-            parts = [rnn.as_matrix(part[which]) for part in weights[:2]]
-            totals.append(graph.clone(concat(parts, 0), f"{name}/weightsDeltaAcc", dtype))
-        biases = graph.clone(units[0], f"{name}/biasesDeltaAcc", dtype)
-        together = concat([part.flatten() for part in (*totals, biases)], 0)
-        popops.zero(graph, together, prog, f"{name}/zeroWeightAccumulators")
+        accumulators = (_AfterSums if self.params.resetAfter else _Sums).of(
+            self, weights, units, dtype, prog, name
+        )
         copy = rnn.laid_out(graph, sizes, inputs, prog, f"{name}/inputCopy")
 
         def step(index: Tensor, body: Program) -> None:
-            step_values, before, saved, grads = (
+            step_values = [
                 rnn.take_step(graph, sequence, index, body, f"{name}/slice")
                 for sequence in (copy, self.before, self.intermediates, units)
-            )
-            shown = popops.mul(graph, before, saved[0], body, f"{name}/h_prev * r")
-            for which, total, state in zip(unit_slices, totals, (before, shown), strict=True):
-                columns = concat([step_values, state], 1).transpose()
-                rnn_backward.accumulate(
-                    graph,
-                    total,
-                    columns,
-                    rnn.as_matrix(grads[which]),
-                    self.values,
-                    body,
-                    f"{name}/dw",
-                )
-            rnn_backward.add_biases(graph, biases, grads, body, f"{name}/Bias")
+            ]
+            accumulators.add(step_values, body)
 
         lengths = sizes.lengths(graph, prog, name)
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True, lengths=lengths)
         of_biases = graph.clone(weights.biases, f"{name}/biasGrad", dtype)
+        biases, batch_dim = accumulators.biases, weights.biases.rank() - 1
         popops.reduceWithOutput(
-            graph, biases, of_biases, [1], popops.Operation.ADD, prog, f"{name}/FinalBiasReduction"
-        )
-        split = [
-            concat([rnn.units_of(part, total.dim(1) // sizes.outputs) for part, total in pairs], 0)
-            for pairs in (
-                [(total[: sizes.inputs], total) for total in totals],
-                [(total[sizes.inputs :], total) for total in totals],
-            )
-        ]
+            graph, biases, of_biases, [batch_dim], popops.Operation.ADD, prog,
+            f"{name}/FinalBiasReduction",
+        )  # fmt: skip
         places = [self.params.cellOrder[place] for place in range(UNITS)]
-        weight_grads = (*split, of_biases)
+        weight_grads = (*accumulators.by_units(), of_biases)
         return GruWeights(*(concat([p[u].expand([0]) for u in places], 0) for p in weight_grads))
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The gradients of weights that steps add to: of the gates, of the candidate; of biases."""
+
+    layer: _Layer
+    totals: list[Tensor]
+    biases: Tensor
+    name: str
+
+    @classmethod
+    def of(
+        cls, layer: _Layer, weights: GruWeights, units: Tensor, dtype: Type, prog: Program,
+        name: str,
+    ) -> _Sums:  # fmt: skip
+        """Add sums of zeros."""
+        graph = layer.graph
+        totals = [
+            graph.clone(concat(parts, 0), f"{name}/weightsDeltaAcc", dtype)
+            for parts in cls.matrices(weights)
+        ]
+        biases = concat(
+            [graph.clone(units[0], f"{name}/biasesDeltaAcc", dtype).expand([1])
+             for _ in range(weights.biases.rank() - 1)], 1,
+        )  # fmt: skip
+        biases = biases if weights.biases.rank() > 2 else biases.squeeze([1])
+        together = concat([part.flatten() for part in (*totals, biases)], 0)
+        popops.zero(graph, together, prog, f"{name}/zeroWeightAccumulators")
+        return cls(layer, totals, biases, name)
+
+    @staticmethod
+    def matrices(weights: GruWeights) -> list[list[Tensor]]:
+        """Return what each sum is the gradient of."""
+        slices = (slice(0, GATES), slice(GATES, UNITS))
+        return [[rnn.as_matrix(part[which]) for part in weights[:2]] for which in slices]
+
+    def add(self, step_values: list[Tensor], prog: Program) -> None:
+        """Add a step: of its input, the state before it, its units and their gradients."""
+        (inputs, before, saved, grads), graph = step_values, self.layer.graph
+        shown = popops.mul(graph, before, saved[0], prog, f"{self.name}/h_prev * r")
+        slices = (slice(0, GATES), slice(GATES, UNITS))
+        for which, total, state in zip(slices, self.totals, (before, shown), strict=True):
+            columns = concat([inputs, state], 1)
+            self._accumulate(total, columns, grads[which], "dw", prog)
+        rnn_backward.add_biases(graph, self.biases, grads, prog, f"{self.name}/Bias")
+
+    def _accumulate(
+        self, total: Tensor, columns: Tensor, grads: Tensor, label: str, prog: Program
+    ) -> None:
+        rnn_backward.accumulate(
+            self.layer.graph, total, columns.transpose(), rnn.as_matrix(grads), self.layer.values,
+            prog, f"{self.name}/{label}",
+        )  # fmt: skip
+
+    def by_units(self) -> tuple[Tensor, ...]:
+        """Return the gradients of the weights of inputs and of states, unit by unit."""
+        sizes = self.layer.params.rnn
+        rows = (slice(0, sizes.inputs), slice(sizes.inputs, sizes.inputs + sizes.outputs))
+        return tuple(
+            concat(
+                [rnn.units_of(total[part], total.dim(1) // sizes.outputs) for total in self.totals],
+                0,
+            )
+            for part in rows
+        )
+
+
+class _AfterSums(_Sums):
+    """The same where the reset gate acts on what the state adds: of inputs, and of states."""
+
+    @staticmethod
+    def matrices(weights: GruWeights) -> list[list[Tensor]]:
+        return [[rnn.as_matrix(part)] for part in weights[:2]]
+
+    def add(self, step_values: list[Tensor], prog: Program) -> None:
+        (inputs, before, saved, grads), graph = step_values, self.layer.graph
+        recurrent = popops.mul(graph, grads[GATES], saved[0], prog, f"{self.name}/d_c * r")
+        of_states = concat([grads[:GATES], recurrent.expand([0])], 0)
+        self._accumulate(self.totals[0], inputs, grads, "dw for input weights", prog)
+        self._accumulate(self.totals[1], before, of_states, "dw for output weights", prog)
+        both = concat([grads.expand([1]), of_states.expand([1])], 1)
+        rnn_backward.add_biases(graph, self.biases, both, prog, f"{self.name}/Bias")
+
+    def by_units(self) -> tuple[Tensor, ...]:
+        return tuple(rnn.units_of(total, UNITS) for total in self.totals)
