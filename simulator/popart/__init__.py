@@ -103,6 +103,7 @@ from simulator.popart.sessions.weights import PyWeightsIO
 from simulator.popart.supported import getSupportedOperations, getUnsupportedOperations
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
+from simulator.popart.variable_settings import VariableSettings
 
 __all__ = [
     "AccumulateOuterFragmentSchedule",
@@ -126,6 +127,7 @@ __all__ = [
     "TensorRemapType",
     "TensorStorage",
     "VariableRetrievalMode",
+    "VariableSettings",
     "reservedRestoredPrefix",
     "reservedStashedPrefix",
     "reservedUpdatedVarPrefix",

@@ -24,6 +24,7 @@ from simulator.popart.model_builder.windows import WINDOWED, check_window
 from simulator.popart.operators.reductions import names_no_axis
 from simulator.popart.operators.signatures import Signature
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
+from simulator.popart.variable_settings import VariableSettings, of_one_group
 
 OPSETS = {ONNX: 10, GRAPHCORE: 1}  # those that PopART's builder begins with
 defaultAiOnnxOpset, defaultAiGraphcoreOpset = OPSETS.values()
@@ -57,6 +58,7 @@ class Builder(Notes):
         self._names: set[str] = set()
         self._inputs: list[str] = []  # those with values, weights, too
         self._parent = parent
+        self._replicas = 1
         self._children: list[Builder] = []
         self._where = []
         self._scopes: list[str] = []
@@ -162,15 +164,31 @@ class Builder(Notes):
         self._known(tensorId, "addInputTensorFromParentGraph")
 
     def addInitializedInputTensor(
-        self, values: object, debugPrefix: str = "", debugContext: str = ""
+        self,
+        values: object,
+        *more: str | VariableSettings,
+        debugPrefix: str = "",
+        debugContext: str = "",
     ) -> str:
-        """Add a weight with its values; give its name."""
+        """Add a weight with its values; give its name.
+
+        What follows is the name, and which replicas share it: then it has the weights of all groups
+        along a first axis.
+        """
         array = np.asarray(values)
         array_type(array, "addInitializedInputTensor")
-        name = self._new(debugPrefix or debugContext or "init_input")
+        names = [one for one in more if not isinstance(one, VariableSettings)]
+        name = self._new((*names, debugPrefix or debugContext or "init_input")[0])
         self._graph.initializer.append(typed_tensor(array, name))
+        for settings in more:
+            if isinstance(settings, VariableSettings):
+                settings.note(self._graph.initializer[-1])
         self._inputs.append(name)
         return name
+
+    def embedReplicationFactor(self, replicationFactor: int) -> None:
+        """Take the number of replicas, by which the shape of what groups share is known here."""
+        self._replicas = int(replicationFactor)
 
     def addOutputTensor(self, name: str) -> None:
         """Make a tensor an output of the model."""
@@ -212,7 +230,7 @@ class Builder(Notes):
 
     def _info(self, name: str, caller: str) -> TensorInfo:
         self._known(name, caller)
-        model = onnx.ModelProto.FromString(self.getModelProto())
+        model = of_one_group(onnx.ModelProto.FromString(self.getModelProto()), self._replicas)
         del model.graph.output[:]
         infos = known_infos(model)
         if name not in infos:

@@ -38,7 +38,10 @@ CollectiveOperator = IntEnum(
     ["Add", "Mean", "Mul", "Min", "Max", "LogicalAnd", "LogicalOr", "SquareAdd", "Local"],
     start=0,
 )
-CommGroupType = IntEnum("CommGroupType", ["All", "Consecutive", "Orthogonal", "None"], start=0)
+# What follows the replicas that share is PopART's name, and Python's: None is a word of its own.
+CommGroupType = IntEnum(
+    "CommGroupType", {"All": 0, "Consecutive": 1, "Orthogonal": 2, "None": 3, "Ungrouped": 3}
+)
 DeviceType = IntEnum("DeviceType", ["IpuModel", "Cpu", "Ipu", "OfflineIpu", "Sim"], start=0)
 ExecutionPhaseIOSchedule = IntEnum("ExecutionPhaseIOSchedule", ["Preload", "OnDemand"], start=0)
 ExecutionPhaseSchedule = IntEnum(

@@ -59,6 +59,7 @@ from simulator.popart.sessions.tile_map import write_tile_map
 from simulator.popart.sessions.weights import Weights, flat
 from simulator.popart.sessions.work import work_of
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
+from simulator.popart.variable_settings import of_one_group
 from simulator.runtime.arrangement import arranged, restored
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 
@@ -128,6 +129,7 @@ class InferenceSession(Weights, Generators, Reports, Files):
         self._ir.infos |= self._added_infos()
         check_anchors(subject, self._flow.anchors(), self._ir, training=self.training)
         self._weights = dict(self._ir.weights)
+        self._share_among_groups(folder)
         self._engine: Engine | None = None
         self._programs = Programs()
         self._uploaded = self._ran = self._connected = False
@@ -138,7 +140,10 @@ class InferenceSession(Weights, Generators, Reports, Files):
 
     def _imported(self, subject: str, folder: Path | None, shapes: InputShapeInfo | None) -> Ir:
         """Return the graph of the model; raises popart_exception for nodes that cannot be run."""
-        ir, wrong = import_model(self._model, subject, folder, shapes, values=self._values)
+        model = self._model
+        if model is not None:
+            model = of_one_group(model, self._options.total_replicas, folder)
+        ir, wrong = import_model(model, subject, folder, shapes, values=self._values)
         if wrong:
             suffix = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
             raise popart_exception(f"{wrong[0]}{suffix}")
@@ -289,7 +294,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         begin = Program(name="begin")
         batches = self._flow.batchesPerStep()
         anchors = {name: anchor_tensor(lowering, extra_tensors, name) for name in read}
-        inputs = {name: lowering.tensor(name) for name in self._ir.inputs}
+        wanted = {*read, *(name for node in self._ir.nodes for name in node.reads)}
+        inputs = {name: lowering.tensor(name) for name in self._ir.inputs if name in wanted}
         if self._options.synthetic:
             mode = self._options.syntheticDataMode
             parts.fill(graph, inputs if self._values else {}, mode)

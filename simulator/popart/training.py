@@ -142,7 +142,10 @@ class TrainingSession(InferenceSession):
         if lowering.off_chip and self._options.phased:
             lowering.off_chip.loaded.clear()  # each phase loads what it reads
         scaling = self._scaling(lowering, prog) if self._tracked else None
-        updates = Updates(self._optimizer, lowering, self._options, self._around, scaling)
+        distances = self._distances()
+        updates = Updates(
+            self._optimizer, lowering, self._options, self._around, scaling, distances
+        )
         seeds = seeded(lowering, self._losses, updates.loss_scaling(), prog)
         direct = self._patterns.isPatternEnabled(SOFTMAX)
         ways = direct_ways(self._ir, self._asked) if direct else {}
@@ -234,9 +237,15 @@ class TrainingSession(InferenceSession):
             else:
                 self._weights[label] = stored
 
+    def _distances(self) -> dict[str, list[int]]:
+        """Return, for each weight of groups, how far the replicas are apart that add up."""
+        replicas = self._options.total_replicas
+        return {name: settings.distances(replicas) for name, settings in self._shared.items()}
+
     def _more_fingerprint(self) -> list[object]:
         optimizer = self._optimizer
-        return [type(optimizer).__name__, optimizer.compiled(), sorted(self._fixed)]
+        kind = type(optimizer).__name__
+        return [kind, optimizer.compiled(), sorted(self._fixed), self._distances()]
 
     # Running
     def updateOptimizer(self, optimizer: Optimizer) -> None:

@@ -58,6 +58,7 @@ class Updates:
     options: SessionOptions
     around: tuple[Program, Program]
     scaling: AutomaticScaling | None = None
+    distances: Mapping[str, Sequence[int]] = field(default_factory=dict)  # of a weight's partners
     from_host: Program = field(default_factory=lambda: Program(name=OPTIMIZER_FROM_HOST))
     handles: dict[str, str] = field(default_factory=dict)  # number that can change -> stream
     numbers: dict[str, list[Number]] = field(default_factory=dict)  # of each IPU
@@ -131,9 +132,8 @@ class Updates:
                 self._accumulate(step)
             self._load(step, prog)
             if options.total_replicas > 1:
-                total = summed(
-                    graph, step.gradient, of_all(options.total_replicas), step.prog, name
-                )
+                partners = self.distances.get(name, of_all(options.total_replicas))
+                total = summed(graph, step.gradient, partners, step.prog, name)
                 if inside:
                     step.prog.add(Copy(total, step.gradient, name=f"{name}/AllReduce"))
                 else:

@@ -257,3 +257,18 @@ def test_graphs_are_shown_by_their_names(name: str, shown: str) -> None:
     session = prepared(builder.getModelProto(), [y])
     graphs = json.loads(session._serializeIr(popart.IrSerializationFormat.JSON))
     assert {key: len(nodes) for key, nodes in graphs.items()} == {shown: 1, "branch": 1}
+
+
+def test_an_input_that_nothing_reads_need_not_be_given() -> None:
+    builder = popart.Builder()
+    x, unread = (builder.addInputTensor(popart.TensorInfo("FLOAT", [2])) for _ in range(2))
+    y = builder.aiOnnx.relu([x])
+    session = popart.InferenceSession(builder.getModelProto(), popart.DataFlow(1, [y]), tiny())
+    session.prepareDevice()
+    anchors = session.initAnchorArrays()
+    values = np.float32([-1, 2])
+    for arrays in ({x: values}, {x: values, unread: values}):
+        session.run(popart.PyStepIO(arrays, anchors))
+        assert anchors[y].tolist() == [0, 2]
+    with pytest.raises(popart.popart_exception, match="is not given"):
+        session.run(popart.PyStepIO({unread: values}, anchors))

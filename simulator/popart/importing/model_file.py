@@ -353,7 +353,9 @@ def write_model(
         elif values is not None:
             raw = tensor.HasField("raw_data")
             form = onnx.numpy_helper.from_array if raw else partial(typed_tensor, pairs=True)
+            note = tensor.doc_string
             tensor.CopyFrom(form(values, tensor.name))
+            tensor.doc_string = note
     stored = {tensor.name for tensor in changed.graph.initializer}
     for name in more:
         values = weights[name]

@@ -16,11 +16,18 @@ from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.external_data import relocate
-from simulator.popart.importing.model_file import Model, read_model, weights_of, write_model
+from simulator.popart.importing.model_file import (
+    Model,
+    read_model,
+    tensor_values,
+    weights_of,
+    write_model,
+)
 from simulator.popart.ir import Ir
 from simulator.popart.programs import Programs
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.tensor_info import to_device
+from simulator.popart.variable_settings import VariableSettings, settings_of
 from simulator.runtime.arrangement import arranged, restored
 
 
@@ -43,6 +50,27 @@ class Weights:
     _uploaded: bool
     _weights: dict[str, Array | None]
     _kept: dict[str, Tensor]  # what an optimiser keeps between batches
+    _shared: dict[str, VariableSettings]  # weights of groups of replicas
+
+    def _share_among_groups(self, folder: Path | None) -> None:
+        """Take the weights of all groups of replicas, where there are several."""
+        tensors = {} if self._model is None else {t.name: t for t in self._model.graph.initializer}
+        found = settings_of(tensors.values())
+        self._shared = {name: one for name, one in found.items() if name in self._weights}
+        for name, settings in self._shared.items():
+            if settings.getGroupCount(self._options.total_replicas) > 1 and self._values:
+                subject = f"initialiser {name!r}"
+                self._weights[name] = tensor_values(tensors[name], folder, subject)
+
+    def _shapes(self, name: str) -> list[tuple[int, ...]]:
+        """Return the shapes that the host may have of a weight."""
+        dims, replicas = self._ir.infos[name].dims, self._options.total_replicas
+        if name not in self._shared:
+            return [dims]
+        settings = self._shared[name]
+        read = settings.numReplicasReturningVariable(replicas)
+        on_host = tuple(settings.shapeOnHost(dims, replicas))
+        return [on_host, (read, *dims)] if read > 1 else [on_host]
 
     def _loaded(self, caller: str) -> Engine:
         raise NotImplementedError
@@ -68,8 +96,11 @@ class Weights:
                 if values is None:
                     raise popart_exception(f"weightsFromHost: weight {name!r} has no values")
                 info = self._ir.infos[name]
-                uploads[name] = flat(to_device(values, info, f"weight {name!r}"))
                 tensor = self._programs.weights[name]
+                if name in self._shared:
+                    self._upload_of_groups(engine, handle, name, values)
+                    continue
+                uploads[name] = flat(to_device(values, info, f"weight {name!r}"))
                 take = partial(uploads.pop if for_good else uploads.__getitem__, name)
                 upload = partial(_fill, tensor=tensor, take=take)
                 engine.connectStreamToCallback(handle, upload)
@@ -79,6 +110,16 @@ class Weights:
             self._programs.run_apart(engine, parts.WEIGHTS_FROM_HOST)
         uploads.clear()  # the streams stay connected
         self._uploaded = True
+
+    def _upload_of_groups(self, engine: Engine, handle: str, name: str, values: Array) -> None:
+        """Connect the stream of a weight of groups, for each replica."""
+        info, options = self._ir.infos[name], self._options
+        every = self._shared[name].of_replicas(values, info.dims, options.total_replicas)
+        mine = every[options.globalReplicaOffset :][: options.replicas]
+        for replica, one in enumerate(mine):
+            typed = flat(to_device(np.asarray(one), info, f"weight {name!r}"))
+            upload = partial(_fill, tensor=self._programs.weights[name], take=partial(_same, typed))
+            engine.connectStreamToCallback(handle, replica, upload)
 
     def weightsToHost(self) -> None:
         """Copy the weights from the device; `readWeights` and `modelToHost` give them."""
@@ -92,11 +133,18 @@ class Weights:
             engine.connectStream(handle, arrays[name])
         self._programs.run_apart(engine, parts.WEIGHTS_TO_HOST)
         for name, values in arrays.items():
-            info = self._ir.infos[name]
-            device_values = restored(
-                self._programs.weights[name], values[: info.nelms()]
-            )  # of the first
-            self._weights[name] = device_values.reshape(info.dims).astype(info.host)
+            info, tensor = self._ir.infos[name], self._programs.weights[name]
+            of_each = values.reshape(self._options.replicas, -1)
+            if name not in self._shared:
+                of_each = of_each[:1]  # all have the same
+            host_values = np.stack(
+                [restored(tensor, one).reshape(info.dims).astype(info.host) for one in of_each]
+            )
+            self._weights[name] = (
+                self._shared[name].read(host_values, self._options.replicas)
+                if name in self._shared
+                else host_values[0]
+            )
 
     def readWeights(self, weightsIo: PyWeightsIO | Mapping[str, Array]) -> None:
         """Fill arrays, by the names of weights, with what `weightsToHost` has copied."""
@@ -111,7 +159,7 @@ class Weights:
         """Take the values of weights from arrays for the next `weightsFromHost`."""
         arrays = weightsIo.weights if isinstance(weightsIo, PyWeightsIO) else weightsIo
         for name, array in arrays.items():
-            if name not in self._weights or self._ir.infos[name].dims != np.shape(array):
+            if name not in self._weights or np.shape(array) not in self._shapes(name):
                 shape = list(np.shape(array))
                 raise popart_exception(f"writeWeights: {name!r} is no weight of shape {shape}")
             self._weights[name] = np.array(array, dtype=self._ir.infos[name].host)
@@ -154,11 +202,11 @@ class Weights:
             if name in self._kept and name not in stored:
                 continue  # the optimiser goes on with what it has
             array = stored.get(name)
-            dims = self._ir.infos[name].dims
-            if array is None or array.shape != dims:
+            shapes = self._shapes(name)
+            if array is None or array.shape not in shapes:
                 shape = "missing" if array is None else f"of shape {list(array.shape)}"
                 raise popart_exception(
-                    f"resetHostWeights: weight {name!r} is {shape}; {list(dims)} is needed"
+                    f"resetHostWeights: weight {name!r} is {shape}; {list(shapes[0])} is needed"
                 )
             self._weights[name] = array if values is None else array.astype(values.dtype)
 
@@ -166,6 +214,10 @@ class Weights:
 def flat(values: Array) -> Array:
     """Return an array's elements in order."""
     return np.ascontiguousarray(values).reshape(-1)
+
+
+def _same(values: Array) -> Array:
+    return values
 
 
 def _fill(buffer: Array, tensor: Tensor, take: Callable[[], Array]) -> None:
