@@ -125,6 +125,23 @@ def test_cells_are_no_narrower_than_a_pixel_where_fewer_rectangles_would_do() ->
     ]
 
 
+def test_each_row_has_the_rectangles_worked_out_for_its_own_level() -> None:
+    found = viewport(tracks_of(dense(96), dense(96)), 0, 96, 96, limit=5)
+    assert drawn(found) == [
+        (0, 0, 32, 32), (0, 32, 64, 32), (0, 64, 96, 32), (1, 0, 64, 64), (1, 64, 96, 32),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pixels", "step", "last"), [(8, 1, 1), (4, 2, 6)])
+def test_a_row_of_the_finest_levels_stands_beside_one_of_wider_cells(
+    pixels: int, step: int, last: int
+) -> None:
+    times = range(0, last + 1, step)
+    many = [(time, time) for time in times for _ in range(20)]
+    found = viewport(tracks_of([(0, 0)] * 20, many), 0, 8, pixels, limit=2)
+    assert drawn(found) == [(0, 0, 0, 20), (1, 0, last, 20 * len(times))]
+
+
 def test_rows_stay_in_order_whatever_their_cells() -> None:
     found = viewport(tracks_of(dense(96), dense(3), dense(96)), 0, 96, 96, limit=9)
     assert drawn(found) == [
@@ -225,6 +242,7 @@ def test_no_rectangle_has_events_of_both_sides_of_a_seam() -> None:
     # Of a window that touches one side, that side alone is drawn, and whole.
     assert drawn(viewport(tracks, 6, 14, 1, np.array([0]))) == [(0, 3, 8, 5)]
     assert drawn(viewport(tracks, -7, 1, 1, np.array([0]))) == [(0, 0, 3, 3)]
+    assert drawn(viewport(tracks, -5, 3, 1, np.array([0]))) == [(0, 0, 3, 3)]
 
 
 def test_where_seams_leave_more_rectangles_than_the_limit_the_first_are_drawn() -> None:

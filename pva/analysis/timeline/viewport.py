@@ -174,7 +174,8 @@ def _items(window: _Window, levels: Integers) -> _Items:
     events = every[~is_known]
     length = np.zeros(len(every), dtype=np.int64)
     length[~is_known] = tracks.before[events + 1] - tracks.before[events]
-    together = _bits((begin[1:] ^ begin[:-1]) | length[1:] | length[:-1])
+    # After a long event the next one begins in another cell.
+    together = _bits((begin[1:] ^ begin[:-1]) | length[1:])
     seam = tracks.seam[window.rows[place[1:]]]
     together[(place[1:] != place[:-1]) | (every[1:] == seam)] = BITS - 1
     return _Items(place, every, begin, length, is_known, tuple(columns), together)
