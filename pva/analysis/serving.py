@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pva.analysis.columns import analysis
+from pva.analysis.table import Arrays, Columns, rows_of
 from pva.errors import InconsistentDataError, NotRecordedError
 from pva.lazy import pandas as pd
 from pva.queueing.replay import Arrivals, Device
@@ -205,37 +206,42 @@ def batch_runs(runs: Alignment, begin_ns: int, end_ns: int, cycles: int) -> tupl
     share="part of all latency",
     max_ns="duration of the slowest request",
 )
-def latency_percentiles(trace: Trace, *, model: str = "") -> pd.DataFrame:
+def latency_percentiles(trace: Trace, *, model: str = "") -> Columns:
     """Return the percentiles of each part of the latency of answered requests.
 
     `share` is the part's share of all latency. A percentile lies between the two nearest values.
     """
-    frame = requests(trace, model=model).frame()
-    frame = frame[frame["how"] == "answered"]
-    total = max(int(frame["latency_ns"].sum()), 1)
+    answered = _answered(trace, model)
+    total = max(int(answered["latency_ns"].sum()), 1)
+    names = (*PARTS, "other_ns", "latency_ns")
     rows = []
-    for name in (*PARTS, "other_ns", "latency_ns"):
-        values = frame[name].to_numpy(dtype=float)
+    for name in names:
+        values = answered[name].astype(np.float64)
         points = np.percentile(values, list(PERCENTILES.values())) if len(values) else [np.nan] * 5
-        rows.append({"part": name.removesuffix("_ns"), "mean_ns": values.mean() if len(values) else
-                     np.nan, "share": values.sum() / total,
-                     **dict(zip(PERCENTILES, map(float, points), strict=True))})  # fmt: skip
-    return pd.DataFrame(rows)
+        mean = values.mean() if len(values) else np.nan
+        rows.append((mean, values.sum() / total, *points))
+    figures = dict(zip(("mean_ns", "share", *PERCENTILES), np.array(rows).T, strict=True))
+    return {"part": [name.removesuffix("_ns") for name in names], **figures}
+
+
+def _answered(trace: Trace, model: str) -> Arrays:
+    """Return the requests that were answered."""
+    columns = requests(trace, model=model).arrays
+    return rows_of(columns, columns["how"] == "answered")
 
 
 @analysis(
     "load:1/s windows requests queue_ns:ns upload_ns:ns execute_ns:ns download_ns:ns "
     "other_ns:ns latency_ns:ns"
 )
-def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.DataFrame:
+def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> Columns:
     """Return how the parts of latency grow with the load: means, the least load first.
 
     The trace is cut into windows of equal length, at most 400 and of about 5 requests at least; a
     row joins windows of similar load. `load` is requests a second that arrived in them.
     """
-    frame = requests(trace, model=model).frame()
-    frame = frame[frame["how"] == "answered"]
-    begin = frame["begin_ns"].to_numpy(np.int64)
+    answered = _answered(trace, model)
+    begin = answered["begin_ns"]
     span = max(int(begin.max() - begin.min()), 1) if len(begin) else 1
     count = int(np.clip(len(begin) // 5, 1, MAX_WINDOWS))
     window = np.minimum(
@@ -243,14 +249,17 @@ def latency_by_load(trace: Trace, *, model: str = "", groups: int = 8) -> pd.Dat
     )
     sizes = np.bincount(window, minlength=count)
     group_of = _alike(sizes, max(min(groups, count), 1))
-    parts = frame.assign(group=group_of[window])
-    columns = [*PARTS, "other_ns", "latency_ns"]
-    means = parts.groupby("group")[columns].mean()
-    windows = pd.Series(group_of[sizes > 0]).value_counts().reindex(means.index)
-    arrived = parts["group"].value_counts().reindex(means.index)
-    load = arrived / (windows * (span / count / 1e9))
-    result = means.assign(load=load, windows=windows, requests=arrived)
-    return result[["load", "windows", "requests", *columns]].sort_values("load", ignore_index=True)
+    present, group = np.unique(group_of[window], return_inverse=True)
+    arrived = np.bincount(group, minlength=len(present))
+    windows = np.bincount(group_of[sizes > 0])[present]
+    columns = {
+        "load": arrived / (windows * (span / count / 1e9)),
+        "windows": windows,
+        "requests": arrived,
+    }
+    for name in (*PARTS, "other_ns", "latency_ns"):
+        columns[name] = np.bincount(group, weights=answered[name]) / arrived
+    return rows_of(columns, np.argsort(columns["load"], kind="stable"))
 
 
 def _alike(sizes: npt.NDArray[np.int64], groups: int) -> npt.NDArray[np.int64]:

@@ -11,17 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.host.alignment import CALLBACK, PHASES, RUN, Alignment, align
+from pva.analysis.table import Columns, groups_of, largest_first, rows_of
 from pva.array_types import Values
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
     from pva.trace import ThreadColumns, Trace
 
 ORDER = 405  # of its analyses in the catalogue
+# What one label waited on one thread: where, label, events, wait, longest, place of that run.
+Row = tuple[str, int, int, int, int, int]
 BETWEEN, IN_CALLBACK = "between runs", "stream callback"
 
 
@@ -29,7 +32,7 @@ BETWEEN, IN_CALLBACK = "between runs", "stream callback"
     "function channel where events wait_ns:ns longest_ns:ns run name step cycles:cycles "
     "share:fraction"
 )
-def host_delays(report: Report) -> pd.DataFrame:
+def host_delays(report: Report) -> Columns:
     """Return which functions of the host the device waits for, the longest waits first.
 
     Of the host trace beside the report, from the model's first run to its last one. `where` is
@@ -45,27 +48,33 @@ def host_delays(report: Report) -> pd.DataFrame:
         for columns in trace.read_threads()
         for row in (*_between(trace, alignment, columns), *_callbacks(trace, alignment, columns))
     ]
-    frame = pd.DataFrame(parts, columns=["where", "label", "events", "wait_ns", "longest_ns", "at"])
-    frame = frame.sort_values("longest_ns", ascending=False, kind="stable")
-    added = {"events": "sum", "wait_ns": "sum", "longest_ns": "max", "at": "first"}
-    frame = frame.groupby(["where", "label"], as_index=False).agg(added)
-    labels = frame.pop("label").to_numpy(np.int64)
-    at = frame.pop("at").to_numpy(np.int64)
-    texts, channels = (np.array(of, dtype=object) for of in (trace.labels, trace.channels))
-    total = int(alignment.device[alignment.first :].sum()) + int(frame["wait_ns"].sum())
-    names = texts[labels] if len(labels) else texts[:0]
-    frame.insert(0, "function", names)
-    frame.insert(1, "channel", channels[trace.label_channels[labels]] if len(labels) else names)
-    frame["run"], frame["name"] = (
-        alignment.run[at],
-        [alignment.name[place] for place in at.tolist()],
+    where = np.array([part[0] for part in parts], dtype=object)
+    label, events, waited, longest, at = (
+        np.array([part[1:] for part in parts], dtype=np.int64).reshape(-1, 5).T
     )
-    frame["step"] = _steps_of_streams(report, names)
-    frame["cycles"] = np.rint(frame["wait_ns"].to_numpy(np.float64) * alignment.clock / 1e9)
-    frame["cycles"] = frame["cycles"].astype(np.int64)
-    frame["share"] = frame["wait_ns"] / max(total, 1)
-    by = ["wait_ns", "function"]
-    return frame.sort_values(by, ascending=[False, True], ignore_index=True)
+    keys, group = groups_of({"where": where, "label": label})
+    count = len(keys["where"])
+    first = np.lexsort((-longest, group))[np.searchsorted(np.sort(group), np.arange(count))]
+    labels, at = keys["label"], at[first]
+    wait_ns = summed(group, waited, count)
+    texts, channels = (np.array(of, dtype=object) for of in (trace.labels, trace.channels))
+    total = int(alignment.device[alignment.first :].sum()) + int(wait_ns.sum())
+    names = texts[labels] if len(labels) else texts[:0]
+    columns = {
+        "function": names,
+        "channel": channels[trace.label_channels[labels]] if len(labels) else names,
+        "where": keys["where"],
+        "events": summed(group, events, count),
+        "wait_ns": wait_ns,
+        "longest_ns": longest[first],
+        "run": alignment.run[at],
+        "name": [alignment.name[place] for place in at.tolist()],
+        "step": _steps_of_streams(report, names),
+        "cycles": np.rint(wait_ns * alignment.clock / 1e9).astype(np.int64),
+        "share": wait_ns / max(total, 1),
+    }
+    by_name = rows_of(columns, np.argsort(names, kind="stable"))
+    return largest_first(by_name, "wait_ns")
 
 
 def _traced(report: Report) -> tuple[Trace, Alignment]:
@@ -90,9 +99,7 @@ def _traced(report: Report) -> tuple[Trace, Alignment]:
     return trace, alignment
 
 
-def _between(
-    trace: Trace, alignment: Alignment, columns: ThreadColumns
-) -> list[tuple[object, ...]]:
+def _between(trace: Trace, alignment: Alignment, columns: ThreadColumns) -> list[Row]:
     """Sum up by label what a thread that calls Engine.run did by itself between runs."""
     texts = np.array(trace.labels, dtype=object)
     runs, label = _are(texts, (RUN,))[columns.label], columns.label.astype(np.int64)
@@ -109,9 +116,7 @@ def _between(
     return _by_label(BETWEEN, label[rows], self_ns[rows], at)
 
 
-def _callbacks(
-    trace: Trace, alignment: Alignment, columns: ThreadColumns
-) -> list[tuple[object, ...]]:
+def _callbacks(trace: Trace, alignment: Alignment, columns: ThreadColumns) -> list[Row]:
     """Sum up by label what the stream callbacks of a thread took inside runs."""
     is_callback = np.array([text.startswith(CALLBACK) for text in trace.labels], dtype=np.bool_)
     rows = np.flatnonzero(is_callback[columns.label])
@@ -133,7 +138,7 @@ def _waited(alignment: Alignment, times: Values) -> Values:
     return waited.astype(np.int64)
 
 
-def _by_label(where: str, label: Values, spent: Values, at: Values) -> list[tuple[object, ...]]:
+def _by_label(where: str, label: Values, spent: Values, at: Values) -> list[Row]:
     """Sum up events by label: count, time, the longest, and the place of the run of that one."""
     order = np.lexsort((-spent, label))
     labels, first, count = np.unique(label[order], return_index=True, return_counts=True)

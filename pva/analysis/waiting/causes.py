@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from pva.analysis.attribution import labels
+from pva.analysis.attribution import labels, summed
 from pva.analysis.columns import analysis
 from pva.analysis.operations.layers import OUTSIDE, STAGE, owners_in
 from pva.analysis.selection import rows_wanted
-from pva.analysis.table import Arrays, Columns, largest_first
+from pva.analysis.table import Arrays, Columns, groups_of, largest_first, rows_of
 from pva.analysis.waiting.chains import Chain, Clocks, Items, clocks_of, items_of, walk
 from pva.analysis.waiting.segments import NEVER, recorded_runs
-from pva.array_types import Integers
+from pva.array_types import Integers, Values
 from pva.lazy import pandas as pd
 from pva.tile_sets import tiles_of_sets
 
@@ -45,7 +45,7 @@ KEYS = ("ipu", "for_ipu", "for_tile", "program", "is_way")
     cycles="cycles of the path; all rows are as long as the runs",
     share="part of the cycles of the recorded runs",
 )
-def critical_path(report: Report) -> pd.DataFrame:
+def critical_path(report: Report) -> Columns:
     """Return which steps and syncs the recorded runs are as long as, the most cycles first.
 
     Back from the end of a run: the tile that ended last, what it ran since its last sync, the tile
@@ -55,7 +55,7 @@ def critical_path(report: Report) -> pd.DataFrame:
     the way of a tile to a sync and of the next one from it. `cycles` add up to those of all
     recorded runs, and `share` to 1. Raises NotRecordedError.
     """
-    return report.dataset.kept("critical path", lambda _: _critical_path(report)).copy()
+    return report.dataset.kept("critical path", lambda _: _critical_path(report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def path_share(path: pd.DataFrame) -> PathShare:
     return PathShare(int(most["ipu"]), share, len(rows))
 
 
-def _critical_path(report: Report) -> pd.DataFrame:
+def _critical_path(report: Report) -> Arrays:
     """Work out `critical_path`."""
     clocks = clocks_of(report)
     chain = _path(clocks)
@@ -87,15 +87,30 @@ def _critical_path(report: Report) -> pd.DataFrame:
         cycles = items.end - items.begin
         parts.append(_summed([(keys, np.stack([cycles, cycles != 0], axis=1))]))
     (ipu, program, is_way), sums = _summed(parts)
-    frame = pd.DataFrame({"ipu": ipu, **_named(report, program, is_way > 0), "steps": sums[:, 1]})
-    frame["cycles"] = sums[:, 0]
-    frame["first_step"] = _first_steps(report, program)
-    added = {"steps": "sum", "cycles": "sum", "first_step": "min"}
-    frame = frame.groupby(["ipu", "type", "name"], as_index=False, sort=False).agg(added)
-    frame["share"] = frame["cycles"] / max(int(frame["cycles"].sum()), 1)
-    frame = frame[frame["cycles"] != 0]
-    frame = frame[["ipu", "type", "name", "steps", "first_step", "cycles", "share"]]
-    return frame.sort_values("cycles", ascending=False, kind="stable", ignore_index=True)
+    named = _named(report, program, is_way > 0)
+    different, group = groups_of({"ipu": ipu, **named})
+    order, rank = _by_appearance(group)
+    group = rank[group]
+    first_steps = np.full(len(order), np.iinfo(np.int64).max)
+    np.minimum.at(first_steps, group, _first_steps(report, program))
+    cycles = summed(group, sums[:, 0], len(order))
+    columns = {
+        **rows_of(different, order),
+        "steps": summed(group, sums[:, 1], len(order)),
+        "first_step": first_steps,
+        "cycles": cycles,
+        "share": cycles / max(int(cycles.sum()), 1),
+    }
+    return largest_first(rows_of(columns, cycles != 0), "cycles")
+
+
+def _by_appearance(group: Integers) -> tuple[Integers, Integers]:
+    """Return the groups in the order of their first rows, and the place of each group in it."""
+    _, first = np.unique(group, return_index=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return order, rank
 
 
 @analysis("run step ipu tile type name cycles_from:cycles cycles_to:cycles cycles:cycles")
@@ -182,7 +197,7 @@ def _waits(report: Report, clocks: Clocks) -> Arrays:
     host="part of the tile cycles in exchange with the host, or waiting for it",
     sync="part of the tile cycles on the way to syncs and back",
 )
-def why_idle(report: Report) -> pd.DataFrame:
+def why_idle(report: Report) -> Columns:
     """Return of each IPU why it does not compute, and which IPU and program it waits for most.
 
     Shares of the cycles of the recorded runs on all tiles of the IPU, which add up to 1 with
@@ -195,39 +210,41 @@ def why_idle(report: Report) -> pd.DataFrame:
     data = report.dataset
     clocks = clocks_of(report)
     ipus = data.of_replica("num_ipus")
-    frame = pd.DataFrame(_kept_waits(report, clocks))
+    waited = _kept_waits(report, clocks)
     per_ipu = data.of_replica("num_tiles") // max(ipus, 1)
     total = max(_all_cycles(report) * per_ipu, 1)
-    idle_reason = np.where(frame["ipu"] == frame["for_ipu"], "imbalance", "bubble")
-    reason = (
-        frame["type"].map(MOVING).fillna(pd.Series(idle_reason, index=frame.index, dtype=object))
-    )
-    shares = frame.groupby([frame["ipu"], reason])["tile_cycles"].sum().unstack(fill_value=0)
-    shares = shares.reindex(index=range(ipus), columns=list(REASONS), fill_value=0)
-    busy = _busy(report, clocks)
+    reason = np.where(waited["ipu"] == waited["for_ipu"], "imbalance", "bubble").astype(object)
     for tag, column in MOVING.items():
-        shares[column] += busy.get(tag, 0)
-    compute = busy.get("OnTileExecute", np.zeros(ipus, dtype=np.int64))
-    longest = _longest(frame[frame["type"] != SYNC], ["for_ipu"]).get("for_ipu", {})
-    mine = frame["for_ipu"] == frame["ipu"].map(longest)
-    names = _longest(frame[mine & (frame["type"] != SYNC)], ["for_ipu", "name"]).get("name", {})
-    return pd.DataFrame(
-        {
-            "ipu": np.arange(ipus),
-            "compute": compute / total,
-            **{name: shares[name].to_numpy() / total for name in REASONS},
-            "waits_for": [longest.get(ipu, -1) for ipu in range(ipus)],
-            "meanwhile": [names.get(ipu, "") for ipu in range(ipus)],
-        }
-    )
+        reason[waited["type"] == tag] = column
+    busy = _busy(report, clocks)
+    nothing = np.zeros(ipus, dtype=np.int64)
+    spent = {
+        name: summed(waited["ipu"][reason == name], waited["tile_cycles"][reason == name], ipus)
+        for name in REASONS
+    }
+    for tag, column in MOVING.items():
+        spent[column] = spent[column] + busy.get(tag, nothing)
+    others = rows_of(waited, waited["type"] != SYNC)
+    longest = _longest(others, "for_ipu", ipus, -1)
+    names = _longest(rows_of(others, longest[others["ipu"]] == others["for_ipu"]), "name", ipus, "")
+    return {
+        "ipu": np.arange(ipus),
+        "compute": busy.get("OnTileExecute", nothing) / total,
+        **{name: cycles / total for name, cycles in spent.items()},
+        "waits_for": longest,
+        "meanwhile": names,
+    }
 
 
-def _longest(frame: pd.DataFrame, by: list[str]) -> dict[str, dict[Any, Any]]:
-    """Return what each IPU waits for longest: the values of `by`, each by IPU."""
-    spent = frame.groupby(["ipu", *by])["tile_cycles"].sum().reset_index()
-    spent = spent.sort_values("tile_cycles", ascending=False, kind="stable")
-    first = spent.drop_duplicates("ipu").set_index("ipu")
-    return {column: first[column].to_dict() for column in by}
+def _longest(waited: Arrays, column: str, ipus: int, otherwise: int | str) -> Values:
+    """Return the value of a column that each IPU waits for longest, `otherwise` if for none."""
+    keys, group = groups_of({"ipu": waited["ipu"], column: waited[column]})
+    spent = summed(group, waited["tile_cycles"], len(keys["ipu"]))
+    first = largest_first({**keys, "spent": spent}, "spent")
+    on, places = np.unique(first["ipu"], return_index=True)
+    values = np.full(ipus, otherwise, dtype=first[column].dtype)
+    values[on] = first[column][places]
+    return values
 
 
 def _path(clocks: Clocks) -> Chain:

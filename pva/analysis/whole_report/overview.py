@@ -13,10 +13,9 @@ from pva.analysis.facts import Facts
 from pva.analysis.memory.totals import counts_code, memory_overview
 from pva.analysis.operations.cycle_breakdown import cycles_by_phase
 from pva.analysis.selection import rows_wanted
-from pva.analysis.table import Columns
+from pva.analysis.table import Columns, joined
 from pva.array_types import Integers
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -163,7 +162,7 @@ def recorded_parts(report: Report) -> Columns:
 
 
 @analysis("part place name first amount share:fraction unit")
-def report_sketch(report: Report, *, count: int = 60) -> pd.DataFrame:
+def report_sketch(report: Report, *, count: int = 60) -> Columns:
     """Sketch a report in a few numbers: the memory of its tiles, its phases, its liveness.
 
     A row for each `place` of a `part`, at most `count` of them. `memory`: what the fullest of a few
@@ -182,9 +181,10 @@ def report_sketch(report: Report, *, count: int = 60) -> pd.DataFrame:
         except NotRecordedError:
             continue
         places = np.arange(len(columns["amount"]))
-        parts.append(pd.DataFrame({"part": part, "place": places, **columns, "unit": unit}))
-    names = ["part", "place", "name", "first", "amount", "share", "unit"]
-    return pd.concat(parts, ignore_index=True)[names] if parts else pd.DataFrame(columns=names)
+        parts.append({"part": part, "place": places, **columns, "unit": unit})
+    names = ("part", "place", "name", "first", "amount", "share", "unit")
+    rows = joined(parts) if parts else dict.fromkeys(names, np.zeros(0, dtype=object))
+    return {name: rows[name] for name in names}
 
 
 def _of_tiles(report: Report, count: int) -> dict[str, Any]:
@@ -195,10 +195,10 @@ def _of_tiles(report: Report, count: int) -> dict[str, Any]:
 
 
 def _of_phases(report: Report, count: int) -> dict[str, Any]:
-    frame = cycles_by_phase(report).frame()
-    frame = frame[frame["cycles"] > 0].head(count)
-    columns = {"name": frame["phase"], "amount": frame["cycles"], "share": frame["share"]}
-    return {"first": 0} | {name: values.to_numpy() for name, values in columns.items()}
+    phases = cycles_by_phase(report).arrays
+    rows = np.flatnonzero(phases["cycles"] > 0)[:count]
+    columns = {"name": "phase", "amount": "cycles", "share": "share"}
+    return {"first": 0} | {name: phases[column][rows] for name, column in columns.items()}
 
 
 def _of_steps(report: Report, count: int) -> dict[str, Any]:
