@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
-from pva.analysis.table import Arrays, Columns, rows_of
+from pva.analysis.table import Arrays, Columns, groups_of, rows_of
 from pva.errors import InconsistentDataError, NotRecordedError
 from pva.lazy import pandas as pd
 from pva.queueing.replay import Arrivals, Device
@@ -34,6 +35,8 @@ PARTS = ("queue_ns", "upload_ns", "execute_ns", "download_ns")
 NUMBERS = ("rows", "batch", "instance", "padding", "cycles", *PARTS)
 TEXTS = ("id", "model", "version", "error")
 MAX_WINDOWS = 400
+# What the requests of a batch have in common; each waited in queue by itself.
+_OF_BATCH = ("padding", "queue_ns", "upload_ns", "execute_ns", "download_ns", "cycles", "instance")
 PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns": 100}
 
 
@@ -117,26 +120,36 @@ def _objects(trace: Trace, texts: list[str]) -> list[dict[str, object]]:
     queue_longest_ns="what its first request waited",
     cycles="cycles of the device; 0 where the trace has none",
 )
-def batches(trace: Trace, *, model: str = "") -> pd.DataFrame:
+def batches(trace: Trace, *, model: str = "") -> Columns:
     """Return each batch in order of time: rows, fill, padding, how long its requests had waited.
 
     `padding` are rows of zeros that fill its last compiled batch up, `fill` is the share of others.
     A trace of Triton tells neither them nor cycles: there both are 0, and `fill` is no number.
     `instance` is which copy of the model ran it; a report has the device of the first, 0.
     """
-    frame = requests(trace, model=model).frame()
-    frame = frame[frame["how"] == "answered"]
-    by = frame.assign(rows=frame["rows"].clip(lower=1), start=frame["begin_ns"] + frame["queue_ns"])
-    result = by.groupby(["model", "version", "batch"], as_index=False).agg(
-        begin_ns=("start", "min"), requests=("rows", "size"), rows=("rows", "sum"),
-        padding=("padding", "max"), queue_mean_ns=("queue_ns", "mean"),
-        queue_longest_ns=("queue_ns", "max"), upload_ns=("upload_ns", "max"),
-        execute_ns=("execute_ns", "max"), download_ns=("download_ns", "max"),
-        cycles=("cycles", "max"), instance=("instance", "max"),
-    )  # fmt: skip
-    fill = result["rows"] / (result["rows"] + result["padding"])
-    result["fill"] = fill.where(result["cycles"] > 0)
-    return result.sort_values(["begin_ns", "batch"], ignore_index=True)
+    answered = _answered(trace, model)
+    keys, group = groups_of({name: answered[name] for name in ("model", "version", "batch")})
+    count = np.bincount(group, minlength=len(keys["batch"]))
+    begin = np.full(len(count), np.iinfo(np.int64).max)
+    np.minimum.at(begin, group, answered["begin_ns"] + answered["queue_ns"])
+    rows = summed(group, np.maximum(answered["rows"], 1), len(count))
+    most = {name: np.zeros(len(count), dtype=np.int64) for name in _OF_BATCH}
+    for name, largest in most.items():
+        np.maximum.at(largest, group, answered[name])
+    fill = rows / np.maximum(rows + most["padding"], 1)
+    columns = {
+        **keys,
+        "begin_ns": begin,
+        "requests": count,
+        "rows": rows,
+        "padding": most["padding"],
+        "queue_mean_ns": summed(group, answered["queue_ns"], len(count)) / count,
+        "queue_longest_ns": most["queue_ns"],
+        **{name: most[name] for name in ("upload_ns", "execute_ns", "download_ns", "cycles")},
+        "instance": most["instance"],
+        "fill": np.where(most["cycles"] > 0, fill, np.nan),
+    }
+    return rows_of(columns, np.lexsort((keys["batch"], begin)))
 
 
 def batch_duration(rows: pd.DataFrame) -> pd.Series[int]:

@@ -11,6 +11,7 @@ from pva.analysis.distributed.clocks import Clock, compared, residual_ns
 from pva.analysis.distributed.events import KINDS, Events, SeveralInstances, host_events
 from pva.analysis.selection import rows_wanted
 from pva.analysis.spans import merged
+from pva.analysis.table import Columns, joined
 from pva.array_types import Integers
 from pva.lazy import pandas as pd
 
@@ -60,7 +61,7 @@ def _paced_nothing() -> pd.DataFrame:
 @analysis(
     "instance host part begin_ns:ns end_ns:ns run:fraction callback:fraction collective:fraction"
 )
-def instance_utilisation(run: SeveralInstances, *, count: int = 60) -> pd.DataFrame:
+def instance_utilisation(run: SeveralInstances, *, count: int = 60) -> Columns:
     """Return what part of the time each instance spends in runs, callbacks and collectives.
 
     A row for each instance and each of at most `count` parts of the run's time, none shorter than
@@ -73,21 +74,17 @@ def instance_utilisation(run: SeveralInstances, *, count: int = 60) -> pd.DataFr
     placed = [(one, clocks[one.instance].begin_ns or 0) for one in events
               if clocks[one.instance].begin_ns is not None]  # fmt: skip
     edges = _edges(placed, list(clocks.values()), rows_wanted(count))
-    rows = [
-        pd.DataFrame(
-            {"instance": one.instance, "host": pd.array([one.host] * (len(edges) - 1), dtype="str"),
-             "part": np.arange(len(edges) - 1), "begin_ns": edges[:-1], "end_ns": edges[1:]}
-            | {kind: _covered(one, kind, edges - at) for kind in KINDS}
-        )
+    parts = [
+        {"instance": one.instance, "host": one.host, "part": np.arange(len(edges) - 1),
+         "begin_ns": edges[:-1], "end_ns": edges[1:]}
+        | {kind: _covered(one, kind, edges - at) for kind in KINDS}
         for one, at in placed
     ]  # fmt: skip
-    if rows:
-        return pd.concat(rows, ignore_index=True)
-    numbers = dict.fromkeys(("instance", "part", "begin_ns", "end_ns"), np.zeros(0, np.int64))
+    if parts:
+        return joined(parts)
+    numbers = dict.fromkeys(("part", "begin_ns", "end_ns"), np.zeros(0, np.int64))
     shares = dict.fromkeys(KINDS, np.zeros(0))
-    frame = pd.DataFrame(numbers | shares)
-    frame.insert(1, "host", pd.Series([], dtype="str"))
-    return frame
+    return {"instance": np.zeros(0, np.int64), "host": [], **numbers, **shares}
 
 
 def _edges(placed: list[tuple[Events, int]], clocks: list[Clock], count: int) -> Integers:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,8 @@ from pva.analysis.distributed.events import (
     SeveralInstances,
     host_events,
 )
+from pva.analysis.table import Arrays, Columns, largest_first, rows_of
 from pva.array_types import Floats
-from pva.lazy import pandas as pd
 
 ORDER = 430  # of its analyses in the catalogue
 
@@ -67,7 +66,7 @@ class Steps:
     last="steps in which it came last",
     steps="runs after its first one",
 )
-def stragglers(run: SeveralInstances) -> pd.DataFrame:
+def stragglers(run: SeveralInstances) -> Columns:
     """Return which instances hold the others up, how long, when and by what, the worst first.
 
     A row for each instance with runs. `wait_ns`: what the median of the others waits for it in the
@@ -80,21 +79,21 @@ def stragglers(run: SeveralInstances) -> pd.DataFrame:
     """
     events = [one for one in host_events(run) if len(one.of(RUN)[0]) > 1]
     if len(events) < 2:
-        return pd.DataFrame({name: pd.array([], dtype=kind) for name, kind in _COLUMNS.items()})
+        return {name: np.zeros(0, dtype=kind) for name, kind in _COLUMNS.items()}
     steps = _steps(events)
     with warnings.catch_warnings():  # steps that one instance alone has
         warnings.simplefilter("ignore", RuntimeWarning)
         rows = _judged(events, steps)
-    frame = pd.DataFrame(rows).astype(_COLUMNS)[list(_COLUMNS)]
-    by = ["straggler", "wait_ns", "instance"]
-    return frame.sort_values(by, ascending=[False, False, True], ignore_index=True)
+    columns: Arrays = {name: np.asarray(rows[name]).astype(kind) for name, kind in _COLUMNS.items()}
+    in_order = rows_of(columns, np.argsort(columns["instance"], kind="stable"))
+    return largest_first(in_order, "straggler", "wait_ns")
 
 
-_COLUMNS: dict[str, Any] = {
-    "instance": "int64", "host": "str", "straggler": "bool", "cause": "str", "wait_ns": "int64",
-    "wait_share": "float64", "explained": "float64", "steps": "int64", "last": "int64",
-    "worst_step": "int64", "worst_wait_ns": "int64", "between_ns": "int64",
-    "callback_ns": "int64", "compute_ns": "int64", "basis": "str",
+_COLUMNS: dict[str, type] = {
+    "instance": np.int64, "host": np.object_, "straggler": np.bool_, "cause": np.object_,
+    "wait_ns": np.int64, "wait_share": np.float64, "explained": np.float64, "steps": np.int64,
+    "last": np.int64, "worst_step": np.int64, "worst_wait_ns": np.int64, "between_ns": np.int64,
+    "callback_ns": np.int64, "compute_ns": np.int64, "basis": np.object_,
 }  # fmt: skip
 
 
