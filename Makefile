@@ -73,7 +73,8 @@ bench: $(VENV)/.dev
 	  test -z "$$missed" || { echo "missed:$$missed"; exit 1; }
 
 # Change one thing at a time in twelve core modules, and print what no test notices: an hour or so
-# for all of them, MODULES="pva.units simulator.runtime.timeline" takes some.
+# for all of them, MODULES="pva.units simulator.runtime.timeline" takes some, AGAIN=1 runs only what
+# survived the last time.
 mutants: $(VENV)/.dev
 	@$(PIP) install 'mutmut>=3.8'
 	$(BIN)/python -m tools.mutants $(MODULES)

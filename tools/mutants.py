@@ -3,12 +3,14 @@
 `make mutants [MODULES="pva.units ..."]` runs mutmut on each module with the tests that
 `tools/mutants.toml` names for it. `tools/equivalent_mutants.toml` has the changes that no test can
 see, each with its reason; the others that survive are gaps. `tools/mutants.json` keeps the counts
-of each module that was run, and is tracked: a module that is not in it was never run.
+and the gaps of each module that was run, and is tracked: a module that is not in it was never run.
+With AGAIN=1 only what survived the last run, and functions that changed since, are run again.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -22,7 +24,7 @@ ROOT = Path(__file__).parent.parent
 RECORD = ROOT / "tools" / "mutants.json"
 EQUIVALENT = ROOT / "tools" / "equivalent_mutants.toml"
 TESTS = ROOT / "tools" / "mutants.toml"
-SURVIVED, NO_TESTS = 0, 33  # exit codes that mutmut keeps
+UNNOTICED = (0, 33)  # exit codes that mutmut keeps: of a survivor, and of what no test runs
 MAX_GAPS = 0.1  # of the changes of all modules
 ANY = "*"  # module of the changes that no test can see in any
 Change = tuple[str, str, str]  # module, the lines before and after
@@ -33,15 +35,30 @@ def file_of(module: str) -> str:
     return f"{module.replace('.', '/')}.py"
 
 
-def run(module: str) -> None:
-    """Run mutmut on one module with its tests, in this process, from an empty `mutants/`."""
+def run(module: str, again: bool = False) -> None:
+    """Run mutmut on one module with its tests, in this process, from an empty `mutants/`.
+
+    With `again` from what the last run left, whose survivors are forgotten.
+    """
     from mutmut.__main__ import cli  # `make mutants` installs it
     from mutmut.configuration import config
 
-    shutil.rmtree(ROOT / "mutants", ignore_errors=True)
+    if again:
+        for file in (ROOT / "mutants").rglob("*.meta"):
+            file.write_text(forget_survivors(file.read_text(encoding="utf-8")), encoding="utf-8")
+    else:
+        shutil.rmtree(ROOT / "mutants", ignore_errors=True)
     config().only_mutate[:] = [file_of(module)]
     config().pytest_add_cli_args_test_selection[:] = selection()[module]
     cli(["run", "--max-children", "1"])
+
+
+def forget_survivors(meta: str) -> str:
+    """Return what mutmut keeps of a file, without the outcome of the changes that survived."""
+    kept = json.loads(meta)
+    codes = kept["exit_code_by_key"]
+    survived = dict.fromkeys((key for key, code in codes.items() if code in UNNOTICED), None)
+    return json.dumps(kept | {"exit_code_by_key": codes | survived})
 
 
 def selection() -> dict[str, list[str]]:
@@ -115,26 +132,27 @@ def recorded() -> dict[str, dict[str, int]]:
     survivors = {
         name: change_of(module_of(name), get_diff_for_mutant(name))
         for name, code in codes.items()
-        if code in (SURVIVED, NO_TESTS)
+        if code in UNNOTICED
     }
     explained = equivalent(EQUIVALENT.read_text(encoding="utf-8"))
-    for name, change in survivors.items():
-        if not is_explained(change, explained):
-            print(name, f"    - {change[1]}", f"    + {change[2]}", sep="\n")
+    gaps = {name: one for name, one in survivors.items() if not is_explained(one, explained)}
+    for name, (_, before, after) in gaps.items():
+        print(name, f"    - {before}", f"    + {after}", sep="\n")
     ran = counts(codes, survivors, explained)
+    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     for module, numbers in ran.items():
         print(f"{module}: {', '.join(f'{count} {name}' for name, count in numbers.items())}")
-    record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
-    text = json.dumps(dict(sorted((record | ran).items())), indent=1)
+        record[module] = numbers | {"gaps": [one[1:] for one in gaps.values() if one[0] == module]}
+    text = json.dumps(dict(sorted(record.items())), indent=1)
     RECORD.write_text(f"{text}\n", encoding="utf-8")
     return ran
 
 
-def main(modules: list[str]) -> int:
+def main(modules: list[str], again: bool = False) -> int:
     """Run each module in a process of its own; return 1 where a tenth or more are gaps."""
     total: Counter[str] = Counter()
     for module in modules or selection():
-        call = f"from tools.mutants import run; run({module!r})"
+        call = f"from tools.mutants import run; run({module!r}, again={again})"
         subprocess.run([sys.executable, "-c", call], cwd=ROOT, check=False)
         for numbers in recorded().values():
             total.update(numbers)
@@ -142,4 +160,4 @@ def main(modules: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1:], again=os.environ.get("AGAIN") == "1"))

@@ -125,6 +125,11 @@ def test_cells_are_no_narrower_than_a_pixel_where_fewer_rectangles_would_do() ->
     ]
 
 
+def test_a_row_that_has_no_narrower_cells_takes_no_room_from_the_others() -> None:
+    found = viewport(tracks_of(dense(1), dense(8), dense(8)), 0, 8, 8, limit=13)
+    assert np.bincount(found.row).tolist() == [1, 8, 4]
+
+
 def test_each_row_has_the_rectangles_worked_out_for_its_own_level() -> None:
     found = viewport(tracks_of(dense(96), dense(96)), 0, 96, 96, limit=5)
     assert drawn(found) == [
@@ -225,6 +230,7 @@ def test_labels_of_rectangles_worked_out_before_stand_beside_those_of_few_events
     assert drawn(found) == [(0, 0, 32, 32), (0, 32, 36, 4)]
     figures = (found.label, found.time, found.label_time, found.kind)
     assert [column.tolist() for column in figures] == [[1, 0], [32, 4], [20, 4], [0, 1]]
+    assert {column.dtype for column in figures} == {np.dtype(np.int64)}
 
 
 def seamed(*rows: tuple[list[Event], list[Event]]) -> Tracks:
