@@ -349,3 +349,92 @@ def test_what_a_vertex_reads_is_followed_by_bytes_that_it_may_read_past(machine,
     np.maximum.at(ends, found.pieces.tile, found.allocation.address + found.pieces.bytes)
     needs = found.memory.by_tile["total_including_gaps"]
     assert (needs - ends).tolist() == [past, 0]
+
+
+@pytest.mark.parametrize(("size", "begin"), [(64, 160), (72, 104)])
+def test_interleaved_results_move_only_as_far_as_they_fit(size, begin):
+    # The message ends at 104; the next pair of elements begins at 160, and 64 bytes end the memory.
+    wants, messages = [False, True], np.array([True, False])
+    found = in_elements([104, size], wants, [(0, 1)], messages=messages, apart=np.array([[0, 1]]))
+    assert found[-1] == (1, begin, 1, size)
+
+
+@pytest.mark.parametrize(("size", "begin"), [(32, 64), (40, 40)])
+@pytest.mark.parametrize("idle", [[], [8]])
+def test_data_moves_to_the_next_element_only_if_it_fits_there(size, begin, idle):
+    # With one that is never live with the others, none of these conflicts with all.
+    count = 2 + len(idle)
+    lasting = np.arange(count) == 0
+    found = in_elements(
+        [40, size, *idle], [False] * count, [(0, 1)], lasting=lasting, apart=np.array([[0, 1]])
+    )
+    assert [row[1] for row in found[:2]] == [0, begin]
+
+
+@pytest.mark.parametrize(("searched", "begin"), [(2, 8), (1, 40)])
+def test_a_gap_is_searched_below_few_variables(searched, begin, monkeypatch):
+    monkeypatch.setattr(module, "SEARCHED", searched)
+    columns = {
+        "messages": np.array([False, True, False, False]),
+        "lasting": np.array([True, False, False, False]),
+        "apart": np.array([[0, 1]]),
+    }
+    found = in_elements([8, 8, 24, 8], [False] * 4, [(0, 1), (1, 2), (0, 2)], **columns)
+    assert found[2][1] == begin
+
+
+@pytest.mark.parametrize(("size", "begin"), [(16, 80), (24, 0)])
+def test_what_does_not_fit_on_top_of_others_is_put_below_them(size, begin):
+    # The third is live with the second alone, which lies at 40 on the first.
+    lasting = np.array([True, False, False, False])
+    found = in_elements([40, 40, size, 8], [False] * 4, [(0, 1), (1, 2)], lasting=lasting)
+    assert [row[1] for row in found] == [0, 40, begin, 0]
+
+
+@pytest.mark.parametrize(
+    ("before", "size", "rows"),
+    [
+        (96, 80, [(1, 96, 1, 80)]),
+        (88, 80, [(1, 88, 0, 8), (1, 96, 1, 72)]),
+        (40, 56, [(1, 40, 0, 56)]),
+        (40, 184, [(1, 40, 0, 56), (1, 96, 1, 128)]),
+        (40, 192, [(1, 224, 2, 192)]),
+    ],
+)
+def test_a_message_is_divided_where_both_regions_have_room(before, size, rows):
+    columns = {"messages": np.array([False, True]), "lasting": np.array([True, False])}
+    found = in_elements([before, size], [False, False], [(0, 1)], **columns)
+    assert found == [(0, 0, 0, before), *rows]
+
+
+def test_a_message_fills_whole_words_of_a_region_that_ends_within_one():
+    none, first = np.zeros(2, dtype=bool), np.array([True, False])
+    demand = Demand(np.arange(2), np.zeros(2, dtype=np.int64), np.array([40, 80]), none, none,
+                    np.ones((2, 2), dtype=bool), messages=~first, lasting=first)  # fmt: skip
+    found = allocate(demand, 1, 228, 100, 32)
+    assert (found.address.tolist(), found.bytes.tolist()) == ([0, 40, 100], [40, 56, 24])
+
+
+def test_rules_that_follow_one_another_are_kept_up_to_the_second_element():
+    chain = [(n, n + 1) for n in range(3)]
+    every = [(n, m) for n in range(4) for m in range(n)]
+    # The fifth is never live: without it all four conflict with all, and count as always live.
+    assert placed_apart(chain, [8] * 4, every) == [0, 32, 64, 96]
+    assert placed_apart(chain, [8] * 5, every) == [0, 32, 8, 40, 0]
+
+
+def test_data_lies_apart_from_others_as_far_up_as_these_are_large():
+    assert placed_apart([(0, 1)], [72, 8, 8], [(0, 1)]) == [0, 96, 0]
+    every = [(0, 1), (0, 2), (1, 2)]  # the third is to lie apart from the second, at 64 to 72
+    assert placed_apart([(1, 2)], [64, 8, 8, 8], every) == [0, 64, 72, 0]
+
+
+def test_what_lies_apart_from_a_variable_does_so_on_the_tiles_of_both():
+    # Of the first on tile 0 alone, of the second on both.
+    none = np.zeros(3, dtype=bool)
+    together = np.array([[True, True, False], [True, True, False], [False, False, True]])
+    demand = Demand(
+        np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), np.array([24, 8, 8, 8]), none, none,
+        together, np.array([[0, 1]]),
+    )  # fmt: skip
+    assert allocate(demand, 2, 1000, 500, 32).address.tolist() == [0, 32, 0, 0]
