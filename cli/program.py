@@ -21,7 +21,7 @@ from pva import units
 from pva.errors import PvaError
 
 if TYPE_CHECKING:
-    from simulator.watch import Event
+    from simulator.engine_events import Event
 
 ENGINE, TARGET = "POPLAR_ENGINE_OPTIONS", "POPLAR_TARGET_OPTIONS"
 RAISED = 1  # what Python ends with after an exception
@@ -36,7 +36,7 @@ def run_program(
 
     Raises PvaError when it made no engine.
     """
-    from simulator.watch import listening
+    from simulator.engine_events import subscribed
 
     compiled: list[Event] = []
 
@@ -50,7 +50,7 @@ def run_program(
     with (
         _environment(ENGINE, {**report, **options}),
         _environment(TARGET, target),
-        listening(note),
+        subscribed(note),
     ):
         code = _run_file(path, arguments)
     if not compiled:

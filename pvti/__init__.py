@@ -26,8 +26,8 @@ from pvti.channel import (
     traceFramework,
     tracePoplar,
 )
-from pvti.core import accelerated
 from pvti.heatmap import HeatmapDouble, HeatmapFloat, HeatmapInt
+from pvti.implementation import accelerated
 from pvti.instrument import instrument, instrument_fn, trace
 from pvti.options import FILE, MODES, Options, from_environment
 from pvti.recorder import closeTrace, getCurrentTraceFilename, start, writeTrace

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from pvti.core import Spans
+from pvti.implementation import Spans
 from pvti.schema import LABEL_MASK, OVERLAPPING, Cell
 from pvti.spans import writable
 

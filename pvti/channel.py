@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pvti.buffers import Buffers, LabelKeys, catalogue, next_number
-from pvti.core import Channel
+from pvti.implementation import Channel
 from pvti.spans import writable
 
 

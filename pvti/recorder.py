@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING
 from pvti import channel
 from pvti.buffers import HURRY_NANOSECONDS, Buffers, Track, Unstarted
 from pvti.options import RING, Options
-from pvti.place import Place
 from pvti.schema import TASK_TID
 from pvti.spans import forget_losses, move_losses, raise_if_signalled, warn, writable
 from pvti.tasks import thread_buffers
+from pvti.trace_path import TracePath
 
 if TYPE_CHECKING:
     from pvti.ring import Ring
@@ -48,7 +48,7 @@ class Recorder:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.place = Place(options.directory)
+        self.place = TracePath(options.directory)
         self.over = False  # nothing more is recorded; the last commit may still be due
         self._stop = threading.Event()  # of the writer that runs
         self._tracks: dict[int, Track] = {}  # by number

@@ -1,6 +1,6 @@
 """Spans, begun and ended: what `_accelerator.c` does in C, in Python, with the same names.
 
-Only what every event passes through stands here. `pvti.core` chooses between the two.
+Only what every event passes through stands here. `pvti.implementation` chooses between the two.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 from pvti.buffers import Metadata, json_text
 from pvti.channel import TraceChannel
-from pvti.core import Span
+from pvti.implementation import Span
 from pvti.spans import find_key, lost
 
 

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from pvti.buffers import HURRY_NANOSECONDS, Chunk, Row, Track, catalogue
-from pvti.core import checksums
+from pvti.implementation import checksums
 from pvti.schema import COLUMNS, WRITER_PRAGMAS, Cell, create_statements, insert_statement
 from pvti.spans import do_at_once
 

@@ -15,6 +15,7 @@ import numpy as np
 import pvti
 from simulator import options as engine_options
 from simulator.device import Device
+from simulator.engine_events import Event, emit
 from simulator.engine_log import log_executable, log_run
 from simulator.executable import (
     Executable,
@@ -45,7 +46,6 @@ from simulator.runtime.time_stamps import TimerTimePoint
 from simulator.runtime.without_values import OPTION as VALUES_OPTION
 from simulator.runtime.without_values import NoValues
 from simulator.runtime.work import NOTHING_KNOWN, Work
-from simulator.watch import Event, tell
 
 if TYPE_CHECKING:
     from simulator.engine_report import Report
@@ -290,7 +290,7 @@ class Engine:
     def _tell(self, kind: Literal["compiled", "ran"]) -> None:
         target = self._graph.device_target
         place = (target.name, target.num_ipus, target.tiles_per_ipu)
-        tell(Event(kind, *place, self._runs, self._directory))
+        emit(Event(kind, *place, self._runs, self._directory))
 
     # Host
     def connectStream(self, handle: str | Stream, *arguments: object) -> None:

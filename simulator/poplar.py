@@ -76,7 +76,7 @@ from simulator.graph.vertex import (
 )
 from simulator.graph.views import replication_factor
 from simulator.runtime.callbacks import StreamCallback
-from simulator.runtime.host_halves import (
+from simulator.runtime.half_conversion import (
     copyDeviceHalfToDouble,
     copyDeviceHalfToFloat,
     copyDoubleToDeviceHalf,

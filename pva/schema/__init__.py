@@ -26,10 +26,7 @@ from pva.schema.declaration import (
     camel,
     snake,
 )
-from pva.schema.execution_tables import EXECUTION_TABLES
-from pva.schema.graph_tables import GRAPH_TABLES
-from pva.schema.trace_tables import TRACE_TABLE, TRACE_TABLES
-from pva.schema.words import (
+from pva.schema.enums import (
     BLOCK_KINDS,
     CATEGORIES,
     EXCHANGE_INSTRUCTIONS,
@@ -44,6 +41,9 @@ from pva.schema.words import (
     VERTEX_MEMORY_PARTS,
     WRITTEN_TYPES,
 )
+from pva.schema.execution_tables import EXECUTION_TABLES
+from pva.schema.graph_tables import GRAPH_TABLES
+from pva.schema.trace_tables import TRACE_TABLE, TRACE_TABLES
 
 __all__ = [
     "ARRAY",

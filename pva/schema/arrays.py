@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pva.schema.declaration import COMPUTE_OPTION, EXCHANGE_OPTION, EXECUTION_OPTION, Array
-from pva.schema.words import VERTEX_MEMORY_PARTS
+from pva.schema.enums import VERTEX_MEMORY_PARTS
 
 
 def _exchange_arrays(table: str, place: str, cycles_key: str, subject: str) -> tuple[Array, ...]:

@@ -14,7 +14,7 @@ from pva.schema.declaration import (
     text,
     whole,
 )
-from pva.schema.words import BLOCK_KINDS, PROFILER_MODES, STEP_TYPES, SYNC_TYPES
+from pva.schema.enums import BLOCK_KINDS, PROFILER_MODES, STEP_TYPES, SYNC_TYPES
 
 _BALANCES = (
     fraction("tile_balance", "fraction", "cycles of all tiles / (cycles * tiles)"),

@@ -19,7 +19,7 @@ from pva.schema.declaration import (
     text,
     whole,
 )
-from pva.schema.words import (
+from pva.schema.enums import (
     CATEGORIES,
     EXCHANGE_INSTRUCTIONS,
     PROGRAM_TYPES,

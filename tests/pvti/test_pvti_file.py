@@ -14,7 +14,7 @@ import pytest
 from test_pvti_processes import run
 
 import pvti
-from pvti import buffers, core, document, schema, spans, writer
+from pvti import buffers, document, implementation, schema, spans, writer
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 
@@ -65,7 +65,7 @@ def test_a_record_is_begin_duration_and_label(
     assert (count, begin, end, crc) == (2, 1_001_000, 1_004_000, zlib.crc32(data))
 
 
-@pytest.mark.parametrize("module", [core, spans], ids=["core", "spans"])
+@pytest.mark.parametrize("module", [implementation, spans], ids=["implementation", "spans"])
 def test_a_chunk_ends_with_the_last_end_whatever_was_recorded_last(module: Any) -> None:
     events = module.Spans()
     events.push(1, 10)
@@ -112,7 +112,7 @@ def test_a_thread_that_the_writer_leaves_waiting_packs_what_has_ended() -> None:
 
 def test_checksums_are_those_of_zlib_whatever_the_length() -> None:
     data = [bytes(range(256)) * 5, b"", *(b"\xa5" * length for length in range(1, 40))]
-    assert core.checksums(data) == [zlib.crc32(each) for each in data]
+    assert implementation.checksums(data) == [zlib.crc32(each) for each in data]
 
 
 def test_what_was_written_leaves_the_memory(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from simulator.poplar import program
 from simulator.poplibs.popops.reduction.regions import in_memory
 from simulator.poplibs.popops.regions import in_memory_order
 from simulator.poplibs.poputil import createBroadcastOperand
-from simulator.poplibs.poputil.use import joint_broadcast_operand
+from simulator.poplibs.poputil.mapping_by_use import joint_broadcast_operand
 
 TILES = 4
 

@@ -18,7 +18,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, FLOAT, HALF, INT
 from simulator.graph.variables import TensorCloneMethod
 from simulator.poplibs import popops, poputil
-from simulator.poplibs.poputil.use import Uses, _uses, spread_by_use
+from simulator.poplibs.poputil.mapping_by_use import Uses, _uses, spread_by_use
 
 MK1 = TARGETS["mk1"]
 

@@ -21,7 +21,7 @@ from simulator.logging import library_call
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops.ordered_copy import ordered_copy
 from simulator.poplibs.popops.regions import add_elementwise, debug_name
-from simulator.poplibs.poputil.use import joint_broadcast_operand
+from simulator.poplibs.poputil.mapping_by_use import joint_broadcast_operand
 
 AllReduce = Callable[..., list[Tensor]]  # (graph, tensors, prog, replicas, debugContext, options)
 SPLIT = 3 / 4  # how much of 1 / n scales the sums, so that halves neither vanish nor overflow

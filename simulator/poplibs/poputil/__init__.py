@@ -19,6 +19,7 @@ from simulator.poplibs.poputil.copies import (
     createIpuCopy,
     duplicate,
 )
+from simulator.poplibs.poputil.mapping_by_use import TensorUseTracker, createBroadcastOperand
 from simulator.poplibs.poputil.offsets import (
     calcLinearTileMappingAndNewOffset,
     calculateUnshufflingIntervals,
@@ -56,7 +57,6 @@ from simulator.poplibs.poputil.tile_mapping import (
     mapTensorLinearlyWithOffset,
     rebalanceTensor,
 )
-from simulator.poplibs.poputil.use import TensorUseTracker, createBroadcastOperand
 from simulator.poplibs.poputil.values import (
     castToDeviceHalfValue,
     checkAccuracyWhenCast,

@@ -6,7 +6,7 @@ import os
 import time
 
 
-class Place:
+class TracePath:
     """The directory and the name of one trace's files."""
 
     def __init__(self, directory: str) -> None:

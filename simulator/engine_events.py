@@ -1,4 +1,4 @@
-"""Who wants to know what engines do: each listener is told of every compilation and every run.
+"""What engines do, for those who subscribe: every compilation and every run is an event.
 
 Nothing listens unless asked for; the command `tilescope simulate` does, for its progress, and to
 say which engines a program made.
@@ -27,14 +27,14 @@ Listener = Callable[[Event], None]
 _listeners: list[Listener] = []
 
 
-def tell(event: Event) -> None:
+def emit(event: Event) -> None:
     """Call all listeners."""
     for listener in _listeners:
         listener(event)
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def subscribed(listener: Listener) -> Iterator[None]:
     """Call this listener as well, within the block."""
     _listeners.append(listener)
     try:
