@@ -125,6 +125,12 @@ def test_cells_are_no_narrower_than_a_pixel_where_fewer_rectangles_would_do() ->
     ]
 
 
+def test_few_events_behind_a_rectangle_leave_those_of_the_next_row_alone() -> None:
+    assert drawn(viewport(tracks_of(dense(36), dense(64)), 0, 96, 3)) == [
+        (0, 0, 32, 32), (0, 32, 36, 4), (1, 0, 32, 32), (1, 32, 64, 32),
+    ]  # fmt: skip
+
+
 def test_a_row_that_has_no_narrower_cells_takes_no_room_from_the_others() -> None:
     found = viewport(tracks_of(dense(1), dense(8), dense(8)), 0, 8, 8, limit=13)
     assert np.bincount(found.row).tolist() == [1, 8, 4]
