@@ -6,7 +6,7 @@ Laws and budgets pass, fail or are skipped. Findings of `insights` come along: t
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,15 +99,14 @@ def _insights(report: Report) -> Iterator[Case]:
     from pva.analysis.insight_rules import RULES, examination
 
     findings, unchecked = examination(counted(report, STEADY))
-    rows = findings.to_dict("records")
-    why = {row["rule"]: str(row["why"]) for row in unchecked.to_dict("records")}
+    why = {row["rule"]: str(row["why"]) for row in unchecked}
     for rule in (rule for rules in RULES.values() for rule in rules):
         name, meaning = rule.__name__, " ".join((rule.__doc__ or "").split())
-        results = tuple(_result(report, row) for row in rows if row["rule"] == name)
+        results = tuple(_result(report, row) for row in findings if row["rule"] == name)
         yield Case(INSIGHTS, name, meaning, results, why.get(name, ""))
 
 
-def _result(report: Report, row: Mapping[Hashable, Any]) -> Result:
+def _result(report: Report, row: Mapping[str, Any]) -> Result:
     from pva.analysis.debug_contexts import finding_source
 
     file, line, function = finding_source(report, row["variable"], row["name"])

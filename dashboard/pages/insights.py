@@ -38,7 +38,9 @@ from pva.analysis.memory.totals import CATEGORY_LABELS, category_label
 from pva.analysis.operations.costs import operation_costs
 from pva.analysis.operations.layers import MODULE
 from pva.analysis.operations.modules import has_modules
+from pva.analysis.table import columns_of
 from pva.errors import NotRecordedError
+from pva.lazy import pandas as pd
 from pva.plot.axes import Figure
 from pva.plot.theme import Theme
 
@@ -179,7 +181,8 @@ def _fit(report: Report) -> Element:
 def examined(store: Store, state: Address) -> tuple[Frame, Frame]:
     """Return findings and unchecked rules; the words have the units that the reader chose."""
     found, lacking = untried(store, state)
-    return with_trials(store.report(state.report), found), lacking
+    rows = with_trials(store.report(state.report), components.rows_of(found))
+    return pd.DataFrame(columns_of(rows, (*analysis.FIELDS, *analysis.TRIALS))), lacking
 
 
 def untried(store: Store, state: Address) -> tuple[Frame, Frame]:
@@ -187,7 +190,13 @@ def untried(store: Store, state: Address) -> tuple[Frame, Frame]:
     report = store.report(state.report)
     ask = partial(_asked, store, state.report)
     name = f"insights {units.manner()}"
-    return store.derived(state.report, name, lambda: analysis.examination(report, ask))
+
+    def make() -> tuple[Frame, Frame]:
+        found, lacking = analysis.examination(report, ask)
+        findings = pd.DataFrame(columns_of(found, analysis.FIELDS))
+        return findings, pd.DataFrame(columns_of(lacking, analysis.UNCHECKED))
+
+    return store.derived(state.report, name, make)
 
 
 def is_examined(store: Store, state: Address) -> bool:

@@ -8,7 +8,7 @@ table["total"].max() # whatever else is asked of a table is asked of its frame
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, overload
@@ -193,6 +193,11 @@ def arrays_of(columns: Columns | pd.DataFrame) -> dict[str, Values]:
 def rows_of(columns: Columns, rows: Values | slice) -> Arrays:
     """Return some of the rows, by number, or by a truth for each."""
     return {name: values[rows] for name, values in arrays_of(columns).items()}
+
+
+def columns_of(rows: Sequence[Mapping[str, object]], names: Iterable[str]) -> Arrays:
+    """Return rows, each with a value by name, as columns of these names."""
+    return arrays_of({name: [row[name] for row in rows] for name in names})
 
 
 def joined(parts: Iterable[Columns]) -> Arrays:

@@ -14,9 +14,9 @@ from pva.analysis.execution.steady import STEADY, counted
 from pva.analysis.insight_rules import causes, lives, runs, space, speed
 from pva.analysis.insight_rules.finding import UNITS, Finding, part
 from pva.analysis.insight_rules.fitting import with_what_lacks
-from pva.analysis.insight_rules.trials import with_trials
+from pva.analysis.insight_rules.trials import Row, with_trials
+from pva.analysis.table import Columns, columns_of
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -57,17 +57,19 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 LITTLE = 0.005  # of what a saving is a part of: what saves less is told as a note
 _ORDER = {"problem": 0, "cost": 1, "note": 2}
-_COLUMNS = (
+FIELDS = (
     "rule", "about", "severity", "what", "where", "amount", "unit", "advice", "saving", "of",
     "saving_share", "on_fullest", "show", "tile", "step", "variable", "name",
 )  # fmt: skip
+TRIALS = ("try_it", "measured_saving", "trial")
+UNCHECKED = ("rule", "about", "tells", "why")
 
 
 @analysis(
     "rule about severity what where amount unit advice saving of saving_share:fraction "
     "on_fullest:bytes show tile step variable name try_it measured_saving trial"
 )
-def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
+def insights(report: Report, *, runs: str = STEADY) -> Columns:
     """Return what stands out: does it fit, what fills the tiles, what the runs wait for.
 
     Of the steady state: without the runs of programs that ran once while another one ran more
@@ -87,16 +89,17 @@ def insights(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
     `severity` is problem, cost or note (what saves less than 0.5 % is one); problems come first,
     then what could save most. What was not recorded is not looked at; `unchecked_rules` lists it.
     """
-    return with_trials(report, examination(counted(report, runs))[0])
+    rows = with_trials(report, examination(counted(report, runs))[0])
+    return columns_of(rows, (*FIELDS, *TRIALS))
 
 
 @analysis("rule about tells why")
-def unchecked_rules(report: Report, *, runs: str = STEADY) -> pd.DataFrame:
+def unchecked_rules(report: Report, *, runs: str = STEADY) -> Columns:
     """Return which rules of `insights` could not be checked, as the report lacks what they need.
 
     `runs` are those of `insights`. Raises SelectionError.
     """
-    return examination(counted(report, runs))[1]
+    return columns_of(examination(counted(report, runs))[1], UNCHECKED)
 
 
 def answer_of(rule: Rule, report: Report) -> Answer:
@@ -109,22 +112,20 @@ def answer_of(rule: Rule, report: Report) -> Answer:
 
 def examination(
     report: Report, ask: Callable[[Rule, Report], Answer] = answer_of
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Ask every rule once, by `ask`; return what `insights` and `unchecked_rules` do."""
+) -> tuple[list[Row], list[Row]]:
+    """Ask every rule once, by `ask`; return the rows of `insights` and of `unchecked_rules`."""
     findings: list[tuple[str, str, Finding]] = []
-    unchecked = []
+    unchecked: list[Row] = []
     for about, rule in all_rules():
         answer, lacking = ask(rule, report)
         findings += [(rule.__name__, about, finding) for finding in answer]
         if lacking:
             text = " ".join((rule.__doc__ or "").split())
-            unchecked.append((rule.__name__, about, text, lacking))
+            values = (rule.__name__, about, text, lacking)
+            unchecked.append(dict(zip(UNCHECKED, values, strict=True)))
     rows = [_row(*finding) for finding in with_what_lacks(findings)]
     rows.sort(key=lambda row: (_ORDER[str(row["severity"])], -float(str(row["saving_share"]))))
-    return (
-        pd.DataFrame(rows, columns=list(_COLUMNS)),
-        pd.DataFrame(unchecked, columns=["rule", "about", "tells", "why"]),
-    )
+    return rows, unchecked
 
 
 def all_rules() -> Iterator[tuple[str, Rule]]:
@@ -134,7 +135,7 @@ def all_rules() -> Iterator[tuple[str, Rule]]:
             yield about, rule
 
 
-def _row(rule: str, about: str, finding: Finding) -> dict[str, object]:
+def _row(rule: str, about: str, finding: Finding) -> Row:
     values = asdict(finding)
     total = values.pop("whole")
     del values["holds"]

@@ -18,11 +18,11 @@ from pva.errors import NotRecordedError, PvaError
 from pva.explored import exploration_of, point_of, points_of
 
 if TYPE_CHECKING:
-    from pva.lazy import pandas as pd
     from pva.report import Report
 
 Words = Sequence[str]
 Point = Mapping[str, Any]
+Row = dict[str, Any]  # a finding, by the columns of `insights`
 MODEL, PROGRAMS = ".onnx", (".onnx", ".py")
 FIT = "does_it_fit"
 REPEAT, TRAIN, IPUS = "repeat", "--train", "ipus"
@@ -66,12 +66,11 @@ LEVERS = {
 }
 
 
-def with_trials(report: Report, findings: pd.DataFrame) -> pd.DataFrame:
+def with_trials(report: Report, rows: Sequence[Row]) -> list[Row]:
     """Return findings with `try_it`, `measured_saving` and `trial`, as `insights` tells them."""
     point = point_of(report.path)
     program, words = _command_line(report, point)
     space = exploration_of(report.path) or _directory_of_trials(report, program)
-    rows: list[dict[str, Any]] = findings.to_dict("records")  # type: ignore[assignment]
     commands = [_command(report, str(row["rule"]), row, program, words, space) for row in rows]
     points = points_of(space) if any(commands) else []
     measured = [
@@ -80,11 +79,10 @@ def with_trials(report: Report, findings: pd.DataFrame) -> pd.DataFrame:
         else (NOT_MEASURED, "")
         for row, command in zip(rows, commands, strict=True)
     ]
-    return findings.assign(
-        try_it=commands,
-        measured_saving=[float(saving) for saving, _ in measured],
-        trial=[key for _, key in measured],
-    )
+    return [
+        {**row, "try_it": command, "measured_saving": float(saving), "trial": key}
+        for row, command, (saving, key) in zip(rows, commands, measured, strict=True)
+    ]
 
 
 def _directory_of_trials(report: Report, program: str) -> Path:
