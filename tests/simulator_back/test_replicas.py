@@ -1,11 +1,13 @@
 """Replicated graphs: two replicas of two IPUs of four tiles, in the compiler and in the report."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from plotly.utils import PlotlyJSONEncoder
 
 from cli.check import check as check_command
 from cli.info import info
@@ -146,7 +148,8 @@ def test_every_page_of_a_report_of_replicas_is_laid_out(report: Path) -> None:
     shown = [page for page in PAGES if page.available(store, "")]
     assert len(shown) >= 4
     for page in shown:
-        assert page.layout(store, Address()) is not None
+        layout = json.dumps(page.layout(store, Address()), cls=PlotlyJSONEncoder)
+        assert page.PAGE.question in layout
 
 
 def test_libpva_lists_the_tiles_of_all_replicas(report: Path) -> None:

@@ -4,12 +4,14 @@ The tiles of an IPU have sync delays of 60, 82, 104 and 126 cycles; the way betw
 costs ceil(15 ns * 1.33 GHz * 2) = 40 more.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from plotly.utils import PlotlyJSONEncoder
 
 from cli.check import check as check_command
 from cli.info import info
@@ -247,7 +249,8 @@ def test_each_ipu_has_a_lane_and_every_page_is_laid_out(report: Path) -> None:
     shown = [page for page in PAGES if page.available(store, "")]
     assert len(shown) >= 4
     for page in shown:
-        assert page.layout(store, Address()) is not None
+        layout = json.dumps(page.layout(store, Address()), cls=PlotlyJSONEncoder)
+        assert page.PAGE.question in layout
 
 
 def test_libpva_tells_of_both_ipus(report: Path) -> None:
