@@ -438,3 +438,10 @@ def test_what_lies_apart_from_a_variable_does_so_on_the_tiles_of_both():
         together, np.array([[0, 1]]),
     )  # fmt: skip
     assert allocate(demand, 2, 1000, 500, 32).address.tolist() == [0, 32, 0, 0]
+
+
+def test_a_gap_is_no_part_of_an_element_that_a_piece_is_to_lie_apart_from():
+    # The third is live with the second, at 8 on the first: below it are 8 bytes of its element.
+    columns = {"lasting": np.array([True, False, False, False]), "apart": np.array([[1, 2]])}
+    found = in_elements([8, 8, 8, 8], [False] * 4, [(0, 1), (1, 2)], **columns)
+    assert [row[1] for row in found] == [0, 8, 32, 0]
