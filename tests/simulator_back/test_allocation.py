@@ -445,3 +445,52 @@ def test_a_gap_is_no_part_of_an_element_that_a_piece_is_to_lie_apart_from():
     columns = {"lasting": np.array([True, False, False, False]), "apart": np.array([[1, 2]])}
     found = in_elements([8, 8, 8, 8], [False] * 4, [(0, 1), (1, 2)], **columns)
     assert [row[1] for row in found] == [0, 8, 32, 0]
+
+
+def test_data_that_goes_on_in_the_interleaved_region_is_held_apart_in_no_pairs_of_elements():
+    columns = {"lasting": np.array([True, False, False, False]), "apart": np.array([[1, 2]])}
+    conflicts = [(0, 1), (0, 2), (1, 2)]
+    found = in_elements([96, 16, 16, 8], [False] * 4, conflicts, **columns)
+    assert [row[1] for row in found] == [0, 96, 112, 0]
+
+
+def test_a_message_begins_in_the_next_element_though_it_ends_in_the_next_region():
+    columns = {"messages": np.array([False, True]), "lasting": np.array([True, False])}
+    found = in_elements([40, 40], [False] * 2, [(0, 1)], apart=np.array([[0, 1]]), **columns)
+    assert found == [(0, 0, 0, 40), (1, 64, 0, 32), (1, 96, 1, 8)]
+
+
+def test_interleaved_results_lie_apart_up_to_the_second_pair_of_elements():
+    # The last one is never live: without it all others count as always live.
+    count, wants = 5, np.ones(5, dtype=bool)
+    together = np.eye(count, dtype=bool)
+    together[:4, :4] = True
+    chain = np.array([(n, n + 1) for n in range(3)])
+    demand = Demand(np.arange(count), np.zeros(count, dtype=np.int64), np.full(count, 8), wants,
+                    ~wants, together, chain)  # fmt: skip
+    found = allocate(demand, 1, 1000, 96, 32)
+    assert found.address.tolist() == [96, 160, 224, 232, 96]
+
+
+def test_a_gap_is_searched_on_each_tile_that_needs_it():
+    # The message leaves a gap on tile 0; on tile 1 the last one fits below the third alone.
+    kinds = np.eye(4, dtype=bool)
+    together = np.eye(4, dtype=bool)
+    for one, other in [(0, 1), (0, 2), (1, 3), (2, 3)]:
+        together[one, other] = together[other, one] = True
+    demand = Demand(
+        np.array([0, 0, 1, 2, 3]), np.array([0, 1, 0, 1, 1]), np.array([8, 40, 8, 40, 24]),
+        kinds[0] & False, kinds[0] & False, together, np.array([[0, 1]]), kinds[1], kinds[0],
+    )  # fmt: skip
+    assert allocate(demand, 2, 224, 96, 32).address.tolist() == [0, 0, 32, 40, 0]
+
+
+def test_the_parts_of_a_piece_follow_each_other_on_many_tiles():
+    tiles = 200
+    demand = Demand(
+        np.repeat([0, 1], tiles), np.tile(np.arange(tiles), 2), np.repeat([40, 80], tiles),
+        np.zeros(2, dtype=bool), np.zeros(2, dtype=bool), np.ones((2, 2), dtype=bool),
+        messages=np.array([False, True]), lasting=np.array([True, False]),
+    )  # fmt: skip
+    found = allocate(demand, tiles, 224, 96, 32)
+    assert found.address.tolist() == [0] * tiles + [40, 96] * tiles
