@@ -494,3 +494,16 @@ def test_the_parts_of_a_piece_follow_each_other_on_many_tiles():
     )  # fmt: skip
     found = allocate(demand, tiles, 224, 96, 32)
     assert found.address.tolist() == [0] * tiles + [40, 96] * tiles
+
+
+def test_data_that_ends_where_the_element_of_another_begins_stays():
+    columns = {"lasting": np.array([True, False, False]), "apart": np.array([[1, 2]])}
+    found = in_elements([32, 8, 32], [False] * 3, [(0, 1)], **columns)
+    assert [row[1] for row in found] == [0, 32, 0]
+
+
+def test_data_stays_in_an_element_that_begins_where_those_of_another_end():
+    columns = {"lasting": np.array([True, False, False, False]), "apart": np.array([[1, 3]])}
+    conflicts = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
+    found = in_elements([40, 24, 24, 8], [False] * 4, conflicts, **columns)
+    assert [row[1] for row in found] == [0, 40, 64, 88]
