@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 import numpy as np
@@ -377,3 +377,29 @@ def test_a_batch_norm_gives_its_statistics_in_older_operator_sets(
         np.testing.assert_allclose(made, wanted, rtol=1e-3, atol=1e-5)
     white = (x - own[:, None]) / np.sqrt(spread + 1e-3)[:, None]
     np.testing.assert_allclose(y, white * scale[:, None] + bias[:, None], rtol=1e-3, atol=1e-4)
+
+
+def texts(probs: Array, blank: int) -> dict[tuple[int, ...], float]:
+    """Return the probability of each text, over all paths [steps, classes]."""
+    found: dict[tuple[int, ...], float] = {}
+    for path in product(range(probs.shape[1]), repeat=len(probs)):
+        text = tuple(symbol for symbol, _ in groupby(path) if symbol != blank)
+        weight = float(np.prod([row[symbol] for row, symbol in zip(probs, path, strict=True)]))
+        found[text] = found.get(text, 0.0) + weight
+    return found
+
+
+@pytest.mark.parametrize("blank", [0, 2])
+def test_a_beam_search_decodes_the_likeliest_texts(blank: int) -> None:
+    # With as many beams as there are texts nothing is lost, so that all paths tell.
+    probs = RANDOM.dirichlet(np.ones(3), size=(4, 2))  # [steps, batch, classes]
+    arrays = [np.log(probs).astype(np.float32), np.uint32([4, 3])]
+    scores, lengths, labels = run(
+        lambda b, t: b.aiGraphcore.ctcbeamsearchdecoder(t, blank, 40, 2), arrays
+    )
+    for sample, steps in enumerate((4, 3)):
+        expected = sorted(texts(probs[:steps, sample], blank).items(), key=lambda one: -one[1])[:2]
+        for place, (text, probability) in enumerate(expected):
+            length = int(lengths[sample, place])
+            assert tuple(labels[sample, place, :length].tolist()) == text
+            np.testing.assert_allclose(scores[sample, place], np.log(probability), rtol=1e-5)

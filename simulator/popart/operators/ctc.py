@@ -12,7 +12,7 @@ from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.losses import REDUCTIONS
 from simulator.popart.operators.reductions import reduced
 from simulator.popart.tensor_info import TensorInfo, type_name
-from simulator.poplibs.popnn import ctc
+from simulator.poplibs.popnn import ctc, ctc_infer
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import _1, _2, _3
 
@@ -72,6 +72,46 @@ def loss(call: Call) -> Tensor:
     if call.attribute("reduction", "Mean") == "NoReduction":
         return losses
     return reduced(call, losses, [0], Operation.ADD).reshape([])
+
+
+def decoder_lacks(node: Node, ir: Ir) -> str:
+    """Return what of the inputs of a decoder does not fit."""
+    probs, lengths = (ir.infos[name] for name in node.inputs)
+    if len(probs.dims) != 3 or probs.device.numpy.kind != "f":
+        return f"log probabilities are {probs}; floats [steps, batch, classes] are needed"
+    if lengths.device is not UNSIGNED_INT or lengths.dims != probs.dims[1:2]:
+        return f"lengths are {lengths}; UINT32 of {probs.dims[1]} samples are needed"
+    return ""
+
+
+def _beams(node: Node) -> tuple[int, int, int]:
+    """Return blank class, beam width and how many texts are wanted."""
+    defaults = {"blank": 0, "beam_width": 100, "top_paths": 1}
+    blank, width, paths = (int(node.attributes.get(k, n)) for k, n in defaults.items())
+    return blank, width, paths
+
+
+def decoder_inferred(node: Node, infos: Sequence[TensorInfo]) -> list[TensorInfo]:
+    """Return type and shape of the texts' log probabilities, their lengths, and the texts."""
+    steps, batch = infos[0].dims[:2]
+    shape = [batch, _beams(node)[2]]
+    return [
+        TensorInfo(infos[0].type, shape),
+        TensorInfo("UINT32", shape),
+        TensorInfo("UINT32", [*shape, steps]),
+    ]
+
+
+def decoded(call: Call) -> list[Tensor]:
+    """Return the best texts of a beam search, with their log probabilities and lengths."""
+    probs, (blank, width, paths) = call[0], _beams(call.node)
+    steps, batch, classes = probs.shape
+    plan = ctc_infer.plan(call.graph, probs.dtype, batch, steps, classes, width)
+    return list(
+        ctc_infer.beamSearchDecoderLogProbabilities(
+            call.graph, probs, call[1], call.prog, blank, width, paths, plan, call.name
+        )
+    )
 
 
 _LARGEST = {"float": 3.4e38, "half": 65504.0}

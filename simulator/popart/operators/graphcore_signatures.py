@@ -37,6 +37,7 @@ GRAPHCORE_SIGNATURES: dict[str, Row] = {
     "ConvFlipWeights": Row("group:i", most=1),
     "CopyVarUpdate": _TWO,
     "Ctc": Row("reduction:s blank:i outDataType:s zeroInfinity:i", least=4, most=4),
+    "CtcBeamSearchDecoder": Row("blank:i beam_width:i top_paths:i", 3, 2, 2),
     "DepthToSpace": Row("blocksize:i mode:s", most=1),
     "Detach": _ONE,
     "DynamicAdd": Row("axes:I sizes:I", least=3, most=3),
