@@ -220,7 +220,6 @@ def tree(
     rows: Sequence[Row],
     state: Address,
     *,
-    name: str,
     texts: bool = False,
 ) -> Element:
     """Show nested rows, each with a cell for each heading after the first; folded as chosen.
@@ -238,7 +237,7 @@ def tree(
     grid = html.Table(
         [html.Thead(head), html.Tbody(body)], className="tree texts" if texts else "tree"
     )
-    return html.Div(grid, className="tree-scroller", id=name)
+    return html.Div(grid, className="tree-scroller")
 
 
 def _tree_row(row: Row, *, is_parent: bool, folded: bool) -> Element:

@@ -5,10 +5,16 @@
   const KEYS = ["object", "variable"]; // of the address, that open the drawer
   const POINT = "point"; // of the address: the points of an exploration, by the keys of their rows
 
+  /** The place of the drawer, which says what the page declares: it is looked for often, in a large document. */
+  function placeOfDrawer() {
+    const aside = document.getElementById("page-aside");
+    return aside && aside.querySelector("[data-objects]");
+  }
+
   /** The key of the address that opens the drawer of this page by itself, and its kind of object. */
   function docked() {
-    const place = document.querySelector("[data-docked]");
-    if (!place) return [null, ""];
+    const place = placeOfDrawer();
+    if (!place || !place.dataset.docked) return [null, ""];
     return [place.dataset.docked, declared()[place.dataset.docked][""]];
   }
 
@@ -31,7 +37,7 @@
 
   /** What the page declares: by key of the address, kinds of objects by how the value begins. */
   function declared() {
-    const place = document.querySelector("[data-objects]");
+    const place = placeOfDrawer();
     return place ? JSON.parse(place.dataset.objects) : {};
   }
 

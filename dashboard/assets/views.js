@@ -123,32 +123,49 @@
   const VALUE = { view: "data", choice: "value", switch: "checked", box: "value" };
   const known = { view: [], choice: [], switch: [], box: [] };
 
-  /** What a part of the page has now, or null when it is gone. */
-  function propertiesOf(id) {
+  /** A part of the page as it is now, or null when it is gone. */
+  function partOf(id) {
     const { getLayout, stringifyId } = window.dash_component_api;
     try {
-      const { props } = getLayout(id) || {};
-      return props && props.id && stringifyId(props.id) === stringifyId(id) ? props : null;
+      const part = getLayout(id);
+      return part && part.props.id && stringifyId(part.props.id) === stringifyId(id) ? part : null;
     } catch {
       return null; // Dash fails on an id of which nothing is left
     }
   }
 
+  const propertiesOf = (id) => (partOf(id) || {}).props;
+
+  /** What the panel of a view has now; nothing where the view is that of a plot. */
+  function panelOf(view) {
+    const { type, props } = partOf(view) || {};
+    return type === "Div" && props;
+  }
+
   /** Tell views and controls what the address says, where that is new. */
   function tell(pathname, asked, theme, shown) {
     const inner = innerPanels().map(({ dataset }) => ({ view: dataset.inner }));
+    const panels = [];
+    const changes = [];
     for (const [kind, ids] of Object.entries(known)) {
       for (const id of kind === "view" ? [...ids, ...inner] : ids) {
         if (id.page && id.page !== pathname) continue; // of a page that is kept
         const properties = propertiesOf(id);
         if (!properties) continue;
-        const now = properties[VALUE[kind]];
+        const dash = properties[VALUE[kind]];
+        const now = kind === "view" ? window.tilescope.viewNow(id.view, dash) : dash;
         const next = kind === "view" ? viewOf(now, pathname, asked, theme, shown) : shownBy[kind](id);
-        if (!same(next, now)) window.dash_clientside.set_props(id, { [VALUE[kind]]: next });
+        if (same(next, now)) continue;
+        const panel = kind === "view" && panelOf(id.view);
+        if (panel) panels.push([id.view, next, panel, dash]);
+        else changes.push([id, { [VALUE[kind]]: next }]);
       }
     }
+    panels.forEach((each) => window.tilescope.showView(...each)); // the server has to do while the rest is told
+    changes.forEach(([id, change]) => window.dash_clientside.set_props(id, change));
     askAgain();
   }
+
 
   const placeOf = (path, asked) => ({ path, report: asked.get("report"), against: asked.get("against") });
   const dataOf = (id) => (propertiesOf(id) || {}).data;
@@ -180,7 +197,8 @@
     const asked = new URLSearchParams(search || "");
     known.view = ids;
     noteTables();
-    return views.map((view) => news(viewOf(view, pathname, asked, theme, shown), view));
+    const now = views.map((view, n) => window.tilescope.viewNow(ids[n].view, view));
+    return now.map((view) => news(viewOf(view, pathname, asked, theme, shown), view));
   }
 
   /** Have the controls that came show what the address says. */
@@ -293,7 +311,9 @@
     }, place));
     const shapes = kept.concat(drawn);
     if (same(drawn, (plot.layout.shapes || []).filter((shape) => shape.name === "picked"))) return;
-    window.Plotly.relayout(plot, { shapes });
+    const { _rehover: again } = plot._fullLayout;
+    plot._fullLayout._rehover = null; // what is said beside the pointer stays: drawn anew it takes longer than the marks
+    window.Plotly.relayout(plot, { shapes }).then(() => (plot._fullLayout._rehover = again));
   }
 
   /** Put the window of x that a reader zoomed to into the address. */
@@ -307,6 +327,19 @@
     const begin = Math.max(Math.ceil(low - 0.25), 0);
     const end = Math.max(Math.floor(high + 0.25) + 1, begin + 1);
     go({ range: `${begin}-${end}` }, true);
+  }
+
+  // At a click Plotly looks again for what is under the pointer, and draws its words anew, which takes as long as
+  // all else that a click does. They stay where the pointer rests.
+
+  const hovered = new WeakMap(); // where the pointer was over a plot as its words were drawn
+
+  /** Tell whether Plotly is to look for what is under the pointer. */
+  function isNew(plot, { type, clientX, clientY }) {
+    const place = `${clientX} ${clientY}`;
+    if (type === "mousedown" && plot._hoverdata && hovered.get(plot) === place) return false;
+    hovered.set(plot, place);
+    return true;
   }
 
   const bound = new WeakMap(); // what is done here at an event of a plot
@@ -328,7 +361,8 @@
         dragged(plot, key, event.range.x, shift);
         window.Plotly.relayout(plot, { selections: [] });
       },
-      plotly_afterplot: () => (mark(plot, key), window.tilescope.fitNames(plot)),
+      plotly_afterplot: () => (hovered.delete(plot), mark(plot, key), window.tilescope.fitNames(plot)),
+      plotly_beforehover: (event) => isNew(plot, event),
     };
     const zooms = place.dataset.zooms !== undefined;
     acts.plotly_relayout = zooms ? zoomed : (changes) => window.tilescope.moved(plot, changes);
@@ -355,7 +389,7 @@
     if (zoomed && !plot.closest("[data-zooms]")) plot.dataset.zoomed = "";
   }
 
-  window.tilescope.silence = silence;
+  Object.assign(window.tilescope, { propertiesOf, silence });
   document.addEventListener("pointerover", (event) => {
     const plot = event.target.closest && event.target.closest(".js-plotly-plot");
     if (plot) silence(plot);

@@ -70,7 +70,7 @@ def tree(leaves: Iterable[Leaf], state: Address, *, name: str, wanted: str = "")
         return components.message("Nothing fits the filter." if wanted else "Nothing was recorded.")
     note = f"{hidden:,} more values; filter to see them" if hidden else ""
     return components.with_note(
-        tables.tree(("Name", "Value"), list(rows.values()), state, name=name, texts=True), note
+        tables.tree(("Name", "Value"), list(rows.values()), state, texts=True), note
     )
 
 

@@ -46,6 +46,55 @@ def test_tiles_are_chosen_by_click_shift_click_and_keys(open_page: Opener) -> No
     heading(page, "Tile 8")
 
 
+def test_words_beside_the_pointer_stay_when_its_tile_is_chosen(open_page: Opener) -> None:
+    page = open_page("/memory")
+    hover(page, at(page.locator(PLOT).first, 0.45), HOVERED)
+    words = whole(page).locator("#memory-plot .hoverlayer .legend")
+    words.evaluate("it => it.dataset.drawn = 'once'")
+    shapes = page.locator(SHAPES).count()
+    page.mouse.down()
+    page.mouse.up()
+    heading(page, "Tile 4")
+    expect(page.locator(SHAPES)).to_have_count(shapes + 1)
+    expect(page.locator("#memory-plot .hoverlayer [data-drawn=once]")).to_have_count(1)
+
+
+def test_an_answer_that_is_late_does_not_take_the_place_of_a_later_one(open_page: Opener) -> None:
+    page = open_page("/memory")
+    heading(page, "All tiles")
+    held: list[Any] = []
+
+    def hold(route: Any) -> None:
+        late = "tile=4" in (route.request.post_data or "")
+        held.append(route) if late else route.continue_()
+
+    settled(page).route("**/_dash-update-component*", hold)
+    page.evaluate("tilescope.go({ tile: 4 }); tilescope.go({ tile: 7 })")
+    heading(page, "Tile 7")
+    with page.expect_event("requestfinished", lambda request: "tile=4" in request.post_data):
+        for route in held:
+            route.continue_()
+    page.wait_for_timeout(300)
+    heading(page, "Tile 7")
+    expect(page.locator(".drawer .subject")).to_have_text("Tile 7")
+
+
+def test_chosen_tiles_stay_when_the_theme_changes_and_go_with_the_history(
+    open_page: Opener,
+) -> None:
+    page = open_page("/memory")
+    page.evaluate("tilescope.go({ tile: '4,7' })")
+    heading(page, "2 tiles")
+    settled(page).get_by_role("tab", name="Variables", exact=True).click()
+    expect(page.locator("#memory-rows .ag-cell").first).to_be_visible()
+    settled(page).keyboard.press("l")
+    heading(settled(page), "2 tiles")
+    for words in ("2 tiles", "All tiles"):
+        settled(page).go_back()
+        expect(page.get_by_role("tab", name="Details")).to_have_attribute("aria-selected", "true")
+        heading(page, words)
+
+
 def test_tiles_are_chosen_by_dragging(open_page: Opener) -> None:
     page = open_page("/memory")
     hover(page, at(page.locator(PLOT).first, 0.15), HOVERED)  # the middle of tile 1

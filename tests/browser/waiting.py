@@ -12,12 +12,14 @@ from playwright.sync_api import expect
 TIMEOUT = 30_000  # milliseconds
 LOOK = 400  # milliseconds until the pointer is moved again
 
-# A page is at rest when Dash holds no callback in several frames: a click before may be undone.
+# A page is at rest when Dash holds no callback in several frames, as a click before may be undone,
+# and no panel waits for its answer.
 AT_REST = """() => {
   const state = window.store && window.store.getState();
   if (!state || !document.querySelector("#page > *")) return false;
   const { stored, completed, ...open } = state.callbacks;
-  const rests = !state.isLoading && Object.values(open).every((list) => !list.length);
+  const asks = state.isLoading || document.querySelector("[aria-busy=true]");
+  const rests = !asks && Object.values(open).every((list) => !list.length);
   window.restedFrames = rests ? (window.restedFrames || 0) + 1 : 0;
   return window.restedFrames > 4;
 }"""

@@ -207,7 +207,7 @@ def details_tree(report: Report, state: Address) -> Element:
         for path, label, *cells in values
     ]
     entries.insert(0, Row("physical", "Physical tile", _physical(report, state, len(names))))
-    grid = tables.tree(headings, entries, state, name="memory-tree")
+    grid = tables.tree(headings, entries, state)
     return html.Div([_head(state, DETAILS), grid])
 
 

@@ -148,7 +148,7 @@ def time_tables(store: Store, state: Address, _theme: Theme) -> Element:
     if tab == "callers":  # all that a node has is self time
         rows = [replace(row, cells=(row.cells[0], *row.cells[2:])) for row in rows]
         headings = ("Label", "Events", "Self", "Share of all")
-    return html.Div([head, tables.tree(headings, rows, state, name="trace-tree")])
+    return html.Div([head, tables.tree(headings, rows, state)])
 
 
 def _tree(timeline: Timeline, window: Range, tab: str) -> tuple[CallTree, int]:
