@@ -12,6 +12,7 @@ the largest output. If no name is given, all that have a goal are measured.
 
 from __future__ import annotations
 
+import argparse
 import json
 import resource
 import subprocess
@@ -205,12 +206,22 @@ def row(name: str, values: bool, found: dict[str, Any]) -> str:
     return f"| {' | '.join(columns)} |"
 
 
+def chosen_names(arguments: list[str]) -> list[str]:
+    """Return the models that a command line names; of an unknown one it ends with a line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"all, {', '.join(CASES)}")
+    names: list[str] = parser.parse_args(arguments).names
+    for name in {*names} - {*CASES, "all"}:
+        parser.error(f"{name!r} is no model: all, {', '.join(CASES)}")
+    goals = [n for n, c in CASES.items() if c.seconds or c.gigabytes or c.with_values == "goal"]
+    return [*CASES] if "all" in names else names or goals
+
+
 def main(names: list[str]) -> None:
     """Print a row for each model, without values and, where it is run so, with them."""
     print("| model | values | processor s | peak GB | x onnx | x onnxruntime | error | goal |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |")
-    goals = [n for n, c in CASES.items() if c.seconds or c.gigabytes or c.with_values == "goal"]
-    for name in [*CASES] if names == ["all"] else names or goals:
+    for name in names:
         for values in (False, True) if CASES[name].with_values else (False,):
             print(row(name, values, in_a_process(name, values)), flush=True)
 
@@ -219,4 +230,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(measure(sys.argv[2], sys.argv[3] == "1")))
     else:
-        main(sys.argv[1:])
+        main(chosen_names(sys.argv[1:]))

@@ -80,7 +80,7 @@ def openReport(
     >>> report.compilation.target.numTiles
     1472
     >>> report.execution.totalCycles.total
-    34560
+    33984
     """
     path = filename if profileFilename is None else profileFilename
     if path is None:
@@ -253,9 +253,9 @@ class Report(Shown):
 
         >>> report = openReport("sample_reports/matmul_chain_mk2")
         >>> report.sql("select type, count(*) n from programs group by 1 order by 2 desc limit 2")
-                    type   n
-        0           Sync  12
-        1  OnTileExecute   9
+                 type   n
+        0        Sync  12
+        1  DoExchange   8
         """
         from pva.query import select
 

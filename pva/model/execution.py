@@ -50,7 +50,7 @@ class IpuStep(Item):
     `cycles` of the steps do not add up to `totalCycles`. They are those of the longest running
     tile, which goes on while others are at earlier steps, and a sync's are those of the tile that
     waits longest in it. In the sample `matmul_chain_mk2` the sum is 1.8 times the total: the
-    longest waits in its syncs are 30,544 cycles, by 1,479 of which the run is longer.
+    longest waits in its syncs are 29,970 cycles, by 1,479 of which the run is longer.
 
     Graphcore's guide defines `cycles` of a step so ("may be non-zero even if the execution doesn't
     actually take any extra time"), and counts waiting among the cycles of syncs, 58.9 of the 65.9

@@ -9,6 +9,7 @@ from benchmarks import accuracy
 PAGE = Path(__file__).parents[2] / "docs" / "accuracy.md"
 
 
-def test_page_has_the_rows_of_the_guides_sample() -> None:
+def test_page_has_the_rows_of_the_guides_sample_and_of_tutorial_4() -> None:
     lines = PAGE.read_text().splitlines()
-    assert [row.what for row in accuracy.guide() if row.markdown() not in lines] == []
+    rows = (*accuracy.guide(), *accuracy.chain_balance(), *accuracy.chain_phases())
+    assert [row.what for row in rows if row.markdown() not in lines] == []

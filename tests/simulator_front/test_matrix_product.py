@@ -98,7 +98,16 @@ def test_a_split_sum_is_reduced_in_a_compute_set_of_its_own() -> None:
     poplin.matMul(values.graph, *tensors, values.program, "Layer1/Fwd")
     names = [compute_set.name.partition("Conv_1/")[2] for compute_set in values.graph.compute_sets]
     # 98 parts of each sum are added in two stages; weights that lie by rows are transposed before.
-    assert names == ["weights/Transpose", "Convolve", "Reduce/Stage0", "Reduce/Stage1"]
+    assert names == ["Transpose", "Convolve", "Reduce/Stage0", "Reduce/Stage1"]
+
+
+def test_both_operands_are_transposed_in_one_compute_set() -> None:
+    values, (left, right) = Values("mk2"), (numbers(96, 64), numbers(64, 80, seed=1))
+    by_columns = values.tensor(left.T).transpose()
+    out = poplin.matMul(values.graph, by_columns, values.tensor(right), values.program)
+    groups = [g for g in values.graph.vertex_groups() if "Transpose" in g.codelet.name]
+    assert len(groups) == 2 and len({group.compute_set for group in groups}) == 1
+    np.testing.assert_allclose(values.run().read(out), left @ right, rtol=1e-4, atol=1e-4)
 
 
 def test_partial_results_ask_for_interleaved_memory() -> None:

@@ -46,7 +46,7 @@ from simulator.poplibs.poplin.problem import (
     slice_kernel,
     total,
 )
-from simulator.poplibs.poplin.regroup import regrouped, transposed_where_it_lies
+from simulator.poplibs.poplin.regroup import Regrouping, transposed_where_it_lies
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.elementwise.fill import zero
 from simulator.poplibs.popops.elementwise.scaled_add import scaledAddTo
@@ -155,12 +155,14 @@ def convolve(
     field = [a.output + sum(ends) for a, ends in zip(problem.axes, around, strict=True)]
     with graph.debug_scope(name, "poplin", plan=plan.describe()):
         left, right = plan.transform.operands(graph, left, right, prog, name)
-        left = _together(graph, plan, "input", left, prog, name)
+        regrouping = Regrouping(graph, prog, name)
+        left = _together(regrouping, plan, "input", left)
         if plan.transform.together:
             left, right = plan.transform.laid_out(graph, flat, left, right, name)
         if settings.purpose == "FC_TRAINING_BWD" and plan.method.swapped:
             right = transposed_where_it_lies(graph, plan, right, prog, name)
-        right = _together(graph, plan, "weights", right, prog, name)
+        right = _together(regrouping, plan, "weights", right)
+        regrouping.run()
         form = plan.transform.problem(flat)
         if plan.transform.expanded:
             plan, left, right = with_whole_groups(graph, plan, left, right, name)
@@ -292,9 +294,7 @@ def _amid_zeros(
     return output
 
 
-def _together(
-    graph: Graph, plan: Plan, which: str, tensor: Tensor, prog: Sequence, name: str
-) -> Tensor:
+def _together(regrouping: Regrouping, plan: Plan, which: str, tensor: Tensor) -> Tensor:
     """Bring the channels together that are summed, if they lie apart and nothing else does it."""
     channel, group_size = plan.method.innermost(CHANNEL[which])
     group_size = min(group_size, tensor.shape[channel])
@@ -303,9 +303,7 @@ def _together(
     near = old == channel or run % group_size == 0 or run == tensor.shape[channel]
     if plan.method.expanded or plan.method.vertex == "HMAC" or near:
         return tensor
-    return regrouped(
-        graph, tensor, (old, runs[old]), (channel, group_size), prog, f"{name}/{which}"
-    )
+    return regrouping.regroup(tensor, (old, runs[old]), (channel, group_size), which)
 
 
 @library_call("POPLIN")

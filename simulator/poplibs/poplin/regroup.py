@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import gcd
 
 from simulator.graph.graph import Graph
 from simulator.graph.program import Execute, Sequence
 from simulator.graph.tensor import Tensor
+from simulator.graph.vertex import ComputeSet
 from simulator.poplibs.poplin.create import weights_of
 from simulator.poplibs.poplin.operands import run_of
 from simulator.poplibs.poplin.plan import Plan
@@ -15,28 +17,41 @@ from simulator.poplibs.popops import rearrange
 MAX_ROWS = 16  # of a matrix that is transposed; more make it no cheaper
 
 
-def regrouped(
-    graph: Graph,
-    tensor: Tensor,
-    lying: tuple[int, int],
-    grouping: tuple[int, int],
-    prog: Sequence,
-    name: str,
-) -> Tensor:
-    """Return a copy of a tensor in which groups of a dimension lie together.
+@dataclass
+class Regrouping:
+    """Operands of a product that are brought into other groups, by transposes in one compute set.
 
-    `lying` are the dimension and the size of the groups that lie together now, `grouping` those
-    that shall.
+    As in PopLibs until June 2021 (lib/poplin/Convolution.cpp, TransformPreProgram of SDK 2.1): all
+    copies come first, then the transposes of both operands.
     """
-    (old, run), (new, group) = lying, grouping
-    rows = gcd(gcd(run, tensor.shape[old]), MAX_ROWS)
-    columns = _columns(tensor.shape[new], group)
-    transposes = graph.addComputeSet(f"{name}/Transpose")
-    regrouped_tensor = rearrange.regroupTensor(
-        graph, tensor, prog, transposes, (old, rows), (new, columns), name
-    )
-    prog.add(Execute(transposes))
-    return regrouped_tensor
+
+    graph: Graph
+    prog: Sequence
+    name: str
+    transposes: ComputeSet | None = None
+
+    def regroup(
+        self, tensor: Tensor, lying: tuple[int, int], grouping: tuple[int, int], operand: str
+    ) -> Tensor:
+        """Return a copy of an operand in which groups of a dimension lie together.
+
+        `lying` are the dimension and the size of the groups that lie together now, `grouping` those
+        that shall. The copy has its values once the transposes are run.
+        """
+        (old, run), (new, group) = lying, grouping
+        rows = gcd(run, tensor.shape[old], MAX_ROWS)
+        if self.transposes is None:
+            self.transposes = self.graph.addComputeSet(f"{self.name}/Transpose")
+        name = f"{self.name}/{operand}"
+        groupings = (old, rows), (new, _columns(tensor.shape[new], group))
+        return rearrange.regroupTensor(
+            self.graph, tensor, self.prog, self.transposes, *groupings, name
+        )
+
+    def run(self) -> None:
+        """Add the transposes to the program, if there are any."""
+        if self.transposes is not None:
+            self.prog.add(Execute(self.transposes))
 
 
 def transposed_where_it_lies(
