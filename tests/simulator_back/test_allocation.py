@@ -507,3 +507,11 @@ def test_data_stays_in_an_element_that_begins_where_those_of_another_end():
     conflicts = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
     found = in_elements([40, 24, 24, 8], [False] * 4, conflicts, **columns)
     assert [row[1] for row in found] == [0, 40, 64, 88]
+
+
+def test_interleaved_data_that_ends_where_the_pair_of_another_begins_stays():
+    none, together = np.zeros(3, dtype=bool), np.eye(3, dtype=bool)
+    together[0, 1] = together[1, 0] = True
+    demand = Demand(np.arange(3), np.zeros(3, dtype=np.int64), np.array([64, 8, 64]), ~none, none,
+                    together, np.array([[1, 2]]), lasting=np.arange(3) == 0)  # fmt: skip
+    assert allocate(demand, 1, 1000, 96, 32).address.tolist() == [96, 160, 96]
