@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from pva.analysis.execution import balance
 from pva.analysis.selection import SelectionError
 from pva.errors import NotRecordedError
 from tests.analysis.samples import ARRAYS, every_report, executed, longer, never_run, opened, small
-from tests.builders import COMPUTE_CYCLES
+from tests.builders import COMPUTE_CYCLES, code
 
 PARTS = {"OnTileExecute": "compute", "DoExchange": "exchange", "GlobalExchange": "exchange",
          "StreamCopy": "host_exchange"}  # fmt: skip
@@ -266,3 +267,38 @@ def test_a_step_without_a_program_has_no_tiles() -> None:
     report = small(steps=dict(data.table("steps")) | {"program": programs})
     table = balance.slowest_tiles(report, step=3)
     assert len(table) == 0 and table.arrays["cycles"].dtype == np.int64
+
+
+def with_step(program: int, **rows: int) -> Any:
+    """Make the small report whose step 3 is of another program; `rows` are of its compute set 0."""
+    tables = small().dataset.table("steps"), small().dataset.table("programs")
+    steps, programs = ({name: np.array(of) for name, of in table.items()} for table in tables)
+    steps["program"][3] = program
+    for name, row in rows.items():
+        value = {"type": code("programs", "type", "OnTileExecute"), "compute_set": 0}[name]
+        programs[name][row] = value
+    return small(steps=steps, programs=programs)
+
+
+def test_a_step_of_an_unknown_program_has_no_tiles_whatever_the_last_program_is() -> None:
+    report = with_step(-1, type=-1, compute_set=-1)
+    assert len(balance.slowest_tiles(report, step=3)) == 0
+
+
+def test_a_step_of_the_first_program_has_the_tiles_of_its_compute_set() -> None:
+    table = balance.slowest_tiles(with_step(0, type=0, compute_set=0), step=3, count=2)
+    assert table.arrays["cycles"].tolist() == [114, 108]
+
+
+def test_exchanges_that_never_ran_need_no_cycles() -> None:
+    steps = {name: np.array(of) for name, of in small().dataset.table("steps").items()}
+    steps["program"][steps["program"] == 8] = -1
+    whole = balance.cycles_by_tile(small(steps=steps))
+    without = balance.cycles_by_tile(small(steps=steps, external_exchange_cycles=None))
+    assert without.equals(whole)
+
+
+def test_the_mean_is_over_the_tiles_that_a_program_runs_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(balance, "_tiles_run_on", lambda _, cycles: np.ones(len(cycles), int))
+    row = balance.tile_balance(small()).set_index("name").loc["multiply"]
+    assert row["mean_cycles"] == sum(range(60, 120, 6))
