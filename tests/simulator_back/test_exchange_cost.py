@@ -138,6 +138,14 @@ def test_bytes_to_the_host_are_sent_and_bytes_from_it_received():
     here = host_exchange_cost(TINY, tile, size, to_device=True)
     assert (away.sent.tolist(), away.received.sum()) == ([0, 0, 12, 0], 0)
     assert (here.received.tolist(), here.sent.sum()) == ([0, 0, 12, 0], 0)
+    assert {of.dtype for of in (away.received, here.sent, away.cycles)} == {np.dtype(np.int64)}
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_bytes_go_from_the_group_that_sends_to_the_group_that_receives(order):
+    rows = np.array([[0, 1, 8, 0], [3, 1, 12, 16], [0, 2, 4, 8]])[order]  # a tile is a group here
+    cost = exchange_cost(TINY, *rows.T.copy())
+    assert cost.flows.tolist() == [[0, 8, 4, 0], [0] * 4, [0] * 4, [0, 12, 0, 0]]
 
 
 def test_a_begun_cycle_of_the_host_link_counts():
