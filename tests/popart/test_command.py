@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -422,3 +426,26 @@ def test_a_batch_that_a_reshape_fixes_is_refused_with_the_way_out(tmp_path):
     refused = simulated(saved(tmp_path, proto), tmp_path / "out", "--batch", "2")
     assert refused.exit_code == 2 and len(refused.stderr.splitlines()) == 1
     assert "12 elements against 6" in refused.stderr and "open (-1)" in refused.stderr
+
+
+@pytest.mark.parametrize("megabytes", [300, 400, 600])
+def test_a_host_without_memory_is_told_in_a_line_in_every_phase(
+    tmp_path: Path, megabytes: int
+) -> None:
+    """Of a model with 64 MB of weights: imports, reading, lowering, compiling, values, the run."""
+    weights = {"w": np.ones((4096, 4096), np.float32)}
+    path = saved(tmp_path, model(NODES[:1], {"x": [2, 4096]}, ["y"], weights))
+    command = [sys.executable, "-m", "cli.main", "simulate", path, "--out", str(tmp_path / "out")]
+    limit = (megabytes * 1_000_000,) * 2
+    done = subprocess.run(
+        command,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("execution" if done.returncode == 0 else "tilescope: ")
