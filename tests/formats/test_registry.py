@@ -234,3 +234,10 @@ def test_a_json_file_beside_a_report_is_read_or_refused_by_its_name(tmp_path: Pa
     assert registry.load_json(path) == {"a": [1]}
     path.write_text("{")
     assert refused(registry.load_json, path).startswith(f"{path}: ")
+
+
+def test_a_profile_of_tables_without_arrays_is_one() -> None:
+    types = {"vertexTypes": VALUES["graph"]["vertexTypes"]}
+    data = registry.of_profiles(types)
+    names = data.column("vertex_types", "name").tolist()
+    assert names == DATA.column("vertex_types", "name").tolist()
