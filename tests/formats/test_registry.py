@@ -11,6 +11,7 @@ import pytest
 
 from pva.errors import InconsistentDataError, PvaError
 from pva.formats import registry
+from pva.formats.documents import completion
 from tests.builders import small_report
 
 KNOWN = (
@@ -241,3 +242,15 @@ def test_a_profile_of_tables_without_arrays_is_one() -> None:
     data = registry.of_profiles(types)
     names = data.column("vertex_types", "name").tolist()
     assert names == DATA.column("vertex_types", "name").tolist()
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+def test_what_another_writer_left_out_is_completed_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, foreign: bool
+) -> None:
+    completed = []
+    monkeypatch.setattr(completion, "completed", lambda data: completed.append(data) or data)
+    data = small_report()
+    data.foreign = foreign
+    assert registry._opened(data) is data
+    assert completed == [data] * foreign
