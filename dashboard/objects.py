@@ -303,18 +303,21 @@ def program_step(report: Report, key: str, number: int) -> Subject:
 
 def tile(report: Report, key: str, number: int) -> Subject:
     """Describe a tile; raises PvaError."""
-    frame = memory_by_tile(report).frame()
-    row = frame.iloc[known_number("tile", number, len(frame))]
+    by_tile = memory_by_tile(report).arrays
+    number = known_number("tile", number, len(by_tile["total"]))
+    used, free, ipu = (int(by_tile[name][number]) for name in ("total", "free", "ipu"))
     limit = bytes_per_tile(report)
-    largest = memory_by_category(report, tile=number).frame().iloc[0]
-    overlapped = units.size(int(largest["overlapped"]))
-    shared = f", {overlapped} of it overlapped" if largest["overlapped"] > 0 else ""
-    used = f"{units.size(row['total'])} of {units.size(limit)}"
+    largest = {
+        name: values[0] for name, values in memory_by_category(report, tile=number).arrays.items()
+    }
+    overlapped = int(largest["overlapped"])
+    shared = f", {units.size(overlapped)} of it overlapped" if overlapped > 0 else ""
+    words = f"{units.size(used)} of {units.size(limit)}"
     pairs = [
-        ("Part of", f"IPU {int(row['ipu'])}"),
-        ("Bytes", f"{used} ({units.share(row['total'] / max(limit, 1))})"),
-        ("Most of it", f"{largest['label']}, {units.size(largest['total'])}{shared}"),
-        ("Free", units.size(max(int(row["free"]), 0))),
+        ("Part of", f"IPU {ipu}"),
+        ("Bytes", f"{words} ({units.share(used / max(limit, 1))})"),
+        ("Most of it", f"{largest['label']}, {units.size(int(largest['total']))}{shared}"),
+        ("Free", units.size(max(free, 0))),
         *_largest_on(report, number),
     ]
     ways = tuple(
@@ -327,12 +330,12 @@ def tile(report: Report, key: str, number: int) -> Subject:
 def _largest_on(report: Report, number: int) -> Pairs:
     if not report.dataset.has("liveness_steps") or not report.dataset.has("variable_pieces"):
         return []
-    frame = live_at_peak(report, tile=number).frame()
-    frame = frame[frame["variable"] >= 0]
-    if not len(frame):
+    live = live_at_peak(report, tile=number).arrays
+    variables = np.flatnonzero(live["variable"] >= 0)
+    if not len(variables):
         return []
-    first = frame.iloc[0]
-    return [("Largest at its peak", f"{first['name']}, {units.size(int(first['bytes']))}")]
+    name, size = (live[column][variables[0]] for column in ("name", "bytes"))
+    return [("Largest at its peak", f"{name}, {units.size(int(size))}")]
 
 
 def _operation(report: Report, key: str, name: str, layer: str, kind: str) -> Subject:

@@ -198,10 +198,10 @@ def _on_tiles(report: Report, tab: str, tiles: tuple[int, ...] = ()) -> Frame:
 
 def details_tree(report: Report, state: Address) -> Element:
     """Show the memory of each chosen tile, or of all, as a tree; raises SelectionError."""
-    frame = tile_contents.tile_details(report, tiles=state.tiles).frame()
-    names = list(frame.columns[2:])
+    columns = tile_contents.tile_details(report, tiles=state.tiles).arrays
+    names = list(columns)[2:]
     headings = ["Memory", *(name.replace("_", " ").capitalize() for name in names)]
-    values = zip(frame["path"], frame["label"], *(frame[name] for name in names), strict=True)
+    values = zip(*(column.tolist() for column in columns.values()), strict=True)
     entries = [
         Row(path, label, tuple(units.size(value).replace("-", "−") for value in cells))
         for path, label, *cells in values
@@ -214,8 +214,9 @@ def details_tree(report: Report, state: Address) -> Element:
 def _physical(report: Report, state: Address, columns: int) -> tuple[str, ...]:
     if not 0 < len(state.tiles) == columns:
         return ("–",) * columns
-    plan = tile_series.floor_plan(report).frame().iloc[list(state.tiles)]
-    pairs = zip(plan["physical_tile"], plan["ipu"], strict=True)
+    plan = tile_series.floor_plan(report).arrays
+    places = list(state.tiles)
+    pairs = zip(plan["physical_tile"][places], plan["ipu"][places], strict=True)
     return tuple(f"{physical:,} of IPU {ipu}" for physical, ipu in pairs)
 
 
