@@ -199,7 +199,11 @@ DECLARED = {
     "callback": print, "inputs": [{"id": "i", "property": "n_clicks"}],
     "state": [{"id": "s", "property": "search"}],
 }  # fmt: skip
-CALLS: dict[str, Any] = {ONE: DECLARED, TWO: DECLARED, ALL: DECLARED, "client.x": {"inputs": []}}
+STATELESS = "stateless.value"
+CALLS: dict[str, Any] = {
+    ONE: DECLARED, TWO: DECLARED, ALL: DECLARED, "client.x": {"inputs": []},
+    STATELESS: DECLARED | {"state": []},
+}  # fmt: skip
 
 
 def call(**changes: Any) -> dict[str, Any]:
@@ -221,7 +225,7 @@ RIGHT = [
     call(), call(changedPropIds=None), call(changedPropIds=[]),
     call(output=TWO, outputs=BOTH), call(output=ALL, outputs=EACH),
     call(inputs=[[part("n_clicks"), part("n_clicks", {"kind": 2})]]),
-    call(inputs=[part("n_clicks", {"kind": 1})]),
+    call(inputs=[part("n_clicks", {"kind": 1})]), call(output=STATELESS, state=None),
 ]  # fmt: skip
 WRONG = [
     call(output="none.x"), call(output="client.x"), call(output=5), call(output=None), [], 7, None,
