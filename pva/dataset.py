@@ -271,6 +271,12 @@ class Dataset:
             values = whole[rows]
             return _frozen(self._widened(values, schema.ARRAY[array].kind, array, spend))
 
+    def on_tiles(self, array: str, tiles: Values | slice | int) -> Values:
+        """Return what an array by [...][tile] has of some tiles, as `chosen` does of rows."""
+        with self.room.spending() as spend:
+            values = self._whole(array, spend)[..., tiles]
+            return _frozen(self._widened(values, schema.ARRAY[array].kind, array, spend))
+
     def _whole(self, array: str, spend: Spending) -> Values:
         """Return an array in the type that it has in the file, and hold it."""
         values = self._rows(array, 0, None, spend)

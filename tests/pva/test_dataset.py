@@ -64,6 +64,13 @@ def test_chosen_rows_of_an_array_come_in_their_declared_type_and_order() -> None
     assert rows.tolist() == data.array("compute_set_cycles_by_tile")[[1, 0, 1]].tolist()
 
 
+@pytest.mark.parametrize("tiles", [1, np.array([1, 0, 1]), slice(1, None)])
+def test_chosen_tiles_of_an_array_are_those_of_the_whole_in_its_declared_type(tiles: Any) -> None:
+    few = small_report().on_tiles("memory_by_category", tiles)  # before the whole is widened
+    assert few.dtype == np.int64 and not few.flags.writeable
+    assert few.tolist() == small_report().array("memory_by_category")[..., tiles].tolist()
+
+
 def test_numbers_of_rows_are_larger_than_the_type_of_the_file_and_found_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

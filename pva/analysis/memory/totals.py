@@ -157,11 +157,11 @@ def memory_by_category(report: Report, *, tile: int | None = None) -> Columns:
     variables, categories add up to more than the tiles hold. Those not in use are left out;
     the largest stand first. Raises SelectionError, NotRecordedError.
     """
-    by_tile = _categories(report)
     if tile is None:
-        values = by_tile.sum(axis=2)
+        values = _categories(report).sum(axis=2)
     else:
-        values = by_tile[:, :, chosen("tile", tile, tile_count(report))]
+        place = chosen("tile", tile, tile_count(report))
+        values = report.dataset.on_tiles("memory_by_category", place).sum(axis=1)
     columns = {
         "category": list(CATEGORY_LABELS),
         "label": list(CATEGORY_LABELS.values()),

@@ -70,7 +70,9 @@ def tile_details(report: Report, *, tiles: Tiles = ()) -> Columns:
         name: wanted(data.column("memory_by_tile", name))
         for name in ("total", "total_including_gaps", *REGIONS)
     }
-    categories = wanted(data.array("memory_by_category").sum(axis=1))
+    categories = data.on_tiles("memory_by_category", rows).sum(axis=1)
+    if not single:
+        categories = categories.sum(axis=-1, keepdims=True)
     capacity = int(data.value("target", "bytes_per_tile")) * (1 if single else len(rows))
     alone, shared = categories[:, 0], categories[:, 1]
     base = "total/by_use"
