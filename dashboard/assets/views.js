@@ -166,7 +166,6 @@
     askAgain();
   }
 
-
   const placeOf = (path, asked) => ({ path, report: asked.get("report"), against: asked.get("against") });
   const dataOf = (id) => (propertiesOf(id) || {}).data;
 
