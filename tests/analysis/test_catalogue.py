@@ -280,7 +280,7 @@ def test_figures_are_shown_one_a_row_with_their_units() -> None:
             shown[name] = analysis(report, **options.get(name, {}))._repr_html_()
     assert len(shown) == 11
     assert (
-        "<tr><td>cycles</td><td>2,425,584</td><td>cycles</td></tr>" in shown["execution_overview"]
+        "<tr><td>cycles</td><td>2,367,912</td><td>cycles</td></tr>" in shown["execution_overview"]
     )
     part = "<td>tile_cycles: stream_copy</td><td>358,159</td><td>tile cycles</td>"
     assert part in shown["execution_overview"]

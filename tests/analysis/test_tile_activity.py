@@ -39,12 +39,13 @@ def test_steps_begin_on_the_latest_tile_where_the_report_says(report: Report) ->
     assert (end.max(axis=1) == data.column("steps", "cycles_to")[:count])[work].all()
 
 
-def test_the_next_snapshot_is_reached() -> None:
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_the_next_snapshot_is_reached(number: int) -> None:
     report = openReport(str(SAMPLES / "mlp_digits_tiny"))
-    last = 3 * CLOCK_INTERVAL
+    last = number * CLOCK_INTERVAL
     _, end = clocks(report, slice(last - CLOCK_INTERVAL, last))
     assert report.dataset.texts("steps", "type")[last - 1] != "Sync"
-    assert end[-1].tolist() == report.dataset.array("tile_clock")[3].tolist()
+    assert end[-1].tolist() == report.dataset.array("tile_clock")[number].tolist()
 
 
 def apart(report: Report, gap: int) -> tuple[Report, int]:
