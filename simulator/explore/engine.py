@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 from pva.dask_client import connected
 from simulator.explore.work import Row, Running, Task, run_point
+from simulator.signals import TURN, ctrl_c_noted
 
 MARGIN = 1.25  # what a point takes may differ from what the first took
 LOST = 1  # a point whose worker is lost is tried so often again
@@ -39,21 +40,25 @@ class Processes:
     def run(self, tasks: Sequence[Task]) -> Rows:
         """Run tasks; raises what ends the run early, with all processes ended."""
         waiting = list(tasks)
-        with ThreadPoolExecutor(max(self._workers, os.cpu_count() or 1)) as pool:
+        most = max(self._workers, os.cpu_count() or 1)
+        with ctrl_c_noted() as raise_noted, ThreadPoolExecutor(most) as pool:
             try:
-                yield from self._all(pool, waiting)
+                yield from self._all(pool, waiting, raise_noted)
             finally:
                 if waiting or not self._running.is_over:
                     self._running.end()
                     self._running = Running()
 
-    def _all(self, pool: ThreadPoolExecutor, waiting: list[Task]) -> Iterator[tuple[Task, Row]]:
+    def _all(
+        self, pool: ThreadPoolExecutor, waiting: list[Task], raise_noted: Callable[[], None]
+    ) -> Iterator[tuple[Task, Row]]:
         busy: dict[Future[Row], Task] = {}
         while waiting or busy:
+            raise_noted()
             while waiting and len(busy) < self._room():
                 task = waiting.pop(0)
                 busy[pool.submit(run_point, task, self._running)] = task
-            finished, _ = wait(busy, return_when=FIRST_COMPLETED)
+            finished, _ = wait(busy, TURN, FIRST_COMPLETED)
             for future in finished:
                 task, row = busy.pop(future), future.result()
                 self._measure(row)

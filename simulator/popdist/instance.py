@@ -35,6 +35,7 @@ from pva.graph_hash import graph_hash
 from simulator.graph.errors import PoplarError
 from simulator.instances.placement import RANK, VARIABLE, Placement
 from simulator.popdist.bridge import Bridge
+from simulator.signals import TURN
 
 ENGINE, TRACE = "POPLAR_ENGINE_OPTIONS", "PVTI_OPTIONS"
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -176,7 +177,9 @@ def _run(
         for number in pending:
             process.send_signal(number)
         write_instance(folder, replace(begun, pid=process.pid))
-        code = process.wait()
+        while (code := process.poll()) is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(TURN)
     return (_SIGNAL_BASE - code if code < 0 else code), process.pid
 
 

@@ -36,6 +36,7 @@ from simulator.instances.placement import Placement
 from simulator.popdist.instance import Plan
 from simulator.popdist.relay import Relay
 from simulator.popdist.starters import Started, kill, mpirun, processes
+from simulator.signals import TURN
 
 GRACE = 3.0  # seconds from the request to end until the kill
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -179,12 +180,12 @@ class _Watch:
     def _wait(self) -> None:
         deadline = math.inf  # of the request to end
         while self._running:
-            seconds = deadline - time.monotonic()
+            seconds = max(deadline - time.monotonic(), 0)
             try:
-                kind, value, code = self._events.get(
-                    timeout=None if seconds > GRACE else max(seconds, 0)
-                )
+                kind, value, code = self._events.get(timeout=min(seconds, TURN))
             except queue.Empty:
+                if seconds > TURN:
+                    continue
                 deadline = math.inf
                 kill(*self._running.values())
                 continue

@@ -17,6 +17,7 @@ from simulator.serving import grpc_service
 from simulator.serving.http import application, metrics_application
 from simulator.serving.server import Server
 from simulator.serving.settings import Settings
+from simulator.signals import TURN
 
 BODY = 256 << 20  # bytes of a request
 IN_MEMORY = 1 << 20  # bytes of a body that is not held in a file while it comes in
@@ -98,7 +99,8 @@ def serve(options: Options, announce: Callable[[Listening], None]) -> None:
         signal.signal(number, lambda *_: ended.set())
     with listening(options) as endpoint:
         announce(endpoint)
-        ended.wait()
+        while not ended.wait(TURN):
+            pass
     endpoint.settings.write_trace()
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from simulator.explore.record import owned
 from simulator.explore.search import searched
 from simulator.explore.work import Task, run_point
 from simulator.graph.errors import PoplarError
+from simulator.signals import ctrl_c_noted
 from tests.many.explored import write_explored
 
 pytest.importorskip("pyarrow")
@@ -179,6 +181,31 @@ def test_what_an_interrupted_run_had_done_is_kept_and_not_done_again(tmp_path: P
     go.touch()
     found = run(program, *levers)
     assert (found["run"], found["computed"]) == (3, 2)
+
+
+def test_a_signal_that_wakes_no_thread_ends_the_run(tmp_path: Path) -> None:
+    """As one that comes when the main thread begins to wait: another thread takes it."""
+    program = write_program(tmp_path / "p.py", "time.sleep(60)")
+    thread = threading.Timer(1, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
+    given = Plan((), lambda rows: rows, {}, 60, 1 << 32)
+    space = Space(str(program), (), read_levers(("how=a,b",)))
+    thread.start()
+    began = time.monotonic()
+    with owned(tmp_path / "s"), pytest.raises(KeyboardInterrupt):
+        Exploration(space, tmp_path / "s", Processes(1), given).run()
+    thread.join()
+    assert time.monotonic() - began < 20
+
+
+def test_ctrl_c_is_raised_where_it_is_asked_for_and_at_the_end() -> None:
+    seen = []
+    with pytest.raises(KeyboardInterrupt), ctrl_c_noted() as raise_noted:
+        signal.raise_signal(signal.SIGINT)
+        seen.append("went on")
+        with pytest.raises(KeyboardInterrupt):
+            raise_noted()
+    assert seen == ["went on"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_ctrl_c_while_a_point_is_recorded_ends_those_that_run(
