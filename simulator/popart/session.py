@@ -41,7 +41,7 @@ from simulator.popart.scheduling.io_tiles import ways_of
 from simulator.popart.scheduling.off_chip import WEIGHT, moves_of, off_chip_of
 from simulator.popart.scheduling.outlined import functions_of, outlining_of
 from simulator.popart.scheduling.pipeline import Pipeline, pipeline_of, staged
-from simulator.popart.scheduling.pipeline_steps import cycles_of
+from simulator.popart.scheduling.pipeline_steps import Cycles, cycles_of
 from simulator.popart.scheduling.placement import place_nodes
 from simulator.popart.scheduling.predicted_cost import planned_cycles
 from simulator.popart.scheduling.recompute import check_recomputation
@@ -292,10 +292,9 @@ class InferenceSession(Weights, Generators, Reports, Files):
         extra_tensors = self._lower(lowering, compute)
         inner = self._measured_batch(graph, compute)
         begin = Program(name="begin")
-        batches = self._flow.batchesPerStep()
         anchors = {name: anchor_tensor(lowering, extra_tensors, name) for name in read}
-        wanted = {*read, *(name for node in self._ir.nodes for name in node.reads)}
-        inputs = {name: lowering.tensor(name) for name in self._ir.inputs if name in wanted}
+        used = {*read, *(name for node in self._ir.nodes for name in node.reads)}
+        inputs = {name: lowering.tensor(name) for name in self._ir.inputs if name in used}
         if self._options.synthetic:
             mode = self._options.syntheticDataMode
             parts.fill(graph, inputs if self._values else {}, mode)
@@ -306,13 +305,8 @@ class InferenceSession(Weights, Generators, Reports, Files):
         if isinstance(lowering, Pipeline) or factor > 1 or ways.chosen:
             lowering.finish(begin)
             cycles = cycles_of(programs, ways, lowering, compute, (inputs, anchors), self._flow)
-            loops = ways.over_loops and not isinstance(lowering, Pipeline)
-            accumulated = cycles.over_loops if loops else cycles.accumulated
-            steps = (
-                cycles.of_batches(batches)
-                if not self._accumulates
-                else accumulated(batches, factor, *self._around)
-            )
+            over_loops = ways.over_loops and not isinstance(lowering, Pipeline)
+            steps = self._steps(cycles, over_loops=over_loops)
             programs.programs[parts.RUN] = Program(
                 begin, programs.begin, steps, programs.last, name=parts.RUN
             )
@@ -331,6 +325,14 @@ class InferenceSession(Weights, Generators, Reports, Files):
         write_tile_map(graph_whole, {**lowering.stored, **lowering.made, **extra_tensors})
         lowering.calls.clear()  # which hold the lowering
         return graph_whole
+
+    def _steps(self, cycles: Cycles, *, over_loops: bool) -> list[AnyProgram]:
+        """Return the programs of all batches of a step, accumulated or one after another."""
+        batches = self._flow.batchesPerStep()
+        if not self._accumulates:
+            return cycles.of_batches(batches)
+        accumulated = cycles.over_loops if over_loops else cycles.accumulated
+        return accumulated(batches, self._options.factor, *self._around)
 
     def _empty_graph(self) -> Graph:
         """Return a graph for the replicas of all instances."""

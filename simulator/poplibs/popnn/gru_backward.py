@@ -269,20 +269,7 @@ class _Layer:
     ) -> tuple[Tensor, Tensor]:
         """Run back over the steps; return the gradients of the first state and of all units."""
         graph, sizes, name = self.graph, self.params.rnn, self.name
-        weights = gru.in_usual_order(weights, gru.order_of(self.params, name))
-        kernel = weights.outputWeights
-        if input_grad is not None:
-            kernel = concat([weights.inputWeights, kernel], 1)
-        parts = [kernel[GATES:], kernel[:GATES]]
-        if self.params.resetAfter:
-            of_input = [] if input_grad is None else [weights.inputWeights]
-            parts = [weights.outputWeights, *of_input]
-        arranged = [
-            rnn_backward.arranged_weights(
-                graph, sizes, rnn.as_matrix(part).transpose(), self.values, prog, f"{name}/Weights"
-            )
-            for part in parts
-        ]
+        arranged = self._arranged(weights, prog, of_inputs=input_grad is not None)
         sequences = [self.before, self.intermediates]
         if self.params.outputFullSequence:
             state = rnn_backward.zeros(graph, sizes, prog, f"{name}/lastOutGrad")
@@ -325,6 +312,22 @@ class _Layer:
 
         rnn.add_loop(graph, sizes.timeSteps, prog, name, step, backward=True, lengths=lengths)
         return state, history.sequence
+
+    def _arranged(self, weights: GruWeights, prog: Program, *, of_inputs: bool) -> list[Tensor]:
+        """Lay the weights out by what the steps back multiply with, those of inputs where asked."""
+        weights = gru.in_usual_order(weights, gru.order_of(self.params, self.name))
+        kernel = weights.outputWeights
+        if self.params.resetAfter:
+            parts = [kernel, weights.inputWeights] if of_inputs else [kernel]
+        else:
+            whole = concat([weights.inputWeights, kernel], 1) if of_inputs else kernel
+            parts = [whole[GATES:], whole[:GATES]]
+        matrices = [rnn.as_matrix(part).transpose() for part in parts]
+        shared = self.values, prog, f"{self.name}/Weights"
+        return [
+            rnn_backward.arranged_weights(self.graph, self.params.rnn, matrix, *shared)
+            for matrix in matrices
+        ]
 
     def _attended(
         self, update: Tensor, gradient: Tensor, index: Tensor, prog: Program
