@@ -7,6 +7,7 @@ codes as categoricals. `trace.frames.schema()` tells what there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from sys import getsizeof
 from typing import Any
@@ -27,7 +28,7 @@ from pva.model.trace_content import TraceContent
 
 NAMES = tuple(schema.TRACE_TABLE)
 Columns = dict[str, Any]
-_Coded = tuple[Values, Any]  # the code of each label, and the type of the codes
+_Coded = tuple[Values, "_Texts"]  # the code of each label, and the texts of the codes
 _CODED: WeakKeyDictionary[TraceContent, tuple[Names, _Coded, _Coded]] = WeakKeyDictionary()
 
 BLOCK = 1 << 16  # rows that are looked at at once
@@ -56,6 +57,14 @@ class TraceFrames:
         frame.__name__, frame.__doc__ = name, _described(name)
         return frame
 
+    def arrays(self, name: str) -> dict[str, Values]:
+        """Return a table as NumPy columns, texts as objects, None where there is none.
+
+        Raises AttributeError for a table that there is not.
+        """
+        self.__getattr__(name)
+        return arrays_of(self._content, name)
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *NAMES]
 
@@ -83,6 +92,22 @@ def frame_of(content: TraceContent, name: str) -> pd.DataFrame:
         for column in schema.TRACE_TABLE[name].columns
     }
     return pd.DataFrame(columns, copy=False)
+
+
+def arrays_of(content: TraceContent, name: str) -> dict[str, Values]:
+    """Return a table as NumPy columns, texts as objects, None where there is none."""
+    arrays = _TABLES[name](content)
+    columns = schema.TRACE_TABLE[name].columns
+    return {column.name: _array(column.kind, arrays[column.name]) for column in columns}
+
+
+def _array(kind: str, values: Any) -> Values:
+    if kind == "code":
+        codes, texts = values
+        by_code = np.array([*texts, None], dtype=object)
+        texts_of_rows: Values = by_code[codes]  # code -1 is the last, None
+        return texts_of_rows
+    return np.array(values, dtype=object if kind == "text" else DTYPES[kind])
 
 
 def window(content: TraceContent, begin_ns: int, end_ns: int) -> pd.DataFrame:
@@ -114,17 +139,20 @@ def _described(name: str) -> str:
 
 def _typed(kind: str, values: Any) -> object:
     if kind == "code":
-        codes, categories = values
-        return pd.Categorical.from_codes(codes, dtype=_categories(categories))
+        codes, texts = values
+        return pd.Categorical.from_codes(codes, dtype=texts.categories)
     if kind == "text":
         return pd.array(np.array(values, dtype=object), dtype="str")
     return np.asarray(values, dtype=DTYPES[kind])
 
 
-def _categories(texts: Any) -> pd.CategoricalDtype:
-    """Return the type of codes of texts, which may be that type already."""
-    is_type = isinstance(texts, pd.CategoricalDtype)
-    return texts if is_type else pd.CategoricalDtype(pd.Index(texts, dtype="str"))
+class _Texts(list[str]):
+    """Different texts, by their code."""
+
+    @cached_property
+    def categories(self) -> pd.CategoricalDtype:
+        """The type of a column of their codes."""
+        return pd.CategoricalDtype(pd.Index(self, dtype="str"))
 
 
 def _joined(parts: Sequence[Values], dtype: Any) -> Values:
@@ -137,11 +165,11 @@ def _joined(parts: Sequence[Values], dtype: Any) -> Values:
     return joined
 
 
-def _codes(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
+def _codes(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], _Texts]:
     """Number texts by their first place; a text that comes again has the number it had."""
     numbers: dict[str, int] = {}
     codes = [numbers.setdefault(text, len(numbers)) for text in texts]
-    return np.array(codes, _code_type(len(numbers))), list(numbers)
+    return np.array(codes, _code_type(len(numbers))), _Texts(numbers)
 
 
 def _code_type(count: int) -> Any:
@@ -180,7 +208,7 @@ def _coded(names: Names) -> tuple[_Coded, _Coded]:
     codes, texts = _codes(names.labels)
     channels, of_channels = _codes(names.channels)
     of_labels = channels[names.label_channels]
-    return (codes, _categories(texts)), (of_labels, _categories(of_channels))
+    return (codes, texts), (of_labels, of_channels)
 
 
 def _looked_up(table: Values, places: Values) -> Values:
@@ -191,14 +219,12 @@ def _looked_up(table: Values, places: Values) -> Values:
     return values
 
 
-def _told(
-    numbers: _Distinct, places: Any, texts: Iterable[str], count: int
-) -> tuple[Values, list[str]]:
+def _told(numbers: _Distinct, places: Any, texts: Iterable[str], count: int) -> _Coded:
     """Return texts of some of `count` rows as codes, -1 where there is none."""
     codes = np.fromiter(map(numbers.__getitem__, map(str, texts)), np.int32, len(places))
     codes_of_rows = np.full(count, -1, _code_type(len(numbers)))
     codes_of_rows[places] = codes
-    return codes_of_rows, list(numbers)
+    return codes_of_rows, _Texts(numbers)
 
 
 def _processes(content: TraceContent) -> Columns:
@@ -340,7 +366,7 @@ def _lines(content: TraceContent) -> Columns:
     lines = content.series
     counts = [len(line.time_ns) for line in lines]
 
-    def repeated(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], list[str]]:
+    def repeated(texts: Iterable[str]) -> tuple[npt.NDArray[np.int32], _Texts]:
         codes, distinct = _codes(texts)
         return np.repeat(codes, counts), distinct
 

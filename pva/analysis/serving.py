@@ -17,12 +17,13 @@ import numpy.typing as npt
 
 from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
-from pva.analysis.table import Arrays, Columns, groups_of, rows_of
+from pva.analysis.table import Arrays, Columns, columns_of, groups_of, rows_of
 from pva.errors import InconsistentDataError, NotRecordedError
 from pva.lazy import pandas as pd
 from pva.queueing.replay import Arrivals, Device
 from pva.queueing.rules import Rules
-from pva.queueing.what_if import nanoseconds, read_choices, replayed, table, variants
+from pva.queueing.what_if import columns as columns_of_variants
+from pva.queueing.what_if import nanoseconds, read_choices, replayed, variants
 
 if TYPE_CHECKING:
     from pva.analysis.host.alignment import Alignment
@@ -44,44 +45,47 @@ PERCENTILES = {"p50_ns": 50, "p90_ns": 90, "p95_ns": 95, "p99_ns": 99, "max_ns":
     "id model version how begin_ns:ns rows batch queue_ns:ns upload_ns:ns execute_ns:ns "
     "download_ns:ns other_ns:ns latency_ns:ns padding:rows cycles:cycles instance"
 )
-def requests(trace: Trace, *, model: str = "") -> pd.DataFrame:
+def requests(trace: Trace, *, model: str = "") -> Columns:
     """Return each served request in order of time: its batch, and where its time went.
 
     `queue_ns` is the wait for a batch, `upload_ns` to `download_ns` are those of the whole batch:
     inputs joined, program run, outputs cut. `other_ns` is what the server took beside. `how` is
     "answered" or why the request failed.
     """
-    frame = pd.DataFrame(_spans(trace, model))
-    if not len(frame):
+    spans = _spans(trace, model)
+    if not spans:
         remedy = "a trace of tilescope serve-model live, or of Triton"
         raise NotRecordedError(trace.path, f"no request{f' of {model!r}' if model else ''}", remedy)
-    frame = frame.sort_values("begin_ns", kind="stable", ignore_index=True)
-    for name in NUMBERS:
-        frame[name] = _whole(trace, frame, name)
-    for name in TEXTS:
-        if name not in frame:
-            frame[name] = ""
-        frame[name] = frame[name].fillna("").astype(str)
-    frame["how"] = frame["error"].where(frame["error"] != "", "answered")
-    frame["other_ns"] = (frame["latency_ns"] - frame[list(PARTS)].sum(axis=1)).clip(lower=0)
-    columns = ("id", "model", "version", "how", "begin_ns", "rows", "batch", *PARTS, "other_ns",
-               "latency_ns", "padding", "cycles", "instance")  # fmt: skip
-    return frame[list(columns)]
+    spans.sort(key=lambda span: span["begin_ns"])
+    numbers = {name: _whole(trace, spans, name) for name in NUMBERS}
+    columns: dict[str, Any] = {name: [_text(span.get(name)) for span in spans] for name in TEXTS}
+    columns |= {**columns_of(spans, ("begin_ns", "latency_ns")), **numbers}
+    columns["how"] = [error or "answered" for error in columns["error"]]
+    measured = np.sum([columns[part] for part in PARTS], axis=0)
+    columns["other_ns"] = np.maximum(columns["latency_ns"] - measured, 0)
+    names = ("id", "model", "version", "how", "begin_ns", "rows", "batch", *PARTS, "other_ns",
+             "latency_ns", "padding", "cycles", "instance")  # fmt: skip
+    return {name: columns[name] for name in names}
 
 
-def _whole(trace: Trace, frame: pd.DataFrame, name: str) -> pd.Series | npt.NDArray[np.int64]:
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _whole(trace: Trace, spans: list[dict[str, Any]], name: str) -> npt.NDArray[np.int64]:
     """Return a column of whole numbers, 0 where a request has none; raises for what is none."""
-    if name not in frame:
-        return np.zeros(len(frame), np.int64)
+    values = [span.get(name) for span in spans]
     try:
-        values = frame[name].fillna(0).astype("float64")
-    except (TypeError, ValueError):
+        numbers = np.array([0 if value is None else value for value in values], np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.zeros(())
+    if numbers.ndim != 1:
         place = f"metadata of requests, {name}"
-        raise InconsistentDataError(trace.path, "no number", "a number", place=place) from None
-    return values.clip(0, 1 << 60).astype("int64")
+        raise InconsistentDataError(trace.path, "no number", "a number", place=place)
+    return np.nan_to_num(np.clip(numbers, 0, 1 << 60)).astype(np.int64)
 
 
-def _spans(trace: Trace, model: str) -> list[dict[str, object]]:
+def _spans(trace: Trace, model: str) -> list[dict[str, Any]]:
     """Return the metadata of the spans of requests, with begin and length."""
     labels = _labels(trace, REQUEST)
     rows: list[dict[str, Any]] = []
@@ -304,7 +308,7 @@ def batch_what_if(
     max_batch: int = 0,
     compiled_batch: int = 0,
     batch_time: str = "",
-) -> pd.DataFrame:
+) -> Columns:
     """Return what other delays, preferred sizes and numbers of instances do to a trace's arrivals.
 
     The first row is the model as the trace tells it is configured; what it does not tell (that of
@@ -312,21 +316,21 @@ def batch_what_if(
     `batch_time`, else cycles by the clock, else the median time of a batch of the host. Times of
     the server itself are not part of it.
     """
-    frame = requests(trace, model=model).frame()
-    names = sorted(set(frame["model"]))
+    served = requests(trace, model=model).arrays
+    names = sorted(set(served["model"]))
     if len(names) > 1:
         problem = f"requests of {len(names)} models"
         raise NotRecordedError(trace.path, problem, f"choose one with model: {', '.join(names)}")
     configuration = _configuration(trace, names[0])
-    past = batches(trace, model=model).frame()
+    past = batches(trace, model=model).arrays
     rules, device = _as_configured(past, configuration, max_batch, compiled_batch, batch_time)
-    at = np.sort(frame["begin_ns"].to_numpy(np.int64), kind="stable")
-    rows = np.minimum(np.maximum(frame["rows"].to_numpy(np.int64), 1), rules.most_rows)
+    at = served["begin_ns"]
+    rows = np.clip(served["rows"], 1, rules.most_rows)
     levers = {"delay": delay, "preferred": preferred, "instances": instances}
     choices = read_choices([f"{name}={values}" for name, values in levers.items() if values])
     candidates = list(variants(rules, device, choices))
     results, _ = replayed(Arrivals(at - at[0], rows), candidates)
-    return table(candidates, results)
+    return columns_of_variants(candidates, results)
 
 
 def _configuration(trace: Trace, model: str) -> Mapping[str, object]:
@@ -348,13 +352,13 @@ def _labels(trace: Trace, text: str) -> list[int]:
 
 
 def _as_configured(
-    past: pd.DataFrame,
+    past: Arrays,
     configuration: Mapping[str, Any],
     max_batch: int,
     compiled: int,
     batch_time: str,
 ) -> tuple[Rules, Device]:
-    largest = int(past["rows"].max()) if len(past) else 1
+    largest = int(past["rows"].max(initial=1))
     most = max_batch or _number(configuration, "max_batch_size", largest)
     rows = compiled or _number(configuration, "compiled_rows", most)
     preferred = [
@@ -373,9 +377,9 @@ def _as_configured(
     if batch_time:
         time = float(nanoseconds(batch_time))
     elif clock > 0 and (past["cycles"] > 0).any():
-        time = float((past["cycles"] / pieces).median() * 1e9 / clock)
+        time = float(np.median(past["cycles"] / pieces) * 1e9 / clock)
     else:
-        time = float((past["execute_ns"] / pieces).median()) if len(past) else 1.0
+        time = float(np.median(past["execute_ns"] / pieces)) if len(pieces) else 1.0
     device = Device(
         max(round(time), 1), rows, _number(configuration, "instances", 1),
         _number(configuration, "timeout_ns", 0), bool(configuration.get("synchronous", True)),

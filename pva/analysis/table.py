@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, overload
+from typing import Any, TypeGuard, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +61,10 @@ class Table:
 
     @property
     def arrays(self) -> Arrays:
-        """Return the columns by name, read-only; texts are objects."""
+        """Return the columns by name, read-only; texts are objects.
+
+        A missing text is None, a column of whole numbers that may be missing is a masked array.
+        """
         if self._arrays is None:
             frame = self.frame()
             frame = frame.reset_index() if frame.index.name else frame
@@ -159,10 +162,19 @@ class Table:
 
 def _frozen(columns: Columns) -> dict[str, Values]:
     """Return read-only views of the columns."""
-    views = {name: values.view() for name, values in arrays_of(columns).items()}
-    for view in views.values():
-        view.flags.writeable = False
-    return views
+    return {name: _read_only(values) for name, values in arrays_of(columns).items()}
+
+
+def _read_only(values: Values) -> Values:
+    if _is_masked(values):
+        return np.ma.MaskedArray(_read_only(values.data), _read_only(np.ma.getmaskarray(values)))
+    view = values.view()
+    view.flags.writeable = False
+    return view
+
+
+def _is_masked(values: object) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    return hasattr(values, "mask")  # its class would import numpy.ma, 10 ms
 
 
 def _text(value: object) -> str:
@@ -178,9 +190,12 @@ def _values(column: pd.Series[Any]) -> Values:
     return np.asarray(column.astype(object).where(column.notna(), None))
 
 
-def _typed(values: Values) -> Values:
-    """Return values of which pandas sees that they are texts, also where there are none."""
-    return values if len(values) or values.dtype != object else values.astype(str)
+def _typed(values: Values) -> Any:
+    """Return values of which pandas sees their type: texts, also where there are none."""
+    if _is_masked(values):
+        return pd.arrays.IntegerArray(values.data, np.ma.getmaskarray(values))
+    is_without_texts = values.dtype == object and all(value is None for value in values)
+    return pd.array(values, dtype="str") if is_without_texts else values
 
 
 def arrays_of(columns: Columns | pd.DataFrame) -> dict[str, Values]:
@@ -195,6 +210,14 @@ def rows_of(columns: Columns, rows: Values | slice) -> Arrays:
     return {name: values[rows] for name, values in arrays_of(columns).items()}
 
 
+def whole_numbers(values: Iterable[int | None]) -> Values:
+    """Return whole numbers of which some are missing, None, as a masked array."""
+    numbers = list(values)
+    return np.ma.MaskedArray(
+        [value or 0 for value in numbers], [value is None for value in numbers], dtype=np.int64
+    )
+
+
 def columns_of(rows: Sequence[Mapping[str, object]], names: Iterable[str]) -> Arrays:
     """Return rows, each with a value by name, as columns of these names."""
     return arrays_of({name: [row[name] for row in rows] for name in names})
@@ -203,7 +226,14 @@ def columns_of(rows: Sequence[Mapping[str, object]], names: Iterable[str]) -> Ar
 def joined(parts: Iterable[Columns]) -> Arrays:
     """Return the rows of parts that have the same columns, one part behind the other."""
     arrays = [arrays_of(part) for part in parts]
-    return {name: np.concatenate([part[name] for part in arrays]) for name in arrays[0]}
+    return {name: _concatenated([part[name] for part in arrays]) for name in arrays[0]}
+
+
+def _concatenated(parts: list[Values]) -> Values:
+    if any(map(_is_masked, parts)):
+        masked: Values = np.ma.concatenate(parts)  # type: ignore[no-untyped-call]
+        return masked
+    return np.concatenate(parts)
 
 
 def groups_of(columns: Columns) -> tuple[Arrays, Values]:
@@ -224,7 +254,7 @@ def largest_first(columns: Columns, *keys: str) -> Arrays:
 
 
 def _array(values: object) -> Values:
-    array = np.asarray(values)
+    array: Values = values if _is_masked(values) else np.asarray(values)
     is_empty = isinstance(values, list) and not values  # of texts, most likely
     return array.astype(object) if is_empty or array.dtype.kind in "US" else array
 

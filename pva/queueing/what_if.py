@@ -132,9 +132,11 @@ def replayed(
     return results, first
 
 
-def table(variants_in_order: Sequence[Variant], results: Sequence[Figures]) -> pd.DataFrame:
-    """Return a row a variant: what it is, and its figures."""
-    rows = [
+def columns(
+    variants_in_order: Sequence[Variant], results: Sequence[Figures]
+) -> dict[str, list[object]]:
+    """Return columns with a row for each variant: its levers, and its figures."""
+    rows: list[dict[str, object]] = [
         {
             "delay_ns": variant.rules.delay_ns, "preferred": variant.preferred,
             "instances": variant.device.instances, "dynamic": variant.rules.dynamic,
@@ -142,4 +144,9 @@ def table(variants_in_order: Sequence[Variant], results: Sequence[Figures]) -> p
         }
         for variant, result in zip(variants_in_order, results, strict=True)
     ]  # fmt: skip
-    return pd.DataFrame(rows)
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def table(variants_in_order: Sequence[Variant], results: Sequence[Figures]) -> pd.DataFrame:
+    """Return the same as a DataFrame."""
+    return pd.DataFrame(columns(variants_in_order, results))

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pva.analysis.columns import COLUMNS, analysis
-from pva.analysis.table import Columns, Table, joined
+from pva.analysis.table import Columns, Table, joined, whole_numbers
 
 COUNTS = np.array([3, 1])
 
@@ -30,7 +30,12 @@ def framed() -> pd.DataFrame:
     return pd.DataFrame({"name": ["a", "b"], "bytes": COUNTS})
 
 
-for example in (measured, indexed, framed):
+@analysis("name cycles:cycles")
+def incomplete() -> Columns:
+    return {"name": [None, None], "cycles": whole_numbers([None, 1 << 60])}
+
+
+for example in (measured, indexed, framed, incomplete):
     del COLUMNS[example.__name__]  # they are of no catalogue
 
 
@@ -69,6 +74,22 @@ def test_what_a_frame_can_do_a_table_can(table: Table) -> None:
     assert table.equals(table.frame()) and bool((table == table).all().all())
 
 
+def test_missing_values_are_none_in_arrays_and_na_in_a_frame() -> None:
+    arrays, frame = incomplete().arrays, incomplete().frame()
+    assert [values.tolist() for values in arrays.values()] == [[None, None], [None, 1 << 60]]
+    assert arrays["cycles"].max() == frame["cycles"].max() == 1 << 60
+    assert frame.isna().all(axis=1).tolist() == [True, False]
+    assert frame.dtypes.astype(str).tolist() == ["str", "Int64"]
+    both = joined([arrays, arrays])
+    assert both["cycles"].tolist() == [None, 1 << 60] * 2
+
+
+@pytest.mark.parametrize("value", [1, np.ma.masked])
+def test_a_missing_number_cannot_be_written(value: object) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        incomplete().arrays["cycles"][0] = value
+
+
 def test_a_table_cannot_be_assigned_to() -> None:
     with pytest.raises(TypeError):
         measured()["bytes"] = 0  # type: ignore[index]
@@ -79,7 +100,7 @@ def test_the_index_of_the_frame_is_a_column_of_the_table() -> None:
     assert indexed().frame()["bytes"].loc[7] == 1
 
 
-@pytest.mark.parametrize("table", [measured(), indexed(), framed()])
+@pytest.mark.parametrize("table", [measured(), indexed(), framed(), incomplete()])
 def test_a_table_is_copied_and_sent(table: Table) -> None:
     for twin in (copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
         assert table.equals(twin)

@@ -19,8 +19,8 @@ from pva.analysis.distributed.events import (
     SeveralInstances,
     host_events,
 )
+from pva.analysis.table import Columns, whole_numbers
 from pva.array_types import Integers
-from pva.lazy import pandas as pd
 
 ORDER = 450  # of its analyses in the catalogue
 FEWEST = 3  # collectives that show how two clocks differ
@@ -50,7 +50,7 @@ class Clock:
 
 
 @analysis("instance host method offset_ns:ns residual_ns:ns events problem")
-def clock_residual(run: SeveralInstances) -> pd.DataFrame:
+def clock_residual(run: SeveralInstances) -> Columns:
     """Return how the clocks of instances were compared, and how far off they may be.
 
     A row for each instance with a host trace. `method`: reference, wall clock (of the same host),
@@ -59,19 +59,21 @@ def clock_residual(run: SeveralInstances) -> pd.DataFrame:
     its wall clock moved. Nothing finer than the residual is real. `problem` says why there is none.
     """
     clocks = compared(host_events(run))
-    columns = {"instance": "int64", "host": "str", "method": "str", "offset_ns": "Int64",
-               "residual_ns": "Int64", "events": "int64", "problem": "str"}  # fmt: skip
-    return pd.DataFrame(
-        {
-            name: pd.array([_known(clock, name) for clock in clocks], dtype=dtype)  # type: ignore[call-overload]
-            for name, dtype in columns.items()
-        }
-    )
-
-
-def _known(clock: Clock, name: str) -> object:
-    unknown = clock.begin_ns is None and name.endswith("_ns")
-    return None if unknown else getattr(clock, name)
+    is_compared = [clock.begin_ns is not None for clock in clocks]
+    offsets, residuals = (
+        whole_numbers(getattr(clock, name) if shown else None
+                      for clock, shown in zip(clocks, is_compared, strict=True))
+        for name in ("offset_ns", "residual_ns")
+    )  # fmt: skip
+    return {
+        "instance": np.array([clock.instance for clock in clocks], np.int64),
+        "host": [clock.host for clock in clocks],
+        "method": [clock.method for clock in clocks],
+        "offset_ns": offsets,
+        "residual_ns": residuals,
+        "events": np.array([clock.events for clock in clocks], np.int64),
+        "problem": [clock.problem for clock in clocks],
+    }
 
 
 def compared(events: Sequence[Events]) -> list[Clock]:

@@ -19,7 +19,7 @@ ORDER = 440  # of its analyses in the catalogue
 
 
 @analysis("instance host occurrence begin_ns:ns duration_ns:ns period_ns:ns late_ns:ns")
-def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.DataFrame:
+def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> Columns:
     """Return when each instance came to the nth event of a label, and how late it was.
 
     `begin_ns` counts from the begin of the run, `late_ns` from the first instance that came to it:
@@ -28,34 +28,34 @@ def instance_pace(run: SeveralInstances, *, label: str = "Engine::run") -> pd.Da
     """
     events = host_events(run, {"label": re.compile(re.escape(label))})
     clocks = {one.instance: one for one in compared(host_events(run))}
-    parts = [_paced(one, clocks[one.instance]) for one in events]
-    frame = pd.concat(parts, ignore_index=True) if parts else _paced_nothing()
-    first = frame.groupby("occurrence")["begin_ns"].transform("min")
-    late = frame["begin_ns"] - first
-    frame["late_ns"] = late.where(~(late <= residual_ns(clocks.values())), 0)
-    return frame
+    parts = [_paced(one, clocks[one.instance]) for one in events] or [_paced(*_NOTHING)]
+    columns = joined(parts)
+    occurrence, begin = columns["occurrence"], columns["begin_ns"]
+    first = np.full(int(occurrence.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+    is_timed = ~np.ma.getmaskarray(begin)
+    np.minimum.at(first, occurrence[is_timed], np.ma.getdata(begin)[is_timed])
+    late = begin - first[occurrence]
+    late[late <= residual_ns(clocks.values())] = 0
+    return {**columns, "late_ns": late}
 
 
-def _paced(one: Events, clock: Clock) -> pd.DataFrame:
+def _paced(one: Events, clock: Clock) -> Columns:
     begin, end = one.of("label")
-    period = pd.array([pd.NA] * min(len(begin), 1) + np.diff(begin).tolist(), dtype="Int64")
-    aligned = clock.begin_ns is not None
-    return pd.DataFrame(
-        {
-            "instance": np.full(len(begin), one.instance, np.int64),
-            "host": pd.array([one.host] * len(begin), dtype="str"),
-            "occurrence": np.arange(len(begin)),
-            "begin_ns": pd.array(begin + (clock.begin_ns or 0), dtype="Int64") if aligned
-            else pd.array([pd.NA] * len(begin), dtype="Int64"),
-            "duration_ns": end - begin,
-            "period_ns": period,
-        }
-    )  # fmt: skip
+    is_aligned = clock.begin_ns is not None
+    return {
+        "instance": np.full(len(begin), one.instance, np.int64),
+        "host": np.full(len(begin), one.host, dtype=object),
+        "occurrence": np.arange(len(begin)),
+        "begin_ns": np.ma.MaskedArray(begin + (clock.begin_ns or 0),
+                                      np.full(len(begin), not is_aligned)),
+        "duration_ns": end - begin,
+        "period_ns": np.ma.MaskedArray(np.diff(begin, prepend=begin[:1]),
+                                       np.arange(len(begin)) == 0),
+    }  # fmt: skip
 
 
-def _paced_nothing() -> pd.DataFrame:
-    empty = np.zeros(0, np.int64)
-    return _paced(Events(0, "", 0, 0, {"label": (empty, empty)}), Clock(0, "", "none"))
+_NO_TIMES = np.zeros(0, np.int64)
+_NOTHING = (Events(0, "", 0, 0, {"label": (_NO_TIMES, _NO_TIMES)}), Clock(0, "", "none"))
 
 
 @analysis(

@@ -9,34 +9,34 @@ import numpy as np
 
 from pva.analysis.columns import analysis
 from pva.analysis.distributed.events import Instance, SeveralInstances
+from pva.analysis.table import Columns, whole_numbers
 from pva.errors import PvaError
 from pva.graph_hash import graph_columns, graph_hash
-from pva.lazy import pandas as pd
 from pva.report import Report
 
 ORDER = 420  # of its analyses in the catalogue
 NS = 1e9  # in a second
-_COLUMNS = {"instance": "int64", "host": "str", "pid": "Int64", "exit_code": "Int64",
-            "seconds": "float64", "runs": "Int64", "cycles": "Int64", "trace_seconds": "float64",
-            "graph": "str", "problems": "int64"}  # fmt: skip
-_DIFFERENCES = {"instance": "int64", "host": "str", "graph": "str", "differs": "bool",
-                "table": "str", "column": "str", "row": "Int64", "value": "str",
-                "most": "str"}  # fmt: skip
+# The type of each column; None is of whole numbers that may be missing.
+_COLUMNS = {"instance": "i8", "host": "O", "pid": None, "exit_code": None, "seconds": "f8",
+            "runs": None, "cycles": None, "trace_seconds": "f8", "graph": "O",
+            "problems": "i8"}  # fmt: skip
+_DIFFERENCES = {"instance": "i8", "host": "O", "graph": "O", "differs": "?", "table": "O",
+                "column": "O", "row": None, "value": "O", "most": "O"}  # fmt: skip
 
 
 @analysis("instance host pid exit_code seconds:s runs cycles:cycles trace_seconds:s graph problems")
-def instances(run: SeveralInstances) -> pd.DataFrame:
+def instances(run: SeveralInstances) -> Columns:
     """Return what each instance did: a row for each, and what is not there is missing.
 
     Columns: instance, host, pid, exit_code, seconds (of its process), runs, cycles (of all runs of
     its reports), trace_seconds (its host trace lasts), graph (hash), problems (how many).
     """
     rows = [_totals(one) for one in run.instances]
-    return _frame(rows, _COLUMNS)
+    return _typed(rows, _COLUMNS)
 
 
 @analysis("instance host graph differs table column row value most")
-def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
+def equal_graphs(run: SeveralInstances) -> Columns:
     """Return which instances compiled something else than most, and the first difference.
 
     A row for each instance with a report. Columns: instance, host, graph (hash), differs; of the
@@ -55,15 +55,15 @@ def equal_graphs(run: SeveralInstances) -> pd.DataFrame:
         if usual is not None and graph != usual[2]:
             row |= {"differs": True, **_first_difference(report, usual[1])}
         rows.append(row)
-    return _frame(rows, _DIFFERENCES)
+    return _typed(rows, _DIFFERENCES)
 
 
-def _frame(rows: list[dict[str, object]], dtypes: dict[str, str]) -> pd.DataFrame:
-    columns = {
-        name: pd.array([row.get(name) for row in rows], dtype=dtype)  # type: ignore[call-overload]
-        for name, dtype in dtypes.items()
+def _typed(rows: list[dict[str, Any]], types: dict[str, str | None]) -> Columns:
+    columns = {name: [row.get(name) for row in rows] for name in types}
+    return {
+        name: np.array(columns[name], dtype) if dtype else whole_numbers(columns[name])
+        for name, dtype in types.items()
     }
-    return pd.DataFrame(columns)
 
 
 def _totals(one: Instance) -> dict[str, object]:

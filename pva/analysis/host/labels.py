@@ -10,7 +10,6 @@ from pva.analysis.attribution import summed
 from pva.analysis.columns import analysis
 from pva.analysis.selection import rows_wanted
 from pva.analysis.table import Columns, joined, largest_first, rows_of
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.trace import Thread, Trace
@@ -23,14 +22,14 @@ ORDER = 400  # of its analyses in the catalogue
     "label channel count total_ns:ns self_ns:ns mean_ns:ns min_ns:ns p50_ns:ns p90_ns:ns "
     "p99_ns:ns max_ns:ns"
 )
-def label_statistics(trace: Trace) -> pd.DataFrame:
+def label_statistics(trace: Trace) -> Columns:
     """Sum up the events of each label, the most self time first; times in nanoseconds.
 
     `self_ns` leaves out what the events directly inside took. `total_ns` counts an event inside
     another of its own label twice. An event still open counts up to the last time known. `p90_ns`
     is what nine of ten take at most, between the two nearest.
     """
-    return trace.frames.labels().astype({"label": "str", "channel": "str"})
+    return trace.frames.arrays("labels")
 
 
 @analysis("channel labels events self_ns:ns longest_ns:ns share:fraction")
@@ -91,9 +90,11 @@ def _longest(trace: Trace, thread: Thread, count: int) -> Columns:
 
 
 @analysis("pid tid name events depth begin_ns:ns end_ns:ns busy_ns:ns")
-def threads(trace: Trace) -> pd.DataFrame:
+def threads(trace: Trace) -> Columns:
     """Describe each thread: its events, when it was traced, and how long it was inside events.
 
     Times in nanoseconds since the trace began; `depth` is the number of levels.
     """
-    return trace.frames.threads().drop(columns="process")
+    columns = trace.frames.arrays("threads")
+    del columns["process"]
+    return columns
