@@ -132,7 +132,7 @@ def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int 
     if by is not None:
         raise click.UsageError(f"--by {by} is of reports; host traces are compared by label")
     before, after = (open_trace(path) for path in paths)
-    frame = compare_labels(before, after)
+    frame = compare_labels(before, after).frame()
     if form == OBJECT:
         write_object("compare", list(paths), labels=frame.to_dict("records"))
         return
@@ -153,14 +153,14 @@ def _write_traces(paths: tuple[str, str], by: str | None, form: str, limit: int 
 def _comparison(reports: tuple[Report, Report], name: str) -> pd.DataFrame:
     from pva.analysis import COMPARISONS
 
-    changes: pd.DataFrame = COMPARISONS[name](*reports)
+    changes: pd.DataFrame = COMPARISONS[name](*reports).frame()
     return changes
 
 
 def _settings(reports: tuple[Report, Report]) -> pd.DataFrame:
     from pva.analysis.whole_report.comparison import compare_settings
 
-    return compare_settings(*reports)
+    return compare_settings(*reports).frame()
 
 
 def _changed(reports: tuple[Report, Report], by: str) -> pd.DataFrame:

@@ -234,7 +234,7 @@ class Report(Shown):
         }
         if table not in comparisons:
             raise PvaError(f"compare(table={table!r})", "not known", nearest(table, comparisons))
-        frame: pd.DataFrame = comparisons[table](self, other)
+        frame: pd.DataFrame = comparisons[table](self, other).frame()
         return frame
 
     def _repr_html_(self) -> str:

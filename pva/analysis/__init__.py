@@ -2,7 +2,7 @@
 
 `CATALOGUE` names them all, and each may be imported from here; `tilescope show NAME REPORT` and
 `docs/analyses.md` come from it.
-`COMPARISONS` names those of two reports, for `tilescope compare A B`.
+`COMPARISONS` names those of two reports or traces, for `tilescope compare A B`.
 
 >>> from pva import openReport
 >>> from pva.analysis import fullest_tiles
@@ -17,13 +17,23 @@ from collections.abc import Iterator
 from importlib import import_module
 from inspect import isfunction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from pva.analysis.catalogue import Analysis, Catalogue
 from pva.analysis.columns import COLUMNS
 from pva.errors import nearest
 
-_TOOLS = {"annotations", "nearest", "isfunction", "import_module", "Iterator", "Path", "Any"}
+_TOOLS = {
+    "annotations",
+    "nearest",
+    "isfunction",
+    "import_module",
+    "Iterator",
+    "Path",
+    "ModuleType",
+    "Any",
+}
 
 
 def _analyses() -> Iterator[Analysis]:
@@ -36,31 +46,20 @@ def _analyses() -> Iterator[Analysis]:
     modules = [import_module(f"{__name__}.{name}") for name in names if name]
     declaring = [module for module in modules if hasattr(module, "ORDER")]
     for module in sorted(declaring, key=lambda module: int(module.ORDER)):
-        members = [member for member in vars(module).values() if isfunction(member)]
-        yield from (analysis for analysis in members if analysis.__module__ == module.__name__
-                    and analysis.__name__ in COLUMNS)  # fmt: skip
+        yield from _declared_in(module)
+
+
+def _declared_in(module: ModuleType) -> Iterator[Analysis]:
+    members = [member for member in vars(module).values() if isfunction(member)]
+    yield from (analysis for analysis in members if analysis.__module__ == module.__name__
+                and analysis.__name__ in COLUMNS)  # fmt: skip
 
 
 def _comparisons() -> Iterator[Analysis]:
-    """Yield the questions to two reports, before and after, in their order."""
+    """Yield the questions to two reports or traces, before and after, in their order."""
     from pva.analysis.whole_report import comparison
 
-    yield from (
-        comparison.compare_figures,
-        comparison.compare_categories,
-        comparison.compare_tiles,
-        comparison.compare_variables,
-        comparison.compare_vertex_types,
-        comparison.compare_compute_sets,
-        comparison.compare_always_live,
-        comparison.compare_live_at_peak,
-        comparison.compare_causes,
-        comparison.compare_phases,
-        comparison.compare_layers,
-        comparison.compare_operations,
-        comparison.compare_operation_memory,
-        comparison.compare_programs,
-    )
+    return _declared_in(comparison)
 
 
 # Made when one of them is first asked for: all modules take long to import.

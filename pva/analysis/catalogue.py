@@ -12,13 +12,11 @@ from pva.errors import PvaError, nearest
 
 Analysis = Callable[..., Any]
 
-# What analyses are asked of, by the name of the parameter.
+# What analyses are asked of, by the annotation of the parameter.
 OPENED_BY = {
-    "report": "pva.openReport",
-    "before": "pva.openReport",
-    "after": "pva.openReport",
-    "trace": "pva.openTrace",
-    "run": "pva.openRun",
+    "Report": "pva.openReport",
+    "Trace": "pva.openTrace",
+    "SeveralInstances": "pva.openRun",
 }
 
 
@@ -61,25 +59,24 @@ def _asked(analysis: Analysis) -> Analysis:
     def answer(*arguments: object, **named: object) -> object:
         parameters = inspect.signature(analysis).parameters
         for name, value in (*zip(parameters, arguments, strict=False), *named.items()):
-            number = name in parameters and str(parameters[name].annotation).startswith("int")
-            if name in OPENED_BY and not number:  # `run` is also the number of a run
-                _check(analysis.__name__, name, value)
+            if name in parameters and parameters[name].annotation in OPENED_BY:
+                _check(analysis.__name__, parameters[name], value)
         return analysis(*arguments, **named)
 
     return answer
 
 
-def _check(analysis: str, name: str, argument: object) -> None:
-    if isinstance(argument, _kind(name)):
+def _check(analysis: str, parameter: inspect.Parameter, argument: object) -> None:
+    if isinstance(argument, _type(parameter.annotation)):
         return
     kind = "path" if isinstance(argument, str | bytes | PathLike) else type(argument).__name__
-    remedy = f"give what {OPENED_BY[name]}(path) gives"
-    raise PvaError(analysis, f"a {kind}", remedy, place=name)
+    remedy = f"give what {OPENED_BY[parameter.annotation]}(path) gives"
+    raise PvaError(analysis, f"a {kind}", remedy, place=parameter.name)
 
 
-def _kind(name: str) -> type:
+def _type(annotation: str) -> type:
     from pva.analysis.distributed.events import SeveralInstances
     from pva.report import Report
     from pva.trace import Trace
 
-    return {"trace": Trace, "run": SeveralInstances}.get(name, Report)
+    return {"Report": Report, "Trace": Trace, "SeveralInstances": SeveralInstances}[annotation]

@@ -4,9 +4,8 @@
     def longest_steps(report: Report) -> Columns:
 
 `NAME:UNIT`, a number without a unit is a count, an index or an identifier; `*` stands for columns
-that depend on the report. The function computes NumPy columns by name, or a DataFrame where it
-needs pandas; whoever calls it gets a `Table` of them. The module has an ORDER, by which the
-catalogue lists its analyses.
+that depend on the report. The function computes NumPy columns by name; its caller gets a `Table` of
+them. The module has an ORDER, by which the catalogue lists its analyses.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from pva.analysis.glossary import MEANINGS
 from pva.analysis.table import Columns, Declared, Table
-from pva.lazy import pandas as pd
 
 Parameters = ParamSpec("Parameters")
 Figures = TypeVar("Figures")  # a small frozen dataclass
@@ -28,9 +26,7 @@ class Declare(Protocol):
     """Makes an analysis of a function; figures stay as they are, columns become a table."""
 
     @overload
-    def __call__(
-        self, function: Callable[Parameters, Columns | pd.DataFrame]
-    ) -> Callable[Parameters, Table]: ...
+    def __call__(self, function: Callable[Parameters, Columns]) -> Callable[Parameters, Table]: ...
     @overload
     def __call__(
         self, function: Callable[Parameters, Figures]

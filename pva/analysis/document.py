@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from pva import analysis
-from pva.analysis.catalogue import Analysis, question_of
+from pva.analysis.catalogue import Analysis, Catalogue, question_of
 from pva.analysis.columns import DECLARED
 from pva.analysis.table import ANY, Table
 
@@ -24,20 +24,48 @@ This file is made from their docstrings by `make documents`.
 """
 
 
+_TWO_REPORTS = """# Comparisons
+
+Each is a function of two reports, or host traces, and gives such a table, too. `COMPARISONS` has
+them by name; `before.compare(after, "tiles")` is the DataFrame of `compare_tiles`. On the command
+line, `tilescope compare BEFORE AFTER` prints the figures, and with `--by` one of the others.
+"""
+
+
 def markdown() -> str:
     """Write the page."""
-    contents = [
-        f"| [{name}](#{name}) | {question_of(analysis)} |"
-        for name, analysis in tuple(analysis.CATALOGUE.items())
+    return "\n".join(
+        [
+            _HEAD,
+            _contents(analysis.CATALOGUE),
+            *(_section(name, _calls(name, of)) for name, of in analysis.CATALOGUE.items()),
+            _TWO_REPORTS,
+            _contents(analysis.COMPARISONS),
+            *(_section(name, _call(name, of)) for name, of in analysis.COMPARISONS.items()),
+        ]
+    )
+
+
+def _contents(catalogue: Catalogue) -> str:
+    rows = [
+        f"| [{name}](#{name}) | {question_of(analysis)} |" for name, analysis in catalogue.items()
     ]
-    table = "\n".join(["| analysis | what it tells |", "| --- | --- |", *contents, ""])
-    return "\n".join([_HEAD, table, *(_section(*entry) for entry in analysis.CATALOGUE.items())])
+    return "\n".join(["| analysis | what it tells |", "| --- | --- |", *rows, ""])
 
 
-def _section(name: str, function: Analysis) -> str:
+def _call(name: str, function: Analysis) -> str:
+    arguments = map(_argument, inspect.signature(function).parameters.values())
+    return f"    pva.analysis.{name}({', '.join(arguments)})"
+
+
+def _calls(name: str, function: Analysis) -> str:
     subject, *keywords = inspect.signature(function).parameters.values()
-    call = ", ".join([subject.name, *map(_argument, keywords)])
     command = " ".join(["tilescope show", name, subject.name.upper(), *map(_option, keywords)])
+    return f"{_call(name, function)}\n    {command}"
+
+
+def _section(name: str, calls: str) -> str:
+    function = getattr(analysis, name)
     lines = (
         f"## {name}",
         "",
@@ -45,8 +73,7 @@ def _section(name: str, function: Analysis) -> str:
         "",
         _columns(name, function),
         "",
-        f"    pva.analysis.{name}({call})",
-        f"    {command}",
+        calls,
         "",
     )
     return "\n".join(lines)
@@ -64,9 +91,11 @@ def _columns(name: str, function: Analysis) -> str:
     return "\n".join([head, "| --- | --- | --- |", *rows])
 
 
-def _argument(keyword: inspect.Parameter) -> str:
-    required = keyword.default is inspect.Parameter.empty
-    return f"{keyword.name}=..." if required else f"{keyword.name}={keyword.default}"
+def _argument(parameter: inspect.Parameter) -> str:
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        return parameter.name
+    required = parameter.default is inspect.Parameter.empty
+    return f"{parameter.name}=..." if required else f"{parameter.name}={parameter.default}"
 
 
 def _option(keyword: inspect.Parameter) -> str:

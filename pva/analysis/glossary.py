@@ -15,6 +15,9 @@ active_tile_balance: mean / most cycles of the tiles that did something
 active_tiles: tiles that did something
 address: byte address on the tile
 advice: what to try
+after:bytes: bytes in the second report
+after:cycles: cycles in the second report
+after:ns: time in the second trace
 after: the program that the tiles come from
 all_cycles: cycles with those hidden behind earlier steps
 always_live:bytes: bytes of the variables that are always live
@@ -28,6 +31,10 @@ balance: mean / most
 basis: what the waits were computed from
 batch: number of the batch
 batches: batches
+before: value in the first of the two
+before:bytes: bytes in the first report
+before:cycles: cycles in the first report
+before:ns: time in the first trace
 begin: first program step at which it is live
 begin_ns: begin, counted from the begin of the trace
 between_ns: time outside runs
@@ -111,6 +118,8 @@ end_ns: end, counted from the begin of the trace
 end_step: step after the last
 estimated_cycles: cycles that the compiler estimated
 events: events
+events_after: events in the second trace
+events_before: events in the first trace
 exact: true if the bounds agree
 excess_bytes: bytes of the fullest tile above an even share of all tiles
 excess_cycles: cycles of all executions above the estimate
@@ -176,6 +185,7 @@ idle_cycles: cycles in which workers were idle, in all executions
 idle_share: part of the tile cycles after the tile had ended
 imbalance: part of the tile cycles waiting for the slowest tile of the IPU in a compute set
 including_gaps: bytes with gaps, by region
+in: which of the two has it: before, after, or both
 instance: number of the instance
 instances: how many of it there are
 interleaved: bytes in interleaved memory
@@ -305,6 +315,7 @@ queue_longest: most requests in the queue
 queue_longest_ns: longest wait for a batch
 queue_mean_ns: mean wait for a batch
 queue_ns: wait for a batch
+ratio: the second as a multiple of the first
 readers: programs that read it
 reads: how often, or by how many, it is read
 receive_address: instructions that set the address to receive at

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard, overload
 import numpy as np
 import numpy.typing as npt
 
-from pva.array_types import Values
+from pva.array_types import Integers, Values
 from pva.lazy import pandas as pd
 
 Arrays = Mapping[str, Values]
@@ -51,13 +51,11 @@ class Table:
 
     __slots__ = ("_arrays", "_declared", "_index", "_pandas")
 
-    def __init__(
-        self, columns: Columns | pd.DataFrame, declared: Declared, index: str | None = None
-    ) -> None:
+    def __init__(self, columns: Columns, declared: Declared, index: str | None = None) -> None:
         self._declared = declared
         self._index = index
-        self._arrays = MappingProxyType(_frozen(columns)) if isinstance(columns, Mapping) else None
-        self._pandas = None if isinstance(columns, Mapping) else columns
+        self._arrays = MappingProxyType(_frozen(columns))
+        self._pandas: pd.DataFrame | None = None
 
     @property
     def arrays(self) -> Arrays:
@@ -65,11 +63,6 @@ class Table:
 
         A missing text is None, a column of whole numbers that may be missing is a masked array.
         """
-        if self._arrays is None:
-            frame = self.frame()
-            frame = frame.reset_index() if frame.index.name else frame
-            columns = {str(name): _values(values) for name, values in frame.items()}
-            self._arrays = MappingProxyType(_frozen(columns))
         return self._arrays
 
     @property
@@ -92,15 +85,13 @@ class Table:
         return self._pandas.copy(deep=False)
 
     def __len__(self) -> int:
-        if self._arrays is None:
-            return len(self._pandas) if self._pandas is not None else 0
         return len(next(iter(self._arrays.values()), ()))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.frame())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.frame() if self._arrays is None else name in self._arrays
+        return name in self._arrays
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copying and pickling ask for these before there is a frame
@@ -183,13 +174,6 @@ def _text(value: object) -> str:
     return f"{value:,}" if isinstance(value, int | np.integer) else str(value)
 
 
-def _values(column: pd.Series[Any]) -> Values:
-    """Return the values of a column of a DataFrame: where types of pandas alone lack one, None."""
-    if isinstance(column.dtype, np.dtype) or not column.hasnans:
-        return np.asarray(column)
-    return np.asarray(column.astype(object).where(column.notna(), None))
-
-
 def _typed(values: Values) -> Any:
     """Return values of which pandas sees their type: texts, also where there are none."""
     if _is_masked(values):
@@ -239,9 +223,24 @@ def _concatenated(parts: list[Values]) -> Values:
 def groups_of(columns: Columns) -> tuple[Arrays, Values]:
     """Return the different rows of columns, ascending, and the number of that of each row."""
     arrays = arrays_of(columns)
-    codes = [np.unique(values, return_inverse=True)[1] for values in arrays.values()]
-    _, first, group = np.unique(np.stack(codes), axis=1, return_index=True, return_inverse=True)
+    group, *others = map(_codes, arrays.values())
+    for codes in others:
+        pairs = group * (int(codes.max(initial=0)) + 1) + codes
+        group = np.unique(pairs, return_inverse=True)[1]
+    first = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
     return rows_of(arrays, first), group
+
+
+def _codes(values: Values) -> Integers:
+    """Return the place of each value among the different ones, ascending."""
+    if values.dtype != object:
+        return np.unique(values, return_inverse=True)[1]
+    # Only the different texts are sorted: comparing objects takes long.
+    texts = values.tolist()
+    different = sorted(set(texts))
+    places = dict(zip(different, range(len(different)), strict=True))
+    return np.fromiter(map(places.__getitem__, texts), np.int64, len(texts))
 
 
 def largest_first(columns: Columns, *keys: str) -> Arrays:

@@ -254,6 +254,8 @@ def test_what_is_given_by_name_or_is_no_trace_is_told_too() -> None:
     compared = COMPARISONS["compare_figures"]
     assert "after: a path; give what pva.openReport" in refused(compared, report, after="report")
     assert "before: a path; give what pva.openReport" in refused(compared, "report", report)
+    labels = COMPARISONS["compare_labels"]
+    assert "before: a Report; give what pva.openTrace" in refused(labels, report, report)
 
 
 def refused(analysis: Any, *given: Any, **named: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import pva.analysis
-from pva.analysis import CATALOGUE
+from pva.analysis import CATALOGUE, COMPARISONS
 from pva.analysis.columns import COLUMNS
 from pva.analysis.glossary import MEANINGS
 from pva.errors import NotRecordedError
@@ -45,7 +45,7 @@ def given_columns(name: str) -> list[str]:
 
 
 def test_every_analysis_declares_its_columns() -> None:
-    assert sorted(set(CATALOGUE) ^ set(COLUMNS)) == []
+    assert sorted({*CATALOGUE, *COMPARISONS} ^ set(COLUMNS)) == []
 
 
 @pytest.mark.parametrize("name", sorted(set(COLUMNS) & set(CATALOGUE)))
@@ -58,6 +58,15 @@ def test_declared_columns_are_those_given(name: str) -> None:
         assert found[len(found) - len(after) :] == after
     else:
         assert found == declared, " ".join(found)
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_declares_its_columns(name: str) -> None:
+    subject = next(iter(inspect.signature(COMPARISONS[name]).parameters.values()))
+    source = SOURCES["trace" if subject.annotation == "Trace" else "report"]()
+    table = COMPARISONS[name](source, source)
+    assert list(table.units.items()) == list(COLUMNS[name].items())
+    assert all(table.meanings.values())
 
 
 def test_the_glossary_has_the_columns_that_there_are() -> None:

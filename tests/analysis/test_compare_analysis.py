@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from typing import Any
 
 import pytest
 
-from pva.analysis import COMPARISONS
+from pva.analysis import CATALOGUE, COMPARISONS
 from pva.analysis.whole_report import comparison as compare
 from pva.analysis.whole_report.comparison import total_of
 from pva.errors import NotRecordedError
@@ -40,11 +42,55 @@ def test_changes_add_up_to_the_change_of_the_total(after: str) -> None:
     assert memory[2] == figure(figures, "total_memory", "change")
 
 
-@pytest.mark.parametrize("name", COMPARISONS)
+OF_REPORTS = [name for name in COMPARISONS if name not in ("compare_labels", "compare_settings")]
+
+
+@pytest.mark.parametrize("name", OF_REPORTS)
 def test_a_report_and_itself_have_no_change(name: str) -> None:
     report = opened("mlp_digits_tiny")
     frame = COMPARISONS[name](report, report)
     assert (frame["change"] == 0).all() and len(frame)
+
+
+WHERE = {(True, True): "both", (True, False): "before", (False, True): "after"}
+# comparison: the analysis of one report whose rows it matches, by what, and what it sums.
+MATCHED = {
+    "tiles": ("memory_by_tile", ["tile"], "total_including_gaps"),
+    "vertex_types": ("memory_by_vertex_type", ["vertex_type"], "total"),
+    "compute_sets": ("memory_by_compute_set", ["name"], "state"),
+    "always_live": ("always_live_variables", ["name"], "bytes"),
+    "live_at_peak": ("live_variables", ["name"], "bytes"),
+    "causes": ("cycles_by_cause", ["cause"], "cycles"),
+    "phases": ("cycles_by_phase", ["phase"], "cycles"),
+    "layers": ("cycles_by_layer", ["layer"], "cycles"),
+    "operations": ("cycles_by_operation", ["operation"], "cycles"),
+    "operation_memory": ("memory_by_operation", ["operation"], "bytes"),
+    "programs": ("cycles_by_program", ["type", "name"], "cycles"),
+}
+
+
+@pytest.mark.parametrize("of", MATCHED)
+@pytest.mark.parametrize("after", SAMPLES)
+def test_a_comparison_is_the_sums_by_key_of_both_reports(of: str, after: str) -> None:
+    name, keys, value = MATCHED[of]
+    sums: tuple[Counter[Any], Counter[Any]] = (Counter(), Counter())
+    pair = (opened("matmul_chain_tiny"), opened(after))
+    for report, counter in zip(pair, sums, strict=True):
+        steps = report.dataset.column("liveness_steps", "bytes").tolist()
+        options = {"step": steps.index(max(steps))} if of == "live_at_peak" else {}
+        arrays = CATALOGUE[name](report, **options).arrays
+        for row in zip(*(arrays[key] for key in (*keys, value)), strict=True):
+            counter[row[:-1]] += int(row[-1])
+    rows = [(*key, sums[0][key], sums[1][key]) for key in sums[0].keys() | sums[1].keys()]
+    rows = sorted(
+        (row for row in rows if any(row[-2:])), key=lambda row: (-abs(row[-1] - row[-2]), row)
+    )
+    table = COMPARISONS[f"compare_{of}"](*pair).arrays
+    columns = [table[column].tolist() for column in (*keys, "before", "after")]
+    assert list(zip(*columns, strict=True)) == rows
+    assert table["change"].tolist() == [after - before for *_, before, after in rows]
+    wanted = [WHERE[row[:-2] in sums[0], row[:-2] in sums[1]] for row in rows]
+    assert table["in"].tolist() == wanted
 
 
 def test_rows_are_matched_by_name_and_the_largest_change_is_first() -> None:

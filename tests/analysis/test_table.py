@@ -25,17 +25,12 @@ def indexed() -> Columns:
     return {"tile": np.array([4, 7]), "bytes": COUNTS}
 
 
-@analysis("name bytes:bytes")
-def framed() -> pd.DataFrame:
-    return pd.DataFrame({"name": ["a", "b"], "bytes": COUNTS})
-
-
 @analysis("name cycles:cycles")
 def incomplete() -> Columns:
     return {"name": [None, None], "cycles": whole_numbers([None, 1 << 60])}
 
 
-for example in (measured, indexed, framed, incomplete):
+for example in (measured, indexed, incomplete):
     del COLUMNS[example.__name__]  # they are of no catalogue
 
 
@@ -64,8 +59,8 @@ def test_a_frame_may_be_changed_and_the_table_stays() -> None:
     assert list(table.frame()) == ["name", "bytes", "0"]
 
 
-@pytest.mark.parametrize("table", [measured(), framed()])
-def test_what_a_frame_can_do_a_table_can(table: Table) -> None:
+def test_what_a_frame_can_do_a_table_can() -> None:
+    table = measured()
     assert table.sort_values("bytes")["name"].tolist() == ["b", "a"]
     assert table[table["bytes"] > 1]["name"].tolist() == ["a"]
     assert table.loc[1, "bytes"] == 1
@@ -100,7 +95,7 @@ def test_the_index_of_the_frame_is_a_column_of_the_table() -> None:
     assert indexed().frame()["bytes"].loc[7] == 1
 
 
-@pytest.mark.parametrize("table", [measured(), indexed(), framed(), incomplete()])
+@pytest.mark.parametrize("table", [measured(), indexed(), incomplete()])
 def test_a_table_is_copied_and_sent(table: Table) -> None:
     for twin in (copy.copy(table), copy.deepcopy(table), pickle.loads(pickle.dumps(table))):
         assert table.equals(twin)

@@ -141,9 +141,13 @@ def test_rows_of_every_table_add_up_to_its_total(store: Store, tab: str, by: str
     assert frame["name"].map(bool).all()
 
 
+# The cards above the tables, the tab of settings, and the page of two traces.
+OTHERS = {"compare_figures", "compare_settings", "compare_labels"}
+
+
 def test_every_comparison_of_the_tables_is_known() -> None:
     tables = [table for tables in compare_tables.TABLES.values() for table in tables.values()]
-    assert {table.name for table in tables} == {*COMPARISONS} - {"compare_figures"}
+    assert {table.name for table in tables} == {*COMPARISONS} - OTHERS
 
 
 def test_what_one_report_lacks_is_greyed_with_the_reason(store: Store) -> None:

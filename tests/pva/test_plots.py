@@ -130,7 +130,7 @@ def test_insights_and_comparisons_are_one_attribute_away(report: Report) -> None
 
     assert report.insights.equals(CATALOGUE["insights"](report).frame())
     assert (report.compare(report)["change"] == 0).all()
-    wanted = COMPARISONS["compare_categories"](report, report)
+    wanted = COMPARISONS["compare_categories"](report, report).frame()
     assert report.compare(report, "categories").equals(wanted)
     with pytest.raises(PvaError, match="did you mean figures"):
         report.compare(report, "figure")

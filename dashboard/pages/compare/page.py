@@ -324,7 +324,7 @@ def _total(frame: Frame) -> Frame:
 
 def settings(store: Store, state: Address) -> Frame:
     """Return target, graph, version and options of both."""
-    return compare_settings(*both(store, state))
+    return compare_settings(*both(store, state)).frame()
 
 
 def _settings(store: Store, state: Address) -> Element:

@@ -123,7 +123,7 @@ def compared(store: Store, state: Address, name: str, **arguments: str) -> Frame
     reports = both(store, state)
     key = f"{name} {arguments} with {state.against} {store.stamp(state.against)}"
     frame: Frame = store.derived(
-        state.report, key, lambda: COMPARISONS[name](*reports, **arguments)
+        state.report, key, lambda: COMPARISONS[name](*reports, **arguments).frame()
     )
     return frame
 

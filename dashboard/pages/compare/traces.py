@@ -79,7 +79,7 @@ def compared(store: Store, state: Address) -> Frame:
         raise NotFoundError("compare", "one trace", "choose the one to compare it with")
     before, after = (host_trace(store, key) for key in (state.report, state.against))
     name = f"labels with {state.against} {store.stamp(state.against)}"
-    return store.derived(state.report, name, lambda: compare_labels(before, after))
+    return store.derived(state.report, name, lambda: compare_labels(before, after).frame())
 
 
 def rows_of(store: Store, state: Address) -> Frame:

@@ -1,6 +1,6 @@
 """What changed between two reports: matched by name, signed, with totals that reconcile.
 
-Each function takes two reports and gives a DataFrame; the largest change comes first. Rows with the
+Each analysis takes two reports, or traces; the largest change comes first. Rows with the
 same name are added up before they are matched; `in` says which reports have the row. The changes of
 a table add up to the change of its total, which is that of a figure of `figures` where the table
 says so.
@@ -8,12 +8,14 @@ says so.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from pva.analysis.attribution import summed
+from pva.analysis.columns import analysis
 from pva.analysis.execution.cycle_causes import cycles_by_cause
 from pva.analysis.execution.totals import cycles_by_program
 from pva.analysis.host.labels import label_statistics
@@ -32,27 +34,199 @@ from pva.analysis.operations.cycle_breakdown import (
     cycles_by_operation,
     cycles_by_phase,
 )
+from pva.analysis.table import Columns, Table, arrays_of, groups_of, joined, rows_of
 from pva.analysis.whole_report.key_figures import FIGURES, figures, no_run
+from pva.array_types import Values
 from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Dataset, Report
     from pva.trace import Trace
 
+Settings = dict[tuple[str, str], str]  # about what, and its name -> value
 BOTH, BEFORE, AFTER = "both", "before", "after"
 SAME_WORK = 1e-6  # relative: items times clock of two reports that differ by less are the same
 
 
-def compare_figures(before: Report, after: Report) -> pd.DataFrame:
+@analysis(
+    "figure unit before after change ratio",
+    before="the figure of the first report, in the unit of the row",
+    after="that of the second report",
+    change="the second less the first",
+)
+def compare_figures(before: Report, after: Report) -> Columns:
     """Compare the figures that both reports hold: figure, unit, before, after, change, ratio."""
-    frame = figures(before).merge(figures(after), on=["figure", "unit"], suffixes=("_a", "_b"))
-    frame = frame.rename(columns={"value_a": BEFORE, "value_b": AFTER})
-    order = {name: place for place, name in enumerate(FIGURES)}
-    frame = frame.sort_values("figure", key=lambda names: names.map(order), ignore_index=True)
-    return _with_change(frame)
+    first, second = figures(before), figures(after)
+    names = [name for name in FIGURES if name in first and name in second]
+    columns = {
+        "figure": names,
+        "unit": [FIGURES[name].unit for name in names],
+        BEFORE: np.array([first[name] for name in names]),
+        AFTER: np.array([second[name] for name in names]),
+    }
+    return _with_change(columns)
 
 
-def rates_of_other_work(frame: pd.DataFrame) -> tuple[float, float] | None:
+@analysis("category before:bytes after:bytes change:bytes ratio in")
+def compare_categories(before: Report, after: Report) -> Columns:
+    """Compare the bytes of all tiles by category; the changes add up to that of `total_memory`."""
+    return _matched(map(_categories, (before, after)), ("category",), "bytes")
+
+
+@analysis("tile before:bytes after:bytes change:bytes ratio in")
+def compare_tiles(
+    before: Report, after: Report, *, gaps: Literal["included", "excluded"] = "included"
+) -> Columns:
+    """Compare the bytes of each tile by its number: what it needs, or its data without `gaps`."""
+    parts = (memory_by_tile(report).arrays for report in (before, after))
+    return _matched(parts, ("tile",), "total_including_gaps" if gaps == "included" else "total")
+
+
+@analysis("name before:bytes after:bytes change:bytes ratio in")
+def compare_variables(before: Report, after: Report) -> Columns:
+    """Compare the bytes of variables by name; variables may share memory, so their sum is more."""
+    parts = (report.dataset.table("variables") for report in (before, after))
+    return _matched(parts, ("name",), "bytes")
+
+
+@analysis("vertex_type before:bytes after:bytes change:bytes ratio in")
+def compare_vertex_types(before: Report, after: Report) -> Columns:
+    """Compare the bytes of vertices by type: their code once a tile, and their data."""
+    parts = (memory_by_vertex_type(report).arrays for report in (before, after))
+    return _matched(parts, ("vertex_type",), "total")
+
+
+@analysis("name before:bytes after:bytes change:bytes ratio in")
+def compare_compute_sets(before: Report, after: Report) -> Columns:
+    """Compare the bytes that the vertices of each compute set hold for it alone, by name."""
+    parts = (memory_by_compute_set(report).arrays for report in (before, after))
+    return _matched(parts, ("name",), "state")
+
+
+@analysis("name before:bytes after:bytes change:bytes ratio in")
+def compare_always_live(before: Report, after: Report) -> Columns:
+    """Compare what is always live, by name; the changes add up to that of `always_live`."""
+    parts = (always_live_variables(report).arrays for report in (before, after))
+    return _matched(parts, ("name",), "bytes")
+
+
+@analysis("name before:bytes after:bytes change:bytes ratio in")
+def compare_live_at_peak(before: Report, after: Report) -> Columns:
+    """Compare what is not always live, each report where its own liveness peaks, by name.
+
+    The changes add up to that of `max_live` less that of `always_live`. Raises NotRecordedError.
+    """
+    return _matched(map(_at_peak, (before, after)), ("name",), "bytes")
+
+
+@analysis("cause before:cycles after:cycles change:cycles ratio in")
+def compare_causes(before: Report, after: Report) -> Columns:
+    """Compare by how many cycles each cause made the runs longer, as `cycles_by_cause` counts them.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    parts = (cycles_by_cause(report).arrays for report in _run(before, after))
+    return _matched(parts, ("cause",), "cycles")
+
+
+@analysis("phase before:cycles after:cycles change:cycles ratio in")
+def compare_phases(before: Report, after: Report) -> Columns:
+    """Compare by how many cycles compute, exchange, host exchange and sync made the runs longer.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    parts = (cycles_by_phase(report).arrays for report in _run(before, after))
+    return _matched(parts, ("phase",), "cycles")
+
+
+@analysis("layer before:cycles after:cycles change:cycles ratio in")
+def compare_layers(before: Report, after: Report) -> Columns:
+    """Compare by how many cycles each layer made the recorded runs longer.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    parts = (cycles_by_layer(report).arrays for report in _named_alike(*_run(before, after)))
+    return _matched(parts, ("layer",), "cycles")
+
+
+@analysis("operation before:cycles after:cycles change:cycles ratio in")
+def compare_operations(before: Report, after: Report) -> Columns:
+    """Compare by how many cycles each operation made the recorded runs longer.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    parts = (cycles_by_operation(report).arrays for report in _named_alike(*_run(before, after)))
+    return _matched(parts, ("operation",), "cycles")
+
+
+@analysis("operation before:bytes after:bytes change:bytes ratio in")
+def compare_operation_memory(before: Report, after: Report) -> Columns:
+    """Compare the bytes of each operation: variables, vertices and code, as `memory_by_operation`.
+
+    Raises NotRecordedError.
+    """
+    parts = (memory_by_operation(report).arrays for report in _named_alike(before, after))
+    return _matched(parts, ("operation",), "bytes")
+
+
+@analysis("type name before:cycles after:cycles change:cycles ratio in")
+def compare_programs(before: Report, after: Report) -> Columns:
+    """Compare by how many cycles each program made the recorded runs longer, by type and name.
+
+    The changes add up to that of `total_cycles`. Raises NotRecordedError.
+    """
+    parts = (cycles_by_program(report).arrays for report in _run(before, after))
+    return _matched(parts, ("type", "name"), "cycles")
+
+
+@analysis("label before:ns after:ns change:ns ratio in events_before events_after")
+def compare_labels(before: Trace, after: Trace) -> Columns:
+    """Compare the time of each label of two host traces by itself, largest change first.
+
+    `before` and `after` are in nanoseconds, without what the events directly inside took, so that
+    the rows add up to the time in which threads were inside events. Of `events_before` and
+    `events_after` one is 0 where `in` names the other trace alone.
+    """
+    parts = [label_statistics(trace).arrays for trace in (before, after)]
+    columns = _matched(parts, ("label",), "self_ns")
+    for name, part in zip((BEFORE, AFTER), parts, strict=True):
+        texts, group = groups_of({"label": part["label"]})
+        sums = summed(group, part["count"], len(texts["label"])).tolist()
+        events = dict(zip(texts["label"].tolist(), sums, strict=True))
+        counts = [events.get(label, 0) for label in columns["label"].tolist()]
+        columns[f"events_{name}"] = np.array(counts, np.int64)
+    return columns
+
+
+@analysis(
+    "about name before after differs",
+    about="target, graph, version or option",
+    before="its value in the first report, empty where that has none",
+    after="its value in the second report, empty where that has none",
+    differs="true if it is not the same in both",
+)
+def compare_settings(before: Report, after: Report) -> Columns:
+    """Compare target, graph, version and engine options: about, name, before and after, as texts.
+
+    Those that differ come first, marked `differs`; a setting that one report lacks is empty there.
+    """
+    parts = (_settings(before), _settings(after))
+    keys = sorted(dict.fromkeys([*parts[0], *parts[1]]), key=lambda key: _same(parts, key))
+    values = [[part.get(key, "") for key in keys] for part in parts]
+    return {
+        "about": [about for about, _ in keys],
+        "name": [name for _, name in keys],
+        BEFORE: values[0],
+        AFTER: values[1],
+        "differs": np.array([not _same(parts, key) for key in keys], bool),
+    }
+
+
+def _same(parts: tuple[Settings, Settings], key: tuple[str, str]) -> bool:
+    return parts[0].get(key, "") == parts[1].get(key, "")
+
+
+def rates_of_other_work(frame: pd.DataFrame | Table) -> tuple[float, float] | None:
     """Return the items a second of both reports, where their cycles do not tell which is faster.
 
     `frame` is that of `compare_figures`. Cycles tell it, and None is returned, where the runs of
@@ -74,133 +248,7 @@ def code_of_one(before: Report, after: Report, names: tuple[str, str]) -> str:
     return f"{without} is without code, {counted} has it: memory differs by it, too."
 
 
-def compare_categories(before: Report, after: Report) -> pd.DataFrame:
-    """Compare the bytes of all tiles by category; the changes add up to that of `total_memory`."""
-    return _matched(map(_categories, (before, after)), ["category"], "bytes")
-
-
-def compare_tiles(
-    before: Report, after: Report, *, gaps: Literal["included", "excluded"] = "included"
-) -> pd.DataFrame:
-    """Compare the bytes of each tile by its number: what it needs, or its data without `gaps`."""
-    parts = (memory_by_tile(report).frame() for report in (before, after))
-    return _matched(parts, ["tile"], "total_including_gaps" if gaps == "included" else "total")
-
-
-def compare_vertex_types(before: Report, after: Report) -> pd.DataFrame:
-    """Compare the bytes of vertices by type: their code once a tile, and their data."""
-    parts = (memory_by_vertex_type(report).frame() for report in (before, after))
-    return _matched(parts, ["vertex_type"], "total")
-
-
-def compare_compute_sets(before: Report, after: Report) -> pd.DataFrame:
-    """Compare the bytes that the vertices of each compute set hold for it alone, by name."""
-    parts = (memory_by_compute_set(report).frame() for report in (before, after))
-    return _matched(parts, ["name"], "state")
-
-
-def compare_always_live(before: Report, after: Report) -> pd.DataFrame:
-    """Compare what is always live, by name; the changes add up to that of `always_live`."""
-    parts = (always_live_variables(report).frame() for report in (before, after))
-    return _matched(parts, ["name"], "bytes")
-
-
-def compare_live_at_peak(before: Report, after: Report) -> pd.DataFrame:
-    """Compare what is not always live, each report where its own liveness peaks, by name.
-
-    The changes add up to that of `max_live` less that of `always_live`. Raises NotRecordedError.
-    """
-    return _matched(map(_at_peak, (before, after)), ["name"], "bytes")
-
-
-def compare_variables(before: Report, after: Report) -> pd.DataFrame:
-    """Compare the bytes of variables by name; variables may share memory, so their sum is more."""
-    return _matched(map(_variables, (before, after)), ["name"], "bytes")
-
-
-def compare_causes(before: Report, after: Report) -> pd.DataFrame:
-    """Compare by how many cycles each cause made the runs longer, as `cycles_by_cause` counts them.
-
-    The changes add up to that of `total_cycles`. Raises NotRecordedError.
-    """
-    parts = (cycles_by_cause(report).frame() for report in _run(before, after))
-    return _matched(parts, ["cause"], "cycles")
-
-
-def compare_phases(before: Report, after: Report) -> pd.DataFrame:
-    """Compare by how many cycles compute, exchange, host exchange and sync made the runs longer.
-
-    The changes add up to that of `total_cycles`. Raises NotRecordedError.
-    """
-    parts = (cycles_by_phase(report).frame() for report in _run(before, after))
-    return _matched(parts, ["phase"], "cycles")
-
-
-def compare_operation_memory(before: Report, after: Report) -> pd.DataFrame:
-    """Compare the bytes of each operation: variables, vertices and code, as `memory_by_operation`.
-
-    Raises NotRecordedError.
-    """
-    parts = (memory_by_operation(report).frame() for report in _named_alike(before, after))
-    return _matched(parts, ["operation"], "bytes")
-
-
-def compare_layers(before: Report, after: Report) -> pd.DataFrame:
-    """Compare by how many cycles each layer made the recorded runs longer.
-
-    The changes add up to that of `total_cycles`. Raises NotRecordedError.
-    """
-    parts = (cycles_by_layer(report).frame() for report in _named_alike(*_run(before, after)))
-    return _matched(parts, ["layer"], "cycles")
-
-
-def compare_operations(before: Report, after: Report) -> pd.DataFrame:
-    """Compare by how many cycles each operation made the recorded runs longer.
-
-    The changes add up to that of `total_cycles`. Raises NotRecordedError.
-    """
-    parts = (cycles_by_operation(report).frame() for report in _named_alike(*_run(before, after)))
-    return _matched(parts, ["operation"], "cycles")
-
-
-def compare_programs(before: Report, after: Report) -> pd.DataFrame:
-    """Compare by how many cycles each program made the recorded runs longer, by type and name.
-
-    The changes add up to that of `total_cycles`. Raises NotRecordedError.
-    """
-    parts = (cycles_by_program(report).frame() for report in _run(before, after))
-    return _matched(parts, ["type", "name"], "cycles")
-
-
-def compare_labels(before: Trace, after: Trace) -> pd.DataFrame:
-    """Compare the time of each label of two host traces by itself, largest change first.
-
-    `before` and `after` are in nanoseconds, without what the events directly inside took, so that
-    the rows add up to the time in which threads were inside events. Of `events_before` and
-    `events_after` one is 0 where `in` names the other trace alone.
-    """
-    parts = [label_statistics(trace).frame() for trace in (before, after)]
-    frame = _matched(parts, ["label"], "self_ns")
-    for name, part in zip((BEFORE, AFTER), parts, strict=True):
-        events = part.groupby("label")["count"].sum()
-        frame[f"events_{name}"] = frame["label"].map(events).fillna(0).astype("int64")
-    return frame
-
-
-def compare_settings(before: Report, after: Report) -> pd.DataFrame:
-    """Compare target, graph, version and engine options: about, name, before and after, as texts.
-
-    Those that differ come first, marked `differs`; a setting that one report lacks is empty there.
-    """
-    parts = (_settings(before), _settings(after))
-    keys = dict.fromkeys([*parts[0], *parts[1]])
-    rows = [(*key, parts[0].get(key, ""), parts[1].get(key, "")) for key in keys]
-    frame = pd.DataFrame(rows, columns=["about", "name", BEFORE, AFTER])
-    frame["differs"] = frame[BEFORE] != frame[AFTER]
-    return frame.sort_values("differs", ascending=False, kind="stable", ignore_index=True)
-
-
-def _settings(report: Report) -> dict[tuple[str, str], str]:
+def _settings(report: Report) -> Settings:
     """Return the rows that a report has one of, and its options, as texts."""
     data = report.dataset
     settings = {}
@@ -221,12 +269,12 @@ def _text(data: Dataset, table: str, name: str) -> str:
     return value if isinstance(value, str) else f"{value:,.15g}"
 
 
-def total_of(frame: pd.DataFrame) -> tuple[int, int, int]:
+def total_of(frame: pd.DataFrame | Table) -> tuple[int, int, int]:
     """Add up a table of this module: before, after, change."""
     return tuple(int(frame[column].sum()) for column in (BEFORE, AFTER, "change"))  # type: ignore[return-value]
 
 
-def waterfall(frame: pd.DataFrame, *, count: int = 8) -> pd.DataFrame:
+def waterfall(frame: pd.DataFrame | Table, *, count: int = 8) -> pd.DataFrame:
     """Lead from the total before to the total after: the largest changes of a table, then the rest.
 
     `name` (those of the first columns), `change`, and from which `begin` to which `end` it leads. A
@@ -265,42 +313,41 @@ def _named_alike(before: Report, after: Report) -> tuple[Report, Report]:
     return first, second
 
 
-def _categories(report: Report) -> pd.DataFrame:
-    sums = category_by_tile(report).frame().sum()
-    labels = [category_label(category) for category in sums.index]
-    return pd.DataFrame({"category": labels, "bytes": sums.to_numpy()})
+def _categories(report: Report) -> Columns:
+    arrays = category_by_tile(report).arrays
+    by_category = {name: int(of.sum()) for name, of in arrays.items() if name != "tile"}
+    labels = [category_label(category) for category in by_category]
+    return {"category": labels, "bytes": np.array([*by_category.values()], np.int64)}
 
 
-def _at_peak(report: Report) -> pd.DataFrame:
+def _at_peak(report: Report) -> Columns:
     live = report.dataset.column("liveness_steps", "bytes")
     if not len(live):
-        return pd.DataFrame({"name": [], "bytes": []})
-    return live_variables(report, step=int(live.argmax())).frame()
+        return {"name": [], "bytes": live}
+    return live_variables(report, step=int(live.argmax())).arrays
 
 
-def _variables(report: Report) -> pd.DataFrame:
-    data = report.dataset
-    columns = {name: data.column("variables", name) for name in ("name", "bytes")}
-    return pd.DataFrame(columns)
-
-
-def _matched(parts: Iterable[pd.DataFrame], names: list[str], value: str) -> pd.DataFrame:
+def _matched(parts: Iterable[Columns], names: Sequence[str], value: str) -> dict[str, Values]:
     """Match sums by name, nothing counting as 0; rows in both that are 0 in both are left out."""
-    sums = [frame.groupby(names, observed=True)[value].sum() for frame in parts]
-    joined = sums[0].to_frame(BEFORE).join(sums[1].to_frame(AFTER), how="outer")
-    where = np.select([joined[BEFORE].isna(), joined[AFTER].isna()], [AFTER, BEFORE], BOTH)
-    frame = joined.fillna(0).astype("int64").assign(**{"in": where}).reset_index()
-    frame = frame[(frame[BEFORE] != 0) | (frame[AFTER] != 0)]
-    frame = _with_change(frame)
-    order = (-frame["change"].abs()).argsort(kind="stable")
-    columns = [*names, BEFORE, AFTER, "change", "ratio", "in"]
-    return frame.iloc[order].reset_index(drop=True)[columns]
+    sides = [arrays_of({name: part[name] for name in (*names, value)}) for part in parts]
+    keys, group = groups_of(joined({name: side[name] for name in names} for side in sides))
+    rows = len(keys[names[0]])
+    groups = np.split(group, [len(sides[0][value])])
+    sums = [summed(of, side[value], rows) for of, side in zip(groups, sides, strict=True)]
+    is_there = [np.bincount(of, minlength=rows) > 0 for of in groups]
+    columns = _with_change({**keys, BEFORE: sums[0], AFTER: sums[1]})
+    columns["in"] = np.select([~is_there[0], ~is_there[1]], [AFTER, BEFORE], BOTH).astype(object)
+    order = np.argsort(-np.abs(columns["change"]), kind="stable")
+    is_shown = (sums[0] != 0) | (sums[1] != 0)
+    return dict(rows_of(columns, order[is_shown[order]]))
 
 
-def _with_change(frame: pd.DataFrame) -> pd.DataFrame:
+def _with_change(columns: Columns) -> dict[str, Values]:
     """Add the change, and after as a multiple of before (not a number when that is 0)."""
-    change = frame[AFTER] - frame[BEFORE]
-    return frame.assign(change=change, ratio=frame[AFTER] / frame[BEFORE].replace(0, np.nan))
+    arrays = dict(arrays_of(columns))
+    before, after = (np.asarray(arrays[name]) for name in (BEFORE, AFTER))
+    ratio = np.divide(after, before, out=np.full(len(before), np.nan), where=before != 0)
+    return {**arrays, "change": after - before, "ratio": ratio}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from pva.analysis.execution.totals import execution_overview
 from pva.analysis.memory.liveness import liveness_overview
 from pva.analysis.memory.totals import memory_overview
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.report import Report
@@ -67,17 +66,17 @@ FIGURES: dict[str, Figure] = {
 }
 
 
-def figures(report: Report) -> pd.DataFrame:
-    """Return those of FIGURES that the report holds: figure, unit, value.
+def figures(report: Report) -> dict[str, float]:
+    """Return the value of each of FIGURES that the report holds, in their order.
 
     `largest_tile` is what the fullest tile needs with its gaps; `total_memory` is without gaps.
     `total_cycles` and balance are of the runs recorded step by step, `run_cycles` of all runs of
     the model, without `setup_cycles`.
     """
-    rows = []
+    values = {}
     for name, figure in FIGURES.items():
         try:
-            rows.append((name, figure.unit, float(figure.of(report))))
+            values[name] = float(figure.of(report))
         except NotRecordedError:
             continue
-    return pd.DataFrame(rows, columns=["figure", "unit", "value"])
+    return values
