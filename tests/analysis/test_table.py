@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pva.analysis.columns import COLUMNS, analysis
-from pva.analysis.table import Columns, Table, joined, whole_numbers
+from pva.analysis.table import Columns, Table, arrays_of, joined, whole_numbers
 
 COUNTS = np.array([3, 1])
 
@@ -44,6 +44,11 @@ def test_columns_are_arrays_that_cannot_be_written() -> None:
     with pytest.raises(ValueError, match="read-only"):
         arrays["bytes"][0] = 1
     assert COUNTS.flags.writeable  # what it was computed from stays as it was
+
+
+def test_columns_of_a_frame_become_arrays() -> None:
+    values = arrays_of(pd.DataFrame({"bytes": COUNTS}))["bytes"]
+    assert type(values) is np.ndarray and values.tolist() == [3, 1]
 
 
 def test_units_are_those_declared() -> None:
