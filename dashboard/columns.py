@@ -14,7 +14,7 @@ from typing import cast
 
 from dashboard.components import NAME_PIXELS, Column, Kind
 from pva.analysis.columns import DECLARED
-from pva.analysis.table import Declared
+from pva.analysis.table import ANY, Declared
 
 _SHOWN = re.compile(r"(?P<field>\w+)(/(?P<kind>\w+))?(@(?P<width>\d+))? (?P<title>.+)")
 _KINDS: dict[str, Kind] = {
@@ -25,6 +25,12 @@ _KINDS: dict[str, Kind] = {
     "flop": "number",
     "fraction": "share",
     "ns": "nanoseconds",
+}
+_CHANGES: dict[Kind, Kind] = {
+    "number": "change",
+    "bytes": "bytes change",
+    "cycles": "cycles change",
+    "nanoseconds": "nanoseconds change",
 }
 WIDTH = 130
 
@@ -37,10 +43,11 @@ def declared_columns(analysis: Callable[..., object], *shown: str) -> tuple[Colu
 
 def _column(declared: Declared, text: str) -> Column:
     parts = _SHOWN.fullmatch(text)
-    if parts is None or parts["field"] not in declared.units:
+    if parts is None or not {parts["field"], ANY} & set(declared.units):
         raise ValueError(f"{text!r}: there are the columns {', '.join(declared.units)}")
     field, width = parts["field"], int(parts["width"] or WIDTH)
-    kind = cast(Kind, parts["kind"]) if parts["kind"] else _KINDS[declared.units[field]]
+    kind = cast(Kind, parts["kind"]) if parts["kind"] else _KINDS[declared.unit(field)]
+    kind = _CHANGES[kind] if field == "change" else kind
     meaning = declared.meaning(field)
     least = width if kind == "name" and parts["width"] else NAME_PIXELS
     return Column(field, parts["title"], kind, width, meaning[:1].upper() + meaning[1:], least)

@@ -10,7 +10,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
-from dashboard.components import Column, Element, Frame, section
+from dashboard.components import Column, Element, Frame, Kind, section
 from dashboard.declared import Declaration
 from dashboard.figures import explore as figures
 from dashboard.figures.explore import Axis
@@ -42,6 +42,14 @@ RESULTS = {
 }  # fmt: skip
 MAX_CHOSEN = 2
 SHOWN_ROWS = 14
+
+
+def _figure(name: str, title: str, kind: Kind, width: int) -> Column:
+    """Return the column of a figure of a point, which says what it means."""
+    meaning = FIGURES[name][0]
+    return Column(name, title, kind, width, meaning[:1].upper() + meaning[1:])
+
+
 COLUMNS = (
     Column("configuration", "Configuration", "name", note="The levers that vary, and their values",
            least=330),
@@ -49,16 +57,16 @@ COLUMNS = (
            "Whether every tile has the memory that it needs, or why there are no figures"),
     Column("is_best", "Best", "text", 80,
            "No other point that was run is better on both axes of the plot"),
-    Column(SPEED, "Samples a second", "rate", 150, "Items a second; of a pipeline when it is full"),
+    _figure(SPEED, "Samples a second", "rate", 150),
     Column("slower", "Against the fastest", "share", 150, "Its speed as a part of the fastest"),
-    Column(MEMORY, "Fullest tile", "bytes", 120, "Bytes on the tile that needs most"),
-    Column("over", "Lacks", "bytes", 110, "Bytes that this tile lacks; 0 where it fits"),
-    Column("always_live", "Always-live", "bytes", 120, "Bytes that are always live, on all tiles"),
-    Column("peak", "Most live", "bytes", 120, "Most bytes that are live at once, on all tiles"),
+    _figure(MEMORY, "Fullest tile", "bytes", 120),
+    _figure("over", "Lacks", "bytes", 110),
+    _figure("always_live", "Always-live", "bytes", 120),
+    _figure("peak", "Most live", "bytes", 120),
     Column("latency_ns", "Latency", "nanoseconds", 110, "From the input of an item to its output"),
-    Column("compute_share", "Compute", "share", 110, "Part of the cycles in compute"),
-    Column("exchange_share", "Exchange", "share", 110, "Part in exchange between tiles and IPUs"),
-    Column("sync_share", "Sync", "share", 110, "Part in syncs"),
+    _figure("compute_share", "Compute", "share", 110),
+    _figure("exchange_share", "Exchange", "share", 110),
+    _figure("sync_share", "Sync", "share", 110),
 )  # fmt: skip
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Frame
+from pva.analysis.operations.module_lives import live_by_module
 
 MODULE_NAME = Column("label", "Module", "branch", 300, "With all within")
-SOURCE = Column("source", "Code", "text", 190, "File and line of its forward")
-MODULE_CLASS = Column("kind", "Class", "text", 130, "Its class in the framework")
+SOURCE, MODULE_CLASS = declared_columns(live_by_module, "source/text@190 Code", "kind/text Class")
 LEVELS = (("3", "3 levels"), ("1", "1"), ("2", "2"), ("all", "All levels"))
 UNFOLDED = 1 << 30  # a depth that no module has
 

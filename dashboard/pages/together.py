@@ -215,10 +215,9 @@ def _did(store: Store, state: Address, begin: int, end: int) -> str:
 
 def _by_itself(timeline: Timeline, begin: int, end: int) -> list[tuple[str, int]]:
     """List what the host did in a stretch of time, without the simulator's own phases."""
-    frame = label_figures(timeline.tracks, timeline.threads, begin, max(end, begin + 1))
-    frame = frame[frame["self_time"] > 0]
-    pairs = zip(frame["label"].tolist(), frame["self_time"].tolist(), strict=True)
-    named = ((timeline.labels[label], time) for label, time in pairs)
+    figures = label_figures(timeline.tracks, timeline.threads, begin, max(end, begin + 1)).arrays
+    pairs = zip(figures["label"].tolist(), figures["self_time"].tolist(), strict=True)
+    named = ((timeline.labels[label], time) for label, time in pairs if time > 0)
     return [(name, time) for name, time in named if name not in PHASES]
 
 

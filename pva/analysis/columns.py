@@ -35,7 +35,7 @@ class Declare(Protocol):
 
 # Columns and their units by analysis, of the modules that have been imported.
 COLUMNS: dict[str, dict[str, str]] = {}
-DECLARED: dict[str, Declared] = {}  # the same, with what they mean
+DECLARED: dict[str, Declared] = {}  # with what they mean, also of tables that no catalogue lists
 
 
 def analysis(text: str, *, index: str | None = None, **meanings: str) -> Declare:
@@ -44,15 +44,27 @@ def analysis(text: str, *, index: str | None = None, **meanings: str) -> Declare
     `index` is the column that is the index of the rows of its DataFrame; `meanings` are those of
     columns that mean something else here than the glossary says.
     """
+    declare = table(text, index=index, **meanings)
+
+    def listed(function: Callable[..., Any]) -> Callable[..., Any]:
+        declaring = declare(function)
+        COLUMNS[function.__name__] = DECLARED[function.__name__].units
+        return declaring
+
+    return listed
+
+
+def table(text: str, *, index: str | None = None, **meanings: str) -> Declare:
+    """Declare the columns of a function that no catalogue lists, as `analysis` does."""
     units = dict(map(_column, text.split()))
     general = {
-        name: MEANINGS.get(f"{name}:{unit}") or MEANINGS[name] for name, unit in units.items()
+        name: meanings.get(name) or MEANINGS.get(f"{name}:{unit}") or MEANINGS[name]
+        for name, unit in units.items()
     }
-    declared = Declared(units, general | meanings)
+    declared = Declared(units, general)
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         DECLARED[function.__name__] = declared
-        COLUMNS[function.__name__] = declared.units
         if is_dataclass(_result(function)):
             return function
         function.__annotations__["return"] = Table.__name__  # for help() and the documents

@@ -17,7 +17,6 @@ address: byte address on the tile
 advice: what to try
 after:bytes: bytes in the second report
 after:cycles: cycles in the second report
-after:ns: time in the second trace
 after: the program that the tiles come from
 all_cycles: cycles with those hidden behind earlier steps
 always_live:bytes: bytes of the variables that are always live
@@ -34,7 +33,6 @@ batches: batches
 before: value in the first of the two
 before:bytes: bytes in the first report
 before:cycles: cycles in the first report
-before:ns: time in the first trace
 begin: first program step at which it is live
 begin_ns: begin, counted from the begin of the trace
 between_ns: time outside runs

@@ -9,13 +9,14 @@ import numpy as np
 
 from dashboard import components
 from dashboard.address import Address
-from dashboard.components import Column, Frame, Kind
+from dashboard.columns import declared_columns
+from dashboard.components import Column, Frame
 from dashboard.object_rows import variables_named
 from dashboard.objects import KEY
 from dashboard.store import Report, Store
 from pva import units
 from pva.analysis import COMPARISONS
-from pva.analysis.whole_report.comparison import in_tile_order
+from pva.analysis.whole_report.comparison import compare_categories, compare_causes, in_tile_order
 from pva.analysis.whole_report.key_figures import NO_RUN, RUN_IT
 from pva.errors import NotFoundError
 from pva.plot.theme import step_words
@@ -87,12 +88,10 @@ WHERE = {"both": "both", "before": "only before", "after": "only after"}
 
 def columns(unit: Unit) -> tuple[Column, ...]:
     """Return the columns of every table in a unit."""
-    change: Kind = "bytes change" if unit == "bytes" else "cycles change"
+    comparison = compare_categories if unit == "bytes" else compare_causes
     return (
         Column("name", "Name", "name", note="What is compared"),
-        Column("before", "Before", unit, 100, "In the first report"),
-        Column("after", "After", unit, 100, "In the second report"),
-        Column("change", "Change", change, 125, "The second less the first"),
+        *declared_columns(comparison, "before@100 Before", "after@100 After", "change@125 Change"),
         Column("percent", "Relative", "figure", 95, "The change as a part of what was before"),
         Column("where", "In", "text", 105, "Which of the reports has it"),
     )

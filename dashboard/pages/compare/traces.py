@@ -8,6 +8,7 @@ from dash import Dash, dcc, html
 
 from dashboard import address, components, controls, downloads, tables, view
 from dashboard.address import Address
+from dashboard.columns import declared_columns
 from dashboard.components import Column, Element, Frame, section
 from dashboard.pages.compare.tables import WHERE, percents
 from dashboard.store import Store
@@ -23,12 +24,11 @@ QUESTION = "What changed from one host trace to the other?"
 PLOT_PIXELS, MAX_ROWS = 290, 14
 COLUMNS = (
     Column("name", "Label", "name", note="What the events are called"),
-    Column("before", "Before", "nanoseconds", 100, "Time by itself in the first trace"),
-    Column("after", "After", "nanoseconds", 100, "Time by itself in the second trace"),
-    Column("change", "Change", "nanoseconds change", 125, "The second less the first"),
+    *declared_columns(compare_labels, "before@100 Before", "after@100 After", "change@125 Change"),
     Column("percent", "Relative", "figure", 95, "The change as a part of what was before"),
-    Column("events_before", "Events before", "number", 120, "Events of the label"),
-    Column("events_after", "Events after", "number", 110, "Events of the label"),
+    *declared_columns(
+        compare_labels, "events_before@120 Events before", "events_after@110 Events after"
+    ),
     Column("where", "In", "text", 105, "Which of the traces has it"),
 )
 

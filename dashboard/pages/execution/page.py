@@ -42,8 +42,8 @@ PROGRAM_COLUMNS = (
         "executions@100 Executed",
         "cycles@110 Cycles",
         "share@90 Share",
+        "bytes@100 Data",
     ),
-    Column("bytes", "Data", "bytes", 100, "Half of what the tiles sent and received"),
 )
 BLOCK_COLUMNS = declared_columns(
     block_analysis.blocks,

@@ -35,7 +35,6 @@ MAX_STEPS = 6  # that stand side by side
 MAX_BARS = 24
 PICKS = ("variable", "variable")
 STEP = "program-step"  # the kind of object (dashboard/objects.py) that a step is
-LAST = "The last of the steps less the first"
 ALWAYS_COLUMNS = (
     *declared_columns(
         analysis.always_live_variables, "name/name Variable or category", "bytes Bytes"
@@ -181,14 +180,10 @@ def steps_frame(store: Store, state: Address) -> Frame:
     return components.filtered(frame, state.filter)
 
 
-def _step_columns(steps: list[int], kind: Any) -> list[Column]:
+def _step_columns(compared: Callable[..., object], steps: list[int]) -> tuple[Column, ...]:
     """Make a column for each step, and the change when there are several."""
-    note = "Bytes at this step" if kind == "bytes" else "Vertices that this step runs"
-    columns = [
-        Column(f"{step_comparison.STEP}{step}", f"Step {step:,}", kind, 120, note) for step in steps
-    ]
-    change: Any = "bytes change" if kind == "bytes" else "change"
-    return columns + ([Column("change", "Change", change, 140, LAST)] if len(steps) > 1 else [])
+    shown = [f"{step_comparison.STEP}{step}@120 Step {step:,}" for step in steps]
+    return declared_columns(compared, *shown, *(["change@140 Change"] if len(steps) > 1 else []))
 
 
 def moving(store: Store, state: Address, _theme: Theme) -> Element:
@@ -205,8 +200,12 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
         return html.Div([_heading(store, state, steps), components.message(text)])
     frame["category"] = frame["category"].map(category_label)
     shown = components.filtered(frame, state.filter)
-    parts = [Column("name", "Variable", "name"), Column("category", "Category", "text", 150),
-             *_step_columns(steps, "bytes")]  # fmt: skip
+    parts = [
+        *declared_columns(
+            step_comparison.live_at_steps, "name/name Variable", "category/text@150 Category"
+        ),
+        *_step_columns(step_comparison.live_at_steps, steps),
+    ]
     if len(steps) == 1:
         parts.append(Column("share", "Share", "share", 120, "Of the not-always-live there"))
         size = max(int(total[columns[0]].iloc[0]), 1)
@@ -222,8 +221,8 @@ def moving(store: Store, state: Address, _theme: Theme) -> Element:
 def module_columns(store: Store, state: Address) -> tuple[Column, ...]:
     """Return the columns of the table of modules: what is live always, and at each step."""
     steps = compared_steps(store, state)
-    lives = Column("always_live", "Always live", "bytes", 120, "Its variables live at every step")
-    return (MODULE_NAME, MODULE_CLASS, SOURCE, lives, *_step_columns(steps, "bytes"))
+    lives = declared_columns(live_by_module, "always_live@120 Always live")
+    return (MODULE_NAME, MODULE_CLASS, SOURCE, *lives, *_step_columns(live_by_module, steps))
 
 
 def modules(store: Store, state: Address, _theme: Theme) -> Element:
@@ -296,8 +295,12 @@ def vertices(store: Store, state: Address, _theme: Theme) -> Element:
             "Choose a step that runs a compute set: those of type OnTileExecute in the tab Steps."
         )
         return html.Div([head, components.message("No vertices run at this step.", hint=hint)])
-    columns = [Column("vertex_type", "Vertex type", "name"), Column("state", "State of one",
-               "bytes", 130), *_step_columns(steps, "number")]  # fmt: skip
+    columns = [
+        *declared_columns(
+            step_comparison.vertices_at_steps, "vertex_type/name Vertex type", "state State of one"
+        ),
+        *_step_columns(step_comparison.vertices_at_steps, steps),
+    ]
     return html.Div([head, components.table("liveness-vertices", frame, columns)])
 
 

@@ -153,11 +153,11 @@ def _head(state: Address, tab: str, *items: Element) -> Element:
 def columns_of(state: Address) -> tuple[Column, ...]:
     """Return the columns of the table of a tab: those of all, and one for each chosen tile."""
     tab = state.option("tab", [value for value, _ in TABS])
-    columns = (
-        Column(name, name.replace("_", " ").capitalize(), "bytes", 105)
+    shown = [
+        f"{name}@105 {name.replace('_', ' ').capitalize()}"
         for name in tile_contents.own_columns(state.tiles)
-    )
-    return (*COLUMNS.get(tab, ()), *columns)
+    ]
+    return (*COLUMNS.get(tab, ()), *(declared_columns(ANALYSES[tab], *shown) if shown else ()))
 
 
 def _table(state: Address, tab: str) -> Element:

@@ -11,7 +11,8 @@ from dash import html
 
 from dashboard import address, components, controls, tables
 from dashboard.address import Address, Range
-from dashboard.components import Column, Element, Frame
+from dashboard.columns import declared_columns
+from dashboard.components import Element, Frame
 from dashboard.store import Align, Store
 from dashboard.timeline.endpoint import align_of, host_trace, unmerged
 from pva import units
@@ -24,16 +25,13 @@ from pva.plot.lanes import Timeline
 from pva.plot.theme import Theme
 
 LABEL_COLUMNS = (
-    Column("label", "Label", "name", note="The name of the events"),
-    Column("channel", "Channel", "text", 140, "The channel of the events"),
-    Column("count", "Events", "number", 90, "How often it was entered"),
-    Column("total", "Total", "nanoseconds", 100, "From begin to end, what is inside with it"),
-    Column("self_time", "Self", "nanoseconds", 100, "Without what other events inside took"),
-    Column("mean", "Mean", "nanoseconds", 100, "Of one event on average"),
-    Column("p50", "Median", "nanoseconds", 100, "Half of the events take less"),
-    Column("p95", "95 %", "nanoseconds", 100, "95 of 100 events take less"),
-    Column("longest", "Longest", "nanoseconds", 100, "Of the longest event"),
-)
+    *declared_columns(label_statistics, "label/name Label", "channel/text@140 Channel"),
+    *declared_columns(
+        label_figures,
+        "count@90 Events", "total@100 Total", "self_time@100 Self", "mean@100 Mean",
+        "p50@100 Median", "p95@100 95 %", "longest@100 Longest",
+    ),
+)  # fmt: skip
 TABS = (("labels", "By label"), ("calls", "Call tree"), ("callers", "Bottom up"))
 PICKS = ("event", "event")  # of a label its longest event
 MAX_EVENTS = 2_000_000  # that tables are made of while somebody waits
@@ -108,7 +106,7 @@ def label_frame(store: Store, state: Address) -> Frame:
     if _is_much(timeline, window):
         frame = wrappers_last(_whole_frame(store, state), trace)
         return components.filtered(frame, state.filter)
-    frame = label_figures(timeline.tracks, timeline.threads, window.begin, window.end)
+    frame = label_figures(timeline.tracks, timeline.threads, window.begin, window.end).frame()
     numbers = frame["label"].tolist()
     frame = frame.assign(
         label=[timeline.labels[number] for number in numbers],

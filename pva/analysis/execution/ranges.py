@@ -78,6 +78,7 @@ _COMPUTE, _EXCHANGE, _GLOBAL, _STREAM, _REMOTE = range(1, len(_PARTS))
     executions="executions that touch the range",
     cycles="cycles by which it made the range longer",
     share="part of the cycles of the range",
+    bytes="half of what the tiles sent and received",
 )
 def range_by_program(
     report: Report, *, begin: int | None = None, end: int | None = None

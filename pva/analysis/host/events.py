@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pva.analysis.columns import table
 from pva.analysis.selection import chosen
+from pva.analysis.table import Columns, rows_of
 from pva.analysis.timeline.level_of_detail import Tracks
-from pva.array_types import Integers
+from pva.array_types import Floats, Integers
 from pva.lazy import pandas as pd
 
 Rows = tuple[int, int]
@@ -156,7 +158,19 @@ def _row_of_tree(
     return around, tracks.label[events].astype(np.int64), np.maximum(time, 0), begins, events
 
 
-def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> pd.DataFrame:
+@table(
+    "label count total:ns self_time:ns mean:ns p50:ns p95:ns longest:ns event",
+    label="number of the label",
+    count="events that touch this part of the trace",
+    total="time in this part of the trace, with that of the events inside",
+    self_time="time in this part of the trace, without that of the events directly inside",
+    mean="mean length of an event",
+    p50="median length of an event",
+    p95="length that 95 % of the events do not exceed",
+    longest="length of the longest event",
+    event="number of the longest event",
+)
+def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> Columns:
     """Sum up the events that touch a window by label, the most self time first.
 
     `total` and `self_time` count what is inside the window, an event inside another of its label
@@ -171,26 +185,31 @@ def label_figures(tracks: Tracks, threads: list[Rows], begin: int, end: int) -> 
         + [np.arange(*tracks.touching(row, begin, end)) for rows in threads for row in range(*rows)]
     )
     lengths = tracks.ends(events) - tracks.begin[events]
-    frame = pd.DataFrame({"label": tracks.label[events], "length": lengths})
-    grouped = frame.groupby("label")["length"]
-    sizes = grouped.size()
-    numbers = sizes.index.to_numpy().astype(np.int64)
-    result = pd.DataFrame(
-        {
-            "label": numbers,
-            "count": sizes.to_numpy(),
-            "total": total[numbers],
-            "self_time": self_time[numbers],
-            "mean": grouped.mean().to_numpy(),
-            "p50": grouped.quantile(0.5).to_numpy(),
-            "p95": grouped.quantile(0.95).to_numpy(),
-            "longest": grouped.max().to_numpy(),
-            "event": _longest_of(frame["label"].to_numpy(), lengths, events, len(self_time))[
-                numbers
-            ],
-        }
-    )
-    return result.sort_values(["self_time", "label"], ascending=[False, True], ignore_index=True)
+    label = tracks.label[events].astype(np.int64)
+    order = np.lexsort((lengths, label))
+    rising = lengths[order]  # of each label, one label behind the other
+    numbers, first, count = np.unique(label[order], return_index=True, return_counts=True)
+    columns = {
+        "label": numbers,
+        "count": count,
+        "total": total[numbers],
+        "self_time": self_time[numbers],
+        "mean": np.add.reduceat(rising, first) / count if len(first) else np.zeros(0),
+        "p50": _quantile(rising, first, count, 0.5),
+        "p95": _quantile(rising, first, count, 0.95),
+        "longest": rising[first + count - 1],
+        "event": _longest_of(label, lengths, events, len(self_time))[numbers],
+    }
+    return rows_of(columns, np.argsort(-columns["self_time"], kind="stable"))
+
+
+def _quantile(rising: Integers, first: Integers, count: Integers, part: float) -> Floats:
+    """Return a quantile of each group of ascending values, between the two nearest of them."""
+    place = part * (count - 1)
+    below = first + np.floor(place).astype(np.int64)
+    above = np.minimum(below + 1, first + count - 1)
+    values: Floats = rising[below] + (rising[above] - rising[below]) * (place % 1)
+    return values
 
 
 def callers(tree: CallTree) -> CallTree:

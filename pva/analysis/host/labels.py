@@ -20,7 +20,9 @@ ORDER = 400  # of its analyses in the catalogue
 
 @analysis(
     "label channel count total_ns:ns self_ns:ns mean_ns:ns min_ns:ns p50_ns:ns p90_ns:ns "
-    "p99_ns:ns max_ns:ns"
+    "p99_ns:ns max_ns:ns",
+    label="text of the events",
+    channel="channel of the events",
 )
 def label_statistics(trace: Trace) -> Columns:
     """Sum up the events of each label, the most self time first; times in nanoseconds.

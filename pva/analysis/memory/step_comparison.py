@@ -22,7 +22,7 @@ ORDER = 130  # of its analyses in the catalogue
 STEP = "step_"  # with the number of a step: the name of its column
 
 
-@analysis("variable name category * change:bytes")
+@analysis("variable name category *:bytes change:bytes", **{"*": "bytes at this step"})
 def live_at_steps(
     report: Report,
     *,
@@ -89,7 +89,11 @@ def live_over_tiles(
     }
 
 
-@analysis("vertex_type state:bytes * change")
+@analysis(
+    "vertex_type state:bytes * change",
+    state="bytes of the state of one vertex",
+    **{"*": "vertices that this step runs"},
+)
 def vertices_at_steps(report: Report, *, steps: Sequence[int] = ()) -> Columns:
     """Compare which vertices chosen program steps run, by type; without any, those at the peak.
 

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 ORDER = 131  # of its analyses in the catalogue
 
 
-@analysis("operation kind source depth always_live:bytes * change:bytes")
+@analysis(
+    "operation kind source depth always_live:bytes *:bytes change:bytes",
+    kind="class in the framework",
+    source="file and line of its forward",
+    **{"*": "bytes at this step"},
+)
 def live_by_module(
     report: Report,
     *,

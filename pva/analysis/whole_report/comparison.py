@@ -179,7 +179,12 @@ def compare_programs(before: Report, after: Report) -> Columns:
     return _matched(parts, ("type", "name"), "cycles")
 
 
-@analysis("label before:ns after:ns change:ns ratio in events_before events_after")
+@analysis(
+    "label before:ns after:ns change:ns ratio in events_before events_after",
+    label="text of the events",
+    before="time in the first trace, without that of the events directly inside",
+    after="time in the second trace, without that of the events directly inside",
+)
 def compare_labels(before: Trace, after: Trace) -> Columns:
     """Compare the time of each label of two host traces by itself, largest change first.
 
