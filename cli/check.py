@@ -149,7 +149,7 @@ def _budgets(report: Report, path: str | None, old: Report | None) -> pd.DataFra
 
     if path is None and old is None:
         return None
-    return check_budgets(report, no_worse() if path is None else read_budgets(path), old)
+    return check_budgets(report, no_worse() if path is None else read_budgets(path), old).frame()
 
 
 def _causes(old: Report, new: Report, budgets: pd.DataFrame) -> list[tuple[str, str, int, str]]:

@@ -115,7 +115,7 @@ def compare(
         from pva.analysis.whole_report.budgets import check_budgets, read_budgets
 
         limits = None if budget is None else read_budgets(budget)
-        budgets = None if limits is None else check_budgets(reports[1], limits, reports[0])
+        budgets = None if limits is None else check_budgets(reports[1], limits, reports[0]).frame()
         write(change_summary(reports, (before, after), dashboard, budgets))
     elif form == OBJECT:
         _write_object(reports, [before, after], by, limit)

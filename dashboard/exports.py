@@ -33,7 +33,7 @@ def exported(timeline: Timeline, kind: str, begin: int, end: int) -> bytes:
     """Write the events of all rows that touch a window; raises PvaError."""
     if kind not in KINDS:
         raise NotFoundError(f"export.{kind}", "not there", f"known: {', '.join(KINDS)}")
-    frame = events_in_window(timeline.tracks, np.arange(timeline.tracks.rows), begin, end)
+    frame = events_in_window(timeline.tracks, np.arange(timeline.tracks.rows), begin, end).frame()
     if len(frame) > MAX_EVENTS:
         problem = f"{len(frame):,} events in the window"
         raise PvaError(f"export.{kind}", problem, f"choose one of at most {MAX_EVENTS:,}")

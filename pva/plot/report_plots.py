@@ -164,7 +164,7 @@ def _cycles_of_both(before: Report, after: Report, theme: Theme) -> tuple[go.Fig
     start, end, _ = total_of(frame)
     named = frame.rename(columns={frame.columns[0]: "name"})
     drawn = comparing.waterfall(
-        waterfall(named), total=(start, end), unit="cycles", names=_names(before, after),
+        waterfall(named).frame(), total=(start, end), unit="cycles", names=_names(before, after),
         theme=theme,
     )  # fmt: skip
     change = f"{end - start:+,}" if not units.manner().clock else units.cycles_or_time(end - start)

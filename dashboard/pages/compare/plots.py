@@ -97,7 +97,7 @@ def way_of(store: Store, state: Address) -> Frame:
     """Return the changes of the chosen table, the largest first, from total to total."""
     table = known.table_of(state)
     frame = compared(store, state, table.name)
-    return waterfall(known.named(frame, table)[["name", *frame.columns[len(table.keys) :]]])
+    return waterfall(known.named(frame, table)[["name", *frame.columns[len(table.keys) :]]]).frame()
 
 
 def memory_figure(store: Store, state: Address, theme: Theme) -> Figure:

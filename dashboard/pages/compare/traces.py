@@ -128,7 +128,7 @@ def way(store: Store, state: Address, theme: Theme) -> Element:
 
 def way_of(store: Store, state: Address) -> Frame:
     """Return the changes of labels, the largest first, from total to total."""
-    return waterfall(compared(store, state))
+    return waterfall(compared(store, state)).frame()
 
 
 def rows(store: Store, state: Address, _theme: Theme) -> Element:

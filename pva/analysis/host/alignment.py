@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pva.analysis.columns import table
+from pva.analysis.table import Columns, largest_first
 from pva.array_types import Integers, Values
 from pva.errors import NotRecordedError
-from pva.lazy import pandas as pd
 
 if TYPE_CHECKING:
     from pva.analysis.timeline.level_of_detail import Tracks
@@ -286,7 +287,16 @@ def waits(report: Report, alignment: Alignment, tracks: Tracks, labels: Sequence
     )
 
 
-def gaps(alignment: Alignment) -> pd.DataFrame:
+@table(
+    "run name begin:ns length:ns wall_begin:ns wall_end:ns",
+    run="number of the run after the gap",
+    name="name of this run",
+    begin="begin of the gap on the axis of the device",
+    length="length of the gap on the axis of the device",
+    wall_begin="begin of the gap on the host's own axis",
+    wall_end="end of the gap on the host's own axis",
+)
+def gaps(alignment: Alignment) -> Columns:
     """List the gaps between runs, the longest first: the run after it, begin and length.
 
     The runs are those from the model's first on.
@@ -298,14 +308,12 @@ def gaps(alignment: Alignment) -> pd.DataFrame:
     begin, end = (
         alignment.host(times[first:], "device") for times in (alignment.begin, alignment.end)
     )
-    frame = pd.DataFrame(
-        {
-            "run": alignment.run[first + 1 :],
-            "name": alignment.name[first + 1 :],
-            "begin": end[:-1],
-            "length": begin[1:] - end[:-1],
-            "wall_begin": alignment.end[first:-1],
-            "wall_end": alignment.begin[first + 1 :],
-        }
-    )
-    return frame.sort_values("length", ascending=False, kind="stable", ignore_index=True)
+    columns = {
+        "run": alignment.run[first + 1 :],
+        "name": alignment.name[first + 1 :],
+        "begin": end[:-1],
+        "length": begin[1:] - end[:-1],
+        "wall_begin": alignment.end[first:-1],
+        "wall_end": alignment.begin[first + 1 :],
+    }
+    return largest_first(columns, "length")

@@ -16,7 +16,6 @@ from pva.analysis.selection import chosen
 from pva.analysis.table import Columns, rows_of
 from pva.analysis.timeline.level_of_detail import Tracks
 from pva.array_types import Floats, Integers
-from pva.lazy import pandas as pd
 
 Rows = tuple[int, int]
 
@@ -245,7 +244,15 @@ def callers(tree: CallTree) -> CallTree:
     return CallTree(parents, names, counts, spent, spent, events)
 
 
-def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> pd.DataFrame:
+@table(
+    "event row label begin:ns length:ns",
+    event="number of the event",
+    row="number of the row",
+    label="number of the label",
+    begin="begin of the event",
+    length="length of the event",
+)
+def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> Columns:
     """Return the events of rows that touch a window: event, row, label (its number), begin, length.
 
     By row and begin, as they are in the timeline: not cut to the window.
@@ -253,12 +260,10 @@ def events_in_window(tracks: Tracks, rows: Integers, begin: int, end: int) -> pd
     parts = [np.arange(*tracks.touching(row, begin, end)) for row in rows.tolist()]
     events = np.concatenate([np.zeros(0, np.int64), *parts])
     begins = tracks.begin[events]
-    return pd.DataFrame(
-        {
-            "event": events,
-            "row": np.repeat(rows, [len(part) for part in parts]),
-            "label": tracks.label[events].astype(np.int64),
-            "begin": begins,
-            "length": tracks.ends(events) - begins,
-        }
-    )
+    return {
+        "event": events,
+        "row": np.repeat(rows, [len(part) for part in parts]),
+        "label": tracks.label[events].astype(np.int64),
+        "begin": begins,
+        "length": tracks.ends(events) - begins,
+    }

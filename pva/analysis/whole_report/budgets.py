@@ -28,11 +28,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pva import units
+from pva.analysis.columns import table
 from pva.analysis.filters import column_of, matching, parse_filter
+from pva.analysis.table import Columns
 from pva.analysis.whole_report.key_figures import FIGURES
 from pva.errors import NotFoundError, NotRecordedError, PvaError, nearest
-from pva.lazy import pandas as pd
 from pva.plain_file import contents
 
 if TYPE_CHECKING:
@@ -135,9 +138,17 @@ def no_worse() -> list[Budget]:
     return [Budget(name, Tolerance(0.0), None) for name in NO_WORSE]
 
 
-def check_budgets(
-    report: Report, budgets: list[Budget], baseline: Report | None = None
-) -> pd.DataFrame:
+@table(
+    "budget found least most kept rows baseline",
+    budget="figure or table that the budget limits",
+    found="value in the report",
+    least="lower limit",
+    most="upper limit",
+    kept="true if the value is within both",
+    rows="rows that the value was taken of",
+    baseline="value in the other report, where a limit goes by it",
+)
+def check_budgets(report: Report, budgets: list[Budget], baseline: Report | None = None) -> Columns:
     """Compare a report with budgets: budget, found, least, most, kept, rows, baseline.
 
     Limits may be missing; `rows` are those that the number was taken of, `baseline` is the number
@@ -156,9 +167,12 @@ def check_budgets(
         least, most = (_resolved(limit, old) for limit in (budget.least, budget.most))
         is_kept = (least is None or least <= value) and (most is None or value <= most)
         rows.append((budget.name, value, least, most, is_kept and value == value, count, old))
-    columns = ["budget", "found", "least", "most", "kept", "rows", "baseline"]
-    frame = pd.DataFrame(rows, columns=columns)
-    return frame.astype({"found": float, "least": float, "most": float, "kept": bool})
+    types = {"budget": "O", "found": "f8", "least": "f8", "most": "f8", "kept": "?", "rows": "i8",
+             "baseline": "f8"}  # fmt: skip
+    return {
+        name: np.array([row[place] for row in rows], dtype)
+        for place, (name, dtype) in enumerate(types.items())
+    }
 
 
 def _resolved(limit: Limit, old: float) -> float | None:

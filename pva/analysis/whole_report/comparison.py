@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from pva.analysis.attribution import summed
-from pva.analysis.columns import analysis
+from pva.analysis.columns import analysis, table
 from pva.analysis.execution.cycle_causes import cycles_by_cause
 from pva.analysis.execution.totals import cycles_by_program
 from pva.analysis.host.labels import label_statistics
@@ -257,10 +257,10 @@ def _settings(report: Report) -> Settings:
     """Return the rows that a report has one of, and its options, as texts."""
     data = report.dataset
     settings = {}
-    for table, words in (("target", "target"), ("graph", "graph"), ("report", "version")):
-        if data.has(table):
-            for name in data.table(table):
-                settings[words, name.replace("_", " ")] = _text(data, table, name)
+    for part, words in (("target", "target"), ("graph", "graph"), ("report", "version")):
+        if data.has(part):
+            for name in data.table(part):
+                settings[words, name.replace("_", " ")] = _text(data, part, name)
     if data.has("engine_options"):
         columns = (data.column("engine_options", name).tolist() for name in ("name", "value"))
         settings |= {("option", name): value for name, value in zip(*columns, strict=True)}
@@ -279,7 +279,13 @@ def total_of(frame: pd.DataFrame | Table) -> tuple[int, int, int]:
     return tuple(int(frame[column].sum()) for column in (BEFORE, AFTER, "change"))  # type: ignore[return-value]
 
 
-def waterfall(frame: pd.DataFrame | Table, *, count: int = 8) -> pd.DataFrame:
+@table(
+    "name change begin end",
+    name='name of the rows, "" for all others together',
+    begin="sum before the change",
+    end="sum after it",
+)
+def waterfall(frame: pd.DataFrame | Table, *, count: int = 8) -> Columns:
     """Lead from the total before to the total after: the largest changes of a table, then the rest.
 
     `name` (those of the first columns), `change`, and from which `begin` to which `end` it leads. A
@@ -296,7 +302,7 @@ def waterfall(frame: pd.DataFrame | Table, *, count: int = 8) -> pd.DataFrame:
         changes.append(int(changed["change"].iloc[count:].sum()))
     end = total_of(frame)[0] + np.cumsum(np.array(changes, dtype=np.int64))
     values = np.array(changes, dtype=np.int64)
-    return pd.DataFrame({"name": names, "change": values, "begin": end - values, "end": end})
+    return {"name": names, "change": values, "begin": end - values, "end": end}
 
 
 def _run(before: Report, after: Report) -> tuple[Report, Report]:
@@ -370,7 +376,7 @@ def change_counts(frame: pd.DataFrame) -> ChangeCounts:
     return ChangeCounts(*(int(np.count_nonzero(signs == sign)) for sign in (1, -1, 0)))
 
 
-def rows_of_waterfall(frame: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
+def rows_of_waterfall(frame: pd.DataFrame, steps: pd.DataFrame | Table) -> pd.DataFrame:
     """Return the rows of a table that `waterfall` shows each by itself."""
     return frame[frame["change"] != 0].head(int((steps["name"] != "").sum()))
 
