@@ -42,9 +42,9 @@ ARGUMENTS = (
 )  # fmt: skip
 SERVE = """
 import sys
-from dashboard import early
+from dashboard import warm_up
 from dashboard.server import serve
-early.MAX_BYTES *= int(sys.argv[1])
+warm_up.MAX_BYTES *= int(sys.argv[1])
 serve(sys.argv[2:], port=0)
 """
 MOVES = 120

@@ -22,12 +22,11 @@ from dashboard import (
     preferences,
     scripts,
     slots,
-    still,
+    static_elements,
     tables,
     view,
 )
 from dashboard.address import Address, AddressError
-from dashboard.ahead import Ahead, ahead_of
 from dashboard.components import Element
 from dashboard.declared import page_at
 from dashboard.pages import PAGES, broken_laws, documentation
@@ -36,6 +35,7 @@ from dashboard.pages.headlines import counted as counted_words
 from dashboard.pages.start import page as start
 from dashboard.pages.targets import target_words
 from dashboard.parts import Parts
+from dashboard.prefetch import Prefetcher, prefetcher_of
 from dashboard.scripts import Application
 from dashboard.shell import Page, navigation, shell
 from dashboard.store import Store
@@ -90,8 +90,8 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
         add_log_handler=False,
     )
-    ahead = ahead_of(app, Ahead(store, UnderWay(app.server).rest))
-    router = Router(app, store, ahead)
+    prefetcher = prefetcher_of(app, Prefetcher(store, UnderWay(app.server).rest))
+    router = Router(app, store, prefetcher)
     app.layout = router.window
     preferences.follow(app.server)
     store.count_runs(preferences.runs, counted)
@@ -104,7 +104,7 @@ def application(store: Store, *, host: str = "127.0.0.1", token: str = "") -> Da
     view.register(app)
     for page in PAGES:
         page.register(app, store)
-    broken_laws.register(app, store, ahead.awaits)
+    broken_laws.register(app, store, prefetcher.awaits)
     drawer.register(app, store)
     endpoint.register(app.server, store)
     downloads.register(app.server, store)
@@ -135,7 +135,7 @@ class Router:
 
     app: Dash
     store: Store
-    ahead: Ahead
+    prefetcher: Prefetcher
     written: Written = field(default_factory=Written)
 
     def answer(
@@ -157,7 +157,7 @@ class Router:
         )
         around: tuple[object, object] = no_update, no_update
         if isinstance(now, dict):
-            self.ahead.show(now["report"])
+            self.prefetcher.show(now["report"])
             parts = Parts(store, view.makers(self.app), search, now["stamp"])
             if page is not no_update:
                 page = _answered(page, path, parts, self.written, anew=asked_by == "reload")
@@ -168,7 +168,7 @@ class Router:
         slot = path if now is not None and path in slots.paths() else slots.ELSEWHERE
         pages = [page if each == slot else no_update for each in slots.paths()]
         new_keys = no_update if store.keys == keys else store.keys
-        header = still.settled(links), name, target, note
+        header = static_elements.with_static_parts(links), name, target, note
         return *around, now, *pages, *header, kept, new_keys
 
     def window(self) -> object:
@@ -310,7 +310,7 @@ def _around(store: Store, path: str, search: str, parts: Parts) -> tuple[object,
     """Lay out the marks above a page and its drawer, which are not kept with it."""
     state, _ = address.parse_leniently(path, search)
     laid = (broken_laws.place(store, state), drawer.place(state))
-    above, aside = (parts.filled(still.settled(each)) for each in laid)
+    above, aside = (parts.filled(static_elements.with_static_parts(each)) for each in laid)
     return above, aside
 
 
@@ -405,8 +405,8 @@ def _laid_out(page: Page, store: Store, state: Address) -> tuple[object, bool]:
     def make() -> object:
         laid = page.layout(store, state)
         if page is documentation:
-            return still.settled(laid)
-        return still.settled([help_link(state), laid])
+            return static_elements.with_static_parts(laid)
+        return static_elements.with_static_parts([help_link(state), laid])
 
     try:
         if page in (start, documentation):
@@ -422,7 +422,9 @@ def _laid_out(page: Page, store: Store, state: Address) -> tuple[object, bool]:
     except NotRecordedError as problem:
         sentence, hint = (_sentence(text) for text in (problem.found, problem.wanted))
         parts = [help_link(state), components.title(page.TITLE)]
-        return still.settled([*parts, components.message(sentence, hint=hint)]), True
+        return static_elements.with_static_parts(
+            [*parts, components.message(sentence, hint=hint)]
+        ), True
 
 
 def _sentence(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.still import Still
+from dashboard.static_elements import StaticElements
 
 # Paths of SVG by what a button does; a page declares its own.
 PATHS: dict[str, str] = {
@@ -11,7 +11,7 @@ PATHS: dict[str, str] = {
 }
 
 
-def icon(path: str) -> Still:
+def icon(path: str) -> StaticElements:
     """Draw a path of SVG as an icon that screen readers pass over."""
     drawn = {"viewBox": "0 0 16 16", "className": "icon", "aria-hidden": "true"}
-    return Still([["svg", drawn, ["path", {"d": path}]]])
+    return StaticElements([["svg", drawn, ["path", {"d": path}]]])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dash import html
 
 from dashboard.components import Element
-from dashboard.still import Node, Still
+from dashboard.static_elements import Node, StaticElements
 
 POINTS, HEIGHT = 400, 100  # what a strip is drawn with: stretches, each with its highest, and units
 ACTS = (
@@ -36,7 +36,7 @@ def strip(heights: npt.NDArray[np.number], plot: str, subject: str) -> Element:
     if count < 2:
         return None
     box = {"viewBox": f"0 0 {count} {HEIGHT}", "preserveAspectRatio": "none", "aria-hidden": "true"}
-    picture = Still([["svg", box, ["path", {"d": outline(heights)}]]])
+    picture = StaticElements([["svg", box, ["path", {"d": outline(heights)}]]])
     window = html.Div(
         className="overview-window", tabIndex="0", role="group", title=HINT,
         **{"aria-label": f"What the plot shows of {subject}"},
@@ -60,7 +60,7 @@ def magnifier(plot: str) -> Element:
     fold = {"className": "magnifier-fold", "data-magnifier": "fold", "aria-expanded": "false",
             "title": "Magnification (z)"}  # fmt: skip
     attributes = {"className": "magnifier", "data-magnifies": plot}
-    return Still([["div", attributes, ["button", fold, "100 %"], panel]])
+    return StaticElements([["div", attributes, ["button", fold, "100 %"], panel]])
 
 
 def _act(name: str, words: str, hint: str) -> Node:

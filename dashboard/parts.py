@@ -1,7 +1,7 @@
 """The parts of a page that were made before come with it, in one answer.
 
 By itself the browser lays out a page, asks for each of its parts, and lays out each answer. What is
-kept of an earlier visit, or was made before the first (dashboard/early.py), needs none of that.
+kept of an earlier visit, or was made before the first (dashboard/warm_up.py), needs none of that.
 """
 
 from __future__ import annotations

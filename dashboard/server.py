@@ -12,7 +12,7 @@ from pathlib import Path
 
 import waitress
 
-from dashboard import early
+from dashboard import warm_up
 from dashboard.access import TOKEN, is_loopback
 from dashboard.app import application
 from dashboard.store import Store
@@ -82,7 +82,7 @@ def serve(
     name = f"[{host}]" if ":" in host else host
     link = f"http://{name}:{bound.getsockname()[1]}/"
     announce(f"{link}?{TOKEN}={token}" if token else link)
-    with early.ready(app, store):
+    with warm_up.ready(app, store):
         try:
             server.run()
         finally:

@@ -9,7 +9,7 @@ from typing import Protocol
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from dashboard import address, keys, preferences, slots, still
+from dashboard import address, keys, preferences, slots, static_elements
 from dashboard.address import Address
 from dashboard.components import Element
 from dashboard.declared import Declaration, declared
@@ -53,7 +53,7 @@ def shell(store: Store, theme: Theme) -> Element:
             dcc.Store(id="stamped"),
             dcc.Store(id="recent", storage_type="local"),
             dcc.Interval(id="watch", interval=WATCH_MILLISECONDS),
-            *still.settled([
+            *static_elements.with_static_parts([
                 html.A("Skip to the page", href="#page", className="skip"),
                 _header(store),
                 html.Div(html.Div(BUSY, className="busy-words"), id="busy", className="idle",

@@ -38,7 +38,7 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html,
 from dash.exceptions import PreventUpdate
 from werkzeug.exceptions import BadRequest
 
-from dashboard import address, components, preferences, still
+from dashboard import address, components, preferences, static_elements
 from dashboard.address import Address
 from dashboard.components import PICKED_BY_KEYS, PLOT_CONFIG, Element
 from dashboard.store import Store
@@ -165,7 +165,7 @@ def _entry(store: Store, state: Address, name: Hashable, about: str) -> Hashable
 
 def or_empty(content: object) -> object:
     """Return what a panel shows; None is an empty place, as null breaks later updates of Dash."""
-    return still.settled(html.Div() if content is None else content)
+    return static_elements.with_static_parts(html.Div() if content is None else content)
 
 
 def draw(app: Dash, store: Store, identifier: str, make: Make) -> None:

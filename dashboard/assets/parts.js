@@ -1,4 +1,4 @@
-// Components of our own, in the namespace where Dash looks for them (dashboard/still.py).
+// Components of our own, in the namespace where Dash looks for them (dashboard/static_elements.py).
 (function () {
   "use strict";
 
@@ -23,7 +23,7 @@
   }
 
   /** What no callback changes, as plain elements: Dash does not look at each of them at each step. */
-  const Still = ({ nodes }) => createElement(Fragment, null, ...nodes.map(made));
+  const StaticElements = ({ nodes }) => createElement(Fragment, null, ...nodes.map(made));
 
   // A page stands in an element of its own, which is in the document while the page is shown
   // (dashboard/slots.py). Taken out of it, what scrolls would be at its begin again.
@@ -199,5 +199,5 @@
   window.addEventListener("load", () => setTimeout(() => requestIdleCallback(later), IDLE));
 
   window.dash_ag_grid = { AgGrid };
-  window.tilescope_parts = { Still, Slot, Shown };
+  window.tilescope_parts = { StaticElements, Slot, Shown };
 })();

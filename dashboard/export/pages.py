@@ -2,7 +2,7 @@
 
 A page is laid out as for a browser; what its callbacks would fill is filled here (`view.makers`,
 `tables.served`). Where a choice of the reader changes a part, the part is made for each of them. An
-element is text or [tag, properties, child, ...], as `dashboard.still` has it; these tags are ours:
+element is text or [tag, properties, child, ...], as in `dashboard.static_elements`; our own tags:
 
     @view      parts by what is chosen: {keys, made: {"tab=labels": [light, dark]}}
     @choice    buttons that set a key of the address: {key, options: [[value, words], ...]}
@@ -28,7 +28,7 @@ from dashboard.address import Address
 from dashboard.export import packed
 from dashboard.pages import PAGES
 from dashboard.shell import Page
-from dashboard.still import Still
+from dashboard.static_elements import StaticElements
 from dashboard.store import Store
 from pva.json_types import Json
 from pva.plot.theme import THEMES, Theme
@@ -126,7 +126,7 @@ class _Making:
             return "" if element is None else str(element)
         if isinstance(element, list | tuple):
             return ["@parts", {}, *self._nodes(element, theme, choices)]
-        if isinstance(element, Still):
+        if isinstance(element, StaticElements):
             return ["@parts", {}, *(node for node in map(_without_server, element.nodes) if node)]
         return self._component(element, theme, choices)
 

@@ -1,4 +1,4 @@
-"""Markdown as the nodes of `dashboard.still`: no HTML of it is markup, no link leads outside."""
+"""Markdown as the nodes of `static_elements`: no HTML of it is markup, no link leads outside."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 
-from dashboard.still import Node
+from dashboard.static_elements import Node
 
 # HTML in it is text. What is not here is shown as what it holds.
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable("table")

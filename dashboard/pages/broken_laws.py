@@ -1,7 +1,7 @@
 """Which laws of `pva.check` a report breaks: a mark on the pages whose figures they are about.
 
 The laws of a large report take a second: they are checked when its first page has been shown, or
-before, where `dashboard.ahead` has come to it.
+before, where `dashboard.prefetch` has come to it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from dashboard.manual.chapters import (
 )
 from dashboard.manual.search import Hit, search, words_of
 from dashboard.pages.headlines import counted
-from dashboard.still import Node, Still
+from dashboard.static_elements import Node, StaticElements
 from dashboard.store import Store
 from pva.plot.theme import Theme
 
@@ -198,7 +198,7 @@ def _hit_link(state: Address, hit: Hit) -> str:
 def _hit(state: Address, hit: Hit, words: tuple[str, ...], now: bool) -> Element:
     has_title = hit.section.title != hit.chapter.title
     title = f"{hit.chapter.title}: {hit.section.title}" if has_title else hit.chapter.title
-    context = Still([["p", {}, *markup.marked(hit.context, markup.pattern(words))]])
+    context = StaticElements([["p", {}, *markup.marked(hit.context, markup.pattern(words))]])
     link = dcc.Link(title, href=_hit_link(state, hit), className="active" if now else "")
     return html.Li([link, context])
 
@@ -212,7 +212,7 @@ def text(store: Store, state: Address, theme: Theme) -> Element:
     nodes: list[Node] = [["h2", {}, chapter.title]]
     for section in shown:
         nodes += _section(state, chapter, section)
-    parts: list[Element] = [Still([["article", {}, *nodes]])]
+    parts: list[Element] = [StaticElements([["article", {}, *nodes]])]
     if chapter.path and chapter.path != PATH:
         parts.append(
             dcc.Link(f"Open {chapter.title}", href=_page(state, chapter), className="button")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dashboard.still import Still
+from dashboard.static_elements import StaticElements
 
 
 def words(element: Any) -> str:
@@ -16,7 +16,7 @@ def words(element: Any) -> str:
         return element
     if isinstance(element, list | tuple):
         return _joined(map(words, element))
-    if isinstance(element, Still):
+    if isinstance(element, StaticElements):
         return _joined(map(_words_of_node, element.nodes))
     return words(getattr(element, "children", None))
 

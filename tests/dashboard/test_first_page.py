@@ -11,8 +11,8 @@ pytest.importorskip("dash")
 
 from dashboard.address import place
 from dashboard.app import application
-from dashboard.early import make_pages
 from dashboard.store import Store
+from dashboard.warm_up import make_pages
 from tests.builders import write_report
 from tests.dashboard.test_kept_parts import asked
 

@@ -12,9 +12,9 @@ pytest.importorskip("dash")
 
 from dashboard import parts
 from dashboard.app import application
-from dashboard.early import make_pages
 from dashboard.parts import follow
 from dashboard.store import Store
+from dashboard.warm_up import make_pages
 from dashboard.written import Written
 from tests.builders import write_report
 

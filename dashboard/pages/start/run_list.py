@@ -14,7 +14,7 @@ from dashboard.components import Element, Frame
 from dashboard.figures.sketch import sketch
 from dashboard.pages.headlines import counted
 from dashboard.pages.targets import ARCHITECTURES, KINDS
-from dashboard.still import Still
+from dashboard.static_elements import StaticElements
 from dashboard.store import Store
 from pva import units
 from pva.analysis.whole_report.overview import (
@@ -172,7 +172,7 @@ def _card(store: Store, key: str) -> Element:
     target = _target(seen.found)
     verdict, tone = _verdict(seen.found)
     parts = [
-        html.Div(Still(seen.pictures) if seen.pictures else None, className="sketches"),
+        html.Div(StaticElements(seen.pictures) if seen.pictures else None, className="sketches"),
         html.P(f"Recorded: {', '.join(seen.recorded)}", className="note"),
     ]
     moment = seen.found.created.replace("T", " ").replace("Z", "") or _when(store, key)

@@ -13,11 +13,11 @@ pytest.importorskip("dash")
 
 from flask import Flask
 
-from dashboard import ahead, under_way
+from dashboard import prefetch, under_way
 from dashboard.address import Address
-from dashboard.ahead import Ahead
 from dashboard.app import application
 from dashboard.pages import broken_laws, insights
+from dashboard.prefetch import Prefetcher
 from dashboard.store import Store
 from dashboard.timeline import endpoint
 from dashboard.under_way import UnderWay
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Store:
     return Store([write_report(tmp_path / "small")])
 
 
-def finished(soon: Ahead) -> Ahead:
+def finished(soon: Prefetcher) -> Prefetcher:
     """Wait until nothing is awaited."""
     until = time.monotonic() + 30
     while soon.awaits("small") and time.monotonic() < until:
@@ -39,8 +39,8 @@ def finished(soon: Ahead) -> Ahead:
     return soon
 
 
-def prepared(store: Store, rest: Any = lambda: None) -> Ahead:
-    soon = Ahead(store, rest)
+def prepared(store: Store, rest: Any = lambda: None) -> Prefetcher:
+    soon = Prefetcher(store, rest)
     soon.prepare("small")
     return finished(soon)
 
@@ -63,8 +63,8 @@ def test_a_source_that_is_shown_is_made_ready_once(
         return made.append("device") or whole
 
     monkeypatch.setattr(endpoint, "device_timeline", device_timeline)
-    monkeypatch.setattr(ahead, "SOON", 0)
-    shown = Ahead(store, lambda: None)
+    monkeypatch.setattr(prefetch, "DELAY_SECONDS", 0)
+    shown = Prefetcher(store, lambda: None)
     for _ in range(2):
         shown.show("small")
     for timer in timers():
@@ -88,11 +88,11 @@ def test_findings_and_laws_are_there_before_the_first_click(
 
 def test_each_part_waits_for_a_rest_and_none_is_begun_after_the_end(store: Store) -> None:
     rests: list[int] = []
-    kinds = (ahead.findings, ahead.timelines, ahead.laws)
+    kinds = (prefetch.findings, prefetch.timelines, prefetch.laws)
     count = sum(len(list(parts(store, "small"))) for parts in kinds)
     prepared(store, lambda: rests.append(1))
     assert len(rests) == count > len(broken_laws.LAWS)
-    ended = Ahead(Store([store.path("small")]), lambda: rests.append(1))
+    ended = Prefetcher(Store([store.path("small")]), lambda: rests.append(1))
     ended.end(1)
     ended.prepare("small")
     finished(ended)
@@ -108,7 +108,7 @@ def test_who_asks_during_the_work_waits_for_one_rule_alone(store: Store) -> None
             begun.set()
             release.wait(30)
 
-    soon = Ahead(store, rest)
+    soon = Prefetcher(store, rest)
     worker = threading.Thread(target=soon.prepare, args=("small",))
     worker.start()
     assert begun.wait(30)
@@ -132,7 +132,7 @@ def test_the_browser_asks_again_for_laws_that_are_under_way(store: Store) -> Non
         "state": [{"id": {"view": broken_laws.PANEL}, "property": "data", "value": view}],
         "changedPropIds": [f"{broken_laws.LATER}.n_intervals"],
     }
-    client, soon = app.server.test_client(), ahead.ahead_of(app)
+    client, soon = app.server.test_client(), prefetch.prefetcher_of(app)
     soon._waiting.add("small")
     assert client.post("/_dash-update-component", json=body).status_code == 204
     soon._waiting.clear()
@@ -144,7 +144,7 @@ def test_a_source_that_went_away_is_prepared_in_silence(tmp_path: Path) -> None:
     path = write_report(tmp_path / "small")
     store = Store([path])
     (path / "profile.pop").unlink()
-    soon = Ahead(store, lambda: None)
+    soon = Prefetcher(store, lambda: None)
     thread = threading.Thread(target=soon.prepare, args=("small",))
     thread.start()
     thread.join()

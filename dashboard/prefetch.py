@@ -1,4 +1,4 @@
-"""What a reader of a source asks for soon, made before: its findings, timelines and broken laws.
+"""Findings, timelines and broken laws of a source, computed before its reader asks for them.
 
 A report of a million steps takes seconds to lay out, and the rules and laws of a large one take two
 more. They are made one by one, each when no request is being answered, and kept as if they had been
@@ -23,12 +23,12 @@ from dashboard.store import Store
 from dashboard.timeline.endpoint import host, timeline
 from pva.errors import PvaError
 
-SOON = 1.5  # seconds after a page was asked for, so that it comes first
-_NAME = "tilescope ahead"
+DELAY_SECONDS = 1.5  # after a page was asked for, so that it comes first
+_NAME = "tilescope prefetcher"
 LARGEST = 500_000_000  # bytes of files; what is larger is made only when it is asked for
 
 
-class Ahead:
+class Prefetcher:
     """The sources of a store that were shown, each of which is made ready once, one at a time.
 
     `rest` waits until little else is to do. May be asked from several threads.
@@ -44,7 +44,7 @@ class Ahead:
     def show(self, key: str) -> None:
         """Make a source ready a while from now; at once is for what its reader sees."""
         if self._is_new(key):
-            timer = threading.Timer(SOON, self._prepare, (key,))
+            timer = threading.Timer(DELAY_SECONDS, self._prepare, (key,))
             timer.daemon = True
             timer.start()
 
@@ -101,12 +101,12 @@ class Ahead:
                 self._store.let_go()
 
 
-def ahead_of(app: Dash, new: Ahead | None = None) -> Ahead:
-    """Return what makes the sources of an application ready, after taking `new` for that."""
+def prefetcher_of(app: Dash, new: Prefetcher | None = None) -> Prefetcher:
+    """Return the prefetcher of an application, after registering a `new` one."""
     if new:
         app.server.extensions[_NAME] = new
-    ahead: Ahead = app.server.extensions[_NAME]
-    return ahead
+    prefetcher: Prefetcher = app.server.extensions[_NAME]
+    return prefetcher
 
 
 def findings(store: Store, key: str) -> Iterator[Callable[[], object]]:

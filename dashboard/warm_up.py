@@ -1,4 +1,4 @@
-"""Do before the first visit what it would wait for: first answers, pages, findings and laws."""
+"""Warm the server up before the first visit: first answers, pages, findings and laws."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dash import Dash
 
 from dashboard import drawer
 from dashboard.address import Address
-from dashboard.ahead import LARGEST, Ahead, ahead_of
 from dashboard.app import show
 from dashboard.pages import PAGES
 from dashboard.pages.memory import page as memory
+from dashboard.prefetch import LARGEST, Prefetcher, prefetcher_of
 from dashboard.shell import Page
 from dashboard.store import KEPT_OPEN, Store
 from dashboard.view import makers
@@ -29,7 +29,7 @@ MAX_SECONDS = 5.0  # that a server's end waits for a view
 
 @contextmanager
 def ready(app: Dash, store: Store) -> Iterator[None]:
-    """Make the first answers, the pages of the first report and what `ahead` makes ready.
+    """Make the first answers, the pages of the first report and what `prefetch` makes ready.
 
     That is done beside the server. At the end of the block nothing further is begun, and what was
     begun last is waited for.
@@ -41,7 +41,7 @@ def ready(app: Dash, store: Store) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        ahead_of(app).end(MAX_SECONDS)
+        prefetcher_of(app).end(MAX_SECONDS)
         thread.join(MAX_SECONDS)
 
 
@@ -52,20 +52,20 @@ def _make_ready(app: Dash, store: Store, stopped: Callable[[], bool]) -> None:
             client.get(path, buffered=True)
         if store.keys and store.has_report() and (size := store.size()) <= LARGEST:
             pages = PAGES if size <= MAX_BYTES else [memory]
-            make_pages(app, store, stopped, ahead_of(app).rest, pages)
-        _make_reports_ready(ahead_of(app), store)
-    except Exception:  # who asks for the page is told
+            make_pages(app, store, stopped, prefetcher_of(app).rest, pages)
+        _make_reports_ready(prefetcher_of(app), store)
+    except Exception:  # the page shows the error when it is opened
         logging.getLogger("tilescope").debug("no page is ready", exc_info=True)
 
 
-def _make_reports_ready(ahead: Ahead, store: Store) -> None:
+def _make_reports_ready(prefetcher: Prefetcher, store: Store) -> None:
     """Begin the findings and laws of the reports that are kept open together, in their order."""
     size = 0
     for key in store.reports[:KEPT_OPEN]:
         size += store.size(key)
         if size > MAX_BYTES:
             return
-        ahead.prepare(key)
+        prefetcher.prepare(key)
 
 
 def make_pages(
@@ -88,7 +88,7 @@ def make_pages(
                 pause()
             if stopped():
                 return
-            with suppress(PvaError):  # who opens the page is told
+            with suppress(PvaError):  # the page shows the error when it is opened
                 make(store, Address(page.PATH), THEMES[0])
 
 

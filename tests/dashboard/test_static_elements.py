@@ -13,20 +13,24 @@ from dash import dcc, html
 from dashboard import overview
 from dashboard.app import create_app
 from dashboard.scripts import ASSETS, PLOTLY_URL, VENDOR
-from dashboard.still import Still, settled
+from dashboard.static_elements import StaticElements, with_static_parts
 from dashboard.store import Store
 from tests.builders import write_report
 
 
 def test_elements_that_no_callback_names_become_plain_ones() -> None:
-    made = settled(html.Ul([html.Li(["<b>", html.B(3)], className="x"), dcc.Link("on", href="/a")]))
+    made = with_static_parts(
+        html.Ul([html.Li(["<b>", html.B(3)], className="x"), dcc.Link("on", href="/a")])
+    )
     nodes = [["ul", {}, ["li", {"className": "x"}, "<b>", ["b", {}, "3"]],
               ["link", {"href": "/a"}, "on"]]]  # fmt: skip
-    assert isinstance(made, Still) and made.nodes == nodes
+    assert isinstance(made, StaticElements) and made.nodes == nodes
 
 
 def test_element_with_an_id_stays_with_the_plain_ones_around_it() -> None:
-    made = settled(html.Div([html.P("a"), html.P("b"), html.Div("c", id="place"), html.P("d")]))
+    made = with_static_parts(
+        html.Div([html.P("a"), html.P("b"), html.Div("c", id="place"), html.P("d")])
+    )
     first, place, last = made.children
     assert first.nodes == [["p", {}, "a"], ["p", {}, "b"]]
     assert (place.id, place.children) == ("place", ["c"])
@@ -34,7 +38,7 @@ def test_element_with_an_id_stays_with_the_plain_ones_around_it() -> None:
 
 
 def test_plain_elements_inside_of_plain_ones_are_made_one() -> None:
-    made = settled(html.Div([Still([["svg", {}]]), "x"]))
+    made = with_static_parts(html.Div([StaticElements([["svg", {}]]), "x"]))
     assert made.nodes == [["div", {}, ["svg", {}], "x"]]
 
 

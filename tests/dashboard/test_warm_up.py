@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("dash")
 
-from dashboard import early
+from dashboard import warm_up
 from dashboard.address import Address
 from dashboard.app import application
 from dashboard.store import Store
@@ -30,9 +30,9 @@ def test_end_of_the_server_waits_for_the_view_and_begins_no_other(
 
     store = Store([write_report(tmp_path / "run")])
     app = application(store)
-    names = list(early.makers(app))
-    monkeypatch.setattr(early, "makers", lambda _: dict.fromkeys(names, view))
-    with early.ready(app, store):
+    names = list(warm_up.makers(app))
+    monkeypatch.setattr(warm_up, "makers", lambda _: dict.fromkeys(names, view))
+    with warm_up.ready(app, store):
         assert begun.wait(30)
         threading.Timer(0.2, release.set).start()
     assert len(ended) == 1 and not ended[0].is_alive()
@@ -46,12 +46,12 @@ def test_of_a_large_report_the_first_page_is_made_and_of_a_larger_one_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ready: int, largest: int, made: set[str]
 ) -> None:
     done = threading.Event()
-    monkeypatch.setattr(early, "MAX_BYTES", ready)
-    monkeypatch.setattr(early, "LARGEST", largest)
-    monkeypatch.setattr(early, "_make_reports_ready", lambda *_: done.set())
+    monkeypatch.setattr(warm_up, "MAX_BYTES", ready)
+    monkeypatch.setattr(warm_up, "LARGEST", largest)
+    monkeypatch.setattr(warm_up, "_make_reports_ready", lambda *_: done.set())
     store = Store([write_report(tmp_path / "run")])
     app = application(store)
-    with early.ready(app, store):
+    with warm_up.ready(app, store):
         assert done.wait(60)
     about = str(store.keys)
     pages = ("/memory", "/liveness")
