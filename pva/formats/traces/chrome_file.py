@@ -28,7 +28,7 @@ from pva.formats.traces.chrome_flows import arrows
 from pva.formats.traces.chrome_order import backward, taken
 from pva.formats.traces.chrome_threads import Threads
 from pva.formats.traces.json_pieces import Array
-from pva.formats.traces.matching import Matched, matched
+from pva.formats.traces.pair_begin_end import Pairs, paired
 from pva.plain_file import opened
 from pva.progress import part_of, reading
 from pvti.schema import TABLES
@@ -129,8 +129,8 @@ class ChromeFile:
     def _spans(self, read: _Columns) -> list[object]:
         """Put together what has a begin and an end: thread, begin, end and label of each."""
         complete = read.phase == events.COMPLETE
-        nested = matched(*read.ends((events.BEGIN, events.END), read.lane))
-        crossing = matched(*read.ends((events.ASYNC_BEGIN, events.ASYNC_END), read.identity))
+        nested = paired(*read.ends((events.BEGIN, events.END), read.lane))
+        crossing = paired(*read.ends((events.ASYNC_BEGIN, events.ASYNC_END), read.identity))
         some = read.at((events.BEGIN, events.END)), read.at((events.ASYNC_BEGIN, events.ASYNC_END))
         self._count_unmatched(nested, crossing)
         begun = np.concatenate((some[0][nested.begin], some[1][crossing.begin]))
@@ -172,7 +172,7 @@ class ChromeFile:
         self._events = spans[BEGIN], spans[END], spans[LABEL]
         self._chunks(spans[THREAD])
 
-    def _count_unmatched(self, *pairs: Matched) -> None:
+    def _count_unmatched(self, *pairs: Pairs) -> None:
         alone = sum(len(pair.unbegun) for pair in pairs)
         if alone:
             self._problems["of phase E, e or F without a begin, left out"] += alone

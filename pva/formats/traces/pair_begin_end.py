@@ -1,4 +1,4 @@
-"""Begins and ends, each told by itself, put together: as brackets are, without a loop over them."""
+"""Begins and ends that are recorded apart, paired as brackets are, without a loop over them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pva.array_types import Values
 Rows = npt.NDArray[np.signedinteger[Any]]
 
 
-class Matched(NamedTuple):
-    """Places of begins and of the ends that belong to them; begins and ends that have no other."""
+class Pairs(NamedTuple):
+    """Places of begins and of their ends; those of begins without end, and ends without begin."""
 
     begin: Rows
     end: Rows
@@ -21,8 +21,8 @@ class Matched(NamedTuple):
     unbegun: Rows
 
 
-def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.bool_]) -> Matched:
-    """Match each end with the last begin of its group that is open, in order of time.
+def paired(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.bool_]) -> Pairs:
+    """Pair each end with the last begin of its group that is open, in order of time.
 
     What happens at one time is in the order given. An end without an open begin stays alone.
     """
@@ -42,7 +42,7 @@ def matched(group: npt.NDArray[np.int32], time: Rows, begins: npt.NDArray[np.boo
     is_paired = np.zeros(len(candidates), np.bool_)
     is_paired[pair] = True
     unended = candidates[begins[candidates] & ~is_paired]
-    return Matched(
+    return Pairs(
         order[candidates[pair]],
         order[candidates[pair + 1]],
         order[unended],
