@@ -21,7 +21,7 @@ from simulator.popart.model_builder.domain import Domain
 from simulator.popart.model_builder.forms import TYPED, attribute_of, is_set, type_number
 from simulator.popart.model_builder.notes import Notes, annotate
 from simulator.popart.model_builder.windows import WINDOWED, check_window
-from simulator.popart.operators.reductions import names_no_axis
+from simulator.popart.operators.elements.reductions import names_no_axis
 from simulator.popart.operators.signatures import Signature
 from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
 from simulator.popart.variable_settings import VariableSettings, of_one_group

@@ -16,7 +16,7 @@ from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
-from simulator.popart.operators.losses import through_softmax
+from simulator.popart.operators.layers.losses import through_softmax
 from simulator.popart.scheduling.outlined import Use, functions_of
 from simulator.popart.scheduling.outlined_gradients import comes_again, lower_back
 from simulator.popart.scheduling.recompute import Again

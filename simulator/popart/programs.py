@@ -17,7 +17,7 @@ from simulator.popart.dataflow import ONCE, DataFlow
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
 from simulator.popart.names import SyntheticDataMode
-from simulator.popart.operators.drawn import DRAWS
+from simulator.popart.operators.elements.drawn import DRAWS
 from simulator.popart.scheduling.off_chip import OffChip
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.float_control import (

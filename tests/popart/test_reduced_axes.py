@@ -8,7 +8,7 @@ from models import tiny, trained
 
 from simulator import popart
 from simulator.graph.types import Array
-from simulator.popart.operators.reductions import REDUCED
+from simulator.popart.operators.elements.reductions import REDUCED
 
 DATA = np.float32([[1, -2], [3, 4]])
 

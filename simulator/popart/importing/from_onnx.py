@@ -34,7 +34,7 @@ from simulator.popart.importing.refusals import refusal
 from simulator.popart.importing.sequence_inputs import without_sequences
 from simulator.popart.importing.state import Import
 from simulator.popart.ir import GRAPHCORE, ONNX, Bound, Ir, Node
-from simulator.popart.operators import scans
+from simulator.popart.operators.control_flow import scans
 from simulator.popart.operators.table import OPERATORS, unsupported
 from simulator.popart.origins import origin_of
 from simulator.popart.tensor_info import InputShapeInfo, TensorInfo

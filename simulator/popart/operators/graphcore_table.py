@@ -10,20 +10,13 @@ import numpy as np
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Node
-from simulator.popart.operators import (
-    collectives,
-    control,
-    ctc,
-    dynamic,
-    elementwise,
-    fields,
-    graphcore,
-    losses,
-    norms,
-    recurrent,
-    scatter_reduce,
-    shapes,
-)
+from simulator.popart.operators import collectives
+from simulator.popart.operators.control_flow import control
+from simulator.popart.operators.elements import dynamic, elementwise, graphcore, shapes
+from simulator.popart.operators.images import fields
+from simulator.popart.operators.indexing import scatter_reduce
+from simulator.popart.operators.layers import ctc, losses, norms
+from simulator.popart.operators.recurrence import recurrent
 from simulator.popart.operators.row import Operator, row
 from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs.popnn import NonLinearityType

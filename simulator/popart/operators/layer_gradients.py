@@ -8,34 +8,24 @@ from functools import reduce
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
 from simulator.popart.ir import GRAPHCORE, ONNX, Node
-from simulator.popart.operators import (
-    collectives,
-    ctc,
-    fields,
-    grids,
-    grids_gradient,
-    gru_gradient,
-    indexed_gradients,
-    losses,
-    norms,
-    resize,
-    scatter_reduce,
-    simple_recurrent_gradient,
-    transposed,
-)
+from simulator.popart.operators import collectives
 from simulator.popart.operators.backward import Gradient, of_bias, summed_to, total
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.placed_gradients import (
+from simulator.popart.operators.elements.pointwise_gradients import POINTWISE, Grads
+from simulator.popart.operators.elements.reductions import classes_of, reduced
+from simulator.popart.operators.images import fields, grids, grids_gradient, resize, transposed
+from simulator.popart.operators.images.placed_gradients import (
     of_dilated_average,
     of_gathered_elements,
     of_placed_maximum,
     of_scatter,
     of_top_k,
 )
-from simulator.popart.operators.pointwise_gradients import POINTWISE, Grads
-from simulator.popart.operators.recurrent_gradient import of_lstm
-from simulator.popart.operators.reductions import classes_of, reduced
-from simulator.popart.operators.windows import padded_field
+from simulator.popart.operators.images.windows import padded_field
+from simulator.popart.operators.indexing import indexed_gradients, scatter_reduce
+from simulator.popart.operators.layers import ctc, losses, norms
+from simulator.popart.operators.recurrence import gru_gradient, simple_recurrent_gradient
+from simulator.popart.operators.recurrence.recurrent_gradient import of_lstm
 from simulator.poplibs import poplin, popnn
 from simulator.poplibs.popnn import NonLinearityType, pooling
 from simulator.poplibs.popnn.pooling import PoolingType

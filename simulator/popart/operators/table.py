@@ -5,28 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
-from simulator.popart.operators import (
-    control,
-    drawn,
-    elementwise,
-    fields,
-    grids,
-    gru,
-    indexed,
-    loops,
-    norms,
-    products,
-    quantised,
-    recurrent,
-    reductions,
-    resize,
-    scans,
-    shapes,
-    simple_recurrent,
-    transposed,
-)
-from simulator.popart.operators.activations import FUNCTIONS
+from simulator.popart.operators.control_flow import control, loops, scans
+from simulator.popart.operators.elements import drawn, elementwise, reductions, shapes
+from simulator.popart.operators.elements.activations import FUNCTIONS
 from simulator.popart.operators.graphcore_table import GRAPHCORE_OPERATORS
+from simulator.popart.operators.images import fields, grids, resize, transposed
+from simulator.popart.operators.indexing import indexed
+from simulator.popart.operators.layers import norms, products, quantised
+from simulator.popart.operators.recurrence import gru, recurrent, simple_recurrent
 from simulator.popart.operators.row import Operator, row
 from simulator.poplibs.popnn import NonLinearityType
 

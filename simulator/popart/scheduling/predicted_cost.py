@@ -6,9 +6,9 @@ from math import prod
 
 from simulator.codelets.costs import ceil_div
 from simulator.graph.types import FLOAT, HALF
-from simulator.popart.operators import transposed
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.fields import conv_params
+from simulator.popart.operators.images import transposed
+from simulator.popart.operators.images.fields import conv_params
 from simulator.popart.operators.table import OPERATORS
 from simulator.poplibs.poplin.joint_plan import plan_of
 from simulator.poplibs.poplin.options import CONVOLUTION, MATMUL, settings_of

@@ -16,7 +16,7 @@ from simulator.popart.ir import RECOMPUTE_ATTRIBUTE, Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.names import RecomputationType, RecomputeType
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.drawn import DRAWS
+from simulator.popart.operators.elements.drawn import DRAWS
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.scheduling.stash import Delayed
 

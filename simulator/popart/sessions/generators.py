@@ -12,7 +12,7 @@ from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
 from simulator.popart.ir import Ir
 from simulator.popart.logging import log
-from simulator.popart.operators.drawn import DRAWS
+from simulator.popart.operators.elements.drawn import DRAWS
 from simulator.popart.sessions.options import SessionOptions
 
 OPTION = "enableLoadAndOffloadRNGState"

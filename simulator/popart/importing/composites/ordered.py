@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from simulator.popart.importing.composites.body import Body, Unsupported
-from simulator.popart.operators.reductions import check_axes
+from simulator.popart.operators.elements.reductions import check_axes
 
 INT32 = onnx.TensorProto.INT32
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, INT
-from simulator.popart.operators import fields, products
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.elementwise import quarter
+from simulator.popart.operators.elements.elementwise import quarter
+from simulator.popart.operators.images import fields
+from simulator.popart.operators.layers import products
 from simulator.popart.tensor_info import TensorInfo
 from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 

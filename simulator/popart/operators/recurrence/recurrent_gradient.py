@@ -7,8 +7,14 @@ from typing import NamedTuple
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.recurrent import GATES, Layer, Step, directions, matrix_of
-from simulator.popart.operators.recurrent_directions import output_gradients
+from simulator.popart.operators.recurrence.recurrent import (
+    GATES,
+    Layer,
+    Step,
+    directions,
+    matrix_of,
+)
+from simulator.popart.operators.recurrence.recurrent_directions import output_gradients
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import Expr, Sigmoid, Tanh, _1, _2, _3, _4

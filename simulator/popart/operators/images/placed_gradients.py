@@ -8,12 +8,12 @@ import numpy as np
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
-from simulator.popart.operators import fields
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.pointwise_gradients import Grads
-from simulator.popart.operators.reductions import reduced
-from simulator.popart.operators.windows import in_images, positions, spread_readers
+from simulator.popart.operators.elements.pointwise_gradients import Grads
+from simulator.popart.operators.elements.reductions import reduced
+from simulator.popart.operators.images import fields
+from simulator.popart.operators.images.windows import in_images, positions, spread_readers
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import _1, _2, _3

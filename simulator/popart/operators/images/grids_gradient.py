@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, element_count
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.indexed_gradients import added_rows
-from simulator.popart.operators.pointwise_gradients import Grads
-from simulator.popart.operators.reductions import reduced
+from simulator.popart.operators.elements.pointwise_gradients import Grads
+from simulator.popart.operators.elements.reductions import reduced
+from simulator.popart.operators.indexing.indexed_gradients import added_rows
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import _1, _2

@@ -9,7 +9,7 @@ import numpy as np
 from simulator.graph.tensor import Tensor
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.pointwise_gradients import Grads
+from simulator.popart.operators.elements.pointwise_gradients import Grads
 from simulator.poplibs import popops
 
 Tensors = Sequence[Tensor]

@@ -9,7 +9,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import INT
 from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.recurrent import ACTIVATIONS, Activation, directions
+from simulator.popart.operators.recurrence.recurrent import ACTIVATIONS, Activation, directions
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import Expr, Select, _1, _2, _3

@@ -9,8 +9,8 @@ import numpy as np
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, IntArray, element_count
 from simulator.popart.operators.call import Call, broadcast
-from simulator.popart.operators.reductions import reduced
-from simulator.popart.operators.windows import (
+from simulator.popart.operators.elements.reductions import reduced
+from simulator.popart.operators.images.windows import (
     Windows,
     in_images,
     padded_field,

@@ -12,7 +12,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, IntArray, element_count
 from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.pointwise_gradients import added_to_rows
+from simulator.popart.operators.elements.pointwise_gradients import added_to_rows
 from simulator.poplibs import poplin
 
 Numbers = npt.NDArray[np.float64]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.popart.operators.call import Call
-from simulator.popart.operators.recurrent import directions
+from simulator.popart.operators.recurrence.recurrent import directions
 from simulator.poplibs.popops.expr import _1, _2
 
 # The gradients of a direction's inputs, of both weights, the biases and the first state, from its

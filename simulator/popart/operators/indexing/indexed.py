@@ -10,7 +10,7 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT, element_count
 from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, wider
-from simulator.popart.operators.shapes import element_places
+from simulator.popart.operators.elements.shapes import element_places
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1, _2

@@ -1,0 +1,1 @@
+"""Operators that run bodies, decide, or show something while the program runs."""

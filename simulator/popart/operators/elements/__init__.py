@@ -1,0 +1,1 @@
+"""Operators on elements, computed one by one, joined or moved; and their gradients."""

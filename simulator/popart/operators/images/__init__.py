@@ -1,0 +1,1 @@
+"""Operators on fields of channels: convolutions, poolings, samples, other sizes."""

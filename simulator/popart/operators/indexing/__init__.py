@@ -1,0 +1,1 @@
+"""Operators that address elements by indices, and their gradients."""

@@ -1,0 +1,1 @@
+"""Products, norms and losses, and products of quantised numbers."""
