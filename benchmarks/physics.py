@@ -22,10 +22,10 @@ from simulator import poplar
 from simulator.graph.machine.target import Target
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform
-from simulator.poplibs.poplin.joint_plan import plan_of
-from simulator.poplibs.poplin.plan import Plan
-from simulator.poplibs.poplin.planner import Settings
-from simulator.poplibs.poplin.problem import Axis, compact, flattened, problem_of
+from simulator.poplibs.poplin.planning.joint_plan import plan_of
+from simulator.poplibs.poplin.planning.plan import Plan
+from simulator.poplibs.poplin.planning.planner import Settings
+from simulator.poplibs.poplin.planning.problem import Axis, compact, flattened, problem_of
 
 MACHINES = ("mk1", "mk2", "bow", "ipu21")
 TILES = {"mk1": 1216, "mk2": 1472, "bow": 1472, "ipu21": 1472}

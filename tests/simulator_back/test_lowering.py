@@ -9,7 +9,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.vertex import Codelet, VertexGroup, cut_field
 from simulator.poplar import program
-from simulator.poplibs.poplin.operands import with_edges
+from simulator.poplibs.poplin.convolutions.operands import with_edges
 from tests.stream_copies import HOST_COPY
 
 PREAMBLE = 14  # rows: the control Sequence, its preamble and the Switch

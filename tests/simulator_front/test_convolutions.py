@@ -15,8 +15,9 @@ from value_program import Values, numbers
 from simulator.graph.errors import NoPlanError, PoplarError, poplibs_error
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs import poplin
-from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform, planner
-from simulator.poplibs.poplin.transforms import Transform
+from simulator.poplibs.poplin import ConvParams, InputTransform, OutputTransform
+from simulator.poplibs.poplin.planning import planner
+from simulator.poplibs.poplin.planning.transforms import Transform
 
 WAYS = ("AMP", "AMP swapped", "AMP expanded", "AMP expanded swapped", "HMAC")
 WAYS_OF_HALVES = ("AMP", "SLIC", "VMAC")

@@ -12,11 +12,11 @@ from simulator import poplin
 from simulator.codelets.products.convolution_cycles import outer_product
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, Type
-from simulator.poplibs.poplin.joint_plan import PASSES, plan_of
-from simulator.poplibs.poplin.plan import Method, Plan
-from simulator.poplibs.poplin.planner import Settings
-from simulator.poplibs.poplin.problem import Axis, Problem
-from simulator.poplibs.poplin.rearrange_cost import rearranging_cycles
+from simulator.poplibs.poplin.planning.joint_plan import PASSES, plan_of
+from simulator.poplibs.poplin.planning.plan import Method, Plan
+from simulator.poplibs.poplin.planning.planner import Settings
+from simulator.poplibs.poplin.planning.problem import Axis, Problem
+from simulator.poplibs.poplin.planning.rearrange_cost import rearranging_cycles
 
 MK1 = TARGETS["mk1"]
 PRODUCT = Problem(1, 16, 64, 32, (), FLOAT, FLOAT)  # [16, 64] by [64, 32]

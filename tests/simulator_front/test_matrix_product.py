@@ -14,8 +14,8 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT
 from simulator.poplibs import poplin
-from simulator.poplibs.poplin.planner import Settings, plan_convolution
-from simulator.poplibs.poplin.problem import Problem
+from simulator.poplibs.poplin.planning.planner import Settings, plan_convolution
+from simulator.poplibs.poplin.planning.problem import Problem
 
 SIZES = st.integers(1, 40)
 

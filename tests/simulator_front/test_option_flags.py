@@ -11,7 +11,7 @@ from device_program import DeviceProgram
 from simulator import popops
 from simulator.graph.errors import InvalidOptionError
 from simulator.graph.types import FLOAT, UNSIGNED_INT
-from simulator.poplibs.poplin.options import CONVOLUTION, MATMUL
+from simulator.poplibs.poplin.planning.options import CONVOLUTION, MATMUL
 from simulator.poplibs.popnn import pooling, rnn
 from simulator.poplibs.popops import gather_statistics
 from simulator.poplibs.popops.elementwise import pointwise, scaled_add

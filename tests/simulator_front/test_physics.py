@@ -15,8 +15,8 @@ from simulator import poplar
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplibs import poplin
 from simulator.poplibs.poplin import ConvParams
-from simulator.poplibs.poplin.plan import Method, Plan
-from simulator.poplibs.poplin.problem import problem_of
+from simulator.poplibs.poplin.planning.plan import Method, Plan
+from simulator.poplibs.poplin.planning.problem import problem_of
 from simulator.poplibs.poputil import mapTensorLinearly
 
 SIZES = range(256, 4097, 768)

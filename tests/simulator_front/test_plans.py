@@ -14,13 +14,13 @@ from simulator.graph.errors import PoplarError
 from simulator.graph.machine.target import TARGETS, Target
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import poplin, popops
-from simulator.poplibs.poplin.combine import grain_of, shares_of
-from simulator.poplibs.poplin.joint_plan import PASSES, plan_of
-from simulator.poplibs.poplin.plan import Method, Plan
-from simulator.poplibs.poplin.plan_cost import Part, Split, estimate
-from simulator.poplibs.poplin.planner import Settings, methods_of, plan_convolution
-from simulator.poplibs.poplin.problem import Axis, Problem
-from simulator.poplibs.poplin.reduce_stages import depths, received_bytes, reduction_cost
+from simulator.poplibs.poplin.convolutions.combine import grain_of, shares_of
+from simulator.poplibs.poplin.planning.joint_plan import PASSES, plan_of
+from simulator.poplibs.poplin.planning.plan import Method, Plan
+from simulator.poplibs.poplin.planning.plan_cost import Part, Split, estimate
+from simulator.poplibs.poplin.planning.planner import Settings, methods_of, plan_convolution
+from simulator.poplibs.poplin.planning.problem import Axis, Problem
+from simulator.poplibs.poplin.planning.reduce_stages import depths, received_bytes, reduction_cost
 
 MK1 = TARGETS["mk1"]
 

@@ -13,11 +13,11 @@ from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF
 from simulator.poplar import PoplarError, program
 from simulator.poplibs import poplin
-from simulator.poplibs.poplin import planner
-from simulator.poplibs.poplin.plan import Method
-from simulator.poplibs.poplin.problem import Problem
-from simulator.poplibs.poplin.serial import serial_cost, serial_splits
-from simulator.poplibs.poplin.serial_split import SerialSplit
+from simulator.poplibs.poplin.planning import planner
+from simulator.poplibs.poplin.planning.plan import Method
+from simulator.poplibs.poplin.planning.problem import Problem
+from simulator.poplibs.poplin.planning.serial import serial_cost, serial_splits
+from simulator.poplibs.poplin.planning.serial_split import SerialSplit
 
 MK1 = TARGETS["mk1"]
 AMP = Method("AMP", FLOAT, 8, 4)

@@ -14,7 +14,7 @@ from simulator.codelets.products import triangular
 from simulator.graph.errors import InvalidOptionError, PoplarError
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF
-from simulator.poplibs.poplin.cholesky import block_tiles
+from simulator.poplibs.poplin.factors.cholesky import block_tiles
 
 RANDOM = np.random.default_rng(5)
 

@@ -10,10 +10,10 @@ from simulator.popart.operators.call import Call
 from simulator.popart.operators.images import transposed
 from simulator.popart.operators.images.fields import conv_params
 from simulator.popart.operators.table import OPERATORS
-from simulator.poplibs.poplin.joint_plan import plan_of
-from simulator.poplibs.poplin.options import CONVOLUTION, MATMUL, settings_of
-from simulator.poplibs.poplin.params import ConvParams, getGradientParams
-from simulator.poplibs.poplin.problem import compact, flattened, problem_of
+from simulator.poplibs.poplin.planning.joint_plan import plan_of
+from simulator.poplibs.poplin.planning.options import CONVOLUTION, MATMUL, settings_of
+from simulator.poplibs.poplin.planning.params import ConvParams, getGradientParams
+from simulator.poplibs.poplin.planning.problem import compact, flattened, problem_of
 
 STEP = 200  # cycles of the exchange and the syncs of a step, whatever it computes
 WORKERS_WORK = 4  # bytes of its operands that a tile takes in with each cycle of element-wise work

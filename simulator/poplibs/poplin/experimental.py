@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.poplibs.poplin.lu import LUFactorization
-from simulator.poplibs.poplin.qr import QRFactorization, createQRFactorizationMatrices
+from simulator.poplibs.poplin.factors.lu import LUFactorization
+from simulator.poplibs.poplin.factors.qr import QRFactorization, createQRFactorizationMatrices
 
 __all__ = ["LUFactorization", "QRFactorization", "createQRFactorizationMatrices"]

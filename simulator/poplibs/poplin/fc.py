@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from simulator.graph.option_table import OptionFlags
 from simulator.graph.types import Type
 from simulator.logging import library_call
-from simulator.poplibs.poplin.preplanning import MatMulParams
+from simulator.poplibs.poplin.convolutions.preplanning import MatMulParams
 
 __all__ = ["FullyConnectedParams", "getMatMulPrePlanParameters"]
 

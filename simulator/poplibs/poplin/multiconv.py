@@ -15,14 +15,18 @@ from simulator.graph.option_table import Option, checked
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.logging import library_call
-from simulator.poplibs.poplin.convolution import calculateWeightDeltas as calculateOneGradient
-from simulator.poplibs.poplin.convolution import convolution as convolve
-from simulator.poplibs.poplin.convolution import convolutionWeightUpdate as updateOneWeights
-from simulator.poplibs.poplin.convolution import createInput as createOneInput
-from simulator.poplibs.poplin.convolution import createWeights as createOneWeights
-from simulator.poplibs.poplin.create import PlanningCache
-from simulator.poplibs.poplin.params import ConvParams
-from simulator.poplibs.poplin.weights import flip_weights
+from simulator.poplibs.poplin.convolutions.convolution import (
+    calculateWeightDeltas as calculateOneGradient,
+)
+from simulator.poplibs.poplin.convolutions.convolution import convolution as convolve
+from simulator.poplibs.poplin.convolutions.convolution import (
+    convolutionWeightUpdate as updateOneWeights,
+)
+from simulator.poplibs.poplin.convolutions.convolution import createInput as createOneInput
+from simulator.poplibs.poplin.convolutions.convolution import createWeights as createOneWeights
+from simulator.poplibs.poplin.convolutions.create import PlanningCache
+from simulator.poplibs.poplin.convolutions.weights import flip_weights
+from simulator.poplibs.poplin.planning.params import ConvParams
 from simulator.poplibs.popops.regions import debug_name
 
 Options = Mapping[str, object] | None

@@ -16,7 +16,7 @@ from simulator.graph.types import FLOAT, Type
 from simulator.logging import library_call
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.poplin import PlanningCache
-from simulator.poplibs.poplin.preplanning import MatMulParams
+from simulator.poplibs.poplin.convolutions.preplanning import MatMulParams
 from simulator.poplibs.popnn import rnn
 from simulator.poplibs.popnn.activations import (
     NonLinearityType,

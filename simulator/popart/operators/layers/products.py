@@ -8,7 +8,7 @@ from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import Type, element_count
 from simulator.popart.operators.call import Call, broadcast
 from simulator.poplibs import poplin
-from simulator.poplibs.poplin.matmul import create_rows, product_by_rows
+from simulator.poplibs.poplin.convolutions.matmul import create_rows, product_by_rows
 from simulator.poplibs.popops.expr import _1, _2
 from simulator.poplibs.popops.regions import debug_name
 

@@ -1,0 +1,1 @@
+"""Convolutions as vertices on the tiles, and what users ask of them."""

@@ -1,0 +1,1 @@
+"""Factors of square matrices, and systems of equations."""

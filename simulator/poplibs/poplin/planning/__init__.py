@@ -1,0 +1,1 @@
+"""How a convolution is divided over the tiles: forms, splits, costs, the cheapest plan."""
