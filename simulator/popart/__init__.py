@@ -14,8 +14,35 @@ try:
 except ImportError:
     raise MissingPackageError("popart needs onnx: pip install 'tilescope[popart]'") from None
 
-from simulator.popart.builder import Builder, defaultAiGraphcoreOpset, defaultAiOnnxOpset
-from simulator.popart.choices import (
+from simulator.popart.backpropagation.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
+from simulator.popart.errors import popart_exception
+from simulator.popart.importing.transformer import GraphTransformer
+from simulator.popart.logging import Logger, getLogger
+from simulator.popart.model_builder.builder import (
+    Builder,
+    defaultAiGraphcoreOpset,
+    defaultAiOnnxOpset,
+)
+from simulator.popart.optimizers import (
+    SGD,
+    Adam,
+    AdamMode,
+    Adaptive,
+    AdaptiveMode,
+    ClipNormSettings,
+    ConstSGD,
+    DataType,
+    Optimizer,
+    OptimizerValue,
+    SGDAccumulatorAndMomentum,
+    WeightDecayMode,
+)
+from simulator.popart.representation.patterns import Patterns, PatternsLevel
+from simulator.popart.representation.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.session import InferenceSession
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.sessions.weights import PyWeightsIO
+from simulator.popart.settings.choices import (
     AccumulateOuterFragmentSchedule,
     AutodiffStitchStrategy,
     BatchSerializationBatchSchedule,
@@ -38,20 +65,21 @@ from simulator.popart.choices import (
     TensorStorage,
     VariableRetrievalMode,
 )
-from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO, PyStepIOCallback
-from simulator.popart.debug_info import (
+from simulator.popart.settings.dataflow import (
+    AnchorReturnType,
+    DataFlow,
+    PyStepIO,
+    PyStepIOCallback,
+)
+from simulator.popart.settings.debug_info import (
     DebugContext,
     DebugInfo,
     closePoplarDebugInfo,
     initializePoplarDebugInfo,
 )
-from simulator.popart.devices import DeviceInfo, DeviceManager
-from simulator.popart.errors import popart_exception
-from simulator.popart.importing.transformer import GraphTransformer
-from simulator.popart.input_settings import ExchangeStrategy, InputSettings, TileSet
-from simulator.popart.logging import Logger, getLogger
-from simulator.popart.losses import IdentityLoss, L1Loss, NllLoss, ReductionType
-from simulator.popart.names import (
+from simulator.popart.settings.devices import DeviceInfo, DeviceManager
+from simulator.popart.settings.input_settings import ExchangeStrategy, InputSettings, TileSet
+from simulator.popart.settings.names import (
     DeviceConnectionType,
     DeviceSelectionCriterion,
     DotCheck,
@@ -82,26 +110,7 @@ from simulator.popart.names import (
     reservedStepPrefix,
     reservedUpdatedVarPrefix,
 )
-from simulator.popart.optimizers import (
-    SGD,
-    Adam,
-    AdamMode,
-    Adaptive,
-    AdaptiveMode,
-    ClipNormSettings,
-    ConstSGD,
-    DataType,
-    Optimizer,
-    OptimizerValue,
-    SGDAccumulatorAndMomentum,
-    WeightDecayMode,
-)
-from simulator.popart.patterns import Patterns, PatternsLevel
-from simulator.popart.session import InferenceSession
-from simulator.popart.sessions.options import SessionOptions
-from simulator.popart.sessions.weights import PyWeightsIO
 from simulator.popart.supported import getSupportedOperations, getUnsupportedOperations
-from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.training import TrainingSession
 from simulator.popart.variable_settings import VariableSettings
 

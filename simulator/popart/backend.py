@@ -13,8 +13,6 @@ import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from simulator.graph.types import Array
-from simulator.popart.dataflow import DataFlow, PyStepIO
-from simulator.popart.devices import DeviceManager
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.bounded import chosen, with_roots
 from simulator.popart.importing.composites.table import COMPOSITES
@@ -22,10 +20,12 @@ from simulator.popart.importing.from_onnx import import_model
 from simulator.popart.importing.functions import captured
 from simulator.popart.importing.input_values import with_known
 from simulator.popart.importing.unrolled import graphs_of
-from simulator.popart.ir import Ir
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.representation.ir import Ir
+from simulator.popart.representation.tensor_info import InputShapeInfo, TensorInfo
 from simulator.popart.session import InferenceSession
-from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.settings.dataflow import DataFlow, PyStepIO
+from simulator.popart.settings.devices import DeviceManager
 
 # Operators that are computed on the host, and the inputs that are the size of what they make.
 SIZES = {

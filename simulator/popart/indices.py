@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import ONNX, Ir
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.representation.ir import ONNX, Ir
 
 # Operator -> the inputs that are places along an axis of the first one.
 INDICES = {"Gather": 1, "GatherElements": 1, "Scatter": 1, "ScatterElements": 1}

@@ -15,19 +15,19 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import (
+from simulator.popart.operators.call import Call
+from simulator.popart.operators.table import OPERATORS
+from simulator.popart.representation.ir import (
     DITHERING_ATTRIBUTE,
     MEMORY_ATTRIBUTE,
     PARTIALS_ATTRIBUTE,
     Ir,
     Node,
 )
-from simulator.popart.operators.call import Call
-from simulator.popart.operators.table import OPERATORS
-from simulator.popart.origins import Origin, within_module
+from simulator.popart.representation.origins import Origin, within_module
+from simulator.popart.representation.tensor_info import TensorInfo, to_device
 from simulator.popart.scheduling.off_chip import OffChip
 from simulator.popart.scheduling.placement import brought, graphs_of
-from simulator.popart.tensor_info import TensorInfo, to_device
 from simulator.poplibs import poputil
 
 LAYER = "popart"

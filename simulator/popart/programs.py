@@ -13,12 +13,12 @@ from simulator.graph.program import Call, Copy, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Array
-from simulator.popart.dataflow import ONCE, DataFlow
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir
-from simulator.popart.names import SyntheticDataMode
 from simulator.popart.operators.elements.drawn import DRAWS
+from simulator.popart.representation.ir import Ir
 from simulator.popart.scheduling.off_chip import OffChip
+from simulator.popart.settings.dataflow import ONCE, DataFlow
+from simulator.popart.settings.names import SyntheticDataMode
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.float_control import (
     FloatingPointBehaviour,

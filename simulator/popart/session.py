@@ -21,22 +21,23 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.heap import give_back_much, reused_memory
 from simulator.popart import programs as parts
-from simulator.popart.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
-from simulator.popart.devices import DeviceInfo
+from simulator.popart.backpropagation.losses import Loss, add_losses, losses_of
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.from_onnx import import_model
 from simulator.popart.importing.model_file import Model, load_model
 from simulator.popart.indices import check_places, looked_up, static_inputs
-from simulator.popart.input_settings import settings_of
-from simulator.popart.instances import share_of, target_of_all
-from simulator.popart.ir import Ir, Node
 from simulator.popart.logging import log
-from simulator.popart.losses import Loss, add_losses, losses_of
 from simulator.popart.lowering import Lowering, Progress
-from simulator.popart.names import DeviceConnectionType, Instrumentation
 from simulator.popart.optimizers import Optimizer
-from simulator.popart.patterns import Patterns, apply
 from simulator.popart.programs import Programs
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.patterns import Patterns, apply
+from simulator.popart.representation.tensor_info import (
+    InputShapeInfo,
+    TensorInfo,
+    to_device,
+    to_host,
+)
 from simulator.popart.scheduling.io_tiles import ways_of
 from simulator.popart.scheduling.off_chip import WEIGHT, moves_of, off_chip_of
 from simulator.popart.scheduling.outlined import functions_of, outlining_of
@@ -50,6 +51,7 @@ from simulator.popart.sessions.anchors import anchor_tensor, check_anchors
 from simulator.popart.sessions.calls import LOADING, unprepared
 from simulator.popart.sessions.files import Files
 from simulator.popart.sessions.generators import Generators
+from simulator.popart.sessions.instances import share_of, target_of_all
 from simulator.popart.sessions.option_checks import checked_options
 from simulator.popart.sessions.options import SessionOptions
 from simulator.popart.sessions.report_folders import Folder
@@ -58,7 +60,10 @@ from simulator.popart.sessions.serialised_ir import serialised
 from simulator.popart.sessions.tile_map import write_tile_map
 from simulator.popart.sessions.weights import Weights, flat
 from simulator.popart.sessions.work import work_of
-from simulator.popart.tensor_info import InputShapeInfo, TensorInfo, to_device, to_host
+from simulator.popart.settings.dataflow import ONCE, DataFlow, PyStepIO, PyStepIOCallback
+from simulator.popart.settings.devices import DeviceInfo
+from simulator.popart.settings.input_settings import settings_of
+from simulator.popart.settings.names import DeviceConnectionType, Instrumentation
 from simulator.popart.variable_settings import of_one_group
 from simulator.runtime.arrangement import arranged, restored
 from simulator.runtime.without_values import OPTION as VALUES_OPTION

@@ -13,8 +13,7 @@ import onnx
 from simulator.graph.errors import NoPlanError, PoplarError
 from simulator.graph.types import Array
 from simulator.heap import LITTLE, give_back_much, reused_memory
-from simulator.popart.dataflow import AnchorReturnType, DataFlow, PyStepIO
-from simulator.popart.devices import DeviceManager
+from simulator.popart.backpropagation.losses import IdentityLoss, Loss, NllLoss, ReductionType
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.bounded import chosen, with_roots
 from simulator.popart.importing.from_onnx import import_model
@@ -23,21 +22,22 @@ from simulator.popart.importing.model_file import read_graph, value_info
 from simulator.popart.importing.sequence_inputs import tensors_of
 from simulator.popart.importing.transformer import GraphTransformer
 from simulator.popart.indices import looked_up
-from simulator.popart.input_settings import (
+from simulator.popart.lowering import Progress
+from simulator.popart.optimizers import SGD, Adam, Optimizer
+from simulator.popart.representation.ir import ONNX, Ir
+from simulator.popart.representation.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.session import InferenceSession
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.sessions.report_folders import give_back
+from simulator.popart.settings.dataflow import AnchorReturnType, DataFlow, PyStepIO
+from simulator.popart.settings.devices import DeviceManager
+from simulator.popart.settings.input_settings import (
     ExchangeStrategy,
     InputSettings,
     TileSet,
     note_settings,
 )
-from simulator.popart.ir import ONNX, Ir
-from simulator.popart.losses import IdentityLoss, Loss, NllLoss, ReductionType
-from simulator.popart.lowering import Progress
-from simulator.popart.names import RecomputationType
-from simulator.popart.optimizers import SGD, Adam, Optimizer
-from simulator.popart.session import InferenceSession
-from simulator.popart.sessions.options import SessionOptions
-from simulator.popart.sessions.report_folders import give_back
-from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.settings.names import RecomputationType
 from simulator.popart.training import TrainingSession
 from simulator.popart.unplanned import report_tensors, tensors_at_ends
 from simulator.runtime.without_values import OPTION as VALUES_OPTION

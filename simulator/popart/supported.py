@@ -8,9 +8,9 @@ from typing import NamedTuple
 import onnx
 
 from simulator.popart.importing.composites.table import COMPOSITES
-from simulator.popart.ir import ONNX
 from simulator.popart.operators.layer_gradients import GRADIENTS
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.representation.ir import ONNX
 
 # What is folded or run by nodes of others at import, of each version.
 FOLDED = ("Constant", "ConstantOfShape", "EyeLike", "Range", "Shape", "Size")

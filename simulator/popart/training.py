@@ -12,8 +12,7 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
-from simulator.popart.errors import popart_exception
-from simulator.popart.gradients import (
+from simulator.popart.backpropagation.gradients import (
     PREFIX,
     asked_for,
     backward_nodes,
@@ -23,21 +22,22 @@ from simulator.popart.gradients import (
     lower_backward,
     seeded,
 )
-from simulator.popart.ir import Node
-from simulator.popart.loss_scaling import FIRST, AutomaticScaling, check_automatic
-from simulator.popart.loss_scaling import INFOS as SCALING_INFOS
-from simulator.popart.losses import Loss
+from simulator.popart.backpropagation.loss_scaling import FIRST, AutomaticScaling, check_automatic
+from simulator.popart.backpropagation.loss_scaling import INFOS as SCALING_INFOS
+from simulator.popart.backpropagation.losses import Loss
+from simulator.popart.backpropagation.updates import OPTIMIZER_FROM_HOST, Kept, Updates, numbers_of
+from simulator.popart.errors import popart_exception
 from simulator.popart.lowering import Lowering
-from simulator.popart.mandatory_patterns import check_gradients
-from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.optimizers.change_nodes import change_nodes
-from simulator.popart.patterns import SOFTMAX
+from simulator.popart.representation.ir import Node
+from simulator.popart.representation.mandatory_patterns import check_gradients
+from simulator.popart.representation.patterns import SOFTMAX
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES, TensorInfo
 from simulator.popart.scheduling.off_chip import STATE, SUM
 from simulator.popart.scheduling.recompute import Again, recomputed
 from simulator.popart.session import InferenceSession
-from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo
-from simulator.popart.updates import OPTIMIZER_FROM_HOST, Kept, Updates, numbers_of
+from simulator.popart.settings.names import reservedAccumPrefix, reservedLossScalingPrefix
 
 
 class TrainingSession(InferenceSession):

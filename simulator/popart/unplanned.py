@@ -8,9 +8,9 @@ from simulator.engine import Engine
 from simulator.graph.graph import Graph
 from simulator.graph.machine.target import Target
 from simulator.graph.program import Sequence
-from simulator.popart.ir import Ir
 from simulator.popart.programs import device_to_host, host_to_device
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs.poputil import mapTensorLinearly
 
 

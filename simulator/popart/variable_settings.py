@@ -12,9 +12,9 @@ import numpy as np
 import onnx
 
 from simulator.graph.types import Array
-from simulator.popart.choices import CommGroup, CommGroupType, VariableRetrievalMode
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.model_file import tensor_values
+from simulator.popart.settings.choices import CommGroup, CommGroupType, VariableRetrievalMode
 
 NOTE = "popart.VariableSettings"  # begins the doc_string of an initialiser
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enum import Enum, IntEnum
 
-from simulator.popart.losses import ReductionType
-from simulator.popart.names import DeviceConnectionType as ConnectionType
-from simulator.popart.names import MeanReductionStrategy, SyncPattern
+from simulator.popart.backpropagation.losses import ReductionType
+from simulator.popart.settings.names import DeviceConnectionType as ConnectionType
+from simulator.popart.settings.names import MeanReductionStrategy, SyncPattern
 
 __all__ = [
     "AnchorMode",

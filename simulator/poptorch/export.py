@@ -14,9 +14,9 @@ import onnx
 import torch
 
 from simulator.graph.types import Array
-from simulator.popart.ir import TORCH_ATTRIBUTE
 from simulator.popart.model_builder.notes import annotate
-from simulator.popart.origins import Origin, origin_of
+from simulator.popart.representation.ir import TORCH_ATTRIBUTE
+from simulator.popart.representation.origins import Origin, origin_of
 from simulator.poptorch.errors import Error
 from simulator.poptorch.export_program import export_program
 from simulator.poptorch.export_trace import export_trace

@@ -12,7 +12,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as trees
 
 from simulator.popart.model_builder.notes import annotate
-from simulator.popart.origins import Origin
+from simulator.popart.representation.origins import Origin
 from simulator.poptorch import marks, refusals
 from simulator.poptorch.errors import Error
 from simulator.poptorch.exported import Constant, Exported, origin_of_node

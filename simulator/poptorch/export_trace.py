@@ -21,7 +21,7 @@ import onnx
 import torch
 from torch.utils import _pytree as trees
 
-from simulator.popart.origins import (
+from simulator.popart.representation.origins import (
     CLASSES,
     SCOPES,
     STACK,

@@ -11,7 +11,7 @@ import onnx
 import torch
 from torch.utils import _pytree as trees
 
-from simulator.popart.origins import Origin, users_line
+from simulator.popart.representation.origins import Origin, users_line
 
 
 @dataclass(frozen=True, slots=True)

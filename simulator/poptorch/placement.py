@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 import onnx
 import torch
 
-from simulator.popart.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE
 from simulator.popart.model_builder.notes import annotate
-from simulator.popart.origins import origin_of
+from simulator.popart.representation.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE
+from simulator.popart.representation.origins import origin_of
 from simulator.poptorch import marks
 from simulator.poptorch.enums import AutoStage
 from simulator.poptorch.errors import Error

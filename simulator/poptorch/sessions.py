@@ -11,9 +11,9 @@ import torch
 from onnx import TensorProto
 
 from simulator import popart
-from simulator.popart.ir import MEMORY_ATTRIBUTE, RECOMPUTE_ATTRIBUTE
 from simulator.popart.model_builder.notes import annotate
-from simulator.popart.origins import SCOPES
+from simulator.popart.representation.ir import MEMORY_ATTRIBUTE, RECOMPUTE_ATTRIBUTE
+from simulator.popart.representation.origins import SCOPES
 from simulator.poptorch import marks
 from simulator.poptorch.enums import OutputMode, ReductionType
 from simulator.poptorch.errors import Error

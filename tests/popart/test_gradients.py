@@ -13,8 +13,8 @@ from onnx.reference import ReferenceEvaluator
 
 from simulator import popart
 from simulator.graph.types import Array
-from simulator.popart.ir import GRAPHCORE
 from simulator.popart.operators.layer_gradients import GRADIENTS
+from simulator.popart.representation.ir import GRAPHCORE
 
 Nodes = Sequence[onnx.NodeProto]
 RANDOM = np.random.default_rng(3)

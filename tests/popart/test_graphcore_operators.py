@@ -10,7 +10,7 @@ from models import model, node, outcome, tiny
 
 from simulator import popart
 from simulator.graph.types import Array
-from simulator.popart.ir import GRAPHCORE
+from simulator.popart.representation.ir import GRAPHCORE
 
 RANDOM = np.random.default_rng(11)
 

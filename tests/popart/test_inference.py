@@ -16,7 +16,7 @@ from pva.report import openReport
 from simulator import popart
 from simulator.graph.types import Array
 from simulator.popart import AnchorReturnType
-from simulator.popart.tensor_info import ELEMENT_TYPES
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES
 
 ADD = model([node("Add", "a b", "c")], {"a": [2], "b": [2]}, ["c"])
 DOUBLE = model([node("Add", "a a", "c")], {"a": [2]}, ["c"])

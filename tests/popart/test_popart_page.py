@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simulator.popart import logging, patterns
+from simulator.popart import logging
+from simulator.popart.representation import patterns
 from simulator.popart.sessions import dot, tile_map
 from simulator.popart.sessions import options as session_options
 

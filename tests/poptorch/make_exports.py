@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import torch
 
-from simulator.popart.origins import CLASSES, SCOPES, STACK, is_library
+from simulator.popart.representation.origins import CLASSES, SCOPES, STACK, is_library
 from simulator.poptorch.export import export
 from tests.poptorch.modules import MODULES, Trained, seeded
 

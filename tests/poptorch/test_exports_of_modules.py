@@ -17,7 +17,7 @@ from pva.analysis.operations.costs import operation_costs
 from pva.analysis.operations.details import operation_programs
 from pva.analysis.selection import SelectionError
 from simulator import popart
-from simulator.popart.origins import Origin, origin_of, shown_file, users_line
+from simulator.popart.representation.origins import Origin, origin_of, shown_file, users_line
 
 FOLDER = Path(__file__).parent / "exports"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.npz"))

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from simulator.graph.types import Array
-from simulator.popart.ir import ONNX, Bound, Ir, Node
 from simulator.popart.operators.table import ELEMENTWISE
+from simulator.popart.representation.ir import ONNX, Bound, Ir, Node
 
 
 def bounds_of(node: Node, ir: Ir) -> Mapping[str, Bound]:

@@ -8,8 +8,8 @@ import onnx
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.model_file import value_info
-from simulator.popart.ir import Ir
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir
+from simulator.popart.representation.tensor_info import TensorInfo
 
 
 def declared_sizes(graph: onnx.GraphProto) -> dict[str, list[int | None]]:

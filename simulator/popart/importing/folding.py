@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from simulator.graph.types import Array
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.tensor_info import TensorInfo
 
 _RANDOM = ("Random", "Bernoulli", "Multinomial")
 

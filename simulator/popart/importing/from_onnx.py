@@ -33,11 +33,11 @@ from simulator.popart.importing.packed import packed_nodes
 from simulator.popart.importing.refusals import refusal
 from simulator.popart.importing.sequence_inputs import without_sequences
 from simulator.popart.importing.state import Import
-from simulator.popart.ir import GRAPHCORE, ONNX, Bound, Ir, Node
 from simulator.popart.operators.control_flow import scans
 from simulator.popart.operators.table import OPERATORS, unsupported
-from simulator.popart.origins import origin_of
-from simulator.popart.tensor_info import InputShapeInfo, TensorInfo
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Bound, Ir, Node
+from simulator.popart.representation.origins import origin_of
+from simulator.popart.representation.tensor_info import InputShapeInfo, TensorInfo
 
 # Operators whose inputs are the size of what they make: floats are constants.
 SIZED = ("MelWeightMatrix", "Range", "Unique")

@@ -8,7 +8,7 @@ import onnx
 
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.einsum import einsum_function
-from simulator.popart.ir import ONNX
+from simulator.popart.representation.ir import ONNX
 
 # Where ONNX itself has a function of later versions alone, whose operators are not there yet.
 EARLIER = {

@@ -13,12 +13,12 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.importing import shape_inference_exceptions
 from simulator.popart.importing.misfits import check_elements, misfit
 from simulator.popart.importing.state import Import
-from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators.control_flow import loops, scans
 from simulator.popart.operators.elements.reductions import names_no_axis
 from simulator.popart.operators.graphcore_table import infer_graphcore
 from simulator.popart.operators.table import OPERATORS
-from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES, TensorInfo, type_name
 
 _FAULTS = (InferenceError, onnx.checker.ValidationError, ValueError, RuntimeError)
 FEW = 4096  # elements of a constant that shape inference is told

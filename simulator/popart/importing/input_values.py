@@ -13,7 +13,7 @@ from pva.plain_file import opened
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.model_file import value_info
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.tensor_info import TensorInfo
 
 TRUTHS = {"true": "1", "false": "0"}
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir, Node
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 
 PAIRS = ("Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor")
 

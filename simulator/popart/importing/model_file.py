@@ -23,7 +23,7 @@ from simulator.popart.errors import popart_exception, unreadable_model
 from simulator.popart.importing import external_data
 from simulator.popart.importing.external_data import WRITTEN
 from simulator.popart.importing.stored_weights import without_values
-from simulator.popart.tensor_info import TensorInfo, type_name
+from simulator.popart.representation.tensor_info import TensorInfo, type_name
 
 MAX_BYTES = 2 << 30  # what protobuf reads
 LONGEST_PATH = 4096  # characters

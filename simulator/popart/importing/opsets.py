@@ -8,7 +8,7 @@ import onnx.version_converter
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.model_file import opsets_of
 from simulator.popart.importing.state import Import
-from simulator.popart.ir import ONNX
+from simulator.popart.representation.ir import ONNX
 
 GUIDE_OPSET = 11  # the newest that the user guide lists versions of
 

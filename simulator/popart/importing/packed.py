@@ -15,7 +15,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from simulator.popart.importing.composites.body import Unsupported
-from simulator.popart.ir import GRAPHCORE, Ir
+from simulator.popart.representation.ir import GRAPHCORE, Ir
 
 
 class Packed(NamedTuple):

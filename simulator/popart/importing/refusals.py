@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from simulator.popart.ir import GRAPHCORE, ONNX, SERIAL_FACTOR, SERIAL_MODE, Ir, Node
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, SERIAL_FACTOR, SERIAL_MODE, Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 
 Check = Callable[[Node, Sequence[TensorInfo]], str]
 BOTH_SIZES = (

@@ -10,7 +10,7 @@ from collections.abc import Collection
 import onnx
 from onnx import helper
 
-from simulator.popart.tensor_info import InputShapeInfo
+from simulator.popart.representation.tensor_info import InputShapeInfo
 
 
 def elements(shapes: Collection[str], name: str) -> list[str]:

@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 
 from simulator.graph.types import Array
 from simulator.popart.importing.composites.body import Unsupported
-from simulator.popart.ir import ONNX, Ir
+from simulator.popart.representation.ir import ONNX, Ir
 
 Nodes = list[onnx.NodeProto]
 

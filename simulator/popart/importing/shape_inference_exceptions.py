@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import onnx
 
 from simulator.popart.indices import INDICES, TUPLES
-from simulator.popart.ir import Ir, Node
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 
 PLACES = ("ArgMax", "ArgMin")
 SIZES = ("Expand", "OneHot", "Tile")  # whose second inputs are sizes, which may be of less bits

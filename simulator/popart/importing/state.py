@@ -8,8 +8,8 @@ from pathlib import Path
 
 import onnx
 
-from simulator.popart.ir import ONNX
-from simulator.popart.tensor_info import InputShapeInfo
+from simulator.popart.representation.ir import ONNX
+from simulator.popart.representation.tensor_info import InputShapeInfo
 
 
 @dataclass(slots=True)

@@ -16,8 +16,8 @@ from simulator.popart.importing.functions import captured, renamed_node
 from simulator.popart.importing.model_file import tensor_info, tensor_values
 from simulator.popart.importing.ordering import names_of
 from simulator.popart.importing.sequences import alias, joined
-from simulator.popart.ir import Ir
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir
+from simulator.popart.representation.tensor_info import TensorInfo
 
 MAX_RUNS = 256
 

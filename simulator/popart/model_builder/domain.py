@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from simulator.popart.errors import popart_exception, refused_call
-from simulator.popart.ir import GROUP_ATTRIBUTE, ONNX
 from simulator.popart.logging import log
 from simulator.popart.model_builder.forms import by_name, of_convolutions, type_number
 from simulator.popart.operators.signatures import Signature, signatures
-from simulator.popart.tensor_info import ELEMENT_TYPES
+from simulator.popart.representation.ir import GROUP_ATTRIBUTE, ONNX
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES
 
 NAMES = ("debugContext", "debug_context", "debugPrefix")  # keywords of a node's own name
 ALIASES = {"outputFullSequence": "output_full_sequence", "commGroup": GROUP_ATTRIBUTE}

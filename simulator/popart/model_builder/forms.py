@@ -12,7 +12,7 @@ import onnx
 from onnx import helper
 
 from simulator.popart.errors import popart_exception, refused_call
-from simulator.popart.tensor_info import ELEMENT_TYPES
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES
 
 _Kind = onnx.AttributeProto
 NUMBERS = {_Kind.INT: int, _Kind.FLOAT: float, _Kind.INTS: int, _Kind.FLOATS: float}

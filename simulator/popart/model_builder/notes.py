@@ -10,9 +10,8 @@ from typing import Any, overload
 import onnx
 from onnx import helper
 
-from simulator.popart.choices import CommGroup, CommGroupType
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import (
+from simulator.popart.representation.ir import (
     DITHERING_ATTRIBUTE,
     EXCLUDED_ATTRIBUTE,
     GROUP_ATTRIBUTE,
@@ -25,7 +24,8 @@ from simulator.popart.ir import (
     SERIAL_MODE,
     STAGE_ATTRIBUTE,
 )
-from simulator.popart.names import RecomputeType
+from simulator.popart.settings.choices import CommGroup, CommGroupType
+from simulator.popart.settings.names import RecomputeType
 
 Tensors = str | Iterable[str]
 _Kind = onnx.AttributeProto

@@ -14,8 +14,8 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import FLOAT, INT, Array, Type
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Node
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs import popops, poputil
 from simulator.poplibs.popops.expr import Expr
 from simulator.poplibs.popops.op_types import BinaryOpType, TernaryOpType, UnaryOpType

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simulator.graph.tensor import Tensor
-from simulator.popart.choices import CommGroupType
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import GROUP_ATTRIBUTE
 from simulator.popart.operators.call import Call
+from simulator.popart.representation.ir import GROUP_ATTRIBUTE
 from simulator.popart.scheduling.replicas import summed
+from simulator.popart.settings.choices import CommGroupType
 
 
 def all_reduced(call: Call, tensor: Tensor | None = None) -> Tensor:

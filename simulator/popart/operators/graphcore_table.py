@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Node
 from simulator.popart.operators import collectives
 from simulator.popart.operators.control_flow import control
 from simulator.popart.operators.elements import dynamic, elementwise, graphcore, shapes
@@ -18,7 +17,8 @@ from simulator.popart.operators.indexing import scatter_reduce
 from simulator.popart.operators.layers import ctc, losses, norms
 from simulator.popart.operators.recurrence import recurrent
 from simulator.popart.operators.row import Operator, row
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popops import expr
 

@@ -7,7 +7,6 @@ from functools import reduce
 
 from simulator.graph.tensor import Tensor, broadcast_to
 from simulator.graph.types import element_count
-from simulator.popart.ir import GRAPHCORE, ONNX, Node
 from simulator.popart.operators import collectives
 from simulator.popart.operators.backward import Gradient, of_bias, summed_to, total
 from simulator.popart.operators.call import Call, broadcast
@@ -26,6 +25,7 @@ from simulator.popart.operators.indexing import indexed_gradients, scatter_reduc
 from simulator.popart.operators.layers import ctc, losses, norms
 from simulator.popart.operators.recurrence import gru_gradient, simple_recurrent_gradient
 from simulator.popart.operators.recurrence.recurrent_gradient import of_lstm
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Node
 from simulator.poplibs import poplin, popnn
 from simulator.poplibs.popnn import NonLinearityType, pooling
 from simulator.poplibs.popnn.pooling import PoolingType

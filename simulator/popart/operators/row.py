@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from simulator.graph.tensor import Tensor
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
+from simulator.popart.representation.ir import Ir, Node
 
 Lowered = Tensor | Sequence[Tensor]
 Back = Callable[[Call, Tensor], Tensor]

@@ -9,8 +9,8 @@ from functools import cache
 import onnx
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import ONNX
 from simulator.popart.operators.graphcore_signatures import GRAPHCORE_SIGNATURES
+from simulator.popart.representation.ir import ONNX
 
 # Methods whose names are not that of the operator in small letters.
 _METHODS = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.operators.control_flow import control, loops, scans
 from simulator.popart.operators.elements import drawn, elementwise, reductions, shapes
 from simulator.popart.operators.elements.activations import FUNCTIONS
@@ -14,6 +13,7 @@ from simulator.popart.operators.indexing import indexed
 from simulator.popart.operators.layers import norms, products, quantised
 from simulator.popart.operators.recurrence import gru, recurrent, simple_recurrent
 from simulator.popart.operators.row import Operator, row
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.poplibs.popnn import NonLinearityType
 
 

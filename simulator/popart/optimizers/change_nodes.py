@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from simulator.popart.ir import GRAPHCORE, ONNX, Node
-from simulator.popart.names import (
+from simulator.popart.optimizers.values import Optimizer
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Node
+from simulator.popart.settings.names import (
     reservedAcclFinalOutPrefix,
     reservedAcclToUpdatePrefix,
     reservedGradientPrefix,
     reservedUpdatedVarPrefix,
 )
-from simulator.popart.optimizers.values import Optimizer
 
 
 def change_nodes(optimizer: Optimizer, weights: Iterable[str]) -> list[Node]:

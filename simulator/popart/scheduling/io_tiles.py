@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from simulator.graph.graph import Graph
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
-from simulator.popart.dataflow import DataFlow
 from simulator.popart.errors import popart_exception
-from simulator.popart.input_settings import ExchangeStrategy, InputSettings, TileSet
 from simulator.popart.scheduling.placement import graphs_of
+from simulator.popart.settings.dataflow import DataFlow
+from simulator.popart.settings.input_settings import ExchangeStrategy, InputSettings, TileSet
 from simulator.poplibs import gcl, poputil
 from simulator.runtime.arrangement import in_memory_order
 

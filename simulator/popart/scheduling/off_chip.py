@@ -13,16 +13,16 @@ from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.streams import RemoteBuffer
 from simulator.graph.tensor import Tensor
-from simulator.popart.choices import (
+from simulator.popart.logging import log
+from simulator.popart.representation.ir import GRAPHCORE, Node
+from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.settings.choices import (
     ReplicatedTensorSharding,
     TensorLocation,
     TensorLocationSettings,
     TensorStorage,
 )
-from simulator.popart.ir import GRAPHCORE, Node
-from simulator.popart.logging import log
-from simulator.popart.names import reservedRemoteArgPrefix
-from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.settings.names import reservedRemoteArgPrefix
 from simulator.runtime.arrangement import in_memory_order
 
 # Kinds of tensors, by the option that says where they lie.

@@ -21,9 +21,9 @@ from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import met, variables_of
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import Type
-from simulator.popart.ir import Ir, Node
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.call import Call as NodeCall
+from simulator.popart.representation.ir import Ir, Node
 from simulator.popart.scheduling.outlining import Schedule, repeated_nodes
 from simulator.popart.scheduling.repeats import Repeat
 from simulator.popart.scheduling.stash import each_tensor, moved, whole_variable

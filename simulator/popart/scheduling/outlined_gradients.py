@@ -14,8 +14,8 @@ from simulator.graph.program import Call
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
-from simulator.popart.ir import Node
 from simulator.popart.lowering import LAYER, Lowering
+from simulator.popart.representation.ir import Node
 from simulator.popart.scheduling.outlined import (
     Outlined,
     Outlining,

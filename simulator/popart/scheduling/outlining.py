@@ -15,8 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.graph.types import Array
-from simulator.popart.ir import IPU_ATTRIBUTE, PHASE_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.representation.ir import (
+    IPU_ATTRIBUTE,
+    PHASE_ATTRIBUTE,
+    STAGE_ATTRIBUTE,
+    Ir,
+    Node,
+)
 from simulator.popart.scheduling.repeats import Repeat, chosen_repeats
 
 HIGH, LOW = 1000.0, 0.1

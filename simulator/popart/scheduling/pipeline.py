@@ -17,10 +17,10 @@ from simulator.graph.program import Sequence as Steps
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
 from simulator.popart.lowering import Lowering
-from simulator.popart.names import reservedGradientPrefix
+from simulator.popart.representation.ir import IPU_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
 from simulator.popart.scheduling.stash import Delayed, Stash, each_tensor
+from simulator.popart.settings.names import reservedGradientPrefix
 from simulator.poplibs import poputil
 
 

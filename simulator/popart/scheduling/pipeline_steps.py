@@ -11,11 +11,11 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Call, Program, Repeat
 from simulator.graph.program import Sequence as Steps
 from simulator.graph.tensor import Tensor
-from simulator.popart.dataflow import ONCE, DataFlow
 from simulator.popart.lowering import Lowering
 from simulator.popart.programs import Programs, add_anchor, host_to_device
 from simulator.popart.scheduling.io_tiles import PLAIN, Ways, handed, is_apart, is_overlapped
 from simulator.popart.scheduling.pipeline import Pipeline
+from simulator.popart.settings.dataflow import ONCE, DataFlow
 
 Fired = frozenset[int]  # which of the anchors that come every so many batches
 

@@ -11,7 +11,13 @@ from simulator.graph.program import Sequence
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import IPU_ATTRIBUTE, PHASE_ATTRIBUTE, STAGE_ATTRIBUTE, Ir, Node
+from simulator.popart.representation.ir import (
+    IPU_ATTRIBUTE,
+    PHASE_ATTRIBUTE,
+    STAGE_ATTRIBUTE,
+    Ir,
+    Node,
+)
 from simulator.poplibs import poputil
 
 STAGES = 2  # of execution phases: IPUs that take turns

@@ -12,13 +12,13 @@ import numpy as np
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import RECOMPUTE_ATTRIBUTE, Ir, Node
 from simulator.popart.lowering import Lowering
-from simulator.popart.names import RecomputationType, RecomputeType
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.elements.drawn import DRAWS
 from simulator.popart.operators.table import OPERATORS
+from simulator.popart.representation.ir import RECOMPUTE_ATTRIBUTE, Ir, Node
 from simulator.popart.scheduling.stash import Delayed
+from simulator.popart.settings.names import RecomputationType, RecomputeType
 
 # What would not be the same again, or does more than to make its outputs.
 ONCE = (*DRAWS, "If", "Loop", "PrintTensor", "Scan")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from simulator.graph.tensor import Tensor
+from simulator.popart.backpropagation.gradients import PREFIX
 from simulator.popart.errors import popart_exception
-from simulator.popart.gradients import PREFIX
-from simulator.popart.ir import Ir
 from simulator.popart.lowering import Lowering
-from simulator.popart.names import reservedAccumPrefix
+from simulator.popart.representation.ir import Ir
+from simulator.popart.settings.names import reservedAccumPrefix
 
 
 def anchor_tensor(lowering: Lowering, gradients: Mapping[str, Tensor], name: str) -> Tensor:

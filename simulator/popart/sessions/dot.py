@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir, Node
+from simulator.popart.representation.ir import Ir, Node
 
 # Before and after the patterns, with the backward pass, as it is lowered.
 STAGES = ("FWD0", "FWD1", "BWD0", "PREALIAS", "FINAL")

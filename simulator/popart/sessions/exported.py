@@ -16,9 +16,9 @@ from simulator.executable import Executable
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, Array
 from simulator.popart import programs as parts
+from simulator.popart.backpropagation.updates import OPTIMIZER_FROM_HOST
 from simulator.popart.programs import Programs
-from simulator.popart.tensor_info import TensorInfo, to_device
-from simulator.popart.updates import OPTIMIZER_FROM_HOST
+from simulator.popart.representation.tensor_info import TensorInfo, to_device
 from simulator.popef.declaration import DataType, TensorType
 from simulator.popef.engine_model import write_tensors
 from simulator.popef.model import Model

@@ -15,11 +15,9 @@ from simulator.engine import Engine
 from simulator.executable import Executable
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
-from simulator.popart.dataflow import DataFlow
-from simulator.popart.devices import DeviceInfo
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir
 from simulator.popart.logging import log
+from simulator.popart.representation.ir import Ir
 from simulator.popart.sessions.exported import (
     RNG_STATE,
     SEED,
@@ -30,6 +28,8 @@ from simulator.popart.sessions.exported import (
     write_weights,
 )
 from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.settings.dataflow import DataFlow
+from simulator.popart.settings.devices import DeviceInfo
 from simulator.popef.cache import cached
 from simulator.popef.engine_model import write_tensors
 from simulator.popef.model import Model, load_model

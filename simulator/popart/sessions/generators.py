@@ -10,9 +10,9 @@ from simulator.engine import Engine
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir
 from simulator.popart.logging import log
 from simulator.popart.operators.elements.drawn import DRAWS
+from simulator.popart.representation.ir import Ir
 from simulator.popart.sessions.options import SessionOptions
 
 OPTION = "enableLoadAndOffloadRNGState"

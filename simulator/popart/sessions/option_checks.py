@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.names import VirtualGraphMode
 from simulator.popart.sessions.options import SessionOptions
+from simulator.popart.settings.names import VirtualGraphMode
 
 
 def checked_options(given: SessionOptions | None, ipus: int, *, training: bool) -> SessionOptions:

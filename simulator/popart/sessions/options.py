@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from simulator import options as engine_options
-from simulator.popart.choices import (
+from simulator.popart.errors import popart_exception, unknown_option
+from simulator.popart.logging import log
+from simulator.popart.settings.choices import (
     GradientTensorTrackingMethod,
     TensorLocationSettings,
     checked_location,
 )
-from simulator.popart.errors import popart_exception, unknown_option
-from simulator.popart.logging import log
-from simulator.popart.names import (
+from simulator.popart.settings.names import (
     DotCheck,
     Instrumentation,
     RecomputationType,

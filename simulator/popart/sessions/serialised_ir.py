@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from simulator.popart.ir import GRAPH_NAME, IPU_ATTRIBUTE, Ir, Node
+from simulator.popart.representation.ir import GRAPH_NAME, IPU_ATTRIBUTE, Ir, Node
 
 
 def serialised(ir: Ir, backward: Sequence[Node], placed: Mapping[str, int]) -> str:

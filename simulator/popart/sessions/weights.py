@@ -23,10 +23,10 @@ from simulator.popart.importing.model_file import (
     weights_of,
     write_model,
 )
-from simulator.popart.ir import Ir
 from simulator.popart.programs import Programs
+from simulator.popart.representation.ir import Ir
+from simulator.popart.representation.tensor_info import to_device
 from simulator.popart.sessions.options import SessionOptions
-from simulator.popart.tensor_info import to_device
 from simulator.popart.variable_settings import VariableSettings, settings_of
 from simulator.runtime.arrangement import arranged, restored
 

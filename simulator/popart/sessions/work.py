@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulator.popart.ir import Ir
+from simulator.popart.representation.ir import Ir
 from simulator.runtime.work import UNKNOWN, Work
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from simulator.popart.names import Choice
 from simulator.popart.sessions.options import OPTIONS
+from simulator.popart.settings.names import Choice
 from simulator.poptorch.enums import ReductionType
 from simulator.poptorch.errors import Error
 from simulator.poptorch.options.part import Part

@@ -11,8 +11,8 @@ from onnx import helper, numpy_helper
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Node
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Node
+from simulator.popart.representation.tensor_info import TensorInfo
 
 OPSET = 18  # of the nodes
 

@@ -20,8 +20,8 @@ from simulator.popart.importing.composites import (
     windows,
 )
 from simulator.popart.importing.composites.body import Body
-from simulator.popart.ir import CLASSICAL, GRAPHCORE, ONNX, TRAINING, Node
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import CLASSICAL, GRAPHCORE, ONNX, TRAINING, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from simulator.graph.program import Abort, AbortOnCondition, Copy, If, PrintTensor
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
-from simulator.popart.ir import Ir
 from simulator.popart.operators.call import Call
+from simulator.popart.representation.ir import Ir
 
 
 def conditional(call: Call) -> list[Tensor]:

@@ -7,9 +7,9 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.regions import variables_of
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, INT, UNSIGNED_INT, Array
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1, _2

@@ -6,10 +6,10 @@ from simulator.graph.program import Copy, Repeat
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
-from simulator.popart.ir import SLICES_ATTRIBUTE, Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.control_flow.loops import apart, stacked
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import SLICES_ATTRIBUTE, Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1

@@ -11,10 +11,10 @@ import numpy as np
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT
-from simulator.popart.ir import Node
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
-from simulator.popart.tensor_info import TensorInfo, type_name
+from simulator.popart.representation.ir import Node
+from simulator.popart.representation.tensor_info import TensorInfo, type_name
 from simulator.poplibs import popops
 
 Grads = list[Tensor | None]

@@ -10,9 +10,9 @@ import numpy as np
 from simulator.codelets.elementwise.operations import BINARY, TERNARY
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, INT, UNSIGNED_INT
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast, wider
 from simulator.popart.operators.elements.activations import exact_gelu
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popops import expr

@@ -8,10 +8,10 @@ from simulator.graph.program import Copy
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.backward import summed_to
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.activations import Function
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import popops, poprand
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import Sigmoid, _1, _2, _3

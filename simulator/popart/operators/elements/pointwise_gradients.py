@@ -9,13 +9,13 @@ import numpy as np
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, element_count
-from simulator.popart.ir import GRAPHCORE, ONNX
 from simulator.popart.operators.backward import Gradient, of_one, summed_to, zeros
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements import dynamic, elementwise, graphcore, reductions, shapes
 from simulator.popart.operators.elements.activations import FUNCTIONS, of_gelu
 from simulator.popart.operators.elements.elementwise import operands
 from simulator.popart.operators.elements.reductions import leaves_input, reduced_axes
+from simulator.popart.representation.ir import GRAPHCORE, ONNX
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popops import Operation, expr

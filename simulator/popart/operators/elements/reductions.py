@@ -11,8 +11,8 @@ from simulator.codelets.products.reduction import REDUCTIONS
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import BOOL, element_count
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast, wider
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popops import Operation, SortOrder, TopKParams, expr

@@ -10,9 +10,9 @@ import numpy as np
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, INT, UNSIGNED_INT, element_count
-from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.reductions import reduced
+from simulator.popart.representation.ir import Node
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import Expr, _1, _2

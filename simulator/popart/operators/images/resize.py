@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import UNSIGNED_INT, IntArray, element_count
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.elements.pointwise_gradients import added_to_rows
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import poplin
 
 Numbers = npt.NDArray[np.float64]

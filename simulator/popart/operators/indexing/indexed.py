@@ -8,9 +8,9 @@ from simulator.graph.program import Repeat
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT, element_count
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, wider
 from simulator.popart.operators.elements.shapes import element_places
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1, _2

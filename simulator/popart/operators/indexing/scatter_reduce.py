@@ -10,12 +10,12 @@ import numpy as np
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import HALF, UNSIGNED_INT
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.elements.pointwise_gradients import Grads
 from simulator.popart.operators.indexing.indexed import join
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1, _2, _3

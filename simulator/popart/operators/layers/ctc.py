@@ -7,11 +7,11 @@ from typing import Any
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.reductions import reduced
 from simulator.popart.operators.layers.losses import REDUCTIONS
-from simulator.popart.tensor_info import TensorInfo, type_name
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo, type_name
 from simulator.poplibs.popnn import ctc, ctc_infer
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import _1, _2, _3

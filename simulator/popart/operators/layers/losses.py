@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import INT, UNSIGNED_INT, element_count
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.elements.reductions import reduced
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs import popnn, popops
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import Expr, _1, _2, _3

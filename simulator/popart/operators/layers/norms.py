@@ -9,8 +9,8 @@ import numpy as np
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, element_count
-from simulator.popart.ir import GRAPHCORE, TORCH_ATTRIBUTE
 from simulator.popart.operators.call import Call, broadcast
+from simulator.popart.representation.ir import GRAPHCORE, TORCH_ATTRIBUTE
 from simulator.poplibs import poplin, popnn, popops, poprand
 from simulator.poplibs.popops.expr import _1, _2, _3
 

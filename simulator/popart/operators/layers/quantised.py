@@ -10,7 +10,7 @@ from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.elements.elementwise import quarter
 from simulator.popart.operators.images import fields
 from simulator.popart.operators.layers import products
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.poplibs.popops.expr import Max, Min, NearbyInt, _1, _2, _3
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.recurrence.recurrent import directions, last_of, lengths_of
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import popnn
 from simulator.poplibs.popnn import NonLinearityType
 from simulator.poplibs.popnn.gru import BasicGruCellUnit, GruParams, GruWeights

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulator.graph.tensor import Tensor, concat
-from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.recurrence.recurrent import lengths_of
 from simulator.popart.operators.recurrence.recurrent_directions import of_directions
+from simulator.popart.representation.ir import Node
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import Select, Sigmoid, Tanh, _1, _2, _3, _4

@@ -7,9 +7,9 @@ import numpy as np
 from simulator.graph.program import Copy
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import INT
-from simulator.popart.ir import Ir, Node
 from simulator.popart.operators.call import Call, broadcast
 from simulator.popart.operators.recurrence.recurrent import ACTIVATIONS, Activation, directions
+from simulator.popart.representation.ir import Ir, Node
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import Expr, Select, _1, _2, _3

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from simulator.graph.tensor import Tensor, concat
-from simulator.popart.ir import Node
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.recurrence.recurrent_directions import of_directions
+from simulator.popart.representation.ir import Node
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popops import Operation
 from simulator.poplibs.popops.expr import Expr, Select, _1, _2, _3

@@ -15,20 +15,20 @@ from simulator.graph.program import Copy, If
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import BOOL, FLOAT, HALF, INT, Type
-from simulator.popart.choices import GradientTensorTrackingMethod as Method
+from simulator.popart.backpropagation.gradients import PREFIX, dependent
 from simulator.popart.errors import popart_exception
-from simulator.popart.gradients import PREFIX, dependent
-from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.lowering import Lowering
-from simulator.popart.names import reservedAccumPrefix
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.optimizers import Optimizer
 from simulator.popart.optimizers.step import Number
 from simulator.popart.optimizers.values import LOSS_SCALING
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
 from simulator.popart.scheduling.placement import brought
 from simulator.popart.scheduling.replicas import of_all, summed
 from simulator.popart.sessions.options import SessionOptions
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.settings.choices import GradientTensorTrackingMethod as Method
+from simulator.popart.settings.names import reservedAccumPrefix
 from simulator.poplibs import popops
 from simulator.poplibs.popops import expr
 from simulator.poplibs.popops.expr import _1, _2

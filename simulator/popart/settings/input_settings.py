@@ -10,7 +10,7 @@ import onnx
 
 from simulator.graph.streams import ReplicatedStreamMode
 from simulator.popart.errors import popart_exception
-from simulator.popart.names import Choice
+from simulator.popart.settings.names import Choice
 
 
 class TileSet(Choice):

@@ -8,10 +8,10 @@ from typing import Any
 
 from simulator.graph.types import INT
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import GRAPHCORE, IPU_ATTRIBUTE, Ir, Node
-from simulator.popart.names import Choice
 from simulator.popart.operators.table import unsupported
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.ir import GRAPHCORE, IPU_ATTRIBUTE, Ir, Node
+from simulator.popart.representation.tensor_info import TensorInfo
+from simulator.popart.settings.names import Choice
 
 
 class ReductionType(Choice):

@@ -10,13 +10,13 @@ from simulator.graph.program import Copy, If
 from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.logging import log
 from simulator.popart.lowering import Lowering
 from simulator.popart.operators.backward import zeros
 from simulator.popart.operators.call import Call
 from simulator.popart.operators.layer_gradients import GRADIENTS, LACKING
 from simulator.popart.operators.layers.losses import through_softmax
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.scheduling.outlined import Use, functions_of
 from simulator.popart.scheduling.outlined_gradients import comes_again, lower_back
 from simulator.popart.scheduling.recompute import Again

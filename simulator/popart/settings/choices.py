@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.input_settings import TileSet
+from simulator.popart.settings.input_settings import TileSet
 
 AccumulateOuterFragmentSchedule = IntEnum(
     "AccumulateOuterFragmentSchedule",

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from simulator.graph.types import Array
-from simulator.popart.origins import Origin
-from simulator.popart.tensor_info import TensorInfo
+from simulator.popart.representation.origins import Origin
+from simulator.popart.representation.tensor_info import TensorInfo
 
 ONNX, GRAPHCORE = "ai.onnx", "ai.graphcore"
 CLASSICAL, TRAINING = "ai.onnx.ml", "ai.onnx.preview.training"

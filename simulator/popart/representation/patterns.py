@@ -8,9 +8,9 @@ from enum import Enum
 from typing import TypeAlias
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import EXCLUDED_ATTRIBUTE, GRAPHCORE, ONNX, Ir, Node
 from simulator.popart.logging import enabled, log
-from simulator.popart.mandatory_patterns import MANDATORY
+from simulator.popart.representation.ir import EXCLUDED_ATTRIBUTE, GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.representation.mandatory_patterns import MANDATORY
 
 
 class PatternsLevel(Enum):

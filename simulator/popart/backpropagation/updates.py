@@ -12,16 +12,16 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT
 from simulator.popart import programs as parts
-from simulator.popart.loss_scaling import AutomaticScaling
+from simulator.popart.backpropagation.loss_scaling import AutomaticScaling
 from simulator.popart.lowering import Lowering
-from simulator.popart.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.popart.optimizers import ClipNormSettings, Optimizer
 from simulator.popart.optimizers.step import Number, Step, Terms
 from simulator.popart.optimizers.values import LOSS_SCALING, Scalar
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES
 from simulator.popart.scheduling.off_chip import STATE, SUM, WEIGHT
 from simulator.popart.scheduling.replicas import of_all, summed
 from simulator.popart.sessions.options import SessionOptions
-from simulator.popart.tensor_info import ELEMENT_TYPES
+from simulator.popart.settings.names import reservedAccumPrefix, reservedLossScalingPrefix
 from simulator.poplibs import popops
 from simulator.poplibs.popops import Operation, expr
 from simulator.poplibs.popops.expr import Expr, _1, _2

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.ir import GRAPHCORE, ONNX, Ir, Node
+from simulator.popart.representation.ir import GRAPHCORE, ONNX, Ir, Node
 
 # Pattern -> the operator whose gradient it makes, and the input that this is the gradient of.
 OF_GRADIENTS: dict[str, tuple[str, str, int]] = {

@@ -15,15 +15,15 @@ from simulator.popart.errors import popart_exception
 from simulator.popart.importing.external_data import save_externally
 from simulator.popart.importing.from_onnx import known_infos
 from simulator.popart.importing.model_file import Model, load_model, opsets_of, typed_tensor
-from simulator.popart.input_settings import InputSettings, note_settings
-from simulator.popart.ir import GRAPH_NAME, GRAPHCORE, ONNX, SLICES_ATTRIBUTE
 from simulator.popart.model_builder.domain import Domain
 from simulator.popart.model_builder.forms import TYPED, attribute_of, is_set, type_number
 from simulator.popart.model_builder.notes import Notes, annotate
 from simulator.popart.model_builder.windows import WINDOWED, check_window
 from simulator.popart.operators.elements.reductions import names_no_axis
 from simulator.popart.operators.signatures import Signature
-from simulator.popart.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
+from simulator.popart.representation.ir import GRAPH_NAME, GRAPHCORE, ONNX, SLICES_ATTRIBUTE
+from simulator.popart.representation.tensor_info import ELEMENT_TYPES, TensorInfo, array_type
+from simulator.popart.settings.input_settings import InputSettings, note_settings
 from simulator.popart.variable_settings import VariableSettings, of_one_group
 
 OPSETS = {ONNX: 10, GRAPHCORE: 1}  # those that PopART's builder begins with

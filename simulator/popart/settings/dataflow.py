@@ -11,7 +11,7 @@ import numpy as np
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.input_settings import (
+from simulator.popart.settings.input_settings import (
     ExchangeStrategy,
     InputSettings,
     TileSet,

@@ -23,7 +23,7 @@ SCOPES, CLASSES, STACK = (
 )
 _FRAME = re.compile(r'File "(?P<file>.+?)", line (?P<line>\d+), in ')
 _LIBRARIES = {"torch", "onnxscript"}  # whose frames are no user's
-_FRONT_END = Path(__file__).parents[1] / "poptorch"  # nor are those of its operations
+_FRONT_END = Path(__file__).parents[2] / "poptorch"  # nor are those of its operations
 _INSTALLED = "site-packages"
 
 

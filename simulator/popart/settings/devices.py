@@ -10,9 +10,9 @@ from simulator import device as poplar_device
 from simulator.graph.errors import PoplarError
 from simulator.graph.machine.constants import TargetType
 from simulator.graph.machine.target import Target
-from simulator.popart.choices import DeviceType
 from simulator.popart.errors import popart_exception
-from simulator.popart.names import DeviceConnectionType
+from simulator.popart.settings.choices import DeviceType
+from simulator.popart.settings.names import DeviceConnectionType
 
 # PopART's names of the options of createIpuModelDevice, and IPUModel's.
 MODEL_OPTIONS = {

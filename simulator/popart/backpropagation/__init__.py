@@ -1,0 +1,1 @@
+"""From the losses of a model to the changes of its weights."""
