@@ -16,8 +16,8 @@ from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
 from simulator.poplibs import popops
 from simulator.poplibs.popnn import gru, lstm
-from simulator.poplibs.popnn.gru_backward import gruBwdWithWU
-from simulator.poplibs.popnn.lstm_backward import lstmBwdWithWU
+from simulator.poplibs.popnn.recurrence.gru_backward import gruBwdWithWU
+from simulator.poplibs.popnn.recurrence.lstm_backward import lstmBwdWithWU
 from simulator.poplibs.poputil import mapTensorLinearly
 
 # Units by the names of the tools' option --cell-order.

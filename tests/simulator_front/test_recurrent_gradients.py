@@ -14,8 +14,8 @@ from simulator.graph.errors import poplibs_error
 from simulator.graph.machine.target import TARGETS
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT
 from simulator.poplibs.popnn import gru, lstm
-from simulator.poplibs.popnn.gru_backward import gruBwdWithWU
-from simulator.poplibs.popnn.lstm_backward import lstmBwdWithWU
+from simulator.poplibs.popnn.recurrence.gru_backward import gruBwdWithWU
+from simulator.poplibs.popnn.recurrence.lstm_backward import lstmBwdWithWU
 
 STEPS, BATCH, INPUTS, OUTPUTS = 3, 2, 5, 4
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

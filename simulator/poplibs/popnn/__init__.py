@@ -10,21 +10,11 @@ from simulator.poplibs.popnn import (
     experimental,
     gn,
     gru,
-    gru_backward,
     in_,
     ln,
     lstm,
-    lstm_backward,
     pooling,
     rnn,
-)
-from simulator.poplibs.popnn import ctc_loss as ctc
-from simulator.poplibs.popnn.activations import (
-    NonLinearityType,
-    getNonLinearityScaling,
-    nonLinearity,
-    nonLinearityInPlace,
-    nonLinearityInputGradient,
 )
 from simulator.poplibs.popnn.classes import (
     argMax,
@@ -52,7 +42,14 @@ from simulator.poplibs.popnn.losses import (
     LossType,
     calcLoss,
 )
-from simulator.poplibs.popnn.nonlinearity_functions import (
+from simulator.poplibs.popnn.nonlinearities.activations import (
+    NonLinearityType,
+    getNonLinearityScaling,
+    nonLinearity,
+    nonLinearityInPlace,
+    nonLinearityInputGradient,
+)
+from simulator.poplibs.popnn.nonlinearities.nonlinearity_functions import (
     gelu,
     geluInPlace,
     hardSigmoid,
@@ -72,9 +69,11 @@ from simulator.poplibs.popnn.nonlinearity_functions import (
     tanh,
     tanhInPlace,
 )
+from simulator.poplibs.popnn.nonlinearities.softmax import logSoftmax, logSoftmaxInPlace
+from simulator.poplibs.popnn.nonlinearities.spatial_softmax import spatialSoftMax2D
 from simulator.poplibs.popnn.pooling import PoolingType
-from simulator.poplibs.popnn.softmax import logSoftmax, logSoftmaxInPlace
-from simulator.poplibs.popnn.spatial_softmax import spatialSoftMax2D
+from simulator.poplibs.popnn.recurrence import gru_backward, lstm_backward
+from simulator.poplibs.popnn.temporal_classification import ctc_loss as ctc
 
 __all__ = [
     "getBasicGruCellBwdFlops",

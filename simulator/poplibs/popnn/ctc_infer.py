@@ -26,7 +26,7 @@ from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, Array, IntArray, Ty
 from simulator.graph.vertex import Codelet, Direction, Field, VertexGroup, cut_ranges
 from simulator.logging import library_call
 from simulator.poplibs import popops
-from simulator.poplibs.popnn.softmax import logSoftmax
+from simulator.poplibs.popnn.nonlinearities.softmax import logSoftmax
 from simulator.poplibs.popops.regions import debug_name
 
 Options = Mapping[str, object] | None

@@ -19,7 +19,7 @@ from simulator.logging import library_call
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
-from simulator.poplibs.popnn.activations import NonLinearityType
+from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType
 from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
 from simulator.poplibs.popnn.time_steps import Mask, params_with_lengths, takes_lengths
 from simulator.poplibs.popops.expr import PlaceHolder
@@ -441,8 +441,8 @@ def _reset_after(layer: _Layer, step_sums: Tensor, state: Tensor, prog: Program)
 
 # What is built on this layer, under PopLibs' names; it is loaded when it is asked for.
 _BUILT = {
-    **dict.fromkeys(("gruBwd", "gruBwdWithWU", "gruWU"), "gru_backward"),
-    **dict.fromkeys(("auGruBwd", "auGruBwdWithWU", "auGruWU"), "gru_backward"),
+    **dict.fromkeys(("gruBwd", "gruBwdWithWU", "gruWU"), "recurrence.gru_backward"),
+    **dict.fromkeys(("auGruBwd", "auGruBwdWithWU", "auGruWU"), "recurrence.gru_backward"),
     **{f"getBasicGruCell{way}Flops": "flops" for way in ("Fwd", "Bwd", "Wu")},
 }
 

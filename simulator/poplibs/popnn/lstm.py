@@ -18,7 +18,7 @@ from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.popnn import rnn
-from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearity
+from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType, nonLinearity
 from simulator.poplibs.popnn.rnn import Options, RnnParams, Sums
 from simulator.poplibs.popnn.time_steps import Mask, params_with_lengths
 from simulator.poplibs.popops.expr import Expr, PlaceHolder, Sigmoid, Tanh
@@ -350,7 +350,7 @@ class _Cell:
 
 # What is built on this layer, under PopLibs' names; it is loaded when it is asked for.
 _BUILT = {
-    **dict.fromkeys(("lstmBwd", "lstmBwdWithWU", "lstmWU"), "lstm_backward"),
+    **dict.fromkeys(("lstmBwd", "lstmBwdWithWU", "lstmWU"), "recurrence.lstm_backward"),
     **{f"getBasicLstmCell{way}Flops": "flops" for way in ("Fwd", "Bwd", "Wu")},
 }
 

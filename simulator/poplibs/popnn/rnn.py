@@ -19,7 +19,7 @@ from simulator.graph.program import Sequence as Program
 from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, UNSIGNED_INT, IntArray, Type
 from simulator.poplibs import poplin, popops
-from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearityInPlace
+from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType, nonLinearityInPlace
 from simulator.poplibs.popnn.time_steps import Lengths, check_lengths, params_with_lengths
 from simulator.poplibs.poputil import detectInnermostGrouping
 
@@ -408,7 +408,7 @@ class Kept:
 
 
 # The plain layer under PopLibs' names; it is loaded when it is asked for.
-_PLAIN = "simulator.poplibs.popnn.recurrent"
+_PLAIN = "simulator.poplibs.popnn.recurrence.recurrent"
 
 
 def __getattr__(name: str) -> Any:

@@ -13,10 +13,11 @@ from simulator.graph.types import Type
 from simulator.logging import library_call
 from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
-from simulator.poplibs.popnn import gru, rnn, rnn_backward
+from simulator.poplibs.popnn import gru, rnn
 from simulator.poplibs.popnn.gru import GATES, UNITS, GruParams, GruWeights
+from simulator.poplibs.popnn.recurrence import rnn_backward
+from simulator.poplibs.popnn.recurrence.rnn_backward import Values
 from simulator.poplibs.popnn.rnn import Options
-from simulator.poplibs.popnn.rnn_backward import Values
 from simulator.poplibs.popnn.time_steps import Mask, takes_lengths
 from simulator.poplibs.popops.expr import Const, PlaceHolder
 from simulator.poplibs.popops.regions import debug_name

@@ -18,7 +18,7 @@ from simulator.poplibs import poplin, popops
 from simulator.poplibs.poplin import PlanningCache
 from simulator.poplibs.poplin.convolutions.preplanning import MatMulParams
 from simulator.poplibs.popnn import rnn
-from simulator.poplibs.popnn.activations import (
+from simulator.poplibs.popnn.nonlinearities.activations import (
     NonLinearityType,
     nonLinearityInPlace,
     nonLinearityInputGradient,

@@ -21,7 +21,7 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import UNSIGNED_INT, IntArray, Type
 from simulator.graph.vertex import VertexGroup, cut_field
 from simulator.poplibs import popops
-from simulator.poplibs.popnn.ctc_loss_plan import Plan, bounds
+from simulator.poplibs.popnn.temporal_classification.ctc_loss_plan import Plan, bounds
 
 NOTHING = -np.inf  # the logarithm of no chance
 FIRST, LAST = 1, 2  # states beside a part: before it on the way forward, behind it on the way back

@@ -17,10 +17,10 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF, INT, UNSIGNED_INT, Type
 from simulator.logging import library_call
 from simulator.poplibs import popops
-from simulator.poplibs.popnn.ctc_classes import BLANK, LabelClasses
-from simulator.poplibs.popnn.ctc_loss_plan import Plan, best_plan, bounds
-from simulator.poplibs.popnn.ctc_loss_steps import Tables
-from simulator.poplibs.popnn.softmax import logSoftmax
+from simulator.poplibs.popnn.nonlinearities.softmax import logSoftmax
+from simulator.poplibs.popnn.temporal_classification.ctc_classes import BLANK, LabelClasses
+from simulator.poplibs.popnn.temporal_classification.ctc_loss_plan import Plan, best_plan, bounds
+from simulator.poplibs.popnn.temporal_classification.ctc_loss_steps import Tables
 from simulator.poplibs.popops.elementwise.cast import cast
 from simulator.poplibs.popops.expr import Const, Exp, PlaceHolder, Select
 from simulator.poplibs.popops.regions import debug_name

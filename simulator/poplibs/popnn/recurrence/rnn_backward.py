@@ -12,7 +12,10 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.graph.types import FLOAT, HALF, Type
 from simulator.poplibs import poplin, popops
 from simulator.poplibs.popnn import rnn
-from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearityInputGradient
+from simulator.poplibs.popnn.nonlinearities.activations import (
+    NonLinearityType,
+    nonLinearityInputGradient,
+)
 from simulator.poplibs.popnn.rnn import RnnParams
 
 Values = Mapping[str, OptionValue]

@@ -8,7 +8,7 @@ from simulator.graph.graph import Graph
 from simulator.graph.program import Sequence
 from simulator.graph.tensor import Tensor
 from simulator.logging import library_call
-from simulator.poplibs.popnn.activations import (
+from simulator.poplibs.popnn.nonlinearities.activations import (
     NonLinearityType,
     nonLinearity,
     nonLinearityInPlace,

@@ -11,8 +11,8 @@ from simulator.graph.program import Copy, Execute, Sequence
 from simulator.graph.tensor import Tensor
 from simulator.graph.types import FLOAT, HALF
 from simulator.logging import library_call
-from simulator.poplibs.popnn.hard_sigmoid import hard_sigmoid, hard_sigmoid_gradient
-from simulator.poplibs.popnn.softmax import SCALING, softmax, softmax_gradient
+from simulator.poplibs.popnn.nonlinearities.hard_sigmoid import hard_sigmoid, hard_sigmoid_gradient
+from simulator.poplibs.popnn.nonlinearities.softmax import SCALING, softmax, softmax_gradient
 from simulator.poplibs.popops.elementwise.pointwise import check_output
 from simulator.poplibs.popops.regions import Operand, add_elementwise, debug_name, result_like
 

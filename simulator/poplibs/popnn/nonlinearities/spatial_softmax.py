@@ -8,7 +8,7 @@ from simulator.graph.program import Copy, Sequence
 from simulator.graph.tensor import Tensor, concat
 from simulator.logging import library_call
 from simulator.poplibs import poplin, popops
-from simulator.poplibs.popnn.activations import NonLinearityType, nonLinearity
+from simulator.poplibs.popnn.nonlinearities.activations import NonLinearityType, nonLinearity
 from simulator.poplibs.popops.regions import debug_name
 
 

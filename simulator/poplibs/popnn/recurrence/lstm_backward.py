@@ -12,10 +12,11 @@ from simulator.graph.tensor import Tensor, concat
 from simulator.logging import library_call, log
 from simulator.poplibs import popops
 from simulator.poplibs.poplin import PlanningCache
-from simulator.poplibs.popnn import lstm, rnn, rnn_backward
+from simulator.poplibs.popnn import lstm, rnn
 from simulator.poplibs.popnn.lstm import KEPT, UNITS, LstmParams, LstmState, LstmWeights
+from simulator.poplibs.popnn.recurrence import rnn_backward
+from simulator.poplibs.popnn.recurrence.rnn_backward import Values
 from simulator.poplibs.popnn.rnn import Options
-from simulator.poplibs.popnn.rnn_backward import Values
 from simulator.poplibs.popops.regions import debug_name
 from simulator.poplibs.poputil import detectInnermostGrouping
 

@@ -1,0 +1,1 @@
+"""Functions of activations, and their gradients."""

@@ -1,0 +1,1 @@
+"""The plain recurrent layer, and the backward passes of all recurrent layers."""

@@ -1,0 +1,1 @@
+"""The connectionist loss: its plan, its steps, and the classes of a sample."""
