@@ -135,7 +135,7 @@ def model_command(
         _show_warnings_of_the_cache()
         from simulator import popart  # noqa: F401 - which says what to install
         from simulator.popart import simulate
-        from simulator.popart.importing import input_values
+        from simulator.popart.importing.model_files import input_values
 
         pairs = {name: input_values.read_value(text, f"--input {name}")
                  for name, text in _pairs(input)}  # fmt: skip

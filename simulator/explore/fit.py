@@ -142,7 +142,7 @@ def _smaller_batches(path: Path, shared: Sequence[str]) -> tuple[str, ...]:
 
 
 def _own_batch(path: Path) -> str:
-    from simulator.popart.importing.model_file import read_model
+    from simulator.popart.importing.model_files.model_file import read_model
 
     graph = read_model(path)[0].graph
     stored = {tensor.name for tensor in graph.initializer}

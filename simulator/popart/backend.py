@@ -14,12 +14,12 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
+from simulator.popart.importing.bodies.unrolled import graphs_of
 from simulator.popart.importing.bounded import chosen, with_roots
 from simulator.popart.importing.composites.table import COMPOSITES
 from simulator.popart.importing.from_onnx import import_model
 from simulator.popart.importing.functions import captured
-from simulator.popart.importing.input_values import with_known
-from simulator.popart.importing.unrolled import graphs_of
+from simulator.popart.importing.model_files.input_values import with_known
 from simulator.popart.operators.table import OPERATORS
 from simulator.popart.representation.ir import Ir
 from simulator.popart.representation.tensor_info import InputShapeInfo, TensorInfo

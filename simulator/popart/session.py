@@ -24,7 +24,7 @@ from simulator.popart import programs as parts
 from simulator.popart.backpropagation.losses import Loss, add_losses, losses_of
 from simulator.popart.errors import popart_exception
 from simulator.popart.importing.from_onnx import import_model
-from simulator.popart.importing.model_file import Model, load_model
+from simulator.popart.importing.model_files.model_file import Model, load_model
 from simulator.popart.indices import check_places, looked_up, static_inputs
 from simulator.popart.logging import log
 from simulator.popart.lowering import Lowering, Progress

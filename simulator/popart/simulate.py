@@ -15,11 +15,11 @@ from simulator.graph.types import Array
 from simulator.heap import LITTLE, give_back_much, reused_memory
 from simulator.popart.backpropagation.losses import IdentityLoss, Loss, NllLoss, ReductionType
 from simulator.popart.errors import popart_exception
+from simulator.popart.importing.bodies.sequence_inputs import tensors_of
 from simulator.popart.importing.bounded import chosen, with_roots
 from simulator.popart.importing.from_onnx import import_model
-from simulator.popart.importing.input_values import fitted, shapes_of, with_inputs
-from simulator.popart.importing.model_file import read_graph, value_info
-from simulator.popart.importing.sequence_inputs import tensors_of
+from simulator.popart.importing.model_files.input_values import fitted, shapes_of, with_inputs
+from simulator.popart.importing.model_files.model_file import read_graph, value_info
 from simulator.popart.importing.transformer import GraphTransformer
 from simulator.popart.indices import looked_up
 from simulator.popart.lowering import Progress

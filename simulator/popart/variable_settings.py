@@ -13,7 +13,7 @@ import onnx
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.model_file import tensor_values
+from simulator.popart.importing.model_files.model_file import tensor_values
 from simulator.popart.settings.choices import CommGroup, CommGroupType, VariableRetrievalMode
 
 NOTE = "popart.VariableSettings"  # begins the doc_string of an initialiser

@@ -19,7 +19,7 @@ import onnx
 import torch
 from torch.utils import _pytree as trees
 
-from simulator.popart.importing.model_file import read_model
+from simulator.popart.importing.model_files.model_file import read_model
 from simulator.poptorch.errors import Error
 from simulator.poptorch.exported import Constant, Exported
 

@@ -16,8 +16,8 @@ import numpy as np
 import onnx
 
 from simulator.popart import backend, popart_exception
+from simulator.popart.importing.bodies.sequences import OPERATORS_OF_SEQUENCES
 from simulator.popart.importing.composites.table import COMPOSITES
-from simulator.popart.importing.sequences import OPERATORS_OF_SEQUENCES
 from simulator.popart.operators.table import OPERATORS
 
 # Those without a row that run by the nodes of the function that ONNX defines them by.

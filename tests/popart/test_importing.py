@@ -12,7 +12,7 @@ from models import model, node, outcome, prepared, tiny
 
 from simulator import popart
 from simulator.popart import backend
-from simulator.popart.importing import model_file
+from simulator.popart.importing.model_files import model_file
 
 FLOW = popart.DataFlow(1, [])
 

@@ -12,7 +12,7 @@ from models import node, outcome, prepared
 from onnx import TensorProto, helper
 
 from simulator import popart
-from simulator.popart.importing.input_values import fitted
+from simulator.popart.importing.model_files.input_values import fitted
 
 NUMBERS = [0, 1, 15, 8, 3]  # an odd count: half of the last byte is empty
 

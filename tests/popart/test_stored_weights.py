@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 from simulator import popart
 from simulator.graph.types import Array
 from simulator.popart import popart_exception
-from simulator.popart.importing.model_file import read_graph, read_model, tensor_values
+from simulator.popart.importing.model_files.model_file import read_graph, read_model, tensor_values
 from simulator.popart.simulate import Request, simulate_model
 
 RANDOM = np.random.default_rng(7)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.model_file import value_info
+from simulator.popart.importing.model_files.model_file import value_info
 from simulator.popart.representation.ir import Ir
 from simulator.popart.representation.tensor_info import TensorInfo
 

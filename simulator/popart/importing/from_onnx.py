@@ -14,13 +14,15 @@ import onnx.version_converter
 
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing import checks, folding, sequences, unrolled
+from simulator.popart.importing import checks, folding
+from simulator.popart.importing.bodies import sequences, unrolled
+from simulator.popart.importing.bodies.packed import packed_nodes
+from simulator.popart.importing.bodies.sequence_inputs import without_sequences
 from simulator.popart.importing.bounded import bounds_of
 from simulator.popart.importing.composites.body import Unsupported
 from simulator.popart.importing.composites.table import composite_of, nodes_of
 from simulator.popart.importing.functions import body_of, called_graph, function_of
-from simulator.popart.importing.inference import inferred, typed
-from simulator.popart.importing.model_file import (
+from simulator.popart.importing.model_files.model_file import (
     attributes_of,
     opsets_of,
     tensor_info,
@@ -29,9 +31,8 @@ from simulator.popart.importing.model_file import (
 )
 from simulator.popart.importing.opsets import check_opsets, converted, version_of
 from simulator.popart.importing.ordering import in_order, names_of
-from simulator.popart.importing.packed import packed_nodes
-from simulator.popart.importing.refusals import refusal
-from simulator.popart.importing.sequence_inputs import without_sequences
+from simulator.popart.importing.shape_inference.inference import inferred, typed
+from simulator.popart.importing.shape_inference.refusals import refusal
 from simulator.popart.importing.state import Import
 from simulator.popart.operators.control_flow import scans
 from simulator.popart.operators.table import OPERATORS, unsupported

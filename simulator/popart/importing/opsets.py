@@ -6,7 +6,7 @@ import onnx
 import onnx.version_converter
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.model_file import opsets_of
+from simulator.popart.importing.model_files.model_file import opsets_of
 from simulator.popart.importing.state import Import
 from simulator.popart.representation.ir import ONNX
 

@@ -10,8 +10,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.external_data import save_externally
-from simulator.popart.importing.model_file import Model, read_model, tensor_values
+from simulator.popart.importing.model_files.external_data import save_externally
+from simulator.popart.importing.model_files.model_file import Model, read_model, tensor_values
 from simulator.popart.representation.tensor_info import ELEMENT_TYPES
 
 LARGEST = float(np.finfo(np.float16).max)

@@ -12,9 +12,14 @@ import onnx
 from onnx import helper
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.external_data import save_externally
 from simulator.popart.importing.from_onnx import known_infos
-from simulator.popart.importing.model_file import Model, load_model, opsets_of, typed_tensor
+from simulator.popart.importing.model_files.external_data import save_externally
+from simulator.popart.importing.model_files.model_file import (
+    Model,
+    load_model,
+    opsets_of,
+    typed_tensor,
+)
 from simulator.popart.model_builder.domain import Domain
 from simulator.popart.model_builder.forms import TYPED, attribute_of, is_set, type_number
 from simulator.popart.model_builder.notes import Notes, annotate

@@ -15,8 +15,8 @@ from simulator.graph.tensor import Tensor
 from simulator.graph.types import Array
 from simulator.popart import programs as parts
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.external_data import relocate
-from simulator.popart.importing.model_file import (
+from simulator.popart.importing.model_files.external_data import relocate
+from simulator.popart.importing.model_files.model_file import (
     Model,
     read_model,
     tensor_values,

@@ -12,7 +12,7 @@ import onnx
 from pva.plain_file import opened
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing.model_file import value_info
+from simulator.popart.importing.model_files.model_file import value_info
 from simulator.popart.representation.tensor_info import TensorInfo
 
 TRUTHS = {"true": "1", "false": "0"}

@@ -20,9 +20,9 @@ from pva.plain_file import contents, opened
 from simulator.graph.option_table import quoted
 from simulator.graph.types import Array
 from simulator.popart.errors import popart_exception, unreadable_model
-from simulator.popart.importing import external_data
-from simulator.popart.importing.external_data import WRITTEN
-from simulator.popart.importing.stored_weights import without_values
+from simulator.popart.importing.model_files import external_data
+from simulator.popart.importing.model_files.external_data import WRITTEN
+from simulator.popart.importing.model_files.stored_weights import without_values
 from simulator.popart.representation.tensor_info import TensorInfo, type_name
 
 MAX_BYTES = 2 << 30  # what protobuf reads

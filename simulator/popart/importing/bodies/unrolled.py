@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import onnx
 
+from simulator.popart.importing.bodies.sequences import alias, joined
 from simulator.popart.importing.composites.body import Unsupported
 from simulator.popart.importing.functions import captured, renamed_node
-from simulator.popart.importing.model_file import tensor_info, tensor_values
+from simulator.popart.importing.model_files.model_file import tensor_info, tensor_values
 from simulator.popart.importing.ordering import names_of
-from simulator.popart.importing.sequences import alias, joined
 from simulator.popart.representation.ir import Ir
 from simulator.popart.representation.tensor_info import TensorInfo
 

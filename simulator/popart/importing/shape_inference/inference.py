@@ -10,8 +10,8 @@ import onnx.checker
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from simulator.popart.errors import popart_exception
-from simulator.popart.importing import shape_inference_exceptions
-from simulator.popart.importing.misfits import check_elements, misfit
+from simulator.popart.importing.shape_inference import shape_inference_exceptions
+from simulator.popart.importing.shape_inference.misfits import check_elements, misfit
 from simulator.popart.importing.state import Import
 from simulator.popart.operators.control_flow import loops, scans
 from simulator.popart.operators.elements.reductions import names_no_axis

@@ -1,0 +1,1 @@
+"""Bodies laid out run by run or packed in rows, and the sequences that they carry."""

@@ -1,0 +1,1 @@
+"""Types and shapes of what nodes make, and faults of nodes in PopART's words."""
